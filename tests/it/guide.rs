@@ -125,7 +125,8 @@ impl PageRun<'_> {
         let (program, arguments) = words.split_first().expect("a command has a word");
         assert_eq!(program, "mcp-host", "{}: {command}", self.page);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let mut res = Run::new(self.folder.path(), self.state.path(), &arguments);
+        // The pages show the output on a terminal of this width.
+        let mut res = Run::new(self.folder.path(), self.state.path(), &arguments).env("COLUMNS", "100");
         if let Some(npm) = self.npm {
             res = res.env("PATH", &npm.path);
         }

@@ -23,6 +23,7 @@ use crate::output::console::Console;
 use crate::output::log;
 
 fn main() -> ExitCode {
+    commands::completions::answer_request();
     let arguments = args::parse();
     let console = Console::new(arguments.global.color, arguments.global.verbosity());
     if arguments.global.verbose {

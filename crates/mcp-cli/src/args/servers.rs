@@ -29,6 +29,9 @@ pub(crate) struct ServerArgs {
 pub(crate) struct ToolsArgs {
     #[command(flatten)]
     pub(crate) servers: ServerArgs,
+    /// List only tools whose names match: `*` stands for any characters, a pattern without `*` matches a part of a name
+    #[arg(value_name = "PATTERN", conflicts_with = "schema")]
+    pub(crate) patterns: Vec<String>,
     /// Show only this tool, with its arguments
     #[arg(long, value_name = "TOOL")]
     pub(crate) schema: Option<String>,
@@ -38,6 +41,18 @@ pub(crate) struct ToolsArgs {
     /// Adapt the tools to a model provider's API; with --format json, print the `tools` array of a request
     #[arg(long = "for", value_parser = choice(PROVIDERS), value_name = "PROVIDER", conflicts_with_all = ["schema", "tree"])]
     pub(crate) provider: Option<Provider>,
+}
+
+impl ToolsArgs {
+    /// Takes FILE as a pattern if it contains a `*` and no such file exists. Reads the disk.
+    pub(crate) fn with_patterns_as_such(mut self) -> ToolsArgs {
+        let is_pattern =
+            |path: &mut PathBuf| path.as_os_str().as_encoded_bytes().contains(&b'*') && !path.exists();
+        if let Some(file) = self.servers.file.take_if(is_pattern) {
+            self.patterns.insert(0, file.to_string_lossy().into_owned());
+        }
+        self
+    }
 }
 
 /// Arguments of `explain`.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use mcp_host::{ActiveProblem, HostSnapshot};
-use mcp_model::{RawJson, Tool};
+use mcp_model::{RawJson, ServerId, Tool};
 use mcp_registry::{Problem, ValidationOutcome, ValidatorCache};
 use serde_json::Value;
 
@@ -38,27 +38,65 @@ pub(crate) fn is_required(schema: &Value, name: &str) -> bool {
     required.is_some_and(|names| names.iter().any(|required| required.as_str() == Some(name)))
 }
 
-/// The index of each tool with an input schema that cannot be compiled, and the reason.
+/// A schema of a tool that cannot be used.
+pub(crate) struct InvalidSchema {
+    /// The index of the tool.
+    pub(crate) tool: usize,
+    /// Whether it is the schema of the results.
+    is_output: bool,
+    /// A sentence that begins with `its schema`.
+    reason: String,
+}
+
+impl InvalidSchema {
+    /// The reason, which begins with `its schema` or `its output schema`.
+    pub(crate) fn message(&self) -> String {
+        if self.is_output {
+            self.reason.replacen("its schema", "its output schema", 1)
+        } else {
+            self.reason.clone()
+        }
+    }
+
+    fn problem(&self, server: &ServerId, tool: &str) -> Problem {
+        if self.is_output {
+            Problem::tool_result_unvalidated(server, tool, &self.reason)
+        } else {
+            Problem::tool_unvalidated(server, tool, &self.reason)
+        }
+    }
+}
+
+/// The schemas that cannot be compiled.
 pub(crate) fn invalid_schemas<'a>(
     tools: impl Iterator<Item = &'a Tool>,
-) -> impl Iterator<Item = (usize, String)> {
+) -> impl Iterator<Item = InvalidSchema> {
     // Any check compiles the schema; its other results do not matter here.
-    let (validators, no_arguments) = (ValidatorCache::new(), RawJson::empty_object());
-    tools.take(MAX_SCHEMAS).enumerate().filter_map(move |(index, tool)| {
-        match validators.check_arguments(&tool.input_schema, &no_arguments) {
-            Ok(ValidationOutcome::Unvalidated(reason)) => Some((index, reason)),
-            Ok(ValidationOutcome::Valid) | Err(_) => None,
-        }
+    let (validators, nothing) = (ValidatorCache::new(), RawJson::empty_object());
+    let unusable = |outcome| match outcome {
+        Ok(ValidationOutcome::Unvalidated(reason)) => Some(reason),
+        Ok(ValidationOutcome::Valid) | Err(()) => None,
+    };
+    tools.take(MAX_SCHEMAS).enumerate().flat_map(move |(index, tool)| {
+        let input = unusable(validators.check_arguments(&tool.input_schema, &nothing).map_err(drop));
+        let output = tool
+            .output_schema
+            .as_ref()
+            .and_then(|schema| unusable(validators.check_result(schema, Some(&nothing)).map_err(drop)));
+        let invalid = move |(is_output, reason): (bool, Option<String>)| {
+            Some(InvalidSchema { tool: index, is_output, reason: reason? })
+        };
+        [(false, input), (true, output)].into_iter().filter_map(invalid)
     })
 }
 
-/// Adds a problem for each tool whose input schema cannot be compiled, unless the host has reported it.
+/// Adds a problem for each schema of a tool that cannot be compiled, unless the host has reported it.
 pub(crate) async fn with_schema_problems(published: Arc<HostSnapshot>) -> Arc<HostSnapshot> {
     blocking(move || {
         let tools = published.catalog.tools();
-        let problem = |(index, reason): (usize, String)| {
-            let tool = &tools[index];
-            Problem::tool_unvalidated(&tool.server, &tool.tool.name, &reason)
+        let problem = |invalid: InvalidSchema| {
+            let tool = &tools[invalid.tool];
+            invalid.problem(&tool.server, &tool.tool.name)
         };
         let since = SystemTime::now();
         let found: Vec<ActiveProblem> = invalid_schemas(tools.iter().map(|it| &*it.tool))

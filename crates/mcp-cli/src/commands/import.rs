@@ -212,7 +212,7 @@ fn text(context: &Context, found: &[FoundFile], imported: Option<&ImportResult>,
             }
         })
         .collect();
-    let columns = ["FILE", "PROGRAM", "SERVERS"].map(Column::Text);
+    let columns = [Column::Text("FILE"), Column::Wrapped("PROGRAM"), Column::Wrapped("SERVERS")];
     let mut text = table(&columns, &rows, TableStyle { width: context.console.width, colour });
     if text.is_empty() {
         text.push_str("no configuration of a known program was found on this machine\n");

@@ -6,7 +6,7 @@
 mod acp_check;
 mod call;
 mod check;
-mod completions;
+pub(crate) mod completions;
 mod convert;
 mod demo_server;
 mod doctor;
@@ -28,6 +28,7 @@ use mcp_config::Switch;
 
 use crate::args::{Arguments, Command, Format, GlobalArgs, ServerArgs, ToolsArgs};
 use crate::commands::list::ListTarget;
+use crate::commands::list::name_filter::NameFilter;
 use crate::commands::list::tools::ToolsView;
 use crate::config::context::Context;
 use crate::output::console::{Console, Report};
@@ -61,16 +62,17 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Disable(args) => edit::switch(&context, &args, Switch::Off),
         Command::Schema { name } => schema::run(&global, name),
         Command::AcpCheck(args) => acp_check::run(&args),
-        Command::Completions { shell } => Ok(completions::run(shell)),
+        Command::Completions { shell } => completions::run(shell),
         Command::Man => man::run(),
-        Command::Tools(ToolsArgs { servers, schema, tree, provider }) => {
+        Command::Tools(args) => {
+            let ToolsArgs { servers, patterns, schema, tree, provider } = args.with_patterns_as_such();
             let view = match (&schema, tree, provider) {
                 (Some(tool), _, _) => ToolsView::Single(tool),
                 (None, _, Some(provider)) => ToolsView::Provider(provider),
                 (None, true, None) => ToolsView::Tree,
                 (None, false, None) => ToolsView::Table,
             };
-            list(&context, &servers, ListTarget::Tools(view))
+            list(&context, &servers, ListTarget::Tools(view, &NameFilter::new(&patterns)))
         }
         Command::Prompts(servers) => list(&context, &servers, ListTarget::Prompts),
         Command::Resources(servers) => list(&context, &servers, ListTarget::Resources),

@@ -160,14 +160,15 @@ fn is_recorded(result: &CallResult) -> bool {
 }
 
 async fn print_result(context: &Context, result: &CallResult) {
-    let out = match context.format {
-        Format::Text => result_text(result),
+    let report = match (&result.error, context.format) {
+        (Some(failure), Format::Text) => {
+            Report::err(call::call_error(result, failure, context.console.err_colour))
+        }
+        (None, Format::Text) => Report::out(result_text(result)),
         // The final document contains the result.
-        Format::Json => String::new(),
+        (_, Format::Json) => Report::default(),
     };
-    let colour = context.console.err_colour;
-    let err = result.error.as_ref().map(|failure| call::call_error(failure, colour)).unwrap_or_default();
-    context.print(Report { out, err, ..Report::default() }).await;
+    context.print(report).await;
 }
 
 /// Starts a server and forwards messages between it and the host on standard input and output.

@@ -7,7 +7,7 @@ use mcp_host::LoadRequest;
 use crate::args::{DialectOptions, Format, GlobalArgs};
 use crate::config::file::{ConfigFile, FileError, open};
 use crate::config::lock::LockMode;
-use crate::output::console::{Console, Report};
+use crate::output::console::{Console, Report, WriteOutcome};
 use crate::output::failure::Failure;
 use crate::output::progress::{Progress, ProgressMode};
 use crate::runtime::blocking;
@@ -69,6 +69,15 @@ impl Context {
     pub(crate) async fn print(&self, report: Report) -> Exit {
         let console = self.console;
         blocking(move || console.print(&report)).await
+    }
+
+    /// Prints a part of the result while the progress line is hidden.
+    pub(crate) async fn print_part(&self, progress: &Progress, text: String) -> WriteOutcome {
+        if text.is_empty() {
+            return WriteOutcome::Complete;
+        }
+        let (console, progress) = (self.console, progress.clone());
+        blocking(move || progress.suspend(|| console.write(&text))).await
     }
 
     /// Prints a failure and returns its exit code.

@@ -3,6 +3,7 @@
 //! The first signal ends the command; the servers are then stopped gracefully. A second signal ends this wait; the
 //! child processes are then killed when the runtime is dropped.
 
+pub(crate) mod known_tools;
 pub(crate) mod startup;
 
 use std::env;
@@ -23,7 +24,7 @@ use tokio::time::timeout;
 use crate::output::failure::Failure;
 use crate::output::sanitize;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::Signals;
+use crate::runtime::signals::{Signals, unless_signalled};
 
 /// How long running calls may take to end when the servers are stopped.
 const CALL_GRACE: Duration = Duration::from_secs(3);
@@ -42,6 +43,23 @@ pub(crate) async fn with_servers(
     let mut options = options(supervision);
     options.catalog.approval = approval;
     with_host(Host::start(options), desired, signals, work).await
+}
+
+/// Starts the servers like [`with_servers`]. `work` receives the signals itself, and returns its exit code after one.
+pub(crate) async fn with_servers_and_signals(
+    desired: DesiredServers,
+    approval: Option<Approval>,
+    signals: &mut Signals,
+    work: impl AsyncFnOnce(&Host, &mut Signals) -> Exit,
+) -> Exit {
+    let mut options = options(Supervision::Off);
+    options.catalog.approval = approval;
+    let host = Host::start(options);
+    let exit = match unless_signalled(signals, host.apply(desired)).await {
+        Ok(_) => work(&host, signals).await,
+        Err(signal) => Exit::Signal(signal),
+    };
+    stop(&host, exit, signals).await
 }
 
 /// Starts the servers in an existing host, runs `work`, and stops the host.

@@ -1,10 +1,11 @@
 //! Waits for servers to start and shows progress meanwhile.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use mcp_host::{Host, HostSnapshot, ServerState};
 
-use crate::output::progress::Progress;
+use crate::output::progress::{Progress, waiting_text};
 
 /// The condition to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,35 +16,59 @@ pub(crate) enum WaitFor<'a> {
     Tool(&'a str),
 }
 
+/// The time after which the servers that are done are shown before the others.
+pub(crate) const SHOW_AFTER: Duration = Duration::from_secs(2);
 /// The time after which the progress text explains why a start may be slow.
 const SLOW_START: Duration = Duration::from_secs(4);
+/// The time after which a note names the awaited servers if there is no progress line.
+pub(crate) const NOTE_AFTER: Duration = Duration::from_secs(10);
 
 /// Waits until the condition holds or no server is starting any more.
 pub(crate) async fn wait_for_servers(host: &Host, progress: &Progress, condition: WaitFor<'_>) {
+    wait_and_show(host, progress, condition, async |_| ControlFlow::Continue(())).await;
+}
+
+/// Waits like [`wait_for_servers`]. A wait of more than two seconds calls `show` with the state, then after each change;
+/// the wait ends if `show` breaks it.
+pub(crate) async fn wait_and_show(
+    host: &Host,
+    progress: &Progress,
+    condition: WaitFor<'_>,
+    mut show: impl AsyncFnMut(&HostSnapshot) -> ControlFlow<()>,
+) {
     let mut changes = host.subscribe();
     let ready = host.ready();
     let _clear = progress.clear_on_drop();
     tokio::pin!(ready);
     let mut shown = None;
-    let slow_start = tokio::time::sleep(SLOW_START);
-    tokio::pin!(slow_start);
-    let mut is_slow = false;
+    let timers = [SHOW_AFTER, SLOW_START, NOTE_AFTER].map(tokio::time::sleep);
+    let [show_after, slow_start, note_after] = timers;
+    tokio::pin!(show_after, slow_start, note_after);
+    let (mut is_showing, mut is_slow, mut is_noting) = (false, false, false);
     loop {
         let published = host.snapshot();
         if is_satisfied(&published, condition) {
             break;
         }
-        let text = progress_text(&published, is_slow);
-        if text != shown {
-            if let Some(text) = &text {
-                progress.show(text);
-            }
-            shown = text;
+        if is_showing && show(&published).await.is_break() {
+            break;
         }
+        let text = progress_text(&published, is_slow);
+        if let Some(text) = &text {
+            if shown.as_ref() != Some(&(text.clone(), is_noting)) {
+                progress.show(text);
+                if is_noting {
+                    progress.note(&format!("still {text}"));
+                }
+            }
+        }
+        shown = text.map(|text| (text, is_noting));
         tokio::select! {
             biased;
             () = &mut ready => break,
+            () = &mut show_after, if !is_showing => is_showing = true,
             () = &mut slow_start, if !is_slow => is_slow = true,
+            () = &mut note_after, if !is_noting => is_noting = true,
             changed = changes.changed() => if changed.is_err() { break },
         }
     }
@@ -58,17 +83,21 @@ fn is_satisfied(published: &HostSnapshot, condition: WaitFor<'_>) -> bool {
     before.into_iter().all(|it| it.state != ServerState::Starting)
 }
 
+/// The names of the servers that are starting.
+pub(crate) fn starting_servers(published: &HostSnapshot) -> Vec<&str> {
+    let starting = published.servers.iter().filter(|it| it.state == ServerState::Starting);
+    starting.map(|it| it.id.as_str()).collect()
+}
+
 /// The progress text: `starting 2 of 5 servers: a, b`. `None` if no server is starting.
 fn progress_text(published: &HostSnapshot, is_slow: bool) -> Option<String> {
-    let servers = &published.servers;
-    let names: Vec<&str> =
-        servers.iter().filter(|it| it.state == ServerState::Starting).map(|it| it.id.as_str()).collect();
+    let names = starting_servers(published);
     if names.is_empty() {
         return None;
     }
     let reason =
         if is_slow { " (the first start with npx, uvx or docker downloads the package)" } else { "" };
-    Some(format!("starting {} of {} servers: {}{reason}", names.len(), servers.len(), names.join(", ")))
+    Some(waiting_text("starting", &names, published.servers.len()) + reason)
 }
 
 #[cfg(test)]
@@ -115,6 +144,7 @@ mod tests {
     fn only_starting_servers_are_listed() {
         use ServerState::{Failed, Ready, Starting};
         check(&[("a", Starting), ("b", Ready), ("c", Starting)], Some("starting 2 of 3 servers: a, c"));
+        check(&[("a", Starting)], Some("starting a"));
         check(&[("a", Failed), ("b", Ready)], None);
         check(&[], None);
     }

@@ -8,11 +8,9 @@ use std::path::Path;
 use anstream::{AutoStream, ColorChoice};
 use mcp_config::Colour;
 
+use crate::output::table::UNLIMITED;
 use crate::output::{sanitize, style};
 use crate::runtime::exit::Exit;
-
-/// The line width without a terminal.
-const DEFAULT_WIDTH: usize = 100;
 
 /// How much is printed besides the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +34,7 @@ pub(crate) struct Console {
     pub(crate) out_is_terminal: bool,
     /// How much is printed besides the result.
     pub(crate) verbosity: Verbosity,
-    /// The line width of standard output, in columns.
+    /// The line width of standard output, in columns: that of `COLUMNS`, else that of the terminal, else unlimited.
     pub(crate) width: usize,
 }
 
@@ -86,7 +84,7 @@ impl Console {
             err_is_terminal: io::stderr().is_terminal(),
             out_is_terminal: io::stdout().is_terminal(),
             verbosity,
-            width: width(comfy_table::Table::new().width()),
+            width: width(std::env::var("COLUMNS").ok().as_deref(), comfy_table::Table::new().width()),
         }
     }
 
@@ -154,8 +152,9 @@ impl Console {
 }
 
 /// The width to use. Some terminals report 0.
-fn width(terminal: Option<u16>) -> usize {
-    terminal.filter(|it| *it > 0).map_or(DEFAULT_WIDTH, usize::from)
+fn width(columns: Option<&str>, terminal: Option<u16>) -> usize {
+    let columns = columns.and_then(|it| it.trim().parse().ok());
+    columns.or(terminal).filter(|it| *it > 0).map_or(UNLIMITED, usize::from)
 }
 
 fn colour(choice: ColorChoice) -> Colour {
@@ -171,8 +170,11 @@ mod tests {
 
     #[test]
     fn width_is_never_zero() {
-        assert_eq!(width(Some(80)), 80);
-        assert_eq!(width(Some(0)), DEFAULT_WIDTH);
-        assert_eq!(width(None), DEFAULT_WIDTH);
+        assert_eq!(width(None, Some(80)), 80);
+        assert_eq!(width(None, Some(0)), UNLIMITED);
+        assert_eq!(width(None, None), UNLIMITED);
+        assert_eq!(width(Some("40"), Some(80)), 40);
+        assert_eq!(width(Some("wide"), Some(80)), 80);
+        assert_eq!(width(Some(""), None), UNLIMITED);
     }
 }

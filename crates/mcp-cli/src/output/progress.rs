@@ -6,11 +6,21 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
+use ratatui::crossterm::terminal;
 
 use crate::output::console::Verbosity;
 use crate::output::sanitize;
 
+/// How often the line is drawn.
+const REDRAWS_PER_SECOND: u8 = 20;
+/// The columns that the line leaves free, for the `^C` that a terminal adds. If the line were full, the terminal would
+/// begin another one for the `^C`, and this line would not be cleared.
+const FREE_COLUMNS: u16 = 4;
+/// The width of a terminal that does not report it.
+const USUAL_WIDTH: u16 = 80;
+/// The maximum number of names in a text.
+const MAX_NAMES: usize = 6;
 /// The length of the progress bar, in steps.
 const BAR_LENGTH: u64 = 1000;
 
@@ -50,7 +60,10 @@ impl Progress {
     /// Creates a display that shows nothing yet.
     pub(crate) fn new(mode: ProgressMode) -> Progress {
         let bar = match mode {
-            ProgressMode::Spinner => ProgressBar::new_spinner(),
+            ProgressMode::Spinner => ProgressBar::with_draw_target(
+                None,
+                ProgressDrawTarget::term_like_with_hz(Box::new(ProgressLine), REDRAWS_PER_SECOND),
+            ),
             ProgressMode::Lines | ProgressMode::ServerOnly | ProgressMode::Off => ProgressBar::hidden(),
         };
         bar.set_style(style("{spinner} {wide_msg}"));
@@ -83,6 +96,18 @@ impl Progress {
         }
     }
 
+    /// Prints a note where [`show`](Progress::show) shows nothing, unless the output is quiet.
+    pub(crate) fn note(&self, text: &str) {
+        if self.mode == ProgressMode::ServerOnly {
+            write(&format!("note: {text}"));
+        }
+    }
+
+    /// Runs `print` while the line is hidden. Blocks.
+    pub(crate) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.bar.suspend(print)
+    }
+
     fn spin(&self, text: &str) {
         self.bar.set_message(sanitize::line(text));
         self.bar.enable_steady_tick(Duration::from_millis(100));
@@ -99,6 +124,55 @@ impl Progress {
     }
 }
 
+/// The line on standard error.
+#[derive(Debug)]
+struct ProgressLine;
+
+impl TermLike for ProgressLine {
+    fn width(&self) -> u16 {
+        let columns = terminal::size().ok().map(|(columns, _)| columns).filter(|columns| *columns > 0);
+        columns.unwrap_or(USUAL_WIDTH).saturating_sub(FREE_COLUMNS)
+    }
+
+    fn move_cursor_up(&self, lines: usize) -> io::Result<()> {
+        self.move_cursor(lines, 'A')
+    }
+
+    fn move_cursor_down(&self, lines: usize) -> io::Result<()> {
+        self.move_cursor(lines, 'B')
+    }
+
+    fn move_cursor_right(&self, columns: usize) -> io::Result<()> {
+        self.move_cursor(columns, 'C')
+    }
+
+    fn move_cursor_left(&self, columns: usize) -> io::Result<()> {
+        self.move_cursor(columns, 'D')
+    }
+
+    fn write_line(&self, text: &str) -> io::Result<()> {
+        writeln!(io::stderr(), "{text}")
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        write!(io::stderr(), "{text}")
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.write_str("\r\u{1b}[2K")
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+impl ProgressLine {
+    fn move_cursor(&self, count: usize, direction: char) -> io::Result<()> {
+        if count == 0 { Ok(()) } else { self.write_str(&format!("\u{1b}[{count}{direction}")) }
+    }
+}
+
 /// Clears the progress line when it is dropped.
 pub(crate) struct ClearOnDrop<'a>(&'a Progress);
 
@@ -110,6 +184,19 @@ impl Drop for ClearOnDrop<'_> {
 
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the templates are valid")
+}
+
+/// The text about the servers that are waited for: `starting a`, or `starting 2 of 5 servers: a, b`.
+pub(crate) fn waiting_text(verb: &str, names: &[&str], total: usize) -> String {
+    let more = match names.len().saturating_sub(MAX_NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let listed = names.iter().take(MAX_NAMES).copied().collect::<Vec<_>>().join(", ") + &more;
+    match total {
+        0 | 1 => format!("{verb} {listed}"),
+        _ => format!("{verb} {} of {total} servers: {listed}", names.len()),
+    }
 }
 
 /// The completed fraction, if the server reports a total.
@@ -138,6 +225,17 @@ pub(crate) fn progress_text(progress: f64, total: Option<f64>, message: Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn awaited_servers_are_named() {
+        assert_eq!(waiting_text("starting", &["a"], 1), "starting a");
+        assert_eq!(waiting_text("testing", &["a", "b"], 5), "testing 2 of 5 servers: a, b");
+        let many = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        assert_eq!(
+            waiting_text("starting", &many, 8),
+            "starting 8 of 8 servers: a, b, c, d, e, f and 2 more"
+        );
+    }
 
     #[test]
     fn mode_depends_on_terminal_and_verbosity() {

@@ -14,6 +14,8 @@ pub(crate) const FAILURE: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 /// A note.
 pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default().bold();
+/// A heading.
+pub(crate) const BOLD: Style = Style::new().bold();
 /// Less important text.
 pub(crate) const DIM: Style = Style::new().dimmed();
 

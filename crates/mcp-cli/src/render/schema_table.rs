@@ -29,7 +29,12 @@ fn schema_table(heading: &'static str, schema: &RawJson, style: TableStyle) -> S
     let Ok(root) = schema.read::<Value>() else { return String::new() };
     let mut fields = Fields { root: &root, rows: Vec::new() };
     fields.add(&root, "", 1);
-    let columns = [heading, "TYPE", "REQUIRED", "DESCRIPTION"].map(Column::Text);
+    let columns = [
+        Column::Text(heading),
+        Column::Wrapped("TYPE"),
+        Column::Text("REQUIRED"),
+        Column::Wrapped("DESCRIPTION"),
+    ];
     table(&columns, &fields.rows, style)
 }
 

@@ -1,7 +1,7 @@
 //! Renders server states and problems as text lines.
 
 use mcp_config::Colour;
-use mcp_host::{ActiveProblem, HostSnapshot, ServerState, ServerStatus};
+use mcp_host::{ActiveProblem, HostError, HostSnapshot, ServerState, ServerStatus};
 use mcp_registry::{ListKind, Problem, ProblemKind, Verdict};
 
 use crate::output::{count, sanitize, style};
@@ -70,6 +70,16 @@ pub(crate) fn server_line(
         res.push_str(&style::help(colour, &sanitize::line(help)));
     }
     res
+}
+
+/// The message of a server's error without its beginning that is the same for many errors, so that a short column shows
+/// the cause.
+pub(crate) fn cause<'a>(error: &'a HostError, server: &str) -> &'a str {
+    const USUAL: [&str; 2] = ["the server could not be started: ", "the server is no longer available: "];
+    let label = format!("server '{server}' (");
+    let message = error.message.strip_prefix(&label).and_then(|rest| rest.split_once("): "));
+    let message = message.map_or(error.message.as_str(), |(_, message)| message);
+    USUAL.iter().find_map(|usual| message.strip_prefix(usual)).unwrap_or(message)
 }
 
 /// The problems that are not part of a server line, most severe first.
@@ -188,7 +198,6 @@ mod tests {
     use std::sync::Arc;
     use std::time::UNIX_EPOCH;
 
-    use mcp_host::HostError;
     use mcp_model::{Era, ErrorKind, ServerId, Severity};
     use mcp_registry::Catalog;
 
@@ -237,6 +246,18 @@ mod tests {
         );
         let painted = server_lines(&published(), Colour::Always);
         assert!(painted.contains("\u{1b}[1m\u{1b}[32m✓") && !painted.contains("\u{1b}[2J"), "{painted:?}");
+    }
+
+    #[test]
+    fn cause_has_no_usual_beginning() {
+        let check = |message: &str, want: &str| {
+            let error = HostError { kind: ErrorKind::Connection, message: message.into(), help: None };
+            assert_eq!(cause(&error, "a"), want);
+        };
+        check("server 'a' (npx): the server could not be started: no such file", "no such file");
+        check("server 'a' (npx): it did not list its tools", "it did not list its tools");
+        check("server 'b' (npx): x", "server 'b' (npx): x");
+        check("the server is no longer available: it exited", "it exited");
     }
 
     #[test]

@@ -26,7 +26,7 @@ fn call_results_and_errors_as_text() {
             "",
         ),
     );
-    check("fail", r#"{"message":"no milk"}"#, (1, "no milk\n", "MCPToolError: no milk\n"));
+    check("fail", r#"{"message":"no milk"}"#, (1, "", "MCPToolError: no milk\n"));
     check(
         "ecko",
         "{}",
@@ -68,6 +68,8 @@ fn call_results_and_errors_as_text() {
 fn check_json(tool: &str, arguments: &str, code: i32, want: serde_json::Value) {
     let run = Workspace::dominds(DEMO).run(&["call", ".", tool, arguments, "--format", "json"]);
     assert_eq!(run.code, Some(code), "{run:?}");
+    // The error is in the document.
+    assert_eq!(run.err, "note: reading .minds/mcp.yaml\n");
     let mut document = run.json();
     let metadata = document.as_object_mut().unwrap().remove("metadata").unwrap();
     assert_eq!(document, want);
@@ -134,6 +136,10 @@ fn unreachable_server_differs_from_failed_call() {
     let run = workspace.run(&["call", ".", "something_else"]);
     assert_eq!(run.code, Some(3), "{run:?}");
     assert!(run.err.contains("'broken'"), "{run:?}");
+    assert!(
+        run.err.contains("\n✗ broken  failed  MCPConnectionError: ") && run.err.contains("was not found"),
+        "{run:?}"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::support::{DEMO, Workspace, examples};
+use crate::support::{DEMO, Run, Workspace, examples};
 
 const HOLODECK: &str = "name: a\ntools: []\n";
 const WRONG: &str = "version: 1\nservers:\n  a:\n    transport: stdio\n    comand: x\n";
@@ -170,12 +170,40 @@ fn completion_scripts_are_printed() {
     let workspace = Workspace::empty();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let run = workspace.run(&["completions", shell]);
-        assert!(run.code == Some(0) && run.out.contains("acp-check"), "{shell}: {run:?}");
+        assert!(run.code == Some(0) && run.out.contains("MCP_HOST_COMPLETE"), "{shell}: {run:?}");
     }
+    let bash = std::process::Command::new("bash").arg("-n").stdin(std::process::Stdio::piped()).spawn();
     let script = workspace.run(&["completions", "bash"]).out;
-    workspace.write("script", &format!("{script}\nCOMP_WORDS=(mcp-host expl)\nCOMP_CWORD=1\n_mcp__host mcp-host expl mcp-host\necho \"${{COMPREPLY[@]}}\"\n"));
-    let output = std::process::Command::new("bash").arg(workspace.path().join("script")).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "explain\n", "{output:?}");
+    let mut bash = bash.unwrap();
+    std::io::Write::write_all(&mut bash.stdin.take().unwrap(), script.as_bytes()).unwrap();
+    assert!(bash.wait().unwrap().success());
+}
+
+#[test]
+fn names_of_the_configuration_are_completed() {
+    let workspace = Workspace::dominds(DEMO);
+    // The last word is the one at the cursor.
+    let completed = |line: &[&str]| {
+        let mut words = vec!["--", "mcp-host"];
+        words.extend(line);
+        let mut command = workspace.command(&words);
+        command.env("MCP_HOST_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", line.len().to_string());
+        command
+            .env("_CLAP_IFS", "\n")
+            .env("_CLAP_COMPLETE_COMP_TYPE", "9")
+            .env("_CLAP_COMPLETE_SPACE", "true");
+        Run::of(command.output().unwrap()).out
+    };
+    assert_eq!(completed(&["expl"]), "explain");
+    assert_eq!(completed(&["doctor", "--server", ""]), "demo");
+    assert_eq!(completed(&["disable", ".", "d"]), "demo");
+    // The tools are known after the first run.
+    assert_eq!(completed(&["call", ".", "ec"]), "");
+    assert_eq!(workspace.run(&["tools", "."]).code, Some(0));
+    assert_eq!(completed(&["call", ".", "ec"]), "echo");
+    assert_eq!(completed(&["tools", "--schema", "ad"]), "add");
+    assert_eq!(completed(&["lock", "--update", "demo/gr"]), "demo/grow");
+    assert_eq!(completed(&["add", ".", "d"]), "");
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn going_on() {
         "shell",
         [
             lines(&["one.yaml"], "echo text=hello\nadd a=2 b=3\nservers\n"),
-            lines(&["one.yaml"], "fail message=no\necho\nnothing\ntools x\n"),
+            lines(&["one.yaml"], "fail message=no\necho\nnothing\nprompts x\n"),
         ],
     );
     check(

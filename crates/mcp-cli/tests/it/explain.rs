@@ -1,6 +1,6 @@
 //! `explain`: why a name is shown or hidden, without starting a server.
 
-use crate::support::Workspace;
+use crate::support::{DEMO, Workspace};
 
 const FILTERED: &str = "\
 version: 1
@@ -92,4 +92,20 @@ fn explain_errors_are_reported() {
     );
     check(&["explain", "."], 2, "--tool <NAME>");
     check(&["explain", "nowhere.yaml", "--tool", "a"], 1, "nowhere.yaml");
+}
+
+#[test]
+fn started_server_shows_which_names_do_not_exist() {
+    let workspace = Workspace::dominds(DEMO);
+    let run = workspace.run(&["explain", ".", "--start", "--tool", "ecko", "--tool", "echo"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(
+        run.out
+            .starts_with("tool `ecko` of server `demo` does not exist; did you mean `echo`?\n\ntool `echo` "),
+        "{run:?}"
+    );
+    let run = workspace.run(&["explain", ".", "--start", "--prompt", "no", "--format", "json"]);
+    assert_eq!((run.code, &run.json()["decisions"][0]["offered"]), (Some(1), &false.into()));
+    let run = workspace.run(&["explain", ".", "--tool", "ecko", "--format", "json"]);
+    assert_eq!((run.code, &run.json()["decisions"][0]["offered"]), (Some(0), &serde_json::Value::Null));
 }

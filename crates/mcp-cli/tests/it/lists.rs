@@ -39,7 +39,7 @@ fn resources_and_their_templates_are_listed() {
     demo://sound     demo    sound     Ten milliseconds of sound
 
     URI TEMPLATE            SERVER  NAME     DESCRIPTION
-    demo://numbers/{count}  demo    numbers  The numbers from 1 to count, one a line; count is 1 t…
+    demo://numbers/{count}  demo    numbers  The numbers from 1 to count, one a line; count is 1 to 1000
 
     ✓ demo  ready (modern)
     ");

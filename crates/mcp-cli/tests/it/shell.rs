@@ -33,7 +33,7 @@ fn script_lines_are_executed_in_order() {
         "",
     );
     check("read demo://greeting\n", 0, "Hello from the demo server.\n", "");
-    check("fail message=no\necho text=on\n", 1, "no\non\n", "MCPToolError: no\n");
+    check("fail message=no\necho text=on\n", 1, "on\n", "MCPToolError: no\n");
     check(
         "echo\n",
         1,
@@ -42,10 +42,10 @@ fn script_lines_are_executed_in_order() {
          help: `schema echo` shows the arguments of the tool\n",
     );
     check(
-        "tools x\n",
+        "prompts x\n",
         2,
         "",
-        "error: `tools` takes no arguments, but got `x`\n  help: `help` lists the commands\n",
+        "error: `prompts` takes no arguments, but got `x`\n  help: `help` lists the commands\n",
     );
     check("restart dmeo\n", 1, "", "error: there is no server `dmeo`; the servers are: demo\n");
     check("restart demo\nservers\n", 0, "✓ demo  ready (modern)\n", "");

@@ -1,6 +1,6 @@
 //! Signals: exit codes, and no remaining processes.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};
 use std::thread;
 
@@ -86,4 +86,33 @@ fn demo_server_exits_on_request() {
     let mut child = workspace.command(&["demo-server"]).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"").unwrap();
     assert_eq!(wait_for_exit(&mut child), Some(0));
+}
+
+/// A silent server beside the demo server.
+const SILENT: &str = "  silent:\n    transport: stdio\n    command: sleep\n    args: ['600']\n";
+
+#[test]
+fn silent_server_does_not_hide_the_others() {
+    for (command, shown, rest) in [
+        ("tools", "echo ", "… silent  starting\n"),
+        ("doctor", "✓ demo  stdio", "… silent  interrupted during the step `handshake`\n"),
+    ] {
+        let workspace = Workspace::dominds(&format!("{DEMO}{SILENT}"));
+        let mut child = workspace.command(&[command, "."]).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        // The demo server is printed while the program waits for the other one.
+        let mut line = String::new();
+        while !line.starts_with(shown) {
+            line.clear();
+            assert_ne!(out.read_line(&mut line).unwrap(), 0, "{command}");
+        }
+        send_signal("INT", child.id());
+        assert_eq!(wait_for_exit(&mut child), Some(130), "{command}");
+        let mut remaining = String::new();
+        out.read_to_string(&mut remaining).unwrap();
+        assert!(remaining.contains(rest), "{command}: {remaining}");
+        let mut err = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        assert!(err.lines().last().unwrap().starts_with("note: interrupted while "), "{command}: {err}");
+    }
 }

@@ -82,6 +82,7 @@ impl Workspace {
             .env_clear()
             .env("PATH", format!("{}/bin:/usr/bin:/bin", self.path().display()))
             .env("HOME", self.path())
+            .env("COLUMNS", "100")
             .env("XDG_STATE_HOME", self.path().join("state"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

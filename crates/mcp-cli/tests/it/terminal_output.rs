@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use mcp_testkit::process::wait_for_exit;
 
 use crate::support::{DEMO, PROGRAM, Workspace};
+use crate::terminal::Terminal;
 
 /// Starts the program in a terminal. Typed input is its standard input.
 fn terminal(workspace: &Workspace, line: &str, variables: &[(&str, &str)]) -> Child {
@@ -85,6 +86,21 @@ fn progress_bar_is_cleared() {
     assert!(text.contains("slept 600 ms in 4 steps\n"), "{text:?}");
     let text = shown(&workspace, r#"call . sleep '{"ms":60,"steps":4}' --quiet"#, &[]);
     assert_eq!(text, "slept 60 ms in 4 steps\n");
+}
+
+#[test]
+fn progress_line_is_cleared_after_ctrl_c() {
+    let workspace = Workspace::dominds(
+        "version: 1\nservers:\n  silent:\n    transport: stdio\n    command: sleep\n    args: ['600']\n",
+    );
+    for command in ["call . echo", "tools .", "doctor ."] {
+        let Some(terminal) = Terminal::start(&workspace, command, (60, 20)) else { return };
+        terminal.until("ing silent");
+        terminal.press(&["C-c"]);
+        let shown = terminal.until("ended 130");
+        // The first character of the line is one of the spinner's, in the block of Braille patterns.
+        assert!(!shown.contains(|it: char| ('\u{2800}'..='\u{28ff}').contains(&it)), "{shown}");
+    }
 }
 
 #[test]

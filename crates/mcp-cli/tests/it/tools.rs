@@ -1,6 +1,6 @@
 //! `tools`: lists, and errors for missing servers and tools.
 
-use crate::support::{DEMO, HttpDemo, Workspace};
+use crate::support::{DEMO, HttpDemo, Run, Workspace};
 
 const BROKEN: &str = "  broken:\n    transport: stdio\n    command: /no/such/program\n";
 const REJECTED: &str = "  rejected:\n    transport: stdio\n";
@@ -128,4 +128,102 @@ fn server_text_is_sanitized() {
             "{run:?}"
         );
     }
+}
+
+#[test]
+fn filter_lists_the_tools_that_match() {
+    let workspace = Workspace::dominds(DEMO);
+    for arguments in [&["tools", ".", "e*", "ADD"][..], &["tools", "e*", "add"]] {
+        let run = workspace.run(arguments);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let names: Vec<&str> =
+            run.out.lines().skip(1).map_while(|line| line.split_whitespace().next()).collect();
+        assert_eq!(names, ["echo", "add", "exit", "env"], "{run:?}");
+    }
+    let document = workspace.run(&["tools", ".", "add", "--format", "json"]).json();
+    assert_eq!(document["tools"].as_array().unwrap().len(), 1);
+    let run = workspace.run(&["tools", ".", "nothing*"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.err.ends_with("error: no tool matches `nothing*`\n"), "{run:?}");
+    let run = workspace.run_with_input(&["shell", "."], "tools ad*\ntools nothing\n");
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.out.contains("\n1 tool, ") && run.err.contains("no tool matches `*nothing*`"), "{run:?}");
+}
+
+#[test]
+fn width_of_the_table_is_that_of_columns() {
+    let workspace = Workspace::dominds(DEMO);
+    let lines = |columns: Option<&str>| -> Vec<String> {
+        let mut command = workspace.command(&["tools", "."]);
+        match columns {
+            Some(columns) => command.env("COLUMNS", columns),
+            None => command.env_remove("COLUMNS"),
+        };
+        let run = Run::of(command.output().unwrap());
+        run.out.lines().take(13).map(str::to_owned).collect()
+    };
+    // Nothing is cut in a pipe.
+    assert!(lines(None).iter().all(|line| !line.contains('…')));
+    let mixed = "mixed         demo        35  reads     Answers with every kind of content: text, image, audio, resource and link";
+    assert!(lines(None).iter().any(|line| line.starts_with(mixed)), "{:#?}", lines(None));
+    // A terminal that is too narrow shows whole names, and no descriptions.
+    for (columns, heading) in [
+        ("60", "TOOL          SERVER  TOKENS  HINT      DESCRIPTION"),
+        ("40", "TOOL          SERVER  TOKENS  HINT"),
+        ("8", "TOOL"),
+    ] {
+        let lines = lines(Some(columns));
+        assert_eq!(lines[0], heading);
+        assert!(
+            lines.iter().any(|line| line.split_whitespace().next() == Some("change_tools")),
+            "{lines:#?}"
+        );
+    }
+}
+
+/// A server with tools whose schemas are wrong, and one that the demo server has too.
+const ODD: &str = r##"
+answer() { printf '%s\n' '{"jsonrpc":"2.0","id":'"$id"',"result":'"$1"'}'; }
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case $line in
+  *'"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}' ;;
+  *'"tools/list"'*) answer '{"tools":[
+    {"name":"typo","inputSchema":{"type":"object","properties":{"a":{"type":"strin"}}}},
+    {"name":"dangling","inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}},
+    {"name":"text","inputSchema":{"type":"string"}},
+    {"name":"result","inputSchema":{"type":"object"},"outputSchema":{"type":"objekt"}},
+    {"name":"echo","inputSchema":{"type":"object"}}]}' ;;
+  *'"method":"notifications/'*) ;;
+  *) printf '%s\n' '{"jsonrpc":"2.0","id":'"$id"',"error":{"code":-32601,"message":"unknown"}}' ;;
+  esac
+done
+"##;
+
+#[test]
+fn invalid_schemas_and_collisions_are_warnings() {
+    let workspace = Workspace::dominds(&format!("{DEMO}  odd:\n    transport: stdio\n    command: odd\n"));
+    workspace.script("odd", &ODD.replace("\n    {", "{"));
+    let collision = "warning: tool `echo` of server `odd` is skipped: the name `echo` is taken by tool `echo` of server `demo`";
+    let run = workspace.run(&["tools", "."]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    for want in [
+        "arguments of tool `typo` of server `odd` are passed on unchecked: its schema cannot be used: /properties/a/type is `strin`, which is no type",
+        "/properties/a/$ref is `#/$defs/none`, which does not exist",
+        "its type must be `object` and is `string`",
+        "structured results of tool `result` of server `odd` are passed on unchecked: its schema cannot be used: /type is `objekt`, which is no type",
+        collision,
+    ] {
+        assert!(run.out.contains(want), "{want}: {run:?}");
+    }
+    assert!(run.out.contains("! odd   ready (legacy)  "), "{run:?}");
+    let run = workspace.run(&["doctor", "."]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(
+        run.out.contains("\n! odd  the tool `typo` has a mistake: its schema cannot be used: /properties/a/type is `strin`, which is no type (and 3 more); 5 tools\n"),
+        "{run:?}"
+    );
+    assert!(run.out.contains(&format!("\n\n{collision}\n  help: rename")), "{run:?}");
+    let document = workspace.run(&["doctor", ".", "--format", "json"]).json();
+    assert_eq!(document["problems"][0]["id"], "mcp/server/odd/tool_collision/echo");
 }

@@ -14,11 +14,22 @@ fn full_screen_view_shows_server_changes() {
     let Some(terminal) = Terminal::start(&workspace, "watch .", (100, 24)) else { return };
     let shown = terminal.until_it("demo ready", |screen| screen.contains("1/1 ready"));
     assert!(shown.starts_with(".minds/mcp.yaml  generation "), "{shown}");
-    assert!(shown.contains("reloaded .minds/mcp.yaml: added demo"), "{shown}");
+    let log = shown.lines().find(|line| line.contains("reloaded .minds/mcp.yaml: added demo")).unwrap();
+    // Each line of the log has a time.
+    assert!(log.as_bytes()[2] == b':' && log.as_bytes()[5] == b':' && &log[8..9] == " ", "{shown}");
     workspace.write(".minds/mcp.yaml", &format!("{SHARED_DEMO}{OTHER}"));
-    terminal.until_it("the broken one", |screen| {
+    let shown = terminal.until_it("the broken one", |screen| {
         screen.contains("MCPConnectionError") && screen.contains("1/2 ready")
     });
+    // The cause comes first, and what is cut ends with an ellipsis.
+    assert!(
+        shown.lines().any(|line| line.starts_with("broken ") && line.contains(" the command was not found")),
+        "{shown}"
+    );
+    assert!(
+        shown.lines().any(|line| line.starts_with("error: MCPConnectionError") && line.ends_with('…')),
+        "{shown}"
+    );
     // A small window, the smallest one, and the original size.
     terminal.resize(40, 8);
     terminal.until_it("less of it", |screen| screen.contains("broken") && screen.lines().count() <= 8);

@@ -3,7 +3,7 @@
 mod images;
 mod save;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcp_config::Colour;
@@ -16,6 +16,7 @@ use crate::args::{CallArgs, Format};
 use crate::call_arguments::{self, CallArguments};
 use crate::config::context::Context;
 use crate::config::refusal::{StartRefusal, failed_call, open_approved};
+use crate::host::known_tools::remember_tools;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::host::with_servers;
 use crate::output::console::Report;
@@ -23,6 +24,7 @@ use crate::output::failure::Failure;
 use crate::output::progress::{Progress, fraction, progress_text};
 use crate::output::{json, sanitize, style};
 use crate::render::call_result::result_text;
+use crate::render::status::server_lines_where;
 use crate::render::suggestions::quote_path;
 use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
@@ -31,21 +33,24 @@ use crate::runtime::signals::{Signals, unless_signalled};
 /// The arguments of the call and the servers to start.
 struct PreparedCall {
     arguments: CallArguments,
+    path: PathBuf,
     desired: DesiredServers,
     approval: Option<Approval>,
 }
 
 /// Calls one tool of the configured servers.
 pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signals) -> Result<Exit, Failure> {
-    let PreparedCall { arguments, desired, approval } =
+    let PreparedCall { arguments, path, desired, approval } =
         unless_signalled(signals, prepare(context, args)).await??;
     let invalid_entries: Vec<String> = desired.failed.iter().map(|entry| entry.id.clone()).collect();
     let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::Tool(&args.tool)).await;
         let published = host.snapshot();
+        remember_tools(&path, &published).await;
         let result = call(host, &context.progress(), &args.tool, &arguments).await;
         let exit = exit(&result, tool_presence(&published, &invalid_entries, &args.tool));
         let mut report = save_content(report(context, args, &result, exit), &result, args).await;
+        report.err.push_str(&unavailable_servers(&published, &result, context.console.err_colour));
         if let (Exit::Success, Format::Text) = (exit, context.format) {
             let file = quote_path(&args.file);
             report.after = context.console.suggestion(&format!(
@@ -65,14 +70,14 @@ async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Fai
     let (file, approval) = open_approved(context, Some(&args.file))
         .await
         .map_err(|refusal| refusal_report(context, args, &refusal))?;
-    let mut desired = file.loaded.desired;
+    let (mut desired, path) = (file.loaded.desired, file.path);
     if args.save.is_some() {
         // The result limit keeps results small for models. Saved content must be complete.
         for server in &mut desired.servers {
             server.spec.limits.result_bytes = server.spec.limits.message_bytes;
         }
     }
-    Ok(PreparedCall { arguments, desired, approval })
+    Ok(PreparedCall { arguments, path, desired, approval })
 }
 
 /// Saves binary content to the folder of `--save`, if there is one, and adds the file names to the report.
@@ -165,21 +170,34 @@ fn exit(result: &CallResult, presence: ToolPresence) -> Exit {
     if is_unreachable { Exit::Unreachable } else { Exit::Failure }
 }
 
-/// The report with the result on standard output and the error on standard error.
+/// The report: a result is on standard output, a failed one as text on standard error.
 fn report(context: &Context, args: &CallArgs, result: &CallResult, exit: Exit) -> Report {
-    let out = match context.format {
-        Format::Json => json::document(result),
-        Format::Text => result_text(result),
-    };
-    let err = match &result.error {
-        Some(failure) => error_text(failure, &args.file, &args.tool, context.console.err_colour),
-        None => String::new(),
+    let (out, err) = match (context.format, &result.error) {
+        (Format::Json, _) => (json::document(result), String::new()),
+        (Format::Text, None) => (result_text(result), String::new()),
+        (Format::Text, Some(failure)) => {
+            let colour = context.console.err_colour;
+            (
+                String::new(),
+                call_error(result, failure, colour) + &error_help(failure, &args.file, &args.tool, colour),
+            )
+        }
     };
     Report { out, err, exit, ..Report::default() }
 }
 
-/// The error of a failed call: `<kind>: <message>`, and a help line for most kinds.
-fn error_text(failure: &CallFailure, file: &Path, tool: &str, colour: Colour) -> String {
+/// The servers that are not ready, with their errors, if a tool was not found: one of them may have it.
+pub(super) fn unavailable_servers(published: &HostSnapshot, result: &CallResult, colour: Colour) -> String {
+    match &result.error {
+        Some(CallFailure { kind: ErrorKind::ToolNotFound, message: _ }) => {
+            server_lines_where(published, |status| status.state != ServerState::Ready, colour)
+        }
+        Some(_) | None => String::new(),
+    }
+}
+
+/// The help line for most kinds of errors.
+fn error_help(failure: &CallFailure, file: &Path, tool: &str, colour: Colour) -> String {
     let file = file.display();
     let help = match failure.kind {
         ErrorKind::ToolNotFound => Some(format!("`mcp-host tools {file}` lists the tools")),
@@ -198,21 +216,23 @@ fn error_text(failure: &CallFailure, file: &Path, tool: &str, colour: Colour) ->
         }
         ErrorKind::Tool => None,
     };
-    call_error(failure, colour) + &help.map(|help| style::help(colour, &help)).unwrap_or_default()
+    help.map(|help| style::help(colour, &help)).unwrap_or_default()
 }
 
-/// The error of a failed call without help: `<kind>: <message>`.
-pub(super) fn call_error(failure: &CallFailure, colour: Colour) -> String {
+/// The error of a failed call without help: `<kind>: <message>`. The content of a failed result is its message.
+pub(super) fn call_error(result: &CallResult, failure: &CallFailure, colour: Colour) -> String {
     let CallFailure { kind, message } = failure;
     let kind = style::paint(colour, style::FAILURE, kind.as_str());
-    format!("{kind}: {}\n", sanitize::block(message).trim_end())
+    let content = result_text(result);
+    let text = if content.trim().is_empty() { sanitize::block(message) } else { content };
+    format!("{kind}: {}\n", text.trim_end())
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use mcp_model::CallMetadata;
+    use mcp_model::{CallMetadata, Content};
 
     use super::*;
     use crate::tests::published;
@@ -256,13 +276,22 @@ mod tests {
     }
 
     #[test]
-    fn error_text_has_kind_message_and_help() {
-        let failure = CallFailure { kind: ErrorKind::Tool, message: "it \u{1b}[31mbroke\n".into() };
-        let text = |failure: &CallFailure| error_text(failure, Path::new("a.yaml"), "t", Colour::Never);
-        assert_eq!(text(&failure), "MCPToolError: it broke\n");
-        let failure = CallFailure { kind: ErrorKind::ToolNotFound, message: "no".into() };
+    fn error_has_kind_message_and_help() {
+        let text = |failure: CallFailure, content: &[&str]| {
+            let content = content.iter().map(|it| Content::Text((*it).into())).collect();
+            let result = CallResult { content, ..failed_call("t", failure.kind, String::new()) };
+            call_error(&result, &failure, Colour::Never)
+                + &error_help(&failure, Path::new("a.yaml"), "t", Colour::Never)
+        };
+        let failure = |kind, message: &str| CallFailure { kind, message: message.into() };
+        assert_eq!(text(failure(ErrorKind::Tool, "it \u{1b}[31mbroke\n"), &[]), "MCPToolError: it broke\n");
+        // The message is an excerpt of the content.
         assert_eq!(
-            text(&failure),
+            text(failure(ErrorKind::Tool, "it…"), &["it\u{1b}[2J broke", "twice"]),
+            "MCPToolError: it broke\ntwice\n"
+        );
+        assert_eq!(
+            text(failure(ErrorKind::ToolNotFound, "no"), &[]),
             "MCPToolNotFoundError: no\n  help: `mcp-host tools a.yaml` lists the tools\n"
         );
     }

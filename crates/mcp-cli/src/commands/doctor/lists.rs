@@ -50,7 +50,7 @@ pub(super) struct ReadLists {
 
 /// Reads the lists that a host would read, within the remaining time of the start.
 pub(super) async fn read_lists(
-    examination: &mut Examination,
+    examination: &Examination,
     server: &ResolvedServer,
     session: &Session,
     budget: StartBudget,
@@ -60,12 +60,13 @@ pub(super) async fn read_lists(
     match discovery.tools {
         false => examination.step("tools", StepResult::passed("skipped: `load_tools` is false"))?,
         true => {
+            examination.begin("tools");
             let ReadList { result, items } = read_list("tool", budget, session.list_tools()).await;
             lists.lists.tools = items.iter().cloned().map(Arc::new).collect();
             lists.complete.push(ListKind::Tool);
             let result = match result.outcome {
-                StepOutcome::Passed => check_schemas(result, items).await,
-                StepOutcome::Warning | StepOutcome::Failed(_) => result,
+                StepOutcome::Passed | StepOutcome::Warning => check_schemas(result, items).await,
+                StepOutcome::Failed(_) | StepOutcome::Interrupted => result,
             };
             examination.step("tools", result)?;
         }
@@ -73,17 +74,19 @@ pub(super) async fn read_lists(
     // If prompts or resources cannot be listed, the tools can still be used.
     let lenient = |result: StepResult| match result.outcome {
         StepOutcome::Failed(_) => StepResult { outcome: StepOutcome::Warning, ..result },
-        StepOutcome::Passed | StepOutcome::Warning => result,
+        StepOutcome::Passed | StepOutcome::Warning | StepOutcome::Interrupted => result,
     };
     match discovery.prompts {
         false => examination.step("prompts", StepResult::passed("skipped: `load_prompts` is false"))?,
         true => {
+            examination.begin("prompts");
             let ReadList { result, items } = read_list("prompt", budget, session.list_prompts()).await;
             lists.lists.prompts = items.into_iter().map(Arc::new).collect();
             lists.complete.extend(is_read(&result).then_some(ListKind::Prompt));
             examination.step("prompts", lenient(result))?;
         }
     }
+    examination.begin("resources");
     let ReadList { result, items } = read_list("resource", budget, session.list_resources()).await;
     // Templates have no step of their own, because few servers have any.
     let templates = read_list("template", budget, session.list_resource_templates()).await;
@@ -98,7 +101,7 @@ pub(super) async fn read_lists(
 fn is_read(result: &StepResult) -> bool {
     match result.outcome {
         StepOutcome::Passed | StepOutcome::Warning => true,
-        StepOutcome::Failed(_) => false,
+        StepOutcome::Failed(_) | StepOutcome::Interrupted => false,
     }
 }
 
@@ -124,10 +127,7 @@ async fn read_list<T>(
         None => StepResult::passed(valid_count),
         Some(first) => {
             let name = first.name.as_deref().map(|it| format!(" `{it}`")).unwrap_or_default();
-            let more = match rejected.len() {
-                1 => String::new(),
-                length => format!(" (and {} more)", length - 1),
-            };
+            let more = more(rejected.len());
             let message =
                 format!("the {item}{name} is malformed: {}{more}; {valid_count} valid", first.reason);
             StepResult::warning(message, INVALID_ITEM_HELP)
@@ -138,17 +138,21 @@ async fn read_list<T>(
 
 /// Checks the schemas of the tools. Returns the same result, or a warning if a schema is invalid.
 async fn check_schemas(result: StepResult, tools: Vec<Tool>) -> StepResult {
-    let first = move || {
-        let found = invalid_schemas(tools.iter()).next();
-        found.map(|(index, reason)| (tools[index].name.to_string(), reason))
+    let find = move || {
+        let found: Vec<_> = invalid_schemas(tools.iter()).collect();
+        let first = found.first()?;
+        let more = more(found.len());
+        Some(format!("the tool `{}` has a mistake: {}{more}", tools[first.tool].name, first.message()))
     };
-    match blocking(first).await {
+    match blocking(find).await {
         None => result,
-        Some((name, reason)) => StepResult::warning(
-            format!("the schema of the tool `{name}` is invalid: {reason}; {}", result.message),
-            INVALID_ITEM_HELP,
-        ),
+        Some(message) => StepResult::warning(format!("{message}; {}", result.message), INVALID_ITEM_HELP),
     }
+}
+
+/// The number of further findings: ` (and 2 more)`.
+fn more(found: usize) -> String {
+    if found > 1 { format!(" (and {} more)", found - 1) } else { String::new() }
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! `doctor`: tests each server step by step and explains the first step that fails.
 //!
-//! The steps are those of a host, one at a time and with their durations. Servers are tested concurrently and reported in
-//! the order of the file.
+//! The steps are those of a host, one at a time and with their durations. Servers are tested concurrently. The first
+//! ones are reported in the order of the file, later ones as soon as they are done.
 
 mod lists;
 mod lock_check;
 mod network;
 mod program;
+mod server_tests;
 mod steps;
 mod text;
 
@@ -15,25 +16,27 @@ use std::time::Duration;
 
 use mcp_host::{DesiredServers, FailedServer, HostError};
 use mcp_model::ErrorKind;
+use mcp_registry::Problem;
 use serde::{Serialize, Serializer};
-use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::args::{Format, ServerArgs};
 use crate::config::context::Context;
 use crate::config::file::ConfigFile;
 use crate::config::lock::load_approval;
 use crate::host::select_server;
-use crate::output::console::Report;
 use crate::output::failure::Failure;
-use crate::output::{count, json};
 use crate::render::suggestions::quote_path;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, unless_signalled};
 use lock_check::LockState;
-use text::report_text;
+use server_tests::ServerTests;
 
 /// The maximum of any time limit. Longer limits could overflow the clock.
 const MAX_LIMIT: Duration = Duration::from_secs(60 * 60 * 24);
+
+/// How long the output may take after a signal.
+const INTERRUPTED_PRINT: Duration = Duration::from_secs(1);
 
 /// The report on one server.
 #[derive(Debug, Serialize)]
@@ -74,6 +77,8 @@ enum StepOutcome {
     Warning,
     /// The step failed; no further step is run.
     Failed(FailureCause),
+    /// A signal ended the step.
+    Interrupted,
 }
 
 /// The place of the cause of a failure.
@@ -91,6 +96,7 @@ impl From<StepOutcome> for &'static str {
             StepOutcome::Passed => "done",
             StepOutcome::Warning => "doubtful",
             StepOutcome::Failed(FailureCause::Configuration | FailureCause::Environment) => "failed",
+            StepOutcome::Interrupted => "interrupted",
         }
     }
 }
@@ -99,34 +105,35 @@ impl From<StepOutcome> for &'static str {
 #[derive(Serialize)]
 struct DoctorJson<'a> {
     servers: &'a [ServerReport],
+    /// What is wrong with the servers together, such as name collisions.
+    problems: Vec<&'a Problem>,
 }
 
-/// Tests the servers of a configuration.
+/// Tests the servers of a configuration. A signal ends the tests; what is known then is printed.
 pub(crate) async fn run(
     context: &Context,
     servers: &ServerArgs,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
     let (desired, lock) = unless_signalled(signals, prepare(context, servers)).await??;
-    // A signal drops the tests, and with them every process that they started.
-    let reports = unless_signalled(signals, examine_all(context, desired, lock)).await?;
-    let out = match context.format {
-        Format::Json => json::document(&DoctorJson { servers: &reports }),
-        Format::Text if reports.is_empty() => "no servers are configured\n".to_owned(),
-        Format::Text => {
-            let colour = context.console.out_colour;
-            reports.iter().map(|report| report_text(report, colour)).collect::<Vec<_>>().join("\n")
+    let mut tests = ServerTests::start(context, desired, lock);
+    let signal = unless_signalled(signals, tests.wait()).await.err();
+    let mut report = tests.final_report();
+    if report.exit == Exit::Success && signal.is_none() && context.format == Format::Text {
+        let file = quote_path(servers.file.as_deref().unwrap_or(Path::new("")));
+        report
+            .after
+            .push_str(&context.console.suggestion(&format!("`mcp-host tools {file}` lists their tools")));
+    }
+    match signal {
+        None => Ok(unless_signalled(signals, context.print(report)).await.unwrap_or_else(Exit::Signal)),
+        Some(signal) => {
+            // Bounded, because a second signal must not wait for a reader of the output. The end of this function
+            // drops the tests, and with them every process that they started.
+            let _ = timeout(INTERRUPTED_PRINT, context.print(report)).await;
+            Ok(Exit::Signal(signal))
         }
-    };
-    let exit = exit(&reports);
-    let after = match (exit, context.format) {
-        (Exit::Success, Format::Text) if !reports.is_empty() => {
-            let file = quote_path(servers.file.as_deref().unwrap_or(Path::new("")));
-            context.console.suggestion(&format!("`mcp-host tools {file}` lists their tools"))
-        }
-        (_, _) => String::new(),
-    };
-    Ok(context.print(Report { out, exit, after, ..Report::default() }).await)
+    }
 }
 
 /// The servers to test. If the file has errors, the valid entries are still tested.
@@ -152,39 +159,6 @@ fn refused_servers(file: &ConfigFile) -> DesiredServers {
     let entries = file.loaded.reading.entries.iter();
     let failed = entries.map(|entry| FailedServer { id: entry.name.clone(), error: error.clone() });
     DesiredServers { servers: Vec::new(), failed: failed.collect() }
-}
-
-async fn examine_all(context: &Context, desired: DesiredServers, lock: LockState) -> Vec<ServerReport> {
-    let progress = context.progress();
-    progress.show(&format!("testing {}", count(desired.servers.len() + desired.failed.len(), "server")));
-    let mut examinations = JoinSet::new();
-    for (index, server) in desired.servers.into_iter().enumerate() {
-        let lock = lock.clone();
-        examinations.spawn(async move { (index, steps::examine(server, lock).await) });
-    }
-    let mut reports = Vec::new();
-    while let Some(joined) = examinations.join_next().await {
-        match joined {
-            Ok(report) => reports.push(report),
-            // The tasks are never aborted, so one can only have panicked.
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        }
-    }
-    progress.clear();
-    reports.sort_by_key(|(index, _)| *index);
-    let failed = desired.failed.into_iter().map(|FailedServer { id, error }| ServerReport {
-        name: id,
-        transport: None,
-        target: None,
-        steps: vec![Step {
-            name: "configuration",
-            outcome: StepOutcome::Failed(FailureCause::Configuration),
-            message: error.to_string(),
-            help: error.help,
-            duration: Duration::ZERO,
-        }],
-    });
-    reports.into_iter().map(|(_, report)| report).chain(failed).collect()
 }
 
 /// The exit code. An error in the configuration takes precedence over a server that cannot be used.

@@ -25,13 +25,14 @@ const PROXY_HELP: &str = "check the proxy in HTTPS_PROXY, HTTP_PROXY and ALL_PRO
 /// Resolves the host and connects to its port, within `limit`. If the URL uses a proxy, only the proxy is checked, because
 /// it may resolve names that this machine cannot.
 pub(super) async fn check_network(
-    examination: &mut Examination,
+    examination: &Examination,
     endpoint: &UrlEndpoint,
     limit: Duration,
 ) -> Option<()> {
     let limit = limit.min(MAX_LIMIT);
     let deadline = Instant::now() + limit;
     if let Some(proxy) = ProxyAddress::for_url(&endpoint.url) {
+        examination.begin("proxy");
         let connected = match resolve(&proxy.host, proxy.port, deadline, limit).await {
             Ok(addresses) => connect_any(&addresses, proxy.port, deadline).await,
             Err(message) => Err((message, RESOLVE_HELP)),
@@ -50,6 +51,7 @@ pub(super) async fn check_network(
     };
     // An IPv6 address is in brackets in a URL.
     let host = host.trim_start_matches('[').trim_end_matches(']');
+    examination.begin("address");
     let addresses = match resolve(host, port, deadline, limit).await {
         Ok(addresses) => addresses,
         Err(message) => {
@@ -58,6 +60,7 @@ pub(super) async fn check_network(
     };
     let texts: Vec<String> = addresses.iter().map(|address| address.ip().to_string()).collect();
     examination.step("address", StepResult::passed(texts.join(", ")))?;
+    examination.begin("port");
     let result = match connect_any(&addresses, port, deadline).await {
         Ok(address) => StepResult::passed(format!("port {port} of {} is open", address.ip())),
         Err((message, help)) => StepResult::failed(format!("port {port}: {message}"), Some(help.to_owned())),

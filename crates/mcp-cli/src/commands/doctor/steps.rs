@@ -2,11 +2,13 @@
 
 use std::env;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_host::ServerDefinitions;
 use mcp_model::{Endpoint, StdioEndpoint};
+use mcp_registry::{ServerEntry, ServerLists};
 use mcp_transport::{ConnectError, DialOptions, Session, SessionOptions, dialer};
 use tokio::time::Instant;
 
@@ -14,7 +16,7 @@ use super::lists::{ReadLists, StartBudget, read_lists};
 use super::lock_check::LockState;
 use super::network::check_network;
 use super::program::{Program, Search, downloads_packages, find_program, install_help};
-use super::{FailureCause, ServerReport, Step, StepOutcome};
+use super::{FailureCause, Step, StepOutcome};
 use crate::host;
 use crate::runtime::blocking;
 
@@ -44,41 +46,89 @@ impl StepResult {
     }
 }
 
-/// The steps of a server so far.
-pub(super) struct Examination {
+/// The steps of a server so far. Clones share them, so that they can be read while the test runs.
+#[derive(Debug, Clone)]
+pub(super) struct Examination(Arc<Mutex<TestRecord>>);
+
+#[derive(Debug)]
+struct TestRecord {
     steps: Vec<Step>,
-    step_start: Instant,
+    /// The step that is running, and when it began.
+    running: (&'static str, Instant),
 }
 
 impl Examination {
-    /// Records the result of a step, whose time began when the previous one ended. Returns `None` if it failed, so
-    /// that `?` ends the test.
-    pub(super) fn step(&mut self, name: &'static str, result: StepResult) -> Option<()> {
+    /// A test without steps.
+    pub(super) fn new() -> Examination {
+        let running = ("configuration", Instant::now());
+        Examination(Arc::new(Mutex::new(TestRecord { steps: Vec::new(), running })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TestRecord> {
+        self.0.lock().expect("no code panics while it holds the lock")
+    }
+
+    /// Begins a step.
+    pub(super) fn begin(&self, name: &'static str) {
+        self.lock().running = (name, Instant::now());
+    }
+
+    /// The duration of the running step.
+    fn elapsed(&self) -> Duration {
+        self.lock().running.1.elapsed()
+    }
+
+    /// Records the result of a step, whose time began with [`begin`](Examination::begin) or when the previous one ended.
+    /// Returns `None` if it failed, so that `?` ends the test.
+    pub(super) fn step(&self, name: &'static str, result: StepResult) -> Option<()> {
         let now = Instant::now();
         let StepResult { outcome, message, help } = result;
-        self.steps.push(Step { name, outcome, message, help, duration: now.duration_since(self.step_start) });
-        self.step_start = now;
+        let mut record = self.lock();
+        let duration = now.duration_since(record.running.1);
+        record.steps.push(Step { name, outcome, message, help, duration });
+        record.running.1 = now;
         match outcome {
             StepOutcome::Passed | StepOutcome::Warning => Some(()),
-            StepOutcome::Failed(_) => None,
+            StepOutcome::Failed(_) | StepOutcome::Interrupted => None,
         }
     }
-}
 
-/// Tests one server. Dropping the future ends the process that it started.
-pub(super) async fn examine(server: ResolvedServer, lock: LockState) -> ServerReport {
-    let mut examination = Examination { steps: Vec::new(), step_start: Instant::now() };
-    // The result is not needed: a failure is visible in the last step.
-    let _ = run_steps(&mut examination, &server, &lock).await;
-    ServerReport {
-        name: server.spec.id.to_string(),
-        transport: Some(server.endpoint.kind().as_str()),
-        target: Some(server.endpoint.label()),
-        steps: examination.steps,
+    /// The steps.
+    pub(super) fn steps(&self) -> Vec<Step> {
+        self.lock().steps.clone()
+    }
+
+    /// The steps, and the running one as interrupted.
+    pub(super) fn interrupted(&self) -> Vec<Step> {
+        let record = self.lock();
+        let (name, start) = record.running;
+        let message = format!("interrupted during the step `{name}`");
+        let duration = start.elapsed();
+        let last = Step { name, outcome: StepOutcome::Interrupted, message, help: None, duration };
+        record.steps.iter().cloned().chain([last]).collect()
     }
 }
 
-async fn run_steps(examination: &mut Examination, server: &ResolvedServer, lock: &LockState) -> Option<()> {
+/// Tests one server. Returns what it offers if its lists were read. Dropping the future ends the process that it
+/// started.
+pub(super) async fn examine(
+    examination: Examination,
+    server: ResolvedServer,
+    lock: LockState,
+) -> Option<ServerEntry> {
+    let mut lists = None;
+    // The result is not needed: a failure is visible in the last step.
+    let _ = run_steps(&examination, &server, &lock, &mut lists).await;
+    let (id, exposure) = (server.spec.id, server.spec.exposure);
+    lists.map(|lists| ServerEntry { id, exposure, lists: Arc::new(lists) })
+}
+
+async fn run_steps(
+    examination: &Examination,
+    server: &ResolvedServer,
+    lock: &LockState,
+    offered: &mut Option<ServerLists>,
+) -> Option<()> {
     examination
         .step("configuration", StepResult::passed("the entry is valid and its variables have values"))?;
     if let Some(result) = lock.check_file() {
@@ -87,6 +137,7 @@ async fn run_steps(examination: &mut Examination, server: &ResolvedServer, lock:
     let mut endpoint = server.endpoint.clone();
     match &mut endpoint {
         Endpoint::Stdio(stdio) => {
+            examination.begin("program");
             let result = check_program(stdio).await;
             examination.step("program", result)?;
         }
@@ -116,13 +167,14 @@ async fn run_steps(examination: &mut Examination, server: &ResolvedServer, lock:
         )?;
     }
     let ReadLists { lists, complete } = lists?;
+    *offered = Some(lists.clone());
     let offer = ServerDefinitions::of(&session.server(), lists, complete);
     if let Some(result) = lock.compare(&server.spec.id, &offer) {
         examination.step("lock", result)?;
     }
-    examination.step_start = Instant::now();
+    examination.begin("end");
     let ended = session.close(GRACE).await;
-    let result = if examination.step_start.elapsed() >= GRACE {
+    let result = if examination.elapsed() >= GRACE {
         StepResult::warning(
             format!("the server did not end in time and was killed{}", ended.evidence),
             "a server should end when its standard input is closed",
@@ -180,11 +232,8 @@ async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
     }
 }
 
-async fn connect(
-    examination: &mut Examination,
-    server: &ResolvedServer,
-    endpoint: &Endpoint,
-) -> Option<Session> {
+async fn connect(examination: &Examination, server: &ResolvedServer, endpoint: &Endpoint) -> Option<Session> {
+    examination.begin("handshake");
     let limits = server.spec.limits.clone();
     let extra_secrets = server.config.iter().cloned().collect();
     let mut dial = DialOptions { limits: limits.clone(), extra_secrets, ..DialOptions::default() };
@@ -221,7 +270,7 @@ async fn connect(
         Endpoint::Stdio(stdio) if downloads_packages(&stdio.command) => Some(&stdio.command),
         Endpoint::Stdio(_) | Endpoint::Sse(_) | Endpoint::WebSocket(_) | Endpoint::Http(_) => None,
     };
-    let result = match (examination.step_start.elapsed() >= SLOW_HANDSHAKE, package_runner) {
+    let result = match (examination.elapsed() >= SLOW_HANDSHAKE, package_runner) {
         (false, _) => StepResult::passed(message),
         (true, Some(command)) => StepResult::warning(
             format!("{message}; slow"),

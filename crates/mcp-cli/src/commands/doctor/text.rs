@@ -48,9 +48,10 @@ pub(super) fn report_text(report: &ServerReport, colour: Colour) -> String {
     text
 }
 
-/// The step that is reported first: the failed one, or else the first with a warning.
+/// The step that is reported first: the failed or interrupted one, or else the first with a warning.
 fn main_problem(steps: &[Step]) -> Option<usize> {
-    let failed = steps.iter().position(|step| matches!(step.outcome, StepOutcome::Failed(_)));
+    let has_failed = |step: &Step| matches!(step.outcome, StepOutcome::Failed(_) | StepOutcome::Interrupted);
+    let failed = steps.iter().position(has_failed);
     failed.or_else(|| steps.iter().position(|step| step.outcome == StepOutcome::Warning))
 }
 
@@ -59,6 +60,7 @@ fn mark(outcome: StepOutcome, colour: Colour) -> String {
         StepOutcome::Passed => (style::SUCCESS, "✓"),
         StepOutcome::Warning => (style::WARNING, "!"),
         StepOutcome::Failed(_) => (style::FAILURE, "✗"),
+        StepOutcome::Interrupted => (style::WARNING, "…"),
     };
     style::paint(colour, style, mark)
 }

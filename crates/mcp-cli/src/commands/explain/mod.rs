@@ -6,11 +6,15 @@ mod lock_status;
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use mcp_config::Colour;
 use mcp_host::{Approval, LoadedConfig, ServerDefinitions, Supervision};
 use mcp_model::{Exposure, Rules, ServerId};
-use mcp_registry::{Builtins, CompiledRules, Decision, ListKind, RuleStep, Verdict, decide_all};
+use mcp_registry::{
+    Builtins, Catalog, CompiledRules, Decision, ListKind, RuleStep, ServerEntry, ToolLookup, Verdict,
+    decide_all,
+};
 use serde::Serialize;
 
 use crate::args::{ExplainArgs, Format};
@@ -78,7 +82,8 @@ async fn prepare(context: &Context, args: ExplainArgs) -> Result<PreparedExplain
 async fn print(context: &Context, prepared: &PreparedExplain, offer: Option<&ServerDefinitions>) -> Exit {
     let PreparedExplain { config, server, names, approval } = prepared;
     let spec = config.loaded.reading.servers.iter().find(|spec| spec.id == *server);
-    let Exposure { tools, prompts, resources } = &spec.expect("find_server returns a valid server").exposure;
+    let exposure = &spec.expect("find_server returns a valid server").exposure;
+    let Exposure { tools, prompts, resources } = exposure;
     let all_names = offer.filter(|_| names.iter().all(|(_, names)| names.is_empty())).map(offered_names);
     let mut explanations: Vec<Explanation> = Vec::new();
     for (list, names) in all_names.as_ref().unwrap_or(names) {
@@ -95,17 +100,27 @@ async fn print(context: &Context, prepared: &PreparedExplain, offer: Option<&Ser
             explanation.lock = lock_status(approval, server, offer, item);
         }
     }
+    if let Some(offer) = offer {
+        let (exposure, lists) = (exposure.clone(), Arc::clone(&offer.lists));
+        let entry = ServerEntry { id: server.clone(), exposure, lists };
+        let catalog = Catalog::build(&Builtins::default(), &[entry]);
+        let offered = offered_names(offer);
+        for explanation in explanations.iter_mut().filter(|it| offer.read_lists.contains(&it.kind)) {
+            explanation.compare_with(&offered, &catalog);
+        }
+    }
+    let any_missing = explanations.iter().any(|it| it.offered == Some(false));
     let colour = context.console.out_colour;
-    context
-        .print(Report::out(match context.format {
-            Format::Json => json::document(&ExplainJson { decisions: &explanations }),
-            Format::Text if explanations.is_empty() => "the server offers nothing\n".to_owned(),
-            Format::Text => {
-                let texts: Vec<String> = explanations.iter().map(|it| it.text(colour)).collect();
-                texts.join("\n")
-            }
-        }))
-        .await
+    let out = match context.format {
+        Format::Json => json::document(&ExplainJson { decisions: &explanations }),
+        Format::Text if explanations.is_empty() => "the server offers nothing\n".to_owned(),
+        Format::Text => {
+            let texts: Vec<String> = explanations.iter().map(|it| it.text(colour)).collect();
+            texts.join("\n")
+        }
+    };
+    let exit = if any_missing { Exit::Failure } else { Exit::Success };
+    context.print(Report { out, exit, ..Report::default() }).await
 }
 
 /// The server's own names of everything that it offers.
@@ -150,7 +165,8 @@ fn explain(list: ListKind, server: &ServerId, rules: &Rules, names: &[String]) -
     let decisions = decide_all(&Builtins::default(), list, server, rules, &names);
     let explanations = decisions.into_iter().map(|decision| {
         let stages = decider.explain(list, &decision.original);
-        Explanation { kind: list, list: list.as_str(), decision, stages, lock: None }
+        let (offered, suggestion) = (None, None);
+        Explanation { kind: list, list: list.as_str(), decision, stages, offered, suggestion, lock: None }
     });
     explanations.collect()
 }
@@ -170,14 +186,55 @@ struct Explanation {
     #[serde(flatten)]
     decision: Decision,
     stages: Vec<RuleStep>,
+    /// Whether the server offers the name; `None` if that is unknown.
+    offered: Option<bool>,
+    /// A similar name, if the server does not offer this one.
+    #[serde(skip)]
+    suggestion: Option<String>,
     /// The status in the lock file, if there is one.
     lock: Option<LockStatus>,
 }
 
 impl Explanation {
+    /// Compares the name with those that the server offers.
+    fn compare_with(&mut self, offered: &Names, catalog: &Catalog) {
+        let original = &self.decision.original;
+        let is_offered = offered.iter().any(|(list, names)| *list == self.kind && names.contains(original));
+        self.offered = Some(is_offered);
+        if !is_offered && self.kind == ListKind::Tool {
+            let similar = match catalog.find(original) {
+                ToolLookup::Found(tool) => Some(tool),
+                ToolLookup::Missing { nearest } => nearest,
+                ToolLookup::Ambiguous(_) => None,
+            };
+            self.suggestion = similar.map(|tool| tool.tool.name.to_string());
+        }
+    }
+
+    /// The text about a name that the server does not offer.
+    fn missing_text(&self, colour: Colour) -> String {
+        let Decision { server, original, .. } = &self.decision;
+        let suggestion =
+            self.suggestion.as_ref().map(|name| format!("; did you mean `{}`?", sanitize::line(name)));
+        let missing = style::paint(colour, style::FAILURE, "does not exist");
+        let mut text = format!(
+            "{} `{}` of server `{server}` {missing}{}\n",
+            self.list,
+            sanitize::line(original),
+            suggestion.unwrap_or_default()
+        );
+        if let Some(LockStatus { message, .. }) = &self.lock {
+            let _ = writeln!(text, "  {:9}  {}", "lock", sanitize::line(message));
+        }
+        text
+    }
+
     /// The result in one line, then one line per rule.
     fn text(&self, colour: Colour) -> String {
-        let Explanation { kind: _, list, decision, stages, lock } = self;
+        if self.offered == Some(false) {
+            return self.missing_text(colour);
+        }
+        let Explanation { kind: _, list, decision, stages, offered: _, suggestion: _, lock } = self;
         let is_withheld = lock.as_ref().is_some_and(|it| it.withheld);
         let Decision { server, original, exposed, verdict, rule } = decision;
         let original = sanitize::line(original);

@@ -1,22 +1,29 @@
 //! `tools`, `prompts` and `resources`: starts the servers, lists what they offer, and stops them.
 
+pub(crate) mod name_filter;
 pub(crate) mod prompts;
 pub(crate) mod resources;
+mod tool_stream;
 pub(crate) mod tools;
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use mcp_host::{Approval, DesiredServers, HostSnapshot, ServerState, Supervision};
+use mcp_host::{Approval, DesiredServers, Host, HostSnapshot, ServerState};
+use tokio::time::timeout;
 
 use crate::args::{Format, ServerArgs};
 use crate::call_arguments::schema::with_schema_problems;
+use crate::commands::list::name_filter::NameFilter;
+use crate::commands::list::tool_stream::ToolStream;
 use crate::commands::list::tools::ToolsView;
 use crate::config::context::Context;
 use crate::config::refusal::{StartRefusal, open_approved};
-use crate::host::startup::{WaitFor, wait_for_servers};
-use crate::host::{select_server, with_servers};
-use crate::output::console::Report;
+use crate::host::known_tools::remember_tools;
+use crate::host::startup::{WaitFor, starting_servers, wait_and_show};
+use crate::host::{select_server, with_servers_and_signals};
+use crate::output::console::{Report, WriteOutcome};
 use crate::output::failure::Failure;
 use crate::output::json;
 use crate::output::table::TableStyle;
@@ -25,11 +32,16 @@ use crate::render::suggestions::suggest_call;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, unless_signalled};
 
+/// The output for a configuration without servers.
+const NO_SERVERS: &str = "no servers are configured\n";
+/// How long the output may take after a signal.
+const INTERRUPTED_PRINT: Duration = Duration::from_secs(1);
+
 /// What is listed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ListTarget<'a> {
-    /// Tools.
-    Tools(ToolsView<'a>),
+    /// The tools that a filter accepts.
+    Tools(ToolsView<'a>, &'a NameFilter),
     /// Prompts.
     Prompts,
     /// Resources and resource templates.
@@ -43,7 +55,8 @@ struct PreparedList {
     approval: Option<Approval>,
 }
 
-/// Starts the servers of a configuration and lists what they offer.
+/// Starts the servers of a configuration and lists what they offer. A signal ends the wait for the servers; what is
+/// known then is printed.
 pub(crate) async fn run(
     context: &Context,
     servers: &ServerArgs,
@@ -53,20 +66,60 @@ pub(crate) async fn run(
     let PreparedList { desired, path, approval } =
         unless_signalled(signals, prepare(context, servers, target)).await??;
     let invalid_entries = desired.failed.len();
-    let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
-        wait_for_servers(host, &context.progress(), WaitFor::All).await;
-        let published = match target {
-            ListTarget::Tools(_) => with_schema_problems(host.snapshot()).await,
-            ListTarget::Prompts | ListTarget::Resources => host.snapshot(),
+    let exit = with_servers_and_signals(desired, approval, signals, async |host, signals| {
+        let mut stream = ToolStream::new(context, target);
+        let waited = unless_signalled(signals, wait(context, host, target, &mut stream)).await;
+        let snapshot = host.snapshot();
+        let published = match (target, &waited) {
+            (ListTarget::Tools(..), Ok(())) => with_schema_problems(snapshot).await,
+            (ListTarget::Prompts | ListTarget::Resources, _) | (_, Err(_)) => snapshot,
         };
-        let exit = exit(&published, invalid_entries);
-        let mut report = report(context, target, &published, exit);
-        if let (ListTarget::Tools(_), Format::Text) = (target, context.format) {
-            report.after = context.console.suggestion(&suggest_call(&published, &path));
+        if servers.server.is_none() {
+            remember_tools(&path, &published).await;
         }
-        context.print(report).await
+        let exit = exit(&published, invalid_entries, target);
+        let mut report = report(context, target, &published, (exit, stream));
+        match waited {
+            Ok(()) => {
+                if let (ListTarget::Tools(..), Format::Text) = (target, context.format) {
+                    report.after = context.console.suggestion(&suggest_call(&published, &path));
+                }
+                unless_signalled(signals, context.print(report)).await.unwrap_or_else(Exit::Signal)
+            }
+            Err(signal) => {
+                report.after = interruption_note(context, &published);
+                // Bounded, because a second signal must not wait for a reader of the output.
+                let _ = timeout(INTERRUPTED_PRINT, context.print(report)).await;
+                Exit::Signal(signal)
+            }
+        }
     });
     Ok(exit.await)
+}
+
+/// Waits for the servers, and prints the tools of each one as soon as it is done if the wait is long.
+async fn wait(context: &Context, host: &Host, target: ListTarget<'_>, stream: &mut Option<ToolStream<'_>>) {
+    let progress = context.progress();
+    let condition = match target {
+        ListTarget::Tools(ToolsView::Single(tool), _) => WaitFor::Tool(tool),
+        ListTarget::Tools(..) | ListTarget::Prompts | ListTarget::Resources => WaitFor::All,
+    };
+    wait_and_show(host, &progress, condition, async |published| {
+        let Some(stream) = stream else { return ControlFlow::Continue(()) };
+        match context.print_part(&progress, stream.part(published)).await {
+            WriteOutcome::Complete => ControlFlow::Continue(()),
+            WriteOutcome::ReaderGone | WriteOutcome::Failed => ControlFlow::Break(()),
+        }
+    })
+    .await;
+}
+
+/// The line about a wait that a signal has ended.
+fn interruption_note(context: &Context, published: &HostSnapshot) -> String {
+    match starting_servers(published).as_slice() {
+        [] => String::new(),
+        names => context.console.note(&format!("interrupted while starting {}", names.join(", "))),
+    }
 }
 
 async fn prepare(
@@ -93,22 +146,32 @@ fn refusal_report(context: &Context, target: ListTarget<'_>, refusal: StartRefus
     Report { out, ..Failure::from(refusal).report(&context.console) }
 }
 
-/// The exit code. An invalid entry takes precedence over a server that is not ready.
-fn exit(published: &HostSnapshot, invalid_entries: usize) -> Exit {
+/// The exit code. An invalid entry takes precedence over a server that is not ready. A tool that is shown needs no
+/// other server.
+fn exit(published: &HostSnapshot, invalid_entries: usize, target: ListTarget<'_>) -> Exit {
+    let is_shown = match target {
+        ListTarget::Tools(ToolsView::Single(name), _) => published.catalog.tool(name).is_some(),
+        ListTarget::Tools(..) | ListTarget::Prompts | ListTarget::Resources => false,
+    };
     if invalid_entries > 0 {
         Exit::Failure
-    } else if published.servers.iter().any(|status| status.state != ServerState::Ready) {
+    } else if !is_shown && published.servers.iter().any(|status| status.state != ServerState::Ready) {
         Exit::Unreachable
     } else {
         Exit::Success
     }
 }
 
-fn report(context: &Context, target: ListTarget<'_>, published: &HostSnapshot, exit: Exit) -> Report {
+fn report(
+    context: &Context,
+    target: ListTarget<'_>,
+    published: &HostSnapshot,
+    (exit, stream): (Exit, Option<ToolStream<'_>>),
+) -> Report {
     let style = TableStyle { width: context.console.width, colour: context.console.out_colour };
     let success = |out| Report { out, exit, ..Report::default() };
-    let list = match (target, context.format) {
-        (ListTarget::Tools(ToolsView::Single(name)), format) => {
+    let out = match (target, context.format) {
+        (ListTarget::Tools(ToolsView::Single(name), _), format) => {
             return match (tools::tool_text(published, name, style), format) {
                 (Ok(text), Format::Text) => success(text),
                 (Ok(_), Format::Json) => success(document(target, published)),
@@ -123,40 +186,56 @@ fn report(context: &Context, target: ListTarget<'_>, published: &HostSnapshot, e
                 }
             };
         }
-        (ListTarget::Tools(ToolsView::Provider(provider)), format) => {
-            let projection = published.tools_for(provider);
+        (ListTarget::Tools(ToolsView::Provider(provider), filter), format) => {
+            let projection = tools::projection(published, provider, filter);
             let out = match format {
                 Format::Text => tools::provider_table(&projection, style),
                 Format::Json => document(target, published),
             };
             let err =
                 tools::provider_notes(&projection) + &server_lines(published, context.console.err_colour);
-            return Report { err, ..success(out) };
+            Report { err, ..success(out) }
         }
-        (_, Format::Json) => return success(document(target, published)),
-        (ListTarget::Tools(ToolsView::Tree), Format::Text) => tools::tree(published, style),
-        (ListTarget::Tools(ToolsView::Table), Format::Text) => tools::tool_table(published, style),
-        (ListTarget::Prompts, Format::Text) => prompts::prompt_table(published, style),
-        (ListTarget::Resources, Format::Text) => resources::resource_tables(published, style),
-    };
-    let servers = match target {
-        // The tree contains the servers.
-        ListTarget::Tools(ToolsView::Tree) => String::new(),
-        ListTarget::Tools(_) | ListTarget::Prompts | ListTarget::Resources => {
-            server_lines(published, style.colour)
+        (_, Format::Json) => success(document(target, published)),
+        (ListTarget::Tools(ToolsView::Tree | ToolsView::Table, _), Format::Text) => {
+            success(stream.expect("a table or tree is written in parts").rest(published))
+        }
+        (ListTarget::Prompts, Format::Text) => {
+            success(with_servers_below(prompts::prompt_table(published, style), published, style))
+        }
+        (ListTarget::Resources, Format::Text) => {
+            success(with_servers_below(resources::resource_tables(published, style), published, style))
         }
     };
-    let mut parts = vec![list, servers, problem_lines(published, style.colour)];
+    no_match(context, target, published, out)
+}
+
+/// Adds an error to the report if no tool matches the filter.
+fn no_match(context: &Context, target: ListTarget<'_>, published: &HostSnapshot, report: Report) -> Report {
+    let ListTarget::Tools(_, filter) = target else { return report };
+    if filter.is_empty() || published.catalog.tools().iter().any(|tool| filter.accepts(tool)) {
+        return report;
+    }
+    let exit = if report.exit == Exit::Success { Exit::Failure } else { report.exit };
+    let failure = Failure::with_exit(exit, format!("no tool matches {filter}")).report(&context.console);
+    Report { err: report.err + &failure.err, exit, ..report }
+}
+
+/// A list, the servers and the problems.
+fn with_servers_below(list: String, published: &HostSnapshot, style: TableStyle) -> String {
+    let mut parts = vec![list, server_lines(published, style.colour), problem_lines(published, style.colour)];
     parts.retain(|part| !part.is_empty());
-    success(if parts.is_empty() { "no servers are configured\n".to_owned() } else { parts.join("\n") })
+    if parts.is_empty() { NO_SERVERS.to_owned() } else { parts.join("\n") }
 }
 
 fn document(target: ListTarget<'_>, published: &HostSnapshot) -> String {
     match target {
-        ListTarget::Tools(ToolsView::Table | ToolsView::Tree) => json::document(published),
-        ListTarget::Tools(ToolsView::Single(name)) => tools::tool_document(published, name),
-        ListTarget::Tools(ToolsView::Provider(provider)) => {
-            json::document(&published.tools_for(provider).to_tools_json())
+        ListTarget::Tools(ToolsView::Table | ToolsView::Tree, filter) => {
+            json::document(&tools::ToolsJson(published, filter))
+        }
+        ListTarget::Tools(ToolsView::Single(name), _) => tools::tool_document(published, name),
+        ListTarget::Tools(ToolsView::Provider(provider), filter) => {
+            json::document(&tools::projection(published, provider, filter).to_tools_json())
         }
         ListTarget::Prompts => json::document(&prompts::PromptsJson(published)),
         ListTarget::Resources => json::document(&resources::ResourcesJson(published)),
@@ -171,7 +250,7 @@ mod tests {
     #[track_caller]
     fn check(states: &[ServerState], invalid_entries: usize, want: Exit) {
         let servers: Vec<_> = states.iter().map(|state| ("s", *state)).collect();
-        assert_eq!(exit(&published(&servers), invalid_entries), want);
+        assert_eq!(exit(&published(&servers), invalid_entries, ListTarget::Prompts), want);
     }
 
     #[test]

@@ -2,16 +2,22 @@
 
 use std::fmt::Write as _;
 
-use mcp_host::{HostSnapshot, Projection, Provider};
+use mcp_config::Colour;
+use mcp_host::{HostSnapshot, Projection, Provider, ServerStatus};
 use mcp_model::{Tool, ToolHints};
-use mcp_registry::{ExposedTool, ToolLookup};
+use mcp_registry::{ExposedTool, ToolLookup, project};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use unicode_width::UnicodeWidthStr;
 
-use crate::output::table::{Column, TableStyle, table};
+use crate::commands::list::name_filter::NameFilter;
+use crate::output::table::{Column, TableStyle, table, truncate};
 use crate::output::{count, json, sanitize, style};
 use crate::render::schema_table::{argument_table, result_table};
 use crate::render::status::{server_line, server_warning};
 
-const COLUMNS: [Column; 5] = [
+/// The columns of the table.
+pub(super) const COLUMNS: [Column; 5] = [
     Column::Text("TOOL"),
     Column::Text("SERVER"),
     Column::Number("TOKENS"),
@@ -35,47 +41,82 @@ pub(crate) enum ToolsView<'a> {
     Provider(Provider),
 }
 
-/// One line per tool, then the total number of tokens.
-pub(crate) fn tool_table(published: &HostSnapshot, table_style: TableStyle) -> String {
-    let tools = published.catalog.tools();
-    let rows = tools.iter().map(|entry| {
-        vec![
-            entry.name.to_string(),
-            entry.server.to_string(),
-            token_count(entry).to_string(),
-            hint(entry.tool.hints).to_owned(),
-            entry.tool.description_text().into_owned(),
-        ]
-    });
-    let mut text = table(&COLUMNS, &rows.collect::<Vec<_>>(), table_style);
-    if !text.is_empty() {
-        let tokens: usize = tools.iter().map(token_count).sum();
-        let total = format!("{}, about {tokens} tokens", count(tools.len(), "tool"));
-        let _ = writeln!(text, "\n{}", style::paint(table_style.colour, style::DIM, &total));
+/// One line per tool that a filter accepts, then the total number of tokens.
+pub(crate) fn tool_table(published: &HostSnapshot, filter: &NameFilter, table_style: TableStyle) -> String {
+    let tools: Vec<&ExposedTool> =
+        published.catalog.tools().iter().filter(|tool| filter.accepts(tool)).collect();
+    if tools.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<_> = tools.iter().map(|tool| tool_row(tool)).collect();
+    format!("{}\n{}", table(&COLUMNS, &rows, table_style), total_line(&tools, table_style.colour))
+}
+
+/// The row of a tool.
+pub(super) fn tool_row(entry: &ExposedTool) -> Vec<String> {
+    vec![
+        entry.name.to_string(),
+        entry.server.to_string(),
+        token_count(entry).to_string(),
+        hint(entry.tool.hints).to_owned(),
+        entry.tool.description_text().into_owned(),
+    ]
+}
+
+/// The number of tools and tokens; empty if there are no tools.
+pub(super) fn total_line(tools: &[&ExposedTool], colour: Colour) -> String {
+    if tools.is_empty() {
+        return String::new();
+    }
+    let tokens: usize = tools.iter().map(|tool| token_count(tool)).sum();
+    let total = format!("{}, about {tokens} tokens", count(tools.len(), "tool"));
+    style::paint(colour, style::DIM, &total) + "\n"
+}
+
+/// A server with its tools below.
+pub(super) fn server_tree(
+    published: &HostSnapshot,
+    server: &ServerStatus,
+    filter: &NameFilter,
+    table_style: TableStyle,
+) -> String {
+    let mut text = server_line(server, server_warning(published, server), 0, table_style.colour);
+    let tools = published.catalog.tools().iter().filter(|tool| tool.server.as_str() == server.id);
+    let own: Vec<&ExposedTool> = tools.filter(|tool| filter.accepts(tool)).collect();
+    let width = own.iter().map(|tool| tool.name.as_str().width()).max().unwrap_or_default();
+    for (index, tool) in own.iter().enumerate() {
+        let branch = if index + 1 == own.len() { "└─" } else { "├─" };
+        let name = sanitize::line(tool.name.as_str());
+        let padding = " ".repeat(width.saturating_sub(name.width()));
+        let line = format!("{branch} {name}{padding}  {}", sanitize::line(&tool.tool.description_text()));
+        // Only the description is cut.
+        let least = branch.width() + 1 + name.width() + 1;
+        text.push_str(&truncate(line.trim_end(), table_style.width.max(least)));
+        text.push('\n');
     }
     text
 }
 
-/// The servers, each with its tools below.
-pub(crate) fn tree(published: &HostSnapshot, table_style: TableStyle) -> String {
-    let tools = published.catalog.tools();
-    let mut text = String::new();
-    for server in &published.servers {
-        text.push_str(&server_line(server, server_warning(published, server), 0, table_style.colour));
-        let own: Vec<&ExposedTool> = tools.iter().filter(|tool| tool.server.as_str() == server.id).collect();
-        let width = own.iter().map(|tool| tool.name.as_str().chars().count()).max().unwrap_or_default();
-        for (index, tool) in own.iter().enumerate() {
-            let branch = if index + 1 == own.len() { "└─" } else { "├─" };
-            let line = format!(
-                "{branch} {:width$}  {}",
-                sanitize::line(tool.name.as_str()),
-                sanitize::line(&tool.tool.description_text())
-            );
-            text.push_str(&truncate(line.trim_end(), table_style.width));
-            text.push('\n');
-        }
+/// The JSON document of `tools`: `{"generation", "tools", "servers", "problems"}`, with the tools that a filter accepts.
+pub(crate) struct ToolsJson<'a>(pub(crate) &'a HostSnapshot, pub(crate) &'a NameFilter);
+
+impl Serialize for ToolsJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let HostSnapshot { generation, catalog, servers, problems } = self.0;
+        let tools: Vec<&ExposedTool> = catalog.tools().iter().filter(|tool| self.1.accepts(tool)).collect();
+        let mut object = serializer.serialize_struct("ToolsJson", 4)?;
+        object.serialize_field("generation", generation)?;
+        object.serialize_field("tools", &tools)?;
+        object.serialize_field("servers", servers)?;
+        object.serialize_field("problems", problems)?;
+        object.end()
     }
-    text
+}
+
+/// The tools that a filter accepts, adapted to a provider.
+pub(crate) fn projection(published: &HostSnapshot, provider: Provider, filter: &NameFilter) -> Projection {
+    let tools = published.catalog.tools().iter().filter(|tool| filter.accepts(tool));
+    project(&tools.cloned().collect::<Vec<_>>(), provider)
 }
 
 /// The tools that a provider's API accepts, and whether their schemas were adapted.
@@ -203,22 +244,10 @@ fn annotations(hints: ToolHints) -> String {
     if texts.is_empty() { String::new() } else { format!("; annotations: {}", texts.join(", ")) }
 }
 
-/// Truncates a line to a width, with an ellipsis.
-fn truncate(line: &str, width: usize) -> String {
-    if line.chars().count() <= width {
-        return line.to_owned();
-    }
-    let mut text: String = line.chars().take(width.saturating_sub(1)).collect();
-    text.truncate(text.trim_end().len());
-    text.push('…');
-    text
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
 
-    use mcp_config::Colour;
     use mcp_host::ServerState;
     use mcp_model::{Exposure, NamePolicy, RawJson, ServerId, read_tools};
     use mcp_registry::{Builtins, Catalog, ServerEntry, ServerLists};
@@ -227,7 +256,8 @@ mod tests {
 
     const STYLE: TableStyle = TableStyle { width: 60, colour: Colour::Never };
 
-    fn published() -> HostSnapshot {
+    /// A ready server with three tools, a failed one and one that has started.
+    pub(in super::super) fn published() -> HostSnapshot {
         let json = r#"{"tools":[
             {"name":"read","description":"Reads a file that is somewhere, whatever is in it, and more","annotations":{"readOnlyHint":true,"openWorldHint":false},
              "inputSchema":{"type":"object","properties":{"path":{"type":"string","description":"Where"}},"required":["path"]}},
@@ -240,16 +270,17 @@ mod tests {
             lists: Arc::new(ServerLists { tools, ..ServerLists::default() }),
         };
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
-        let servers = [("files", ServerState::Ready), ("gone", ServerState::Failed)];
+        let servers =
+            [("files", ServerState::Ready), ("gone", ServerState::Failed), ("slow", ServerState::Ready)];
         HostSnapshot { catalog, ..crate::tests::published(&servers) }
     }
 
     #[test]
     fn table_has_tokens_and_hints() {
         assert_eq!(
-            tool_table(&published(), STYLE),
+            tool_table(&published(), &NameFilter::default(), STYLE),
             "TOOL  SERVER  TOKENS  HINT      DESCRIPTION\n\
-             read  files       41  reads     Reads a file that is…\n\
+             read  files       41  reads     Reads a file that is somewh…\n\
              wipe  files        6  destroys\n\
              note  files        2  -\n\n\
              3 tools, about 49 tokens\n"
@@ -257,15 +288,30 @@ mod tests {
     }
 
     #[test]
-    fn tree_groups_tools_by_server() {
+    fn tree_cuts_only_descriptions() {
+        let published = published();
+        let tree = |width| {
+            let style = TableStyle { width, ..STYLE };
+            server_tree(&published, &published.servers[0], &NameFilter::new(&["e".to_owned()]), style)
+        };
+        let head = "✓ files  ready\n";
         assert_eq!(
-            tree(&published(), STYLE),
-            "✓ files  ready\n\
-             ├─ read  Reads a file that is somewhere, whatever is in it,…\n\
-             ├─ wipe\n\
-             └─ note\n\
-             ✗ gone  failed\n"
+            tree(60),
+            format!("{head}├─ read  Reads a file that is somewhere, whatever is in it,…\n├─ wipe\n└─ note\n")
         );
+        assert_eq!(tree(5), format!("{head}├─ read…\n├─ wipe\n└─ note\n"));
+    }
+
+    #[test]
+    fn filter_applies_to_every_form() {
+        let (published, filter) = (published(), NameFilter::new(&["w*".to_owned()]));
+        assert_eq!(
+            tool_table(&published, &filter, STYLE),
+            "TOOL  SERVER  TOKENS  HINT      DESCRIPTION\nwipe  files        6  destroys\n\n1 tool, about 6 tokens\n"
+        );
+        let document = serde_json::to_value(ToolsJson(&published, &filter)).unwrap();
+        assert_eq!(document["tools"].as_array().unwrap().len(), 1);
+        assert_eq!(projection(&published, Provider::Gemini, &filter).tools.len(), 1);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 /// Name, arguments and description of every command, for help and completion.
 pub(super) const COMMANDS: [(&str, &str, &str); 15] = [
-    ("tools", "", "list the tools"),
+    ("tools", "PATTERN…", "list the tools, or only some: `tools get_*`"),
     ("schema", "TOOL", "show one tool with its arguments"),
     ("call", "TOOL ARGS…", "call a tool; `call` may be left out"),
     ("prompts", "", "list the prompts"),
@@ -23,7 +23,7 @@ pub(super) const COMMANDS: [(&str, &str, &str); 15] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Command {
     Empty,
-    Tools,
+    Tools(Vec<String>),
     Schema(String),
     Call { tool: String, words: Vec<String> },
     Prompts,
@@ -60,7 +60,7 @@ pub(super) fn parse(mut words: Vec<String>) -> Result<Command, String> {
         None => Err(format!("`{first}` needs {what} and its arguments")),
     };
     match first.as_str() {
-        "tools" => no_argument(Command::Tools),
+        "tools" => Ok(Command::Tools(rest)),
         "schema" => one_argument(Command::Schema, "the name of a tool"),
         "call" => name_and_words(|tool, words| Command::Call { tool, words }, "the name of a tool"),
         "prompts" => no_argument(Command::Prompts),
@@ -103,7 +103,8 @@ mod tests {
     fn first_word_is_a_command_or_a_tool() {
         check("", Ok(Command::Empty));
         check("# a note", Ok(Command::Empty));
-        check("tools", Ok(Command::Tools));
+        check("tools", Ok(Command::Tools(Vec::new())));
+        check("tools a* b", Ok(Command::Tools(vec!["a*".to_owned(), "b".to_owned()])));
         check("?", Ok(Command::Help));
         let call = |tool: &str, words: &[&str]| Command::Call {
             tool: tool.to_owned(),
@@ -112,7 +113,7 @@ mod tests {
         check("echo text=a", Ok(call("echo", &["text=a"])));
         check("call tools text=a", Ok(call("tools", &["text=a"])));
         check("restart demo", Ok(Command::Restart("demo".to_owned())));
-        check("tools x", Err("`tools` takes no arguments, but got `x`"));
+        check("prompts x", Err("`prompts` takes no arguments, but got `x`"));
         check("read", Err("`read` needs the URI of a resource"));
         check("restart a b", Err("`restart` takes only the name of a server, but also got `b`"));
         check("call", Err("`call` needs the name of a tool and its arguments"));

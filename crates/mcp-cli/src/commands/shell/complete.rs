@@ -36,7 +36,7 @@ fn candidates(words: &[&str], word: &str, published: &HostSnapshot) -> Vec<Strin
     let names = || published.catalog.tools().iter().map(|it| spaced(it.name.as_str()));
     match words {
         [] => COMMANDS.iter().map(|it| spaced(it.0)).chain(names()).collect(),
-        ["schema" | "call"] => names().collect(),
+        ["schema" | "call"] | ["tools", ..] => names().collect(),
         ["prompt"] => published.catalog.prompts().iter().map(|it| spaced(it.name.as_str())).collect(),
         ["prompt", name, given @ ..] => prompt_arguments(name, given, published),
         ["read"] => published.catalog.resources().iter().map(|it| spaced(&it.resource.uri)).collect(),
@@ -222,6 +222,7 @@ mod tests {
         check("pa", "0 paint |pair ");
         check("pro", "0 prompts |prompt |problems ");
         check("schema p", "7 paint |pair ");
+        check("tools x pai", "8 paint |pair ");
         check("restart ", "8 demo |other ");
         check("paint ", "6 colour=|size=|deep=|hidden=");
         check("call paint size=1 ", "18 colour=|deep=|hidden=");

@@ -7,10 +7,11 @@ use super::command::{Command, help};
 use crate::args::Format;
 use crate::call_arguments::pairs::pairs_to_strings;
 use crate::call_arguments::{self, CallArguments};
-use crate::commands::call::{call, call_error};
+use crate::commands::call::{call, call_error, unavailable_servers};
+use crate::commands::list::name_filter::NameFilter;
 use crate::commands::list::prompts::{PromptsJson, prompt_table};
 use crate::commands::list::resources::{ResourcesJson, resource_tables};
-use crate::commands::list::tools::{tool_document, tool_table, tool_text};
+use crate::commands::list::tools::{ToolsJson, tool_document, tool_table, tool_text};
 use crate::config::context::Context;
 use crate::host::unknown_server;
 use crate::output::console::Report;
@@ -35,7 +36,8 @@ async fn try_execute(context: &Context, host: &Host, command: Command) -> Result
     Ok(match command {
         Command::Empty | Command::Exit | Command::Reload => Report::default(),
         Command::Help => Report::out(help()),
-        Command::Tools | Command::Prompts | Command::Resources | Command::Servers | Command::Problems => {
+        Command::Tools(patterns) => Report::out(tools(context, &published, &NameFilter::new(&patterns))?),
+        Command::Prompts | Command::Resources | Command::Servers | Command::Problems => {
             Report::out(list(context, &command, &published))
         }
         Command::Schema(tool) => schema(context, &published, &tool)?,
@@ -62,6 +64,19 @@ async fn try_execute(context: &Context, host: &Host, command: Command) -> Result
     })
 }
 
+fn tools(context: &Context, published: &HostSnapshot, filter: &NameFilter) -> Result<String, Failure> {
+    let style = TableStyle { width: context.console.width, colour: context.console.out_colour };
+    let text = match context.format {
+        Format::Json => json::line(&ToolsJson(published, filter)),
+        Format::Text => tool_table(published, filter, style),
+    };
+    match (text.is_empty(), filter.is_empty()) {
+        (false, _) => Ok(text),
+        (true, true) => Ok("there are no tools\n".to_owned()),
+        (true, false) => Err(Failure::new(format!("no tool matches {filter}"))),
+    }
+}
+
 fn list(context: &Context, command: &Command, published: &HostSnapshot) -> String {
     let style = TableStyle { width: context.console.width, colour: context.console.out_colour };
     let or_none =
@@ -70,13 +85,11 @@ fn list(context: &Context, command: &Command, published: &HostSnapshot) -> Strin
         (Command::Prompts, Format::Json) => json::line(&PromptsJson(published)),
         (Command::Resources, Format::Json) => json::line(&ResourcesJson(published)),
         (Command::Servers, Format::Json) => json::line(&published.servers),
-        (Command::Problems, Format::Json) => json::line(&published.problems),
-        (_, Format::Json) => json::line(published),
+        (_, Format::Json) => json::line(&published.problems),
         (Command::Prompts, Format::Text) => or_none(prompt_table(published, style), "prompts"),
         (Command::Resources, Format::Text) => or_none(resource_tables(published, style), "resources"),
         (Command::Servers, Format::Text) => or_none(server_lines(published, style.colour), "servers"),
-        (Command::Problems, Format::Text) => or_none(problem_lines(published, style.colour), "problems"),
-        (_, Format::Text) => or_none(tool_table(published, style), "tools"),
+        (_, Format::Text) => or_none(problem_lines(published, style.colour), "problems"),
     }
 }
 
@@ -97,18 +110,23 @@ async fn call_tool(
 ) -> Result<Report, Failure> {
     let arguments = blocking(move || call_arguments::parse(&words)).await?;
     let result = call(host, &context.progress(), tool, &arguments).await;
-    let out = match context.format {
-        Format::Json => json::line(&result),
-        Format::Text => result_text(&result),
+    let Some(failure) = &result.error else {
+        return Ok(Report::out(match context.format {
+            Format::Json => json::line(&result),
+            Format::Text => result_text(&result),
+        }));
     };
-    let Some(failure) = &result.error else { return Ok(Report::out(out)) };
-    let colour = context.console.err_colour;
-    let mut err = call_error(failure, colour);
+    let (colour, exit) = (context.console.err_colour, Exit::Failure);
+    if context.format == Format::Json {
+        return Ok(Report { out: json::line(&result), exit, ..Report::default() });
+    }
+    let mut err = call_error(&result, failure, colour);
     if failure.kind == ErrorKind::Validation {
         let help = format!("`schema {}` shows the arguments of the tool", sanitize::line(tool));
         err.push_str(&style::help(colour, &help));
     }
-    Ok(Report { out, err, exit: Exit::Failure, ..Report::default() })
+    err.push_str(&unavailable_servers(&host.snapshot(), &result, colour));
+    Ok(Report { err, exit, ..Report::default() })
 }
 
 async fn prompt(context: &Context, host: &Host, name: &str, words: Vec<String>) -> Result<Report, Failure> {

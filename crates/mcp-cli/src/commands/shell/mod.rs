@@ -25,6 +25,7 @@ use crate::config::context::Context;
 use crate::config::follow::FollowedConfig;
 use crate::config::refusal::StartRefusal;
 use crate::host;
+use crate::host::known_tools::remember_tools;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
@@ -111,6 +112,9 @@ async fn run_shell(
         () = wait_for_servers(host, &progress, WaitFor::All) => {}
     }
     progress.clear();
+    if let [file] = shell.request.files.as_slice() {
+        remember_tools(&file.path, &host.snapshot()).await;
+    }
     shell.print_welcome(is_interactive).await;
     let source = if is_interactive {
         let history = host::state_path("history", &|name| std::env::var_os(name));

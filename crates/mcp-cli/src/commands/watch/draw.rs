@@ -11,6 +11,7 @@ use ratatui::widgets::{Block, Borders, Cell, Clear, Paragraph, Row, Table, Table
 
 use super::view::{Mode, ServerRow, View};
 use crate::output::count;
+use crate::output::table::truncate;
 
 /// The keys and their descriptions, for the last line and the help.
 const KEYS: [(&str, &str); 8] = [
@@ -46,7 +47,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, colour: Colour) {
         Constraint::Length(1),
     ])
     .areas(area);
-    frame.render_widget(Paragraph::new(heading(view, styles)), head);
+    frame.render_widget(Paragraph::new(heading(view, styles, area.width)), head);
     match view.mode {
         Mode::Details => {
             let whole = Rect::new(top.x, top.y, top.width, foot.y.saturating_sub(top.y)).intersection(area);
@@ -54,13 +55,19 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, colour: Colour) {
         }
         Mode::List | Mode::Filter | Mode::Help => {
             draw_servers(frame, view, styles, top);
-            draw_list(frame, "problems", problem_lines(view, styles), styles, middle);
+            draw_list(frame, "problems", problem_lines(view, styles, area.width), styles, middle);
             let height = usize::from(bottom.height.saturating_sub(1));
             let last = view.log.iter().skip(view.log.len().saturating_sub(height));
-            draw_list(frame, "log", last.map(|line| Line::from(line.as_str())).collect(), styles, bottom);
+            draw_list(
+                frame,
+                "log",
+                last.map(|line| Line::from(fit(line, area.width))).collect(),
+                styles,
+                bottom,
+            );
         }
     }
-    frame.render_widget(Paragraph::new(footing(view, styles)), foot);
+    frame.render_widget(Paragraph::new(footing(view, styles, area.width)), foot);
     if view.mode == Mode::Help {
         draw_help(frame, styles);
     }
@@ -104,7 +111,12 @@ impl Styles {
     }
 }
 
-fn heading(view: &View, styles: Styles) -> Line<'_> {
+/// Cuts a text to a width, with an ellipsis.
+fn fit(text: &str, width: u16) -> String {
+    truncate(text, usize::from(width))
+}
+
+fn heading(view: &View, styles: Styles, width: u16) -> Line<'static> {
     let ready = view.servers.iter().filter(|it| it.state == ServerState::Ready).count();
     let counts = format!(
         "  generation {}  {ready}/{} ready  {}  {}",
@@ -113,17 +125,19 @@ fn heading(view: &View, styles: Styles) -> Line<'_> {
         count(view.tools, "tool"),
         count(view.problems.len(), "problem")
     );
-    Line::from(vec![Span::styled(view.title.as_str(), styles.bold()), Span::raw(counts)])
+    let title = Span::styled(fit(&view.title, width), styles.bold());
+    let rest = usize::from(width).saturating_sub(title.width());
+    Line::from(vec![title, Span::raw(truncate(&counts, rest))])
 }
 
-fn footing(view: &View, styles: Styles) -> Line<'_> {
+fn footing(view: &View, styles: Styles, width: u16) -> Line<'static> {
     match (view.mode, view.filter.is_empty()) {
         (Mode::Filter, _) => Line::from(format!("/{}▏", view.filter)),
         (_, false) => Line::from(format!("/{}  esc: clear filter", view.filter)),
         (_, true) => {
             let keys: Vec<String> =
                 KEYS.iter().map(|(key, action)| format!("{key} {}", before_comma(action))).collect();
-            Line::styled(keys.join("  "), styles.faint())
+            Line::styled(fit(&keys.join("  "), width), styles.faint())
         }
     }
 }
@@ -137,27 +151,43 @@ fn draw_servers(frame: &mut Frame<'_>, view: &View, styles: Styles, area: Rect) 
     let wide = area.width >= NARROW;
     let name_width =
         shown.iter().map(|server| server.name.chars().count()).max().unwrap_or_default().clamp(6, 30);
+    let (head, lengths): (_, &[u16]) = match wide {
+        true => (vec!["SERVER", "STATE", "ERA", "TOOLS", "LEASES", "STARTS", "ERROR"], &[10, 6, 5, 6, 6]),
+        false => (vec!["SERVER", "STATE", "ERROR"], &[10]),
+    };
+    // Each column before the error is followed by one space.
+    let before = u16::try_from(name_width).unwrap_or(30) + 1 + lengths.iter().map(|it| it + 1).sum::<u16>();
+    let cause_width = area.width.saturating_sub(before);
     let row = |it: &'_ ServerRow| {
-        let ServerRow { id: _, name, state, era, tools, leases, starts, failures, failure, help: _ } = it;
-        let mut cells =
-            vec![Cell::from(name.clone()), Cell::from(Span::styled(state.as_str(), styles.state(*state)))];
+        let ServerRow {
+            id: _,
+            name,
+            state,
+            era,
+            tools,
+            leases,
+            starts,
+            failures,
+            failure: _,
+            cause,
+            help: _,
+        } = it;
+        let mut cells = vec![
+            Cell::from(truncate(name, name_width)),
+            Cell::from(Span::styled(state.as_str(), styles.state(*state))),
+        ];
         if wide {
             let counts = [tools.len().to_string(), leases.len().to_string(), format!("{starts}/{failures}")];
             cells.push(Cell::from(*era));
             cells.extend(counts.map(Cell::from));
         }
-        cells.push(Cell::from(failure.clone().unwrap_or_default()));
+        cells.push(Cell::from(fit(cause.as_deref().unwrap_or_default(), cause_width)));
         Row::new(cells)
     };
     let name = Constraint::Length(u16::try_from(name_width).unwrap_or(30));
-    let (head, widths) = match wide {
-        true => (
-            vec!["SERVER", "STATE", "ERA", "TOOLS", "LEASES", "STARTS", "ERROR"],
-            [10, 6, 5, 6, 6].map(Constraint::Length).to_vec(),
-        ),
-        false => (vec!["SERVER", "STATE", "ERROR"], vec![Constraint::Length(10)]),
-    };
-    let widths = std::iter::once(name).chain(widths).chain([Constraint::Fill(1)]);
+    let widths = std::iter::once(name)
+        .chain(lengths.iter().map(|it| Constraint::Length(*it)))
+        .chain([Constraint::Fill(1)]);
     let table = Table::new(shown.iter().map(|it| row(it)), widths)
         .header(Row::new(head).style(styles.bold()))
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
@@ -165,12 +195,12 @@ fn draw_servers(frame: &mut Frame<'_>, view: &View, styles: Styles, area: Rect) 
     frame.render_stateful_widget(table, area, &mut state);
 }
 
-fn problem_lines(view: &View, styles: Styles) -> Vec<Line<'_>> {
+fn problem_lines(view: &View, styles: Styles, width: u16) -> Vec<Line<'static>> {
     let line = |(severity, text): &'_ (Severity, String)| {
-        Line::from(vec![
-            Span::styled(severity.as_str(), styles.severity(*severity)),
-            Span::raw(format!(": {text}")),
-        ])
+        let severity = Span::styled(severity.as_str(), styles.severity(*severity));
+        let rest = usize::from(width).saturating_sub(severity.width());
+        let text = truncate(&format!(": {text}"), rest);
+        Line::from(vec![severity, Span::raw(text)])
     };
     view.problems.iter().map(line).collect()
 }
@@ -184,7 +214,19 @@ fn draw_details(frame: &mut Frame<'_>, view: &View, styles: Styles, area: Rect) 
     let mut lines = Vec::new();
     match view.selected_server() {
         None => lines.push(Line::from("this server was removed")),
-        Some(ServerRow { id: _, name, state, era, tools, leases, starts, failures, failure, help }) => {
+        Some(ServerRow {
+            id: _,
+            name,
+            state,
+            era,
+            tools,
+            leases,
+            starts,
+            failures,
+            failure,
+            cause: _,
+            help,
+        }) => {
             let field = |name: &'static str, value: String| {
                 Line::from(vec![Span::styled(format!("{name:<9}"), styles.bold()), Span::raw(value)])
             };
@@ -247,34 +289,34 @@ mod tests {
         SERVER STATE      ERA    TOOLS LEASES STARTS ERROR
         files  ready      modern 2     0      0/0
         search starting   -      0     0      0/0
-        broken failed     -      0     0      1/1    MCPConnectionError: it ended at once
+        broken failed     -      0     0      1/1    it ended at once
         off    disabled   -      0     0      0/0
          problems ────────────────────────────────────────────────────────────────────────────────
         error: line 3 is wrong
          log ─────────────────────────────────────────────────────────────────────────────────────
-        broken: retry in 1.5 s
+        12:34:56 broken: retry in 1.5 s
 
 
 
 
 
-        ? help  q quit  ↑↓ select  ⏎ details  r restart  d disable  / filter by name or state  esc
+        ? help  q quit  ↑↓ select  ⏎ details  r restart  d disable  / filter by name or state  es…
         ");
     }
 
     #[test]
     fn narrow_terminal() {
         insta::assert_snapshot!(drawn(36, 10, &view()), @r"
-        .minds/mcp.yaml  generation 7  1/4 r
+        .minds/mcp.yaml  generation 7  1/4…
         SERVER STATE      ERROR
         files  ready
         search starting
-        broken failed     MCPConnectionError
+        broken failed     it ended at once
          problems ──────────────────────────
         error: line 3 is wrong
          log ───────────────────────────────
-        broken: retry in 1.5 s
-        ? help  q quit  ↑↓ select  ⏎ details
+        12:34:56 broken: retry in 1.5 s
+        ? help  q quit  ↑↓ select  ⏎ detail…
         ");
     }
 
@@ -296,7 +338,7 @@ mod tests {
         leases   none
         tools    none
 
-        ? help  q quit  ↑↓ select  ⏎ details  r restart  d disable
+        ? help  q quit  ↑↓ select  ⏎ details  r restart  d disable…
         ");
         view.press(KeyCode::Char('?'));
         insta::assert_snapshot!(drawn(60, 12, &view), @r"
@@ -304,14 +346,14 @@ mod tests {
         SERVER STATE┌ keys ────────────────────────────┐OR
         files  ready│ ?    help                        │
         search start│ q    quit                        │
-        broken faile│ ↑↓   select, or scroll           │ConnectionEr
+        broken faile│ ↑↓   select, or scroll           │ended at on…
         off    disab│ ⏎    details                     │
          problems ──│ r    restart                     │────────────
         error: line │ d    disable, or enable          │
          log ───────│ /    filter by name or state     │────────────
-        broken: retr│ esc  back, or clear filter       │
+        12:34:56 bro│ esc  back, or clear filter       │
                     └──────────────────────────────────┘
-        ? help  q quit  ↑↓ select  ⏎ details  r restart  d disable
+        ? help  q quit  ↑↓ select  ⏎ details  r restart  d disable…
         ");
         view.press(KeyCode::Esc);
         view.press(KeyCode::Char('/'));
@@ -319,7 +361,7 @@ mod tests {
         insta::assert_snapshot!(drawn(60, 8, &view), @r"
         .minds/mcp.yaml  generation 7  1/4 ready  2 tools  1 problem
         SERVER STATE      ERA    TOOLS LEASES STARTS ERROR
-        broken failed     -      0     0      1/1    MCPConnectionEr
+        broken failed     -      0     0      1/1    it ended at on…
         off    disabled   -      0     0      0/0
          problems ──────────────────────────────────────────────────
         error: line 3 is wrong
@@ -348,6 +390,6 @@ mod tests {
         view.scroll = usize::MAX;
         view.mode = Mode::Details;
         drawn(1, 1, &view);
-        drawn(80, 24, &View::new(""));
+        drawn(80, 24, &View::new("", String::new));
     }
 }

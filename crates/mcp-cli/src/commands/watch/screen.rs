@@ -129,7 +129,7 @@ fn pending_command<'a>(host: &'a Host, command: ViewCommand) -> Option<PendingCo
 /// Shows the state of a host until a key ends it.
 pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, logs: ServerLogs) -> Exit {
     let title = request.files.first().map(|file| file.path.display().to_string()).unwrap_or_default();
-    let mut view = View::new(&title);
+    let mut view = View::new(&title, || jiff::Zoned::now().strftime("%H:%M:%S").to_string());
     let (sender, mut keys) = mpsc::channel(QUEUE_CAPACITY);
     let mut screen = match Screen::start(sender) {
         Ok(screen) => screen,

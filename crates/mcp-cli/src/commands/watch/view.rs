@@ -9,6 +9,7 @@ use mcp_model::Severity;
 use ratatui::crossterm::event::KeyCode;
 
 use crate::output::sanitize;
+use crate::render::status::cause;
 
 /// The maximum number of log lines.
 const MAX_LOG_LINES: usize = 500;
@@ -28,7 +29,10 @@ pub(super) struct View {
     pub(super) tools: usize,
     pub(super) servers: Vec<ServerRow>,
     pub(super) problems: Vec<(Severity, String)>,
+    /// The lines with their times.
     pub(super) log: VecDeque<String>,
+    /// Returns the time of a log line.
+    clock: Option<fn() -> String>,
     pub(super) filter: String,
     pub(super) mode: Mode,
     /// The id of the selected server.
@@ -66,6 +70,8 @@ pub(super) struct ServerRow {
     pub(super) starts: usize,
     pub(super) failures: usize,
     pub(super) failure: Option<String>,
+    /// The failure without the words that are the same for many failures.
+    pub(super) cause: Option<String>,
     pub(super) help: Option<String>,
 }
 
@@ -85,8 +91,9 @@ pub(super) enum ViewCommand {
 }
 
 impl View {
-    pub(super) fn new(title: &str) -> View {
-        View { title: sanitize_bounded(title), ..View::default() }
+    /// An empty view. `clock` returns the time of a log line.
+    pub(super) fn new(title: &str, clock: fn() -> String) -> View {
+        View { title: sanitize_bounded(title), clock: Some(clock), ..View::default() }
     }
 
     /// Replaces the servers, tools, problems and leases.
@@ -108,6 +115,7 @@ impl View {
                 starts: counts.starts,
                 failures: counts.failures,
                 failure: status.error.as_ref().map(|failure| sanitize_bounded(&failure.to_string())),
+                cause: status.error.as_ref().map(|failure| sanitize_bounded(cause(failure, &status.id))),
                 help: status.error.as_ref().and_then(|it| it.help.as_deref()).map(sanitize_bounded),
             }
         };
@@ -147,7 +155,8 @@ impl View {
         if self.log.len() == MAX_LOG_LINES {
             self.log.pop_front();
         }
-        self.log.push_back(sanitize_bounded(text));
+        let time = self.clock.map(|clock| clock() + " ").unwrap_or_default();
+        self.log.push_back(time + &sanitize_bounded(text));
     }
 
     /// The servers that match the filter.
@@ -305,6 +314,9 @@ pub(super) mod tests {
 
     use super::*;
 
+    /// The time of all log lines.
+    const TIME: &str = "12:34:56";
+
     /// Four servers, one with hostile text.
     pub(in super::super) fn published() -> HostSnapshot {
         let page = r#"{"tools":[{"name":"echo","inputSchema":{}},{"name":"add\u001b[2J","inputSchema":{}}]}"#;
@@ -339,7 +351,7 @@ pub(super) mod tests {
     }
 
     pub(in super::super) fn view() -> View {
-        let mut view = View::new(".minds/mcp.yaml");
+        let mut view = View::new(".minds/mcp.yaml", || TIME.to_owned());
         let event = |server: &str, what| HostEvent { at: UNIX_EPOCH, server: server.to_owned(), kind: what };
         view.record_event(&event("broken", HostEventKind::Starting { failures: 0 }));
         let failure = HostError { kind: ErrorKind::Connection, message: String::new(), help: None };
@@ -433,6 +445,6 @@ pub(super) mod tests {
             view.log(&format!("{number} {}", "x".repeat(2 * MAX_CHARS)));
         }
         assert_eq!(view.log.len(), MAX_LOG_LINES);
-        assert!(view.log.iter().all(|it| it.chars().count() <= MAX_CHARS));
+        assert!(view.log.iter().all(|it| it.chars().count() <= TIME.len() + 1 + MAX_CHARS));
     }
 }
