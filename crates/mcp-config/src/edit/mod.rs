@@ -284,7 +284,8 @@ impl<'a> EditableFile<'a> {
     fn open(document: &Document<'a>) -> Result<EditableFile<'a>, EditError> {
         let reading = read(document);
         let syntax = Policy::for_profile(document.profile).syntax;
-        let syntax::ParsedText { root, dropped: _, diagnostics } = syntax::parse_as(document.text, syntax);
+        let syntax::ParsedText { root, dropped: _, diagnostics, extensions: _ } =
+            syntax::parse_as(document.text, syntax);
         let spoils = |it: &Diagnostic| {
             let unversioned = it.code == Code::UnsupportedVersion && document.text.trim().is_empty();
             it.code.rejects_file() && !unversioned
@@ -321,7 +322,8 @@ impl<'a> EditableFile<'a> {
     fn apply_verified(&self, edits: &[TextEdit], changed: &ChangedPointers) -> Result<String, EditError> {
         let text =
             apply_edits(self.layout.text(), edits).ok_or_else(|| unsupported_layout("the edits overlap"))?;
-        let syntax::ParsedText { root, dropped: _, diagnostics } = syntax::parse_as(&text, self.syntax);
+        let syntax::ParsedText { root, dropped: _, diagnostics, extensions: _ } =
+            syntax::parse_as(&text, self.syntax);
         let (Some(root), true) = (root, diagnostics.is_empty()) else {
             return Err(unsupported_layout(
                 "another part of it depends on the entry, perhaps through an anchor",

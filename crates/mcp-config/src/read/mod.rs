@@ -89,7 +89,7 @@ pub fn read(document: &Document<'_>) -> Reading {
 pub fn read_acp(document: &Document<'_>, leniency: Leniency) -> Reading {
     let policy = Policy::for_profile(document.profile);
     let context = ReadContext::new(policy, document.name);
-    let syntax::ParsedText { root, dropped: _, diagnostics } = syntax::parse_as(document.text, policy.syntax);
+    let syntax::ParsedText { root, dropped: _, diagnostics, extensions: _ } = syntax::parse_as(document.text, policy.syntax);
     for diagnostic in diagnostics {
         let severity =
             if diagnostic.code == Code::UnknownTag { policy.unknown_tag } else { diagnostic.severity };

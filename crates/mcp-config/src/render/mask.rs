@@ -51,7 +51,7 @@ pub(super) struct LineWindow<'a> {
 
 impl MaskedText {
     pub(super) fn new(text: &str) -> MaskedText {
-        let syntax::ParsedText { root, dropped, diagnostics } = syntax::parse_any(text);
+        let syntax::ParsedText { root, dropped, diagnostics, extensions: _ } = syntax::parse_any(text);
         let twice = diagnostics.into_iter().filter(|it| it.code == Code::DuplicateKey);
         let mut shown = Masker { visible: Vec::new(), hidden: dropped };
         for diagnostic in twice {

@@ -4,21 +4,32 @@
 //! Characters that it accepts but JSON does not (line breaks in strings, unusual blanks) are reported here, and so are
 //! duplicate keys, with both positions. The limits are those of YAML.
 
+pub(in crate::syntax) mod mistakes;
+
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use jsonc_parser::errors::{ParseError, ParseErrorKind};
+use jsonc_parser::errors::ParseErrorKind;
 use jsonc_parser::tokens::Token;
-use jsonc_parser::{
-    CollectOptions, ParseOptions, ParseStringErrorKind, Scanner, ScannerOptions, parse_to_ast,
-};
+use jsonc_parser::{CollectOptions, ParseOptions, Scanner, ScannerOptions, parse_to_ast};
 
 use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary, quoted_key};
 use crate::syntax::key_interner::KeyInterner;
 use crate::syntax::{
-    Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText, SPLIT_FILE_HELP,
-    Syntax, child, last, push,
+    Content, ExtensionSpans, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText,
+    SPLIT_FILE_HELP, Syntax, child, last, look_alike, push,
+};
+use mistakes::BrokenJson;
+
+/// The tokens of JSON, without the extensions of JSON5.
+const SCANNER: ScannerOptions = ScannerOptions {
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
 };
 
 /// Reads a text. Never fails, never panics.
@@ -28,25 +39,18 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
     }
     let skipped = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let text = &text[skipped..];
-    let options = ScannerOptions {
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
     let mut reader = JsonReader {
         text,
         skipped,
         syntax,
-        scanner: Scanner::new(text, &options),
+        scanner: Scanner::new(text, &SCANNER),
         keys: KeyInterner::default(),
         path: Vec::new(),
         values: 0,
         dropped: Vec::new(),
         diagnostics: Vec::new(),
         bad_strings: 0,
+        extensions: ExtensionSpans::default(),
     };
     let root = match reader.document() {
         Ok(root) => Some(root),
@@ -56,7 +60,12 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
         }
         Err(Stop::Syntax) => {
             reader.dropped.clear();
-            reader.diagnostics = vec![reader.syntax_error()];
+            // A quote that is not closed on its line is the cause of what follows.
+            reader.diagnostics.retain(|it| it.code == Code::Syntax);
+            reader.diagnostics.truncate(1);
+            if reader.diagnostics.is_empty() {
+                reader.diagnostics = vec![reader.syntax_error()];
+            }
             None
         }
     };
@@ -67,10 +76,19 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
         && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
     {
         let at = reader.offset(error.line(), error.column());
-        let diagnostic = RawDiagnostic::new(Code::Syntax, "invalid JSON: unexpected character", "", at);
-        reader.diagnostics.push(diagnostic.help("between values, use only blanks, tabs and line breaks"));
+        let character = reader.text.get(at.start - skipped..).and_then(|it| it.chars().next());
+        let described = character.and_then(look_alike::describe);
+        let (message, help) = described.unwrap_or_else(|| {
+            (
+                "unexpected character".to_owned(),
+                "between values, use only blanks, tabs and line breaks".to_owned(),
+            )
+        });
+        let message = format!("invalid JSON: {message}");
+        reader.diagnostics.push(RawDiagnostic::new(Code::Syntax, message, "", at).help(help));
     }
-    ParsedText { root, dropped: reader.dropped, diagnostics: reader.diagnostics }
+    let JsonReader { dropped, diagnostics, extensions, .. } = reader;
+    ParsedText { root, dropped, diagnostics, extensions }
 }
 
 /// Returns whether the text begins like JSON, ignoring comments.
@@ -104,6 +122,7 @@ struct JsonReader<'a> {
     diagnostics: Vec<RawDiagnostic>,
     /// The number of reported strings.
     bad_strings: usize,
+    extensions: ExtensionSpans,
 }
 
 /// A segment of a path.
@@ -135,6 +154,8 @@ impl<'a> JsonReader<'a> {
                     if self.syntax != Syntax::JsonWithComments {
                         return Err(Stop::Syntax);
                     }
+                    let span = self.span();
+                    self.extensions.comment.get_or_insert(span);
                 }
                 token => return Ok(token),
             }
@@ -196,10 +217,12 @@ impl<'a> JsonReader<'a> {
         if token != Token::Comma {
             return Err(Stop::Syntax);
         }
+        let comma = self.span();
         let token = self.expect_next()?;
         if token != end {
             Ok(Some(token))
         } else if self.syntax == Syntax::JsonWithComments {
+            self.extensions.trailing_comma.get_or_insert(comma);
             Ok(None)
         } else {
             Err(Stop::Syntax)
@@ -305,7 +328,13 @@ impl<'a> JsonReader<'a> {
             allow_extended_string_escapes: false,
         };
         match parse_to_ast(self.text, &CollectOptions::default(), &options) {
-            Err(error) => self.syntax(&error),
+            Err(error) if matches!(error.kind(), ParseErrorKind::NestingDepthExceeded) => {
+                too_large(too_deep_message(), "", self.skipped + error.range().start..self.skipped)
+            }
+            Err(error) => {
+                let broken = BrokenJson { text: self.text, skipped: self.skipped, syntax: self.syntax };
+                broken.diagnose(&error, &SCANNER)
+            }
             Ok(_) => RawDiagnostic::new(Code::Syntax, "invalid JSON: unexpected character", "", self.span()),
         }
     }
@@ -316,80 +345,6 @@ impl<'a> JsonReader<'a> {
         let start = floor_char_boundary(self.text, start + column.saturating_sub(1));
         let length = self.text[start..].chars().next().map_or(0, char::len_utf8);
         start + self.skipped..start + length + self.skipped
-    }
-
-    fn syntax(&self, error: &ParseError) -> RawDiagnostic {
-        let range = error.range();
-        let span = range.start + self.skipped..range.end.max(range.start) + self.skipped;
-        if matches!(error.kind(), ParseErrorKind::NestingDepthExceeded) {
-            return too_large(too_deep_message(), "", span);
-        }
-        let (message, help) = self.error_text(error);
-        RawDiagnostic::new(Code::Syntax, format!("invalid JSON: {message}"), "", span).help(help)
-    }
-
-    /// The message and the help of an error. Neither quotes the text.
-    fn error_text(&self, error: &ParseError) -> (&'static str, &'static str) {
-        use ParseErrorKind as Kind;
-        use ParseStringErrorKind as Text;
-        const QUOTES: &str = "write names and texts in double quotes";
-        match error.kind() {
-            Kind::CommentsNotAllowed => ("comments are not allowed here", "remove the comment"),
-            Kind::TrailingCommasNotAllowed => {
-                ("a comma before a closing bracket is not allowed", "remove the comma")
-            }
-            Kind::ExpectedComma => ("a comma is missing", "put a comma between the two"),
-            Kind::ExpectedColonAfterObjectKey => ("a `:` is missing after a key", "write `\"key\": value`"),
-            Kind::ExpectedObjectValue => ("a key has no value", "write a value after the `:`"),
-            Kind::ExpectedStringObjectProperty => ("a key is not in quotes", QUOTES),
-            Kind::SingleQuotedStringsNotAllowed => ("single quotes are not allowed", QUOTES),
-            Kind::UnexpectedWord => ("unexpected word", QUOTES),
-            Kind::UnexpectedToken if self.is_word(error.range().start) => ("unexpected word", QUOTES),
-            Kind::UnterminatedArray | Kind::UnterminatedObject => {
-                ("a `[` or `{` is not closed", "close the bracket")
-            }
-            Kind::UnterminatedCommentBlock => ("a comment is not closed", "close it with `*/`"),
-            Kind::MultipleRootJsonValues if self.is_fragment() => (
-                "this is a fragment: a key and its value without the surrounding braces",
-                "put `{` before it and `}` after it",
-            ),
-            Kind::MultipleRootJsonValues => {
-                ("unexpected text after the value", "one file holds one value; remove the rest")
-            }
-            Kind::UnexpectedCloseBrace
-            | Kind::UnexpectedCloseBracket
-            | Kind::UnexpectedColon
-            | Kind::UnexpectedComma
-            | Kind::UnexpectedToken
-            | Kind::UnexpectedTokenInObject => {
-                ("unexpected punctuation", "look for an extra or missing bracket, comma or value")
-            }
-            Kind::String(Text::UnterminatedStringLiteral) => ("a quote is not closed", "close the quote"),
-            Kind::String(_) => {
-                ("invalid escape sequence", "write a backslash as `\\\\`, as in `C:\\\\tools`")
-            }
-            Kind::BareDecimalPointNumbersNotAllowed
-            | Kind::ExpectedDigit
-            | Kind::ExpectedDigitFollowingNegativeSign
-            | Kind::ExpectedPlusMinusOrDigitInNumberLiteral
-            | Kind::HexadecimalNumbersNotAllowed
-            | Kind::NonFiniteNumbersNotAllowed
-            | Kind::UnaryPlusNumbersNotAllowed => {
-                ("a number is not written as JSON writes numbers", "write digits, such as 30 or 0.5")
-            }
-            Kind::NestingDepthExceeded => ("it is nested too deep", SPLIT_FILE_HELP),
-        }
-    }
-
-    fn is_word(&self, at: usize) -> bool {
-        self.text.get(at..).is_some_and(|it| it.starts_with(|it: char| it.is_alphanumeric() || it == '_'))
-    }
-
-    /// Returns whether the text is a fragment such as `"mcpServers": {…}`.
-    fn is_fragment(&self) -> bool {
-        let rest = self.text.trim_start();
-        let Some(end) = rest.strip_prefix('"').and_then(|it| it.find('"')) else { return false };
-        rest[end + 2..].trim_start().starts_with(':')
     }
 }
 

@@ -9,6 +9,7 @@ mod json;
 mod jsonc;
 mod key_interner;
 pub(crate) mod layout;
+mod look_alike;
 pub(crate) mod ordered_members;
 pub(crate) mod output;
 mod pointer;
@@ -34,6 +35,28 @@ const MAX_DEPTH: usize = 64;
 /// The maximum number of values, with aliases expanded.
 const MAX_VALUES: usize = 100_000;
 
+/// The key of a line of YAML without a blank after its `:`, such as `command:npx`; `None` for a line with such a blank,
+/// and for a URL.
+pub(crate) fn unspaced_key(line: &str) -> Option<&str> {
+    let content = line.trim_start_matches([' ', '-', '{']);
+    let (key, value) = content.split_once(':')?;
+    let is_word = |it: u8| it.is_ascii_alphanumeric() || b"_-.".contains(&it);
+    let is_key =
+        key.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_') && key.bytes().all(is_word);
+    // `localhost:8080` in a list is a text.
+    let is_port = line.trim_start().starts_with('-') && value.bytes().all(|it| it.is_ascii_digit());
+    let is_value =
+        !is_port && !value.starts_with(['/', '\\', ':']) && value.starts_with(|it: char| !it.is_whitespace());
+    (is_key && is_value && !content.contains(": ")).then_some(key)
+}
+
+/// What is wrong with the line that begins at `at`, if it is a marker of a version control system.
+fn conflict_marker(text: &str, at: usize) -> Option<&'static str> {
+    let begins_line = at == 0 || text[..at].ends_with('\n');
+    let is_marker = ["<<<<<<<", "=======", ">>>>>>>"].iter().any(|it| text[at..].starts_with(it));
+    (begins_line && is_marker).then_some("an unresolved merge conflict")
+}
+
 const SPLIT_FILE_HELP: &str = "split or simplify the file";
 
 /// The syntax of a file.
@@ -55,13 +78,25 @@ pub struct ParsedText {
     pub dropped: Vec<Range<usize>>,
     /// The mistakes in the text.
     pub diagnostics: Vec<RawDiagnostic>,
+    /// What the text has beyond JSON.
+    pub extensions: ExtensionSpans,
+}
+
+/// The first of each extension of JSON in a text, which strict parsers refuse.
+#[derive(Debug, Clone, Default)]
+pub struct ExtensionSpans {
+    /// The first comment.
+    pub comment: Option<Range<usize>>,
+    /// The first comma before a closing bracket.
+    pub trailing_comma: Option<Range<usize>>,
 }
 
 impl ParsedText {
     fn too_large() -> ParsedText {
         let message = "the file is larger than 1 MiB";
         let diagnostics = vec![RawDiagnostic::new(Code::TooLarge, message, "", 0..0).help(SPLIT_FILE_HELP)];
-        ParsedText { root: None, dropped: Vec::new(), diagnostics }
+        let extensions = ExtensionSpans::default();
+        ParsedText { root: None, dropped: Vec::new(), diagnostics, extensions }
     }
 }
 

@@ -4,6 +4,9 @@
 //! scalars, unresolved aliases, unsupported tags. A merge key (`<<`) is an ordinary key, as in YAML 1.2. The limits are
 //! checked before copying and recursion.
 
+mod mistakes;
+
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -12,39 +15,68 @@ use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use crate::diagnostic::{Code, RawDiagnostic, quoted, quoted_key};
 use crate::syntax::key_interner::KeyInterner;
+use crate::syntax::look_alike::{self, LookAlike};
 use crate::syntax::{
-    Content, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText, SPLIT_FILE_HELP,
-    child, scalar,
+    Content, ExtensionSpans, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText,
+    SPLIT_FILE_HELP, child, scalar,
 };
+use mistakes::{Cause, Mistake};
 
 /// Parses a text. Never fails and never panics.
 pub(super) fn parse(text: &str) -> ParsedText {
     if text.len() > MAX_BYTES {
         return ParsedText::too_large();
     }
-    let skipped = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-    let options = granit_parser::options! { emit_unresolved_aliases: true, emit_comments: false };
-    let mut builder = YamlBuilder { skipped, end: text.len(), ..YamlBuilder::default() };
-    for event in Parser::new_from_str_with_options(&text[skipped..], options) {
-        let step = match event {
-            Ok((event, span)) => builder.event(event, span),
-            Err(error) => Err(builder.syntax(&error)),
-        };
-        if let Err(diagnostic) = step {
+    let (mut builder, stop) = YamlBuilder::read(text);
+    let mut root = builder.root.take();
+    match stop {
+        None if !builder.is_misread => {
+            root.get_or_insert_with(|| Node::new(Content::Null, builder.skipped..builder.skipped));
+        }
+        None => root = None,
+        Some(Stop::Limit(diagnostic)) => {
+            root = None;
             builder.diagnostics.push(*diagnostic);
-            return ParsedText { root: None, dropped: builder.dropped, diagnostics: builder.diagnostics };
+        }
+        Some(Stop::Syntax(mistake)) => {
+            root = None;
+            further_mistakes(text, *mistake, &mut builder.diagnostics);
         }
     }
-    let root = builder.root.take().unwrap_or_else(|| Node::new(Content::Null, skipped..skipped));
-    ParsedText { root: Some(root), dropped: builder.dropped, diagnostics: builder.diagnostics }
+    let YamlBuilder { dropped, diagnostics, .. } = builder;
+    ParsedText { root, dropped, diagnostics, extensions: ExtensionSpans::default() }
+}
+
+/// Reports a syntax error and those after it, as far as the parser can go on.
+fn further_mistakes(text: &str, first: Mistake, diagnostics: &mut Vec<RawDiagnostic>) {
+    const MAX_MISTAKES: usize = 10;
+    let mut text = Cow::Borrowed(text);
+    let mut mistake = first;
+    for _ in 0..MAX_MISTAKES {
+        let masked = mistakes::mask(&text, &mistake);
+        let before = mistake.diagnostic.span.start;
+        diagnostics.push(mistake.diagnostic);
+        let Some(masked) = masked else { return };
+        text = Cow::Owned(masked);
+        let Some(Stop::Syntax(next)) = YamlBuilder::read(&text).1 else { return };
+        // An error of unknown cause may be an effect of the masked lines.
+        if next.cause == Cause::Unknown || next.diagnostic.span.start <= before {
+            return;
+        }
+        mistake = *next;
+    }
+}
+
+/// Why reading stopped.
+enum Stop {
+    Syntax(Box<Mistake>),
+    Limit(Box<RawDiagnostic>),
 }
 
 #[derive(Default)]
 struct YamlBuilder {
     /// The size of the byte order mark, which the parser does not see.
     skipped: usize,
-    /// Length of the text.
-    end: usize,
     stack: Vec<Frame>,
     anchors: HashMap<usize, Rc<Node>>,
     root: Option<Node>,
@@ -53,6 +85,8 @@ struct YamlBuilder {
     dropped: Vec<Range<usize>>,
     diagnostics: Vec<RawDiagnostic>,
     keys: KeyInterner,
+    /// A line was read as something else than its author wrote, so the tree is wrong.
+    is_misread: bool,
 }
 
 /// An open collection.
@@ -92,9 +126,26 @@ enum PendingKey {
     Dropped,
 }
 
-type EventResult = Result<(), Box<RawDiagnostic>>;
+type EventResult = Result<(), Stop>;
 
 impl YamlBuilder {
+    /// Reads a text up to its end, or to the first error that stops the parser.
+    fn read(text: &str) -> (YamlBuilder, Option<Stop>) {
+        let skipped = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let options = granit_parser::options! { emit_unresolved_aliases: true, emit_comments: false };
+        let mut builder = YamlBuilder { skipped, ..YamlBuilder::default() };
+        for event in Parser::new_from_str_with_options(&text[skipped..], options) {
+            let step = match event {
+                Ok((event, span)) => builder.event(event, span),
+                Err(error) => Err(builder.stop(text, &error)),
+            };
+            if let Err(stop) = step {
+                return (builder, Some(stop));
+            }
+        }
+        (builder, None)
+    }
+
     fn event(&mut self, event: Event<'_>, span: Span) -> EventResult {
         let range = self.range(&span);
         match event {
@@ -102,10 +153,10 @@ impl YamlBuilder {
                 self.documents += 1;
                 if self.documents > 1 {
                     let message = "the file has more than one YAML document";
-                    return Err(Box::new(
+                    return Err(Stop::Limit(Box::new(
                         RawDiagnostic::new(Code::ManyDocuments, message, "", range)
                             .help("keep one document, and remove the `---` between them"),
-                    ));
+                    )));
                 }
                 Ok(())
             }
@@ -210,6 +261,13 @@ impl YamlBuilder {
 
     /// Makes a node the next key of the innermost mapping.
     fn key(&mut self, node: Node, written: Option<&str>) {
+        if let Some(blank) = written.and_then(|it| it.chars().next())
+            && look_alike::look_alike(blank) == Some(LookAlike::Blank)
+        {
+            let span = node.span.start..node.span.start + blank.len_utf8();
+            self.diagnostics.push(mistakes::unusual_blank(span, blank));
+            self.is_misread = true;
+        }
         let (text, kind): (Rc<str>, _) = match node.content() {
             Content::Text(text) => (self.keys.intern(text), KeyKind::Text),
             Content::Integer(value) => (value.to_string().into(), KeyKind::Scalar),
@@ -268,6 +326,11 @@ impl YamlBuilder {
     }
 
     fn scalar(&mut self, text: &str, style: ScalarStyle, tag: Option<&Tag>, span: &Span) -> Content {
+        if style == ScalarStyle::Plain && look_alike::is_quoted_word(text) {
+            let message = "the typographic quotes are part of the value";
+            let diagnostic = RawDiagnostic::new(Code::Syntax, message, self.next_pointer(), self.range(span));
+            self.diagnostics.push(diagnostic.warning().help("write straight quotes: `\"`"));
+        }
         let untagged = || match style {
             ScalarStyle::Plain => scalar::resolve(text),
             _ => Content::Text(text.to_owned()),
@@ -333,48 +396,19 @@ impl YamlBuilder {
         Content::Broken
     }
 
-    fn too_large(&self, message: String, range: Range<usize>) -> Box<RawDiagnostic> {
-        Box::new(
+    fn too_large(&self, message: String, range: Range<usize>) -> Stop {
+        Stop::Limit(Box::new(
             RawDiagnostic::new(Code::TooLarge, message, self.next_pointer(), range).help(SPLIT_FILE_HELP),
-        )
+        ))
     }
 
-    fn syntax(&self, error: &granit_parser::ScanError) -> Box<RawDiagnostic> {
-        use granit_parser::ErrorKind;
-        if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
-            return self.too_large(
-                format!("the file is nested deeper than {MAX_DEPTH} levels"),
-                self.error_span(error),
-            );
+    fn stop(&self, text: &str, error: &granit_parser::ScanError) -> Stop {
+        let mistake = mistakes::diagnose(text, self.skipped, error);
+        if matches!(error.kind(), granit_parser::ErrorKind::RecursionLimitExceeded) {
+            let message = format!("the file is nested deeper than {MAX_DEPTH} levels");
+            return self.too_large(message, mistake.diagnostic.span);
         }
-        let (message, help) = match error.kind() {
-            ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {
-                ("a tab where only spaces are allowed", "indent with spaces")
-            }
-            ErrorKind::UnclosedQuotedScalar => ("a quote is not closed", "close the quote"),
-            ErrorKind::UnclosedFlowCollection { .. }
-            | ErrorKind::UnexpectedEofFlowMapping
-            | ErrorKind::UnexpectedEofFlowSequence
-            | ErrorKind::UnexpectedEofImplicitFlowMapping => {
-                ("a `[` or `{` is not closed", "close the bracket")
-            }
-            ErrorKind::UnexpectedCharacter { .. } => {
-                ("a value cannot start with this character", "put the value into quotes")
-            }
-            ErrorKind::MappingValueNotAllowed => {
-                ("unexpected `:`", "put a value that contains `: ` into quotes, and check the indentation")
-            }
-            _ => ("", "check this line and the one before: indentation, quotes, brackets"),
-        };
-        // The parser's messages describe tokens and never quote the text.
-        let message = if message.is_empty() { error.info() } else { message.to_owned() };
-        let message = format!("invalid YAML: {message}");
-        Box::new(RawDiagnostic::new(Code::Syntax, message, "", self.error_span(error)).help(help))
-    }
-
-    fn error_span(&self, error: &granit_parser::ScanError) -> Range<usize> {
-        let start = error.marker().byte_offset().map_or(self.end, |it| it + self.skipped).min(self.end);
-        start..(start + 1).min(self.end)
+        Stop::Syntax(Box::new(mistake))
     }
 }
 

@@ -110,7 +110,7 @@ fn unsupported_additions_are_refused() {
     adds(
         Profile::HoloDeck,
         "tools: [\n",
-        "error: line 1 prevents editing the file: ConfigError: invalid YAML: a `[` or `{` is not closed",
+        "error: line 1 prevents editing the file: ConfigError: invalid YAML: the `[` is not closed",
     );
     adds(
         Profile::Dominds,

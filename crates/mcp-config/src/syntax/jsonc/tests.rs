@@ -82,7 +82,69 @@ fn invalid_json_is_reported_with_its_position() {
     check("\"a\nb\"", "a string contains a line break or another control character", "\"");
     check("[0x10]", "a number is not written as JSON writes numbers", "0");
     check("\"C:\\tools\\x\"", "invalid escape sequence", "\\x");
-    fails("[1,\u{a0}2]", Syntax::Json, "invalid JSON: unexpected character", "\u{a0}");
+    fails(
+        "[1,\u{a0}2]",
+        Syntax::Json,
+        "invalid JSON: an unusual blank (U+00A0) where only a space is allowed",
+        "\u{a0}",
+    );
+}
+
+#[test]
+fn habits_of_other_languages_are_named() {
+    let check = |text, why, at| {
+        fails(text, Syntax::JsonWithComments, &format!("invalid JSON: {why}"), at);
+    };
+    check("{“a”: 1}", "typographic quotes are not quotes", "“");
+    check("{\"a\": “b”}", "typographic quotes are not quotes", "“");
+    check("{\"a\": b”}", "typographic quotes are not quotes", "”");
+    check("{\"a\"： 1}", "`：` is not the sign `:`", "：");
+    check("{\"a\": 1，\"b\": 2}", "`，` is not the sign `,`", "，");
+    check("# x\n{}", "`#` does not begin a comment in JSON", "#");
+    check("{\"a\": 1, # x\n}", "`#` does not begin a comment in JSON", "#");
+    check("{\"a\" = 1}", "`=` instead of `:`", "=");
+    check("{\"a\": 1; \"b\": 2}", "`;` instead of `,`", ";");
+    check("{\"a\": `b`}", "backquotes are not quotes", "`");
+    check("```json\n{}\n```", "the fence of a Markdown code block is not JSON", "`");
+    check("{\"a\": 1, ...}", "`...` is a placeholder for what was left out", ".");
+    check("{\"a\": True}", "a word of another language", "True");
+    check("[None]", "a word of another language", "None");
+    check("{\n<<<<<<< HEAD\n\"a\": 1\n}", "an unresolved merge conflict", "<");
+    check("{\"a\": \"b \"c\" d\"}", "a quote in the middle of a text ends it", "c");
+}
+
+/// Checks the text from the first diagnostic on, and that from its label on.
+#[track_caller]
+fn bracket(text: &str, message: &str, at: &str, label: &str) {
+    let parsed = parse(text, Syntax::JsonWithComments);
+    let [diagnostic] = &parsed.diagnostics[..] else { panic!("{:?}", parsed.diagnostics) };
+    assert_eq!(diagnostic.message, format!("invalid JSON: {message}"), "{text}");
+    assert!(text[diagnostic.span.start..].starts_with(at), "{text}: {:?}", diagnostic.span);
+    let labels: Vec<_> = diagnostic.labels.iter().map(|it| &text[it.span.start..]).collect();
+    assert!(labels.len() == 1 && labels[0].starts_with(label), "{text}: {labels:?}");
+}
+
+#[test]
+fn missing_bracket_is_reported_where_it_opened() {
+    bracket("{\"a\": [1, 2", "the `[` is not closed (2 closing brackets are missing)", "[1", "");
+    bracket(
+        "{\n  \"a\": {\n    \"b\": {\n      \"c\": 1\n    ,\n    \"d\": 2\n  }\n}\n",
+        "the `{` is not closed",
+        "{\n      \"c\"",
+        "",
+    );
+    bracket("{\n  \"a\": {\n    \"b\": {},\n  \"d\": 2\n}\n", "the `{` is not closed", "{\n    \"b\"", "");
+    bracket("{\"a\": [1, 2}", "`}` does not close `[`", "}", "[1");
+    bracket("{\"a\": {\"b\": 1]}", "`]` does not close `{`", "]}", "{\"b");
+    bracket("{\"a\": {}}}", "a closing bracket too many", "}", "}}");
+}
+
+#[test]
+fn quote_that_is_not_closed_on_its_line_is_the_only_diagnostic() {
+    let parsed = parse("{\n  \"a\": \"b,\n  \"c\": \"d\"\n}", Syntax::JsonWithComments);
+    let [diagnostic] = &parsed.diagnostics[..] else { panic!("{:?}", parsed.diagnostics) };
+    assert!(diagnostic.message.contains("a line break"), "{diagnostic:?}");
+    assert_eq!(diagnostic.span, 9..10);
 }
 
 #[test]

@@ -106,3 +106,70 @@ fn second_document_is_an_error() {
     reports("a: 1\n---\nb: 2\n", &[(Code::ManyDocuments, 5..8, "")]);
     check("---\na: 1\n...\n", "{4..8} a:4..5 Integer(1)@7..8");
 }
+
+/// The line, the message and the marked text of each diagnostic.
+#[track_caller]
+fn mistakes(text: &str, want: &[(usize, &str, &str)]) {
+    let diagnostics = parse(text).diagnostics;
+    let line = |at: usize| text[..at].matches('\n').count() + 1;
+    let got: Vec<_> = diagnostics
+        .iter()
+        .map(|it| {
+            (line(it.span.start), it.message.trim_start_matches("invalid YAML: "), &text[it.span.clone()])
+        })
+        .collect();
+    assert_eq!(got, want, "{text}");
+}
+
+#[test]
+fn syntax_errors_are_described_where_they_are_made() {
+    const TAB: &str = "a tab where only spaces are allowed";
+    const COLON: &str = "a blank is missing after `:`";
+    mistakes("a:\n\tb: 1\n\tc: 2\nd: e\n", &[(2, TAB, "\t")]);
+    mistakes("a:\n  b: 1\n\tc: 2\n", &[(3, TAB, "\t")]);
+    mistakes("a:\n  b:1\n  c: 2\n", &[(2, COLON, ":")]);
+    mistakes("- name:a\n  type: mcp\n", &[(1, COLON, ":")]);
+    mistakes(
+        "a:\n  - x\n  b: 1\n",
+        &[(3, "this line is not a list item, but the lines above it are a list", "b")],
+    );
+    mistakes("a:\n   b: 1\n  c: 1\n", &[(3, "this line does not belong to the mapping above it", "c")]);
+    mistakes("a: 'b\nc: d\n", &[(1, "a quote is not closed", "'")]);
+    mistakes("a: [b\nc: d\n", &[(1, "the `[` is not closed", "[")]);
+    mistakes("a: {b: [c}\n", &[(1, "`}` does not close `[`", "[")]);
+    mistakes("a: \"b\" c\n", &[(1, "text after a closing quote", "c")]);
+    mistakes("a: \"\\d\"\n", &[(1, "invalid escape sequence", "\\")]);
+    mistakes("a: [*]\n", &[(1, "`*` and `&` begin an alias or an anchor", "]")]);
+    mistakes("a: - b\n", &[(1, "a list cannot begin here", "-")]);
+    mistakes(
+        "a:\n<<<<<<< HEAD\n  b: 1\n=======\n  b: 2\n>>>>>>> x\n",
+        &[(2, "an unresolved merge conflict", "<<<<<<< HEAD")],
+    );
+    mistakes("a: “b”\n", &[(1, "the typographic quotes are part of the value", "“b”")]);
+    mistakes("a: “b c” and more\n", &[]);
+}
+
+#[test]
+fn unusual_blank_in_the_indentation_is_an_error() {
+    const BLANK: &str = "an unusual blank (U+00A0) where only a space is allowed";
+    mistakes("a:\n\u{a0}\u{a0}b: 1\n\u{a0}\u{a0}c: 1\n", &[(2, BLANK, "\u{a0}"), (3, BLANK, "\u{a0}")]);
+    mistakes("a:\n  b: 1\n\u{a0} - c\n", &[(3, BLANK, "\u{a0}")]);
+    assert!(parse("a:\n\u{a0}b: 1\n").root.is_none());
+}
+
+#[test]
+fn several_syntax_errors_are_reported_in_one_run() {
+    mistakes(
+        "a: b: c\nd:\n  e: @f\n  g: h\ni: `j\nk: 'l\n",
+        &[
+            (1, "unexpected `:`", ":"),
+            (3, "a value cannot start with this character", "@"),
+            (5, "a value cannot start with this character", "`"),
+            (6, "a quote is not closed", "'"),
+        ],
+    );
+    mistakes(
+        "a:\n\tb: 1\nc: d: e\n",
+        &[(2, "a tab where only spaces are allowed", "\t"), (3, "unexpected `:`", ":")],
+    );
+}
