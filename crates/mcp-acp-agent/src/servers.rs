@@ -91,6 +91,7 @@ fn resolve_server(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<Resol
     }
     let context = ResolveContext {
         variable: &|_| None,
+        names: &Vec::new,
         directory: Path::new(cwd),
         read_file: &|_| Err("a session has no env files".to_owned()),
     };

@@ -88,6 +88,7 @@ fn hd_sc5_values_of_configurations_show_no_secret() {
     check("a reading", format!("{reading:#?}"));
     let surroundings = ResolveContext {
         variable: &|_| Some(SecretLocation::Environment.mark()),
+        names: &Vec::new,
         directory: std::path::Path::new("/"),
         read_file: &|_| Ok(format!("FROM_FILE={}", SecretLocation::EnvFile.mark())),
     };

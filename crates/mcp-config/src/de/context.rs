@@ -10,8 +10,9 @@ use crate::de::NodeDeserializer;
 use crate::de::location::LocationTable;
 use crate::de::{Location, ValueError, suggest};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, RawDiagnostic, quoted};
+use crate::profile::other_keys::{self, OtherKey};
 use crate::profile::policy::Policy;
-use crate::syntax::{Key, Member, Node, Syntax, child, contains};
+use crate::syntax::{Key, Member, Node, Syntax, child, contains, unspaced_key};
 
 /// The rules for a file, and the diagnostics reported so far.
 pub(crate) struct ReadContext {
@@ -176,6 +177,19 @@ impl ReadContext {
         if self.policy.private_keys.iter().any(|it| key.text.starts_with(it)) {
             return;
         }
+        if let Some(other) = other_keys::find(&key.text, self.policy.other_keys) {
+            self.other_key(at, key, other, there);
+            return;
+        }
+        if let Some(name) = unspaced_key(&key.text).filter(|_| self.policy.syntax == Syntax::Yaml) {
+            // What follows the name may be a secret.
+            let message = format!("a blank is missing after `{}:`", quoted(name));
+            let diagnostic =
+                RawDiagnostic::new(Code::UnknownKey, message, at.pointer(self), key.span.clone());
+            let help = format!("write `{}: …`, with a blank", quoted(name));
+            self.report(diagnostic.severity(self.policy.unknown_key).help(help));
+            return;
+        }
         let free = known
             .iter()
             .copied()
@@ -205,8 +219,29 @@ impl ReadContext {
         );
     }
 
+    /// Reports a key of another program, if something is lost without it.
+    fn other_key(&self, at: &Location, key: &Key, other: OtherKey, there: &[Member]) {
+        let name = quoted(&key.text);
+        let pointer = child(&at.pointer(self), &key.text);
+        let report = |help: String, fix| {
+            let message = format!("'{name}' is a key of other programs and has no effect here");
+            let diagnostic = RawDiagnostic::new(Code::UnknownKey, message, pointer.clone(), key.span.clone());
+            self.report(diagnostic.warning().help(help).fix(fix));
+        };
+        match other {
+            OtherKey::Irrelevant => {}
+            // Some files have both keys, for several programs.
+            OtherKey::SameAs(ours) if there.iter().any(|it| &*it.key.text == ours) => {}
+            OtherKey::SameAs(ours) => {
+                let fix = FixIntent::RenameKey(ours.to_owned(), Applicability::Suggested);
+                report(format!("write `{ours}`"), Some(fix));
+            }
+            OtherKey::Unsupported(help) => report(help.to_owned(), None),
+        }
+    }
+
     /// Reports a key that is not a string in the map at `at`.
-    pub(super) fn bad_key(&self, at: &Location, key: &Key) {
+    pub(crate) fn bad_key(&self, at: &Location, key: &Key) {
         let message = format!("the key '{}' must be text", quoted(&key.text));
         let pointer = child(&at.pointer(self), &key.text);
         self.report(

@@ -19,14 +19,14 @@ use serde::de::{Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::profile::policy::ScalarRule;
-use crate::syntax::{Content, Node};
+use crate::syntax::{Content, Node, Syntax, unspaced_key};
 
 pub(crate) use context::ReadContext;
 pub(crate) use field::{DeferredField, Field, FieldState, NullableField, OPTIONAL_MARK, OptionalField};
 pub(crate) use location::Location;
 pub(crate) use opaque::{Ignored, RawObject};
 pub(crate) use ordered_map::OrderedMap;
-pub(crate) use suggest::{closest, suggest};
+pub(crate) use suggest::{closest, closest_variable, suggest};
 pub(crate) use value_error::{Expected, ValueError, dominds_path};
 
 /// Deserializes one node of the tree.
@@ -48,6 +48,18 @@ impl<'a> NodeDeserializer<'a> {
         match self.context.policy.scalars {
             ScalarRule::Exact => None,
             ScalarRule::Lax => read(self.content()),
+        }
+    }
+
+    /// The error for a value that is not a mapping.
+    fn no_mapping(&self) -> ValueError {
+        match self.content() {
+            Content::Text(text)
+                if self.context.policy.syntax == Syntax::Yaml && unspaced_key(text).is_some() =>
+            {
+                ValueError::MissingBlank
+            }
+            _ => self.wrong(Expected::Mapping),
         }
     }
 
@@ -109,7 +121,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        let Content::Mapping(members) = self.content() else { return Err(self.wrong(Expected::Mapping)) };
+        let Content::Mapping(members) = self.content() else { return Err(self.no_mapping()) };
         visitor.visit_map(access::NameMapAccess::new(self.context, self.at, members))
     }
 
@@ -119,7 +131,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ValueError> {
-        let Content::Mapping(members) = self.content() else { return Err(self.wrong(Expected::Mapping)) };
+        let Content::Mapping(members) = self.content() else { return Err(self.no_mapping()) };
         visitor.visit_map(access::StructAccess::new(self.context, self.at, members, fields))
     }
 

@@ -7,6 +7,20 @@ pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
     suggest(word, candidates).map(|it| it.0)
 }
 
+/// The variable whose name was probably meant by `name`: it differs in case and underscores, or in one or two
+/// characters. Names of variables are often alike, so they need more likeness than other words.
+pub(crate) fn closest_variable<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let fold = |it: &str| it.replace('_', "").to_lowercase();
+    let folded = fold(name);
+    let allowed = if folded.len() < 8 { 1 } else { 2 };
+    let near = candidates.into_iter().filter(|it| it.len().abs_diff(name.len()) <= 4 && it.len() > 2);
+    let near = near.map(|it| (strsim::damerau_levenshtein(&folded, &fold(it)), it));
+    near.filter(|it| it.0 <= allowed).min().map(|it| it.1)
+}
+
 /// Like [`closest`], with the certainty of the suggestion.
 ///
 /// A suggestion is certain if it is the only close candidate, or differs in case only.
@@ -42,6 +56,18 @@ mod tests {
     fn check(word: &str, want: Option<&str>) {
         let known = ["truely-stateless", "command", "transport", "env", "envFile", "url"];
         assert_eq!(suggest(word, known).map(|it| it.0), want, "{word}");
+    }
+
+    #[test]
+    fn variables_need_more_likeness() {
+        let known = ["OPENROUTER_API_KEY", "GITHUB_TOKEN", "PATH", "A"];
+        let check = |name, want| assert_eq!(closest_variable(name, known), want, "{name}");
+        check("GITHUB_TOKN", Some("GITHUB_TOKEN"));
+        check("GithubToken", Some("GITHUB_TOKEN"));
+        check("PTAH", Some("PATH"));
+        check("OPENAI_API_KEY", None);
+        check("B", None);
+        check("HASH", None);
     }
 
     #[test]

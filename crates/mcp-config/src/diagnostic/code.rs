@@ -116,6 +116,8 @@ codes! {
     RelativePath = "0042" McpConfig,
     /// A transport is a protocol extension.
     Extension = "0043" McpConfig,
+    /// A value begins or ends with a blank that counts.
+    SurroundingBlank = "0044" McpConfig,
 }
 
 impl Code {

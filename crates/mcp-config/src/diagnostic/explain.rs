@@ -54,8 +54,9 @@ impl Code {
             }
             Code::UnknownKey => {
                 "A key is not known here and has no effect. The help suggests the key that was probably \
-                 suggestion.\n\n```yaml\ntruly-stateless: true   # it is spelled truely-stateless\n```\n\nThis is an \
-                 error in an `agent.yaml` and a warning in a `.minds/mcp.yaml`."
+                 meant.\n\n```yaml\ntruly-stateless: true   # it is spelled truely-stateless\n```\n\nThis is an \
+                 error in an `agent.yaml` and a warning in a `.minds/mcp.yaml`. In the files of editors, a key of \
+                 another program is reported if something is lost without it."
             }
             Code::UnknownWord => {
                 "A value is not one of the allowed words. Case matters.\n\n```yaml\ntransport: STDIO   # write \
@@ -196,7 +197,8 @@ impl Code {
                 "`command` is a whole command line. It must be the name or path of one program. A command line is \
                  not split, because blanks may be part of a name.\n\n```json\n{ \"command\": \"npx -y some-server\" \
                  }\n```\n\nWrite `\"command\": \"npx\"` and `\"args\": [\"-y\", \"some-server\"]`. A path with \
-                 blanks is accepted, with a warning if an option seems to follow."
+                 blanks is accepted, with a warning if an option seems to follow. An argument such as `\"-y \
+                 some-server\"` gets a warning: the program gets it as one word."
             }
             Code::MissingInput => {
                 "An input (`${input:…}`) has no value, and there is no prompt for it here. The value is taken from \
@@ -209,8 +211,10 @@ impl Code {
             Code::UnknownReference => {
                 "The text contains a reference that is not supported and is not replaced. Supported are `${NAME}`, \
                  `${NAME:-text}`, `${env:NAME}`, `${input:id}`, `${workspaceFolder}`, `${workspaceFolderBasename}`, \
-                 `${userHome}` and `${/}`; Gemini CLI's files also have `$NAME`.\n\n```json\n{ \"args\": \
-                 [\"${extensionPath}/server.js\"] }\n```\n\nWrite the value itself, or an environment variable."
+                 `${userHome}`, `${extensionPath}` and `${/}`; Gemini CLI's files also have `$NAME`. A `${NAME` \
+                 without `}` and a `${ NAME }` with blanks are not references either. In a `.minds/mcp.yaml` and in \
+                 the files of some programs, `${NAME}` itself is literal text.\n\n```json\n{ \"args\": \
+                 [\"${command:pickFolder}\"] }\n```\n\nWrite the value itself, or an environment variable."
             }
             Code::RepeatedName => {
                 "A list of variables or headers has the same name twice. The last value of a variable counts; every \
@@ -222,6 +226,10 @@ impl Code {
                  because a relative path depends on the process that resolves it.\n\n```json\n{ \"name\": \"files\", \
                  \"command\": \"npx\", \"args\": [], \"env\": [] }\n```\n\nWrite the absolute path, such as \
                  `/usr/local/bin/npx`. An agent may choose to look commands up; then this is a warning."
+            }
+            Code::SurroundingBlank => {
+                "The value begins or ends with a blank. Nothing removes it: the system looks for a program whose name \
+                 contains the blank.\n\n```json\n{ \"command\": \"npx \" }\n```\n\nRemove the blank."
             }
             Code::Extension => {
                 "The transport of the entry is an extension: its type begins with `_`, or it is the ACP connection \

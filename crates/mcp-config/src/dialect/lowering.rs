@@ -10,7 +10,8 @@ use crate::diagnostic::{Applicability, Code, FixIntent, RawDiagnostic, quoted};
 use crate::dialect::checks::{self, HeaderOwner, UrlRule};
 use crate::profile::Profile;
 use crate::profile::policy::UrlPolicy;
-use crate::syntax::{Node, to_json};
+use crate::syntax::template::{LiteralReference, VariableRule};
+use crate::syntax::{Node, template, to_json};
 
 /// The default timeout of connecting over server-sent events (SK-24).
 pub(crate) const SSE_CONNECT: Duration = Duration::from_secs(5);
@@ -26,6 +27,9 @@ pub(crate) const LEGACY_KEY: &str = "legacy";
 
 /// Metadata key: the key of the URL in the file, if it is not `url`.
 pub(crate) const URL_KEY: &str = "url_key";
+
+/// Metadata key: the program of the file replaces no variables, so one that is not set stays as text.
+pub(crate) const LITERAL_KEY: &str = "literal_variables";
 
 /// Metadata key: the defaults of inputs.
 pub(crate) const INPUTS_KEY: &str = "inputs";
@@ -145,6 +149,36 @@ pub(crate) fn warn_without_effect(transport: &str, fields: &[(bool, &Location)],
         let diagnostic = diagnostic.warning().help("remove it, or choose the transport it belongs to");
         context.report(diagnostic.fix(FixIntent::RemoveMember(pointer, Applicability::Suggested)));
     }
+}
+
+/// Warns about a text that looks like a reference, but is passed on literally by these rules.
+pub(crate) fn warn_literal_reference(text: &str, at: &Location, rule: VariableRule, context: &ReadContext) {
+    if !text.contains("${") {
+        return;
+    }
+    let (message, help) = match template::literal_reference(&template::split(text, rule)) {
+        None => return,
+        Some(LiteralReference::Unknown(word)) => (
+            format!("`${{{}…}}` is unknown and is not replaced", quoted(word)),
+            match rule {
+                VariableRule::Literal | VariableRule::Expand | VariableRule::ExpandWithFolder => {
+                    "only `${NAME}` is replaced here; write that, or the value itself".to_owned()
+                }
+                VariableRule::Editor | VariableRule::EditorAndShell => {
+                    "write the value itself, or a variable of the environment: `${NAME}`".to_owned()
+                }
+            },
+        ),
+        Some(LiteralReference::Unclosed(name)) => (
+            format!("`${{{}` has no closing `}}` and is not replaced", quoted(name)),
+            format!("write `${{{}}}`", quoted(name)),
+        ),
+        Some(LiteralReference::Spaced(name)) => (
+            format!("`${{ {} }}` has blanks between the braces and is not replaced", quoted(name)),
+            format!("write `${{{}}}`", quoted(name)),
+        ),
+    };
+    context.warning(Code::UnknownReference, at, message, help);
 }
 
 /// The members of an entry that are not in `known`, as one object; `None` if there are none.

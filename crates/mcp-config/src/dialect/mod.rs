@@ -8,5 +8,6 @@ pub(crate) mod editor;
 pub(crate) mod entry;
 pub(crate) mod holodeck;
 pub(crate) mod lowering;
+pub(crate) mod program_text;
 pub(crate) mod schema;
 pub(crate) mod write;

@@ -3,6 +3,7 @@
 use mcp_model::{Dialect, Severity};
 
 use crate::profile::Profile;
+use crate::profile::other_keys::{self, OtherKey};
 use crate::syntax::Syntax;
 use crate::syntax::template::VariableRule;
 
@@ -17,6 +18,8 @@ pub(crate) struct Policy {
     pub(crate) unknown_key: Severity,
     /// Prefixes of keys that are accepted anywhere without a warning.
     pub(crate) private_keys: &'static [&'static str],
+    /// Keys of other programs.
+    pub(crate) other_keys: &'static [(&'static str, OtherKey)],
     /// The severity of an unsupported YAML tag.
     pub(crate) unknown_tag: Severity,
     /// The allowed keys of a map of names.
@@ -133,6 +136,7 @@ const BASE: Policy = Policy {
     syntax: Syntax::Yaml,
     unknown_key: Severity::Warning,
     private_keys: &[],
+    other_keys: &[],
     unknown_tag: Severity::Error,
     keys: KeyRule::Text,
     scalars: ScalarRule::Exact,
@@ -207,6 +211,7 @@ static MCP_JSON: Policy = Policy {
     profile: Profile::McpJson,
     syntax: Syntax::JsonWithComments,
     private_keys: &["_", "x-", "$", "//"],
+    other_keys: other_keys::EDITOR_KEYS,
     variables: VariableRule::Editor,
     folders: &[
         ".vscode",

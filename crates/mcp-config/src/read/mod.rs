@@ -89,7 +89,8 @@ pub fn read(document: &Document<'_>) -> Reading {
 pub fn read_acp(document: &Document<'_>, leniency: Leniency) -> Reading {
     let policy = Policy::for_profile(document.profile);
     let context = ReadContext::new(policy, document.name);
-    let syntax::ParsedText { root, dropped: _, diagnostics, extensions: _ } = syntax::parse_as(document.text, policy.syntax);
+    let syntax::ParsedText { root, dropped: _, diagnostics, extensions } =
+        syntax::parse_as(document.text, policy.syntax);
     for diagnostic in diagnostics {
         let severity =
             if diagnostic.code == Code::UnknownTag { policy.unknown_tag } else { diagnostic.severity };
@@ -100,7 +101,10 @@ pub fn read_acp(document: &Document<'_>, leniency: Leniency) -> Reading {
         (Some(root), Profile::HoloDeck | Profile::HoloDeck07) => holodeck::read(root, &context),
         (Some(root), Profile::Dominds) => dominds::read(root, &context),
         (Some(root), Profile::AcpV1 | Profile::AcpV2) => acp::read_servers(root, &context, leniency),
-        (Some(root), Profile::McpJson) => editor::read(root, &context),
+        (Some(root), Profile::McpJson) => {
+            editor::report_extensions(&extensions, &context);
+            editor::read(root, &context)
+        }
     };
     if let Some(first) = entries.get(MAX_SERVERS) {
         let message = format!("the file has more than {MAX_SERVERS} servers");

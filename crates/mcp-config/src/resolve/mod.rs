@@ -26,6 +26,8 @@ use values::Resolver;
 pub struct ResolveContext<'a> {
     /// Looks up an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The names of the environment variables. A name close to a missing one is suggested.
+    pub names: &'a dyn Fn() -> Vec<String>,
     /// The folder of the configuration file.
     pub directory: &'a Path,
     /// Reads an env file; the error is the reason.

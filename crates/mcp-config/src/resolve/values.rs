@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use mcp_model::{ConfigValue, RawJson, Secret, ServerSpec, TemplatePart};
 use serde_json::value::RawValue;
 
+use crate::de::closest_variable;
 use crate::diagnostic::{CheckError, Code, quoted};
-use crate::dialect::lowering::{INPUTS_KEY, LEGACY_ARGS, LEGACY_KEY, URL_KEY};
+use crate::dialect::lowering::{INPUTS_KEY, LEGACY_ARGS, LEGACY_KEY, LITERAL_KEY, URL_KEY};
 use crate::profile::policy::{Policy, UrlPolicy};
 use crate::resolve::{ResolveContext, ResolveError};
 use crate::syntax::ordered_members::OrderedMembers;
@@ -25,6 +26,8 @@ pub(super) struct Resolver<'a> {
     pub(super) url_key: String,
     pub(super) urls: UrlPolicy,
     pub(super) errors: Vec<ResolveError>,
+    /// A missing variable stays as text.
+    keeps_missing: bool,
     folders: &'static [&'static str],
     default_inputs: BTreeMap<String, String>,
     server: &'a str,
@@ -49,6 +52,7 @@ impl<'a> Resolver<'a> {
                 .map_or_else(|| "url".to_owned(), |it| it.to_string()),
             urls: policy.urls,
             errors: Vec::new(),
+            keeps_missing: spec.metadata.contains_key(LITERAL_KEY),
             folders: policy.folders,
             default_inputs: spec.metadata.get(INPUTS_KEY).and_then(|it| it.read().ok()).unwrap_or_default(),
             server: spec.id.as_str(),
@@ -150,7 +154,8 @@ impl<'a> Resolver<'a> {
                     Some(found.unwrap_or_else(|| default.to_owned()))
                 }
                 Piece::Input(id) => {
-                    let found = self.input(id);
+                    let literal = self.keeps_missing.then(|| format!("${{input:{id}}}"));
+                    let found = self.input(id).or(literal);
                     if found.is_none() && !missing.contains(&id) {
                         missing.push(id);
                         self.report_missing_input(id, pointer);
@@ -158,7 +163,8 @@ impl<'a> Resolver<'a> {
                     found
                 }
                 Piece::Variable(name) => {
-                    let found = self.variable(name);
+                    let literal = self.keeps_missing.then(|| format!("${{{name}}}"));
+                    let found = self.variable(name).or(literal);
                     if found.is_none() && !missing.contains(&name) {
                         missing.push(name);
                         self.report_missing_variable(name, pointer);
@@ -178,7 +184,12 @@ impl<'a> Resolver<'a> {
             VariableRule::Editor | VariableRule::EditorAndShell => true,
         };
         match name {
-            template::WORKSPACE_FOLDER => {
+            template::EXTENSION_PATH if editor => Some(self.context.directory.to_string_lossy().into_owned()),
+            template::PLUGIN_ROOT if editor => (self.context.variable)(name)
+                .or_else(|| Some(self.context.directory.to_string_lossy().into_owned())),
+            template::WORKSPACE_FOLDER | template::WORKSPACE_PATH
+                if editor || name == template::WORKSPACE_FOLDER =>
+            {
                 let folder = self.workspace();
                 let folder = folder.to_string_lossy();
                 Some(if folder.is_empty() { ".".to_owned() } else { folder.into_owned() })
@@ -208,15 +219,33 @@ impl<'a> Resolver<'a> {
     /// Reports a missing variable of a text (HD-052, HD-063).
     fn report_missing_variable(&mut self, name: &str, pointer: &str) {
         let message = format!("Environment variable '{name}' not found");
-        let help = format!("set it before the start: `export {name}=…`");
+        let help = self.missing_variable_help(name);
         self.errors.push(ResolveError::new(Code::MissingVariable, message, pointer, &help));
+    }
+
+    fn missing_variable_help(&self, name: &str) -> String {
+        let names = (self.context.names)();
+        let folders: &[&str] = match self.variables {
+            VariableRule::Editor | VariableRule::EditorAndShell => &template::EDITOR_FOLDERS,
+            VariableRule::ExpandWithFolder => &[template::WORKSPACE_FOLDER],
+            VariableRule::Literal | VariableRule::Expand => &[],
+        };
+        match closest_variable(name, names.iter().map(String::as_str).chain(folders.iter().copied())) {
+            Some(near) => {
+                format!(
+                    "did you mean `{}`? Otherwise set it before the start: `export {name}=…`",
+                    quoted(near)
+                )
+            }
+            None => format!("set it before the start: `export {name}=…`"),
+        }
     }
 
     /// Reports a missing host variable with Dominds' message (DM-071).
     fn report_missing_host_variable(&mut self, name: &str, pointer: &str, what: &str) {
         let server = self.server;
         let message = format!("MCP server '{server}' missing required host env var '{name}' (for {what})");
-        let help = format!("set it before the start: `export {name}=…`");
+        let help = self.missing_variable_help(name);
         self.errors.push(ResolveError::new(Code::MissingVariable, message, pointer, &help));
     }
 }

@@ -16,6 +16,16 @@ pub(crate) const WORKSPACE_FOLDER_NAME: &str = "workspaceFolderBasename";
 /// Editors' variable for the user's home.
 pub(crate) const USER_HOME: &str = "userHome";
 
+/// Gemini CLI's variable for the workspace folder.
+pub(crate) const WORKSPACE_PATH: &str = "workspacePath";
+/// Gemini CLI's variable for the folder of an extension, which has the `gemini-extension.json`.
+pub(crate) const EXTENSION_PATH: &str = "extensionPath";
+/// Claude Code's variable for the folder of a plugin, which has the `.mcp.json`.
+pub(crate) const PLUGIN_ROOT: &str = "CLAUDE_PLUGIN_ROOT";
+/// The variables for folders in editor files.
+pub(crate) const EDITOR_FOLDERS: [&str; 5] =
+    [WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, USER_HOME, WORKSPACE_PATH, EXTENSION_PATH];
+
 /// How `${VAR}` in a text is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableRule {
@@ -139,14 +149,34 @@ fn is_one_text(pieces: &[Piece<'_>], text: &str) -> bool {
     })
 }
 
-/// The first word of a reference that is not supported, such as `command` of `${command:x}`. The rest may be a secret
-/// and is not quoted.
-pub fn unknown_reference<'a>(pieces: &[Piece<'a>]) -> Option<&'a str> {
+/// A text that looks like a reference but is literal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiteralReference<'a> {
+    /// It has a form that is not supported, such as `${command:x}`. The first word is given; the rest may be a secret.
+    Unknown(&'a str),
+    /// It has no `}`. The name is given.
+    Unclosed(&'a str),
+    /// There are blanks around the name.
+    Spaced(&'a str),
+}
+
+/// The first text that looks like a reference but is literal.
+pub fn literal_reference<'a>(pieces: &[Piece<'a>]) -> Option<LiteralReference<'a>> {
     pieces.iter().find_map(|it| match *it {
-        Piece::Text(piece) => {
-            let inner = piece.split("${").skip(1).find(|it| it.contains('}') && name_length(it) > 0)?;
-            Some(&inner[..name_length(inner)])
-        }
+        Piece::Text(piece) => piece.split("${").skip(1).find_map(|inner| {
+            let name = &inner[..name_length(inner)];
+            let spaced = inner.trim_start();
+            let spaced = &spaced[..name_length(spaced)];
+            match (inner.find('}'), name) {
+                (Some(_), "") if !spaced.is_empty() => {
+                    let rest = inner.trim_start()[spaced.len()..].trim_start();
+                    rest.starts_with('}').then_some(LiteralReference::Spaced(spaced))
+                }
+                (_, "") => None,
+                (Some(_), name) => Some(LiteralReference::Unknown(name)),
+                (None, name) => Some(LiteralReference::Unclosed(name)),
+            }
+        }),
         Piece::Variable(_) | Piece::VariableOr { .. } | Piece::Input(_) => None,
     })
 }
@@ -235,13 +265,17 @@ mod tests {
     }
 
     #[test]
-    fn unknown_references_are_found() {
+    fn texts_that_look_like_references_are_found() {
+        use LiteralReference::{Spaced, Unclosed, Unknown};
         let check =
-            |text, want| assert_eq!(unknown_reference(&split(text, VariableRule::Editor)), want, "{text}");
-        check("${A} ${extensionPath.x}", Some("extensionPath"));
-        check("${command:secret}", Some("command"));
-        check("${SECRET:x}", Some("SECRET"));
-        check("${A:-b} $C ${1} ${ A } ${D", None);
+            |text, want| assert_eq!(literal_reference(&split(text, VariableRule::Editor)), want, "{text}");
+        check("${A} ${extensionPath.x}", Some(Unknown("extensionPath")));
+        check("${command:secret}", Some(Unknown("command")));
+        check("${SECRET:x}", Some(Unknown("SECRET")));
+        check("x ${D", Some(Unclosed("D")));
+        check("${A} ${D/x", Some(Unclosed("D")));
+        check("${ A }", Some(Spaced("A")));
+        check("${A:-b} $C ${1} ${} ${ ${}", None);
         assert_eq!(input_variable("my-key"), "MCP_INPUT_MY_KEY");
     }
 

@@ -24,6 +24,20 @@ fn kinds(text: &str, profile: Profile) -> String {
 }
 
 #[test]
+fn acpx_14_control_characters_in_a_name_are_replaced() {
+    let reading = reading(
+        Profile::AcpV1,
+        r#"[{"name": "a\tb c\u00a0d", "command": "/x", "args": [], "env": []}, {"name": "a b", "command": "/x", "args": [], "env": []}]"#,
+    );
+    let names: Vec<_> = reading.servers.iter().map(|it| it.id.as_str()).collect();
+    assert_eq!(names, ["a_b_c_d", "a b"]);
+    assert_eq!(
+        found(&reading),
+        "warning 1:11 /0/name ValidationError: the server's name contains a control character or an unusual blank"
+    );
+}
+
+#[test]
 fn acp_004_acp_005_acp_006_acp_048_a_request_gives_its_servers_in_order() {
     assert_eq!(kinds(REQUEST, Profile::AcpV1), "files stdio, board http, events sse");
     let reading = reading(Profile::AcpV1, REQUEST);
@@ -46,6 +60,7 @@ fn acp_036_acp_046_acp_047_values_are_literal() {
     let reading = reading(Profile::AcpV1, text);
     let context = ResolveContext {
         variable: &|_| None,
+        names: &Vec::new,
         directory: std::path::Path::new("/w"),
         read_file: &|_| Err(String::new()),
     };
@@ -157,6 +172,7 @@ fn x_28_of_repeated_variables_the_last_wins() {
     let reading = reading(Profile::AcpV1, text);
     let context = ResolveContext {
         variable: &|_| None,
+        names: &Vec::new,
         directory: std::path::Path::new("/w"),
         read_file: &|_| Err(String::new()),
     };

@@ -39,6 +39,7 @@ fn said(fields: &str) -> String {
     }
     let context = ResolveContext {
         variable: &|_| None,
+        names: &Vec::new,
         directory: std::path::Path::new("."),
         read_file: &|_| Err("no".to_owned()),
     };

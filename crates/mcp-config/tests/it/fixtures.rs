@@ -50,7 +50,6 @@ const ONLY_THE_READER: &[&str] = &[
     "acp-v1/params-mcpServers-0-headers-0-name__no_token",
     "acp-v1/params-mcpServers-0-headers-0-name__of_the_connection",
     "acp-v1/params-mcpServers-0-headers-0-value__line_break",
-    "acp-v1/params-mcpServers-0-name__line_break",
     "acp-v1/params-mcpServers-0-url__bad_port",
     "acp-v1/params-mcpServers-0-url__blank",
     "acp-v1/params-mcpServers-0-url__no_host",

@@ -153,6 +153,148 @@ fn dia_05_command_lines_are_not_split() {
     assert_eq!(found(&reading), LINE.replace("error", "warning"));
 }
 
+/// The diagnostics of one server under `mcpServers`: severity, pointer below it, and message.
+#[track_caller]
+fn tells(entry: &str, want: &[&str]) {
+    let reading = reading(Profile::McpJson, &format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#));
+    let pointer = |it: &str| it.trim_start_matches("/mcpServers/a").to_owned();
+    let got = reading
+        .diagnostics
+        .iter()
+        .map(|it| format!("{} {} {}", it.severity, pointer(&it.pointer), it.message));
+    assert_eq!(got.collect::<Vec<_>>(), want, "{entry}");
+}
+
+#[test]
+fn command_line_beside_args_and_blanks_are_reported() {
+    const LINE: &str = "/command 'command' is a whole command line; it must be one program";
+    const BLANK: &str =
+        "warning /command 'command' begins or ends with a blank, which counts as part of the name";
+    tells(r#"{"command": "docker run -i", "args": ["x"]}"#, &[&format!("error {LINE}")]);
+    tells(r#"{"command": "NPX server", "args": ["x"]}"#, &[&format!("error {LINE}")]);
+    tells(r#"{"command": "My Tool", "args": ["x"]}"#, &[&format!("warning {LINE}")]);
+    tells(r#"{"command": "npx ", "args": ["x"]}"#, &[BLANK]);
+    tells(r#"{"command": " /opt/x"}"#, &[BLANK]);
+    tells(r#"{"command": "/opt/My Tool/x", "args": ["-y", "--a=b c", "- x", "a -b"]}"#, &[]);
+    const OPTION: &str =
+        "warning /args/0 an argument holds an option and further words; the program gets them as one word";
+    tells(r#"{"command": "npx", "args": ["-y server"]}"#, &[OPTION]);
+}
+
+#[test]
+fn variables_that_are_not_text_are_reported() {
+    let message = |name: &str, found: &str| {
+        format!("warning /env/{name} the variable '{name}' is {found}, not text; most programs refuse that")
+    };
+    tells(
+        r#"{"command": "x", "env": {"A": 1, "B": true, "C": null, "D": "1"}}"#,
+        &[&message("A", "a number"), &message("B", "a boolean"), &message("C", "null")],
+    );
+    tells(
+        r#"{"command": "x", "env": ["A=b"]}"#,
+        &["warning /env 'env' is a list; the programs that have such files read a mapping"],
+    );
+    let vscode = r#"{"servers": {"a": {"command": "x", "env": {"A": 1, "C": null}}}}"#;
+    assert_eq!(found(&named(".vscode/mcp.json", vscode)), "");
+}
+
+#[test]
+fn dia_06_incomplete_references_are_reported() {
+    let of = |text: &str| format!(r#"{{"command": "x", "env": {{"A": "{text}"}}}}"#);
+    tells(&of("${B"), &["warning /env/A `${B` has no closing `}` and is not replaced"]);
+    tells(&of("${ B }"), &["warning /env/A `${ B }` has blanks between the braces and is not replaced"]);
+    tells(&of("${ B C }"), &[]);
+}
+
+#[test]
+fn keys_of_other_programs_are_not_misspelt() {
+    let message =
+        |key: &str| format!("warning /{key} '{key}' is a key of other programs and has no effect here");
+    let url = |fields: &str| format!(r#"{{"url": "https://a.example", {fields}}}"#);
+    for key in ["requestInit", "headersHelper", "bearer_token_env_var", "protocol", "http_headers"] {
+        tells(&url(&format!(r#""{key}": {{}}"#)), &[&message(key)]);
+    }
+    tells(r#"{"command": "x", "working_directory": "/"}"#, &[&message("working_directory")]);
+    tells(r#"{"command": "x", "cwd": "/", "workingDirectory": "/"}"#, &[]);
+    tells(&url(r#""title": "A", "displayName": "A", "alwaysLoad": true"#), &[]);
+    tells(&url(r#""comand": "x""#), &["warning /comand unknown key 'comand'"]);
+    tells(
+        r#"{"transport": {"type": "http", "url": "https://a.example", "headers": {}}}"#,
+        &[
+            "error /transport/url 'url' must not be inside of 'transport'",
+            "error /transport/headers 'headers' must not be inside of 'transport'",
+        ],
+    );
+}
+
+#[test]
+fn file_must_be_in_the_form_that_its_program_reads() {
+    #[track_caller]
+    fn check(name: &str, text: &str, want: &[&str]) {
+        let reading = named(name, text);
+        let got = reading.diagnostics.iter().map(|it| format!("{} {}", it.severity, it.message));
+        assert_eq!(got.collect::<Vec<_>>(), want, "{name} {text}");
+        assert!(!reading.refused && reading.servers.len() == 1, "{name} {text}");
+    }
+    let under = |key: &str| format!(r#"{{"{key}": {{"a": {{"command": "x"}}}}}}"#);
+    const IGNORED: &str = "warning VS Code reads servers under 'servers', and ignores 'mcpServers'";
+    check(".vscode/mcp.json", &under("mcpServers"), &[IGNORED]);
+    check(".vscode/mcp.json", &under("servers"), &[]);
+    check(".vscode/mcp.json", r#"{"servers": {"a": {"command": "x"}}, "mcpServers": {}}"#, &[]);
+    check(
+        ".cursor/mcp.json",
+        &under("servers"),
+        &["warning Cursor reads servers under 'mcpServers', and ignores 'servers'"],
+    );
+    check(
+        ".cursor/mcp.json",
+        r#"{"a": {"command": "x"}}"#,
+        &["warning Cursor reads servers under 'mcpServers' only"],
+    );
+    check(".vscode/settings.json", r#"{"mcp": {"servers": {"a": {"command": "x"}}}}"#, &[]);
+    for key in ["servers", "mcpServers", "context_servers"] {
+        check("mcp.json", &under(key), &[]);
+    }
+    check(".mcp.json", &under("servers"), &[]);
+    check(".mcp.json", r#"{"a": {"command": "x"}}"#, &[]);
+    let commented = "// mine\n{\"mcpServers\": {\"a\": {\"command\": \"x\",},},}";
+    let refuses = |program: &str, what: &str| {
+        format!("warning {program} refuses {what} in this file, which is strict JSON there")
+    };
+    const COMMA: &str = "a comma before a closing bracket";
+    check(
+        "claude_desktop_config.json",
+        commented,
+        &[&refuses("Claude Desktop", "a comment"), &refuses("Claude Desktop", COMMA)],
+    );
+    check(".gemini/settings.json", commented, &[&refuses("Gemini CLI", COMMA)]);
+    check("mcp.json", commented, &[]);
+}
+
+#[test]
+fn variables_stay_where_the_program_replaces_none() {
+    let text = r#"{"mcpServers": {"a": {"command": "x", "args": ["${A}", "${env:B}"]}}}"#;
+    let name = "Claude/claude_desktop_config.json";
+    assert_eq!(
+        found(&named(name, text)).lines().next(),
+        Some(
+            "warning 1:48 /mcpServers/a/args/0 MCPConfigError: Claude Desktop replaces no variables: the server gets `${…}` as text"
+        )
+    );
+    let Ok(Endpoint::Stdio(it)) = endpoint(name, "/w", text, &[("B", "b")]) else { panic!() };
+    assert_eq!(it.args.iter().map(|it| it.expose()).collect::<Vec<_>>(), ["${A}", "b"]);
+    let shell = r#"{"mcp": {"a": {"type": "stdio", "command": "x", "env": {"A": "$TOKEN"}}}}"#;
+    let Ok(Endpoint::Stdio(it)) = endpoint("crush.json", "/w", shell, &[("TOKEN", "t")]) else { panic!() };
+    assert_eq!(it.env[0].1.expose(), "t");
+}
+
+#[test]
+fn folders_of_extensions_and_plugins_are_replaced() {
+    let text = r#"{"mcpServers": {"a": {"command": "node", "args": ["${extensionPath}${/}x.js", "${CLAUDE_PLUGIN_ROOT}"]}}}"#;
+    let Ok(Endpoint::Stdio(it)) = endpoint("gemini-extension.json", "/e", text, &[]) else { panic!() };
+    assert_eq!(it.args.iter().map(|it| it.expose()).collect::<Vec<_>>(), ["/e/x.js", "/e"]);
+}
+
 #[test]
 fn dia_10_extension_settings_have_nothing_to_start() {
     let text = r#"{"context_servers": {"a": {"settings": {"x": 1}}, "b": {"source": "extension"}, "c": {"enabled": false}}}"#;
@@ -209,8 +351,12 @@ fn endpoint(name: &str, directory: &str, text: &str, variables: &[(&str, &str)])
         true => Ok("FROM_FILE=1\nA=file\n".to_owned()),
         false => Err(format!("no {}", path.display())),
     };
-    let context =
-        ResolveContext { variable: &variable, directory: Path::new(directory), read_file: &read_file };
+    let context = ResolveContext {
+        variable: &variable,
+        names: &Vec::new,
+        directory: Path::new(directory),
+        read_file: &read_file,
+    };
     let told = |it: &mcp_config::ResolveError| {
         let place = reading.diagnose(it);
         format!("{}:{} {} {it}", place.line, place.column, it.pointer)

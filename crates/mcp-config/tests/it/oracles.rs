@@ -108,8 +108,12 @@ const REJECT: &str = "reject";
 
 /// The result of a file whose variables are looked up by `variable`.
 fn verdict(reading: &Reading, variable: &dyn Fn(&str) -> Option<String>) -> &'static str {
-    let context =
-        ResolveContext { variable, directory: Path::new("/base"), read_file: &|_| Ok(String::new()) };
+    let context = ResolveContext {
+        variable,
+        names: &Vec::new,
+        directory: Path::new("/base"),
+        read_file: &|_| Ok(String::new()),
+    };
     let resolves = reading.servers.iter().all(|it| resolve(it, &context).is_ok());
     if reading.refused || !resolves { REJECT } else { ACCEPT }
 }
@@ -152,7 +156,8 @@ fn started(item: &Value, variable: &dyn Fn(&str) -> Option<String>) -> Result<En
         true => Ok("A=file\nB=fileB\nMCP_CONFIG=fromfile\n".to_owned()),
         false => Err("no such file".to_owned()),
     };
-    let context = ResolveContext { variable, directory: Path::new("/base"), read_file: &read_file };
+    let context =
+        ResolveContext { variable, names: &Vec::new, directory: Path::new("/base"), read_file: &read_file };
     let errors =
         |it: Vec<mcp_config::ResolveError>| it.iter().map(|it| format!("{it}\n")).collect::<String>();
     resolve(server, &context).map(|it| it.endpoint).map_err(errors)

@@ -46,6 +46,7 @@ fn holds(text: &str) {
         assert!(spoken, "a control character is drawn: {drawn:?}");
         let context = ResolveContext {
             variable: &|_| None,
+            names: &Vec::new,
             directory: std::path::Path::new("."),
             read_file: &|_| Err("no".to_owned()),
         };

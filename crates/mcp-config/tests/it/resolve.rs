@@ -26,8 +26,12 @@ fn resolved(profile: Profile, directory: &str, text: &str) -> Result<ResolvedSer
         Some("/srv/sub/x.env") => Ok("ONE=sub\n".to_owned()),
         _ => Err("no such file".to_owned()),
     };
-    let context =
-        ResolveContext { variable: &variable, directory: Path::new(directory), read_file: &read_file };
+    let context = ResolveContext {
+        variable: &variable,
+        names: &|| vec!["A".to_owned(), "GITHUB_TOKEN".to_owned()],
+        directory: Path::new(directory),
+        read_file: &read_file,
+    };
     resolve(&reading.servers[0], &context)
 }
 
@@ -201,11 +205,39 @@ fn dmx_04_a_working_directory_is_relative_to_the_workspace() {
 fn resolve_errors_have_file_positions() {
     let text = "tools:\n  - name: a\n    description: d\n    type: mcp\n    server: s\n    command: npx\n    env:\n      K: \"${X}\"\n";
     let reading = reading(Profile::HoloDeck, text);
-    let context =
-        ResolveContext { variable: &|_| None, directory: Path::new("/"), read_file: &|_| Err(String::new()) };
+    let context = ResolveContext {
+        variable: &|_| None,
+        names: &Vec::new,
+        directory: Path::new("/"),
+        read_file: &|_| Err(String::new()),
+    };
     let errors = resolve(&reading.servers[0], &context).unwrap_err();
     let placed = reading.diagnose(&errors[0]);
     assert_eq!((placed.line, placed.column, &text[placed.span.clone()]), (8, 10, "\"${X}\""));
     assert_eq!(placed.server.as_deref(), Some("a"));
     assert_eq!(placed.to_string(), errors[0].to_string());
+}
+
+#[test]
+fn name_close_to_a_missing_variable_is_suggested() {
+    let help = |profile, name: &str| {
+        let text = match profile {
+            Profile::McpJson => {
+                format!(r#"{{"mcpServers": {{"a": {{"command": "x", "args": ["${{{name}}}"]}}}}}}"#)
+            }
+            Profile::Dominds => format!(
+                "version: 1\nservers:\n  a: {{transport: stdio, command: x, env: {{K: {{env: {name}}}}}}}\n"
+            ),
+            _ => agent(&format!("command: npx, args: ['${{{name}}}']")),
+        };
+        resolved(profile, "/srv", &text).unwrap_err()[0].help.clone().unwrap()
+    };
+    for profile in [Profile::McpJson, Profile::Dominds, Profile::HoloDeck] {
+        assert_eq!(
+            help(profile, "GITHUB_TOKN"),
+            "did you mean `GITHUB_TOKEN`? Otherwise set it before the start: `export GITHUB_TOKN=…`"
+        );
+        assert_eq!(help(profile, "OTHER"), "set it before the start: `export OTHER=…`");
+    }
+    assert!(help(Profile::McpJson, "workspaceFoldr").starts_with("did you mean `workspaceFolder`?"));
 }

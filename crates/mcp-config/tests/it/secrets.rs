@@ -255,6 +255,7 @@ tools:
     };
     let context = ResolveContext {
         variable: &variable,
+        names: &Vec::new,
         directory: std::path::Path::new("/w"),
         read_file: &|_| Err("it is not there".to_owned()),
     };

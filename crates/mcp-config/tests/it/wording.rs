@@ -250,6 +250,49 @@ const ROWS: &[(Profile, &str, &str)] = &[
         "syntax-json-comma",
         "{\"mcpServers\": {\n  \"a\": {\"command\": \"x\"}\n  \"b\": {}\n}}\n",
     ),
+    (
+        Profile::McpJson,
+        "syntax-json-brace",
+        "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"x\"\n    ,\n    \"b\": {\"command\": \"y\"}\n  }\n}\n",
+    ),
+    (Profile::McpJson, "syntax-json-quotes", "{“mcpServers”: {}}\n"),
+    (Profile::McpJson, "syntax-json-hash", "# servers\n{\"mcpServers\": {}}\n"),
+    (
+        Profile::Dominds,
+        "syntax-several",
+        "version: 1\nservers:\n  a:\n    transport:stdio\n    command: npx\n  b: c: d\n  e:\n    command: @f\n  g: 'h\n",
+    ),
+    (Profile::Dominds, "syntax-blank", "version: 1\nservers:\n\u{a0}\u{a0}a:\n    command: npx\n"),
+    (
+        Profile::Dominds,
+        "missing-blank",
+        "version: 1\nservers:\n  a:\n    transport:stdio\n  b: {command:npx}\n",
+    ),
+    (
+        Profile::Dominds,
+        "literal-variable-dominds",
+        "version: 1\nservers:\n  a:\n    transport: stdio\n    command: 'npx '\n    args: ['-y server', '${X}']\n    env: {A: '${TOKEN}'}\n  b: {transport: streamable_http, url: 'https://a.example/${X}', sessionId: ' ', headers: {A: 'Bearer ${X}'}}\n",
+    ),
+    (
+        Profile::HoloDeck07,
+        "silent-holodeck",
+        "tools:\n  - {name: a, description: d, type: mcp, command: npx, url: 'ftp://a.example', config: {1: 2}}\n  - {name: b, description: d, type: mcp, command: 'npx ', args: ['${A', '${env:B}'], env: {C: '${ D }'}}\n",
+    ),
+    (
+        Profile::McpJson,
+        "silent-mcp-json",
+        "{\"mcpServers\": {\n  \"a\": {\"command\": \"docker run -i\", \"args\": [\"image\", \"-e A\"]},\n  \"b\": {\"command\": \"npx \", \"env\": {\"A\": 1, \"B\": true, \"C\": null, \"D\": \"${E\"}},\n  \"c\": {\"command\": \"x\", \"env\": [\"A=b\"]}\n}}\n",
+    ),
+    (
+        Profile::McpJson,
+        "other-keys",
+        "{\"mcpServers\": {\n  \"a\": {\"url\": \"https://a.example\", \"requestInit\": {}, \"headersHelper\": \"x\", \"protocol\": \"sse\", \"title\": \"A\"},\n  \"b\": {\"command\": \"x\", \"working_directory\": \"/\"},\n  \"c\": {\"transport\": {\"type\": \"http\", \"url\": \"https://a.example\"}}\n}}\n",
+    ),
+    (
+        Profile::AcpV1,
+        "odd-name-acp",
+        "[{\"name\": \"a\\tb\", \"command\": \"/bin/npx -y x\", \"args\": [], \"env\": []}]\n",
+    ),
     (Profile::AcpV1, "syntax-json-comment", "[\n  // one\n]\n"),
     (Profile::McpJson, "no-servers", "{\"tools\": [\"a\"]}\n"),
     (Profile::McpJson, "no-servers-alone", "{\"command\": \"npx\"}\n"),
@@ -322,6 +365,7 @@ const ROWS: &[(Profile, &str, &str)] = &[
 fn every_diagnostic_matches_its_snapshot() {
     let context = ResolveContext {
         variable: &|_| None,
+        names: &Vec::new,
         directory: std::path::Path::new("/w"),
         read_file: &|_| Err("there is no such file".to_owned()),
     };

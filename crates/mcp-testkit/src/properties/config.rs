@@ -168,7 +168,7 @@ pub fn template(bytes: &[u8]) {
             }
             ConfigValue::HostEnv { .. } => panic!("a text is never a variable of the host"),
         }
-        template::unknown_reference(&template::split(text, rule));
+        template::literal_reference(&template::split(text, rule));
         template::input_variable(text);
     }
 }

@@ -3,11 +3,12 @@
 //! The wire structs are destructured without `..`, so a new field fails to compile until it is handled. Some messages
 //! are those of existing agents (ACPX-01).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use mcp_model::{
     ConfigValue, Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerId,
-    ServerSpec, Sharing, SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
+    ServerSpec, Severity, Sharing, SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
 };
 
 use crate::de::{DeferredField, Field, FieldState, Location, ReadContext};
@@ -17,6 +18,7 @@ use crate::dialect::acp::rules::{Leniency, ProtocolRules, Requirement};
 use crate::dialect::acp::wire::{AcpStdio, AcpTunnel, AcpUrl};
 use crate::dialect::checks::UrlRule;
 use crate::dialect::lowering::metadata;
+use crate::dialect::program_text::check_command;
 use crate::dialect::{checks, lowering};
 use crate::syntax::{Node, to_json};
 
@@ -61,7 +63,7 @@ pub(super) fn stdio(
         None => options.cwd.map(str::to_owned),
     };
     let spec = StdioSpec {
-        command: command_path(&command, &server, options)?,
+        command: command_path(&command, !args.is_empty(), &server, options)?,
         args,
         env,
         env_file: None,
@@ -189,7 +191,15 @@ fn parse_name(text: &str, at: &Location, context: &ReadContext) -> Option<Server
         context.error(Code::InvalidName, at, "MCP server name cannot be empty", "give the server a name");
         return None;
     }
-    match ServerId::parse(text) {
+    // codex-acp does the same (ACPX-14). A space is harmless and stays.
+    let is_odd = |it: char| it.is_control() || (it.is_whitespace() && it != ' ');
+    let mut safe = Cow::Borrowed(text);
+    if text.contains(is_odd) {
+        safe = Cow::Owned(text.replace(|it: char| it.is_control() || it.is_whitespace(), "_"));
+        let message = "the server's name contains a control character or an unusual blank";
+        context.warning(Code::InvalidName, at, message, format!("it is read as `{}`", quoted(&safe)));
+    }
+    match ServerId::parse(&safe) {
         Ok(id) => Some(id),
         Err(error) => {
             context.error(Code::InvalidName, at, error.to_string(), "write a short name");
@@ -213,6 +223,7 @@ fn required<T>(key: &str, got: &FieldState<T>, at: &Location, server: &str, opti
 /// The command of a stdio entry. Reports a missing, empty or relative one (ACP-012, ACP-022).
 fn command_path(
     command: &DeferredField<String>,
+    has_args: bool,
     server: &str,
     options: &SessionOptions<'_>,
 ) -> Option<String> {
@@ -248,6 +259,7 @@ fn command_path(
         let help = "write the absolute path, such as /usr/local/bin/npx; `which` prints it";
         context.report(diagnostic.severity(severity).help(help));
     }
+    check_command(text, &command.at, has_args, Severity::Warning, context);
     Some(text.clone())
 }
 

@@ -3,8 +3,8 @@
 //! The wire struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_model::{
-    ConfigValue, Discovery, EnvInherit, Limits, Origin, RawJson, Secret, ServerId, ServerSpec, Sharing,
-    SseFallback, StdioSpec, TransportSpec, UrlSpec,
+    ConfigValue, Discovery, EnvInherit, Limits, Origin, RawJson, Secret, ServerId, ServerSpec, Severity,
+    Sharing, SseFallback, StdioSpec, TransportSpec, UrlSpec,
 };
 
 use crate::de::{
@@ -15,7 +15,9 @@ use crate::dialect::checks::UrlRule;
 use crate::dialect::dominds::exposure::{self, ExposureFields};
 use crate::dialect::dominds::wire::{DomindsServer, DomindsTransport, DomindsValue, DomindsVariable};
 use crate::dialect::lowering::metadata;
+use crate::dialect::program_text::{check_argument_line, check_command};
 use crate::dialect::{checks, lowering};
+use crate::syntax::template::has_variable;
 
 /// Lowers one server. Returns `None` if a required part is invalid; every mistake is reported.
 pub(super) fn lower(
@@ -64,6 +66,7 @@ pub(super) fn lower(
                 (session_id.is_given(), &session_id.at),
             ];
             lowering::warn_without_effect("stdio", &foreign, context);
+            let has_args = args.value().is_some_and(|it| !it.is_empty());
             let args = args.take().unwrap_or_default().into_iter().filter_map(|it| argument(it, context));
             let env_at = env.at;
             let spec = StdioSpec {
@@ -75,7 +78,7 @@ pub(super) fn lower(
                 inherit: EnvInherit::All,
                 cwd: non_empty(&cwd, context).map(|it| it.trim().to_owned()),
                 encoding: "utf-8".to_owned(),
-                command: command_value(&command, context)?,
+                command: command_value(&command, has_args, context)?,
             };
             Some(TransportSpec::Stdio(spec))
         }
@@ -146,12 +149,14 @@ fn non_empty<'a>(slot: &'a OptionalField<String>, context: &ReadContext) -> Opti
 }
 
 /// The command of a stdio server. Reports a missing or empty one (DM-008).
-fn command_value(command: &OptionalField<String>, context: &ReadContext) -> Option<String> {
+fn command_value(command: &OptionalField<String>, has_args: bool, context: &ReadContext) -> Option<String> {
     if !command.is_given() {
         report_missing(Code::MissingCommand, command, "add the program to start", context);
         return None;
     }
-    non_empty(command, context).map(str::to_owned)
+    let text = non_empty(command, context)?;
+    check_command(text, &command.at, has_args, Severity::Warning, context);
+    Some(text.to_owned())
 }
 
 /// The URL of a server. Reports a missing or invalid one (DM-012).
@@ -167,6 +172,7 @@ fn url_value(url: &OptionalField<String>, context: &ReadContext) -> Option<Confi
         context.error(error.code, &url.at, format!("Invalid mcp.yaml: {message}"), error.help);
         return None;
     }
+    hint_literal_variable(text, &url.at, "Dominds replaces no variables in a URL", context);
     Some(ConfigValue::literal(text))
 }
 
@@ -181,14 +187,23 @@ fn argument(slot: Field<String>, context: &ReadContext) -> Option<ConfigValue> {
     if let Err(error) = checks::check_argument(text) {
         context.report_check(&slot.at, error);
     }
+    check_argument_line(text, &slot.at, context);
+    // A shell may replace the variable in a longer text.
+    if !text.contains(char::is_whitespace) {
+        hint_literal_variable(text, &slot.at, "Dominds replaces no variables in arguments", context);
+    }
     slot.take().map(ConfigValue::literal)
 }
 
 /// The session id. An empty one is ignored.
 fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<ConfigValue> {
     let text = slot.value()?;
-    if text.is_empty() {
-        let message = "an empty 'sessionId' is ignored";
+    if text.trim().is_empty() {
+        let message = if text.is_empty() {
+            "an empty 'sessionId' is ignored"
+        } else {
+            "a blank 'sessionId' is ignored"
+        };
         let at = &slot.at;
         let diagnostic = context.diagnostic(Code::EmptySession, at, message);
         let fix = FixIntent::RemoveMember(at.pointer(context), Applicability::Certain);
@@ -199,6 +214,15 @@ fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<C
         context.report_check(&slot.at, error);
     }
     slot.take().map(ConfigValue::literal)
+}
+
+/// Notes that `${NAME}` is literal text (DM-010).
+fn hint_literal_variable(text: &str, at: &Location, help: &str, context: &ReadContext) {
+    if has_variable(text) {
+        let message = "`${…}` is literal text here: it is not replaced";
+        let diagnostic = context.diagnostic(Code::UnknownReference, at, message);
+        context.report(diagnostic.severity(Severity::Info).help(help));
+    }
 }
 
 /// A value of `env` or `headers`: literal text, in which `${}` has no meaning, or a host variable (DM-010,
@@ -214,6 +238,7 @@ fn host_value(
             if let Err(error) = check(&text) {
                 context.report_check(at, error);
             }
+            hint_literal_variable(&text, at, "for a variable, write `{env: NAME}`", context);
             ConfigValue::literal(text)
         }
         DomindsValue::Variable(DomindsVariable { env, prefix }) => {

@@ -2,11 +2,12 @@
 
 use mcp_model::{ConfigValue, Severity};
 
-use crate::de::{Field, Location, NullableField, ReadContext};
-use crate::diagnostic::{Code, quoted};
+use crate::de::{Field, Location, NullableField};
+use crate::diagnostic::Code;
 use crate::dialect::checks;
 use crate::dialect::editor::fields::{self, ValueReader};
 use crate::dialect::editor::wire::{Command, CommandMapping, Environment};
+use crate::dialect::program_text::check_command;
 
 /// The fields that describe a program.
 pub(super) struct CommandFields {
@@ -92,34 +93,6 @@ fn check_program(program: String, at: &Location, has_args: bool, values: &ValueR
         context.report_check(at, error);
         return None;
     }
-    check_command_line(&program, at, has_args, context);
+    check_command(&program, at, has_args, Severity::Error, context);
     Some(program)
-}
-
-/// Reports a whole command line in `command`. A path may contain blanks, so it is a command line for certain only
-/// if the first word is a bare name, and probably if an option follows.
-fn check_command_line(program: &str, at: &Location, has_args: bool, context: &ReadContext) {
-    let mut words = program.split_whitespace();
-    let first = words.next().unwrap_or_default();
-    let bare = !first.contains(['/', '\\', '$']);
-    let mut rest = words.peekable();
-    if rest.peek().is_none() || (bare && has_args) {
-        return;
-    }
-    let option = rest.any(|it| it.starts_with('-'));
-    let severity = match (bare, option) {
-        (true, _) => Severity::Error,
-        (false, true) => Severity::Warning,
-        (false, false) => return,
-    };
-    let message = "'command' is a whole command line; it must be one program";
-    let diagnostic = context.diagnostic(Code::CommandLine, at, message);
-    let help = if first.contains('=') {
-        // The assigned value may be a secret.
-        "write the program as `command`, each argument as an item of `args`, and the assignment in `env`"
-            .to_owned()
-    } else {
-        format!("write `\"command\": \"{}\"`, and each argument as an item of `args`", quoted(first))
-    };
-    context.report(diagnostic.severity(severity).help(help));
 }

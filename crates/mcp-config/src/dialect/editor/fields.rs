@@ -6,8 +6,10 @@ use std::time::Duration;
 use mcp_model::{ConfigValue, Exposure, Filter, Limits, NameClass, NamePolicy};
 
 use crate::de::{Field, Location, NullableField, ReadContext};
-use crate::diagnostic::{CheckError, Code, quoted};
+use crate::diagnostic::{CheckError, Code, FixIntent, quoted, quoted_key};
+use crate::dialect::editor::program::{EnvValues, Program, VariableSyntax};
 use crate::dialect::editor::wire::{Environment, Headers, Pair, Scalar, Tools, VariableItem};
+use crate::dialect::program_text::check_argument_line;
 use crate::dialect::{checks, lowering};
 use crate::syntax::template::{Piece, VariableRule};
 use crate::syntax::{Node, template};
@@ -40,6 +42,7 @@ pub(super) struct ValueReader<'a> {
     pub(super) context: &'a ReadContext,
     pub(super) inputs: &'a DeclaredInputs,
     pub(super) rule: VariableRule,
+    pub(super) program: &'static Program,
 }
 
 impl ValueReader<'_> {
@@ -66,6 +69,14 @@ impl ValueReader<'_> {
             return;
         }
         let pieces = template::split(text, self.rule);
+        if self.program.variables == VariableSyntax::Unsupported
+            && pieces.iter().any(|it| !matches!(it, Piece::Text(_)))
+        {
+            let name = self.program.name;
+            let message = format!("{name} replaces no variables: the server gets `${{…}}` as text");
+            self.context.warning(Code::UnknownReference, at, message, "write the value itself");
+            return;
+        }
         for piece in &pieces {
             let Piece::Input(id) = *piece else { continue };
             if self.inputs.ids.contains(id) {
@@ -82,14 +93,10 @@ impl ValueReader<'_> {
             // One warning per value is enough.
             break;
         }
-        if let Some(word) = template::unknown_reference(&pieces) {
-            let message = format!("`${{{}…}}` is unknown and is not replaced", quoted(word));
-            let help = "write the value itself, or a variable of the environment: `${NAME}`";
-            self.context.warning(Code::UnknownReference, at, message, help);
-        }
+        lowering::warn_literal_reference(text, at, self.rule, self.context);
     }
 
-    /// Like [`ValueReader::value`], for fields in which Gemini CLI replaces `$NAME`. In files of other programs `$NAME`
+    /// Like [`ValueReader::value`], for fields in which some programs replace `$NAME`. In files of other programs `$NAME`
     /// is not replaced, and a warning says so.
     pub(super) fn value_with_shell_check(
         &self,
@@ -98,20 +105,17 @@ impl ValueReader<'_> {
         check: fn(&str) -> Result<(), CheckError>,
     ) -> ConfigValue {
         if self.rule == VariableRule::Editor && is_shell_variable(&text) {
-            let message = "`$NAME` is not replaced: only Gemini CLI's files support it";
-            self.context.warning(
-                Code::UnknownReference,
-                at,
-                message,
-                "write `${NAME}` if a variable is meant",
-            );
+            let programs = Program::names_with_shell_variables().join(", ");
+            let message = format!("`$NAME` is not replaced: only files of {programs} have it");
+            let help = "write `${NAME}` if a variable is meant";
+            self.context.warning(Code::UnknownReference, at, message, help);
         }
         self.value(text, at, check)
     }
 
     /// A reader for fields in which no program replaces `$NAME`.
     pub(super) fn without_shell_syntax(&self) -> ValueReader<'_> {
-        ValueReader { context: self.context, inputs: self.inputs, rule: VariableRule::Editor }
+        ValueReader { rule: VariableRule::Editor, ..*self }
     }
 }
 
@@ -136,7 +140,10 @@ pub(super) fn texts(list: Vec<Field<String>>, values: &ValueReader<'_>) -> Vec<C
     let values = values.without_shell_syntax();
     let value = |it: Field<String>| {
         let at = it.at;
-        it.take().map(|text| values.value(text, &at, checks::check_argument))
+        it.take().map(|text| {
+            check_argument_line(&text, &at, values.context);
+            values.value(text, &at, checks::check_argument)
+        })
     };
     list.into_iter().filter_map(value).collect()
 }
@@ -158,7 +165,13 @@ pub(super) fn environment(
         None => Vec::new(),
         Some(Environment::Mapping(entries)) => {
             let mut entries = entries;
-            entries.0.retain(|it| !matches!(it.1.value(), Some(Scalar::Null(_))));
+            entries.0.retain(|(_, slot)| {
+                let is_null = matches!(slot.value(), Some(Scalar::Null(_)));
+                if is_null {
+                    warn_if_not_text("null", &slot.at, values);
+                }
+                !is_null
+            });
             lowering::environment(Some(entries), &at, context, |scalar, at| variable(scalar, at, values))
         }
         Some(Environment::List(items)) => items.into_iter().filter_map(|it| list_item(it, values)).collect(),
@@ -168,11 +181,41 @@ pub(super) fn environment(
 fn variable(scalar: Scalar, at: &Location, values: &ValueReader<'_>) -> ConfigValue {
     let text = match scalar {
         Scalar::Text(text) => text,
-        Scalar::Number(number) => number.to_string(),
-        Scalar::Boolean(value) => value.to_string(),
+        Scalar::Number(number) => {
+            warn_if_not_text("a number", at, values);
+            number.to_string()
+        }
+        Scalar::Boolean(value) => {
+            warn_if_not_text("a boolean", at, values);
+            value.to_string()
+        }
         Scalar::Null(_) => String::new(),
     };
     values.value_with_shell_check(text, at, checks::check_env_value)
+}
+
+/// Warns about the value of a variable that is not text. It is read as its text here, and null as no variable, but most
+/// programs refuse the server. VS Code accepts numbers and null.
+fn warn_if_not_text(found: &str, at: &Location, values: &ValueReader<'_>) {
+    if values.program.env_values == EnvValues::NumbersAndNull && found != "a boolean" {
+        return;
+    }
+    let context = values.context;
+    let name = quoted_key("env", &crate::syntax::last(&at.pointer(context)));
+    let message = format!("the variable '{name}' is {found}, not text; most programs refuse that");
+    let (help, fix) = match found {
+        "null" => ("write `\"\"` for an empty variable, or remove it", None),
+        _ => ("put the value into quotes", Some(FixIntent::Quote)),
+    };
+    let diagnostic = context.diagnostic(Code::WrongType, at, message);
+    context.report(diagnostic.warning().help(help).fix(fix));
+}
+
+/// Warns about a list where the programs of these files read a mapping.
+pub(super) fn warn_about_list(key: &str, at: &Location, context: &ReadContext) {
+    let message = format!("'{key}' is a list; the programs that have such files read a mapping");
+    let help = format!("write `\"{key}\": {{\"NAME\": \"value\"}}`");
+    context.warning(Code::WrongType, &at.at_key(), message, help);
 }
 
 fn list_item(item: Field<VariableItem>, values: &ValueReader<'_>) -> Option<(String, ConfigValue)> {

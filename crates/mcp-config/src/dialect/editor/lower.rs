@@ -11,16 +11,16 @@ use crate::de::{Location, NullableField, ReadContext};
 use crate::diagnostic::Code;
 use crate::dialect::editor::command::CommandFields;
 use crate::dialect::editor::fields::{DeclaredInputs, Durations, ToolLists, ValueReader};
-use crate::dialect::editor::program::{Program, ShellVariables};
+use crate::dialect::editor::program::{Program, ShellVariables, VariableSyntax};
 use crate::dialect::editor::transport::{
     DeclaredTransport, TransportChoice, choose_transport, declared_transport, entry_url,
 };
-use crate::dialect::editor::wire::{EditorServer, LOWERED_KEYS};
+use crate::dialect::editor::wire::{EditorServer, Environment, Headers, LOWERED_KEYS};
 use crate::dialect::editor::{LoweredEntry, fields};
-use crate::dialect::lowering::{INPUTS_KEY, URL_KEY, metadata};
+use crate::dialect::lowering::{INPUTS_KEY, LITERAL_KEY, URL_KEY, metadata};
 use crate::dialect::{checks, lowering};
-use crate::syntax::Node;
 use crate::syntax::template::VariableRule;
+use crate::syntax::{Node, to_json};
 
 /// The parameters of lowering an entry.
 pub(super) struct EditorOptions<'a> {
@@ -91,11 +91,29 @@ pub(super) fn lower(
         ShellVariables::Replaced => VariableRule::EditorAndShell,
         ShellVariables::Literal => VariableRule::Editor,
     };
-    let values = ValueReader { context, inputs, rule };
+    let replaces_nothing =
+        program.variables == VariableSyntax::Unsupported && to_json(node).is_some_and(|it| it.contains("${"));
+    let values = ValueReader { context, inputs, rule, program };
     let id = match name {
         Some(name) => parse_id(name, at, context),
         None => parse_own_id(&own_name, at, context),
     };
+    if name.is_some() {
+        // In a list of servers, lists are usual.
+        for (key, slot) in [("env", &env), ("environment", &environment)] {
+            if let Some(Environment::List(_)) = slot.value() {
+                fields::warn_about_list(key, &slot.at, context);
+            }
+        }
+        if let Some(Headers::List(_)) = headers.value() {
+            fields::warn_about_list("headers", &headers.at, context);
+        }
+    }
+    if let Some(inner) = node.get("transport")
+        && report_nested_fields(&inner.value, &transport.at, context)
+    {
+        return LoweredEntry { kind: None, nothing_to_start: false, spec: None };
+    }
     let url = entry_url(url, server_url, http_url, context);
     let said = declared_transport([kind, transport, transport_type], context);
     let durations =
@@ -180,6 +198,7 @@ pub(super) fn lower(
         context.policy.profile,
         [
             (URL_KEY, (url_key != "url").then(|| RawJson::from_value(&url_key))),
+            (LITERAL_KEY, replaces_nothing.then(|| RawJson::from_value(&true))),
             (INPUTS_KEY, (!inputs.defaults.is_empty()).then(|| RawJson::from_value(&inputs.defaults))),
             ("extra", lowering::unknown_members(node, LOWERED_KEYS)),
         ],
@@ -202,6 +221,24 @@ pub(super) fn lower(
         metadata,
     };
     LoweredEntry { kind, nothing_to_start: false, spec: Some(spec) }
+}
+
+/// Reports the fields of the server that are inside of `transport`. Returns whether there are any.
+fn report_nested_fields(transport: &Node, at: &Location, context: &ReadContext) -> bool {
+    const FIELDS: [&str; 8] = ["url", "serverUrl", "httpUrl", "headers", "command", "args", "env", "cwd"];
+    let nested = transport.members().unwrap_or_default().iter().filter(|it| FIELDS.contains(&&*it.key.text));
+    let mut res = false;
+    for member in nested {
+        res = true;
+        let at = at.member(member, context);
+        // The key is unknown there, which would be reported as a misspelling.
+        context.clear(&at);
+        let key = &member.key.text;
+        let message = format!("'{key}' must not be inside of 'transport'");
+        let help = format!("move `{key}` up, next to `transport`");
+        context.error(Code::UnknownKey, &at.at_key(), message, help);
+    }
+    res
 }
 
 fn is_empty(node: &Node) -> bool {

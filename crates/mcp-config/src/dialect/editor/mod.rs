@@ -18,12 +18,13 @@ pub(crate) mod write;
 use mcp_model::TransportKind;
 
 use crate::de::{Location, ReadContext};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, RawDiagnostic};
 use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
 use crate::dialect::lowering::UniqueNames;
-use crate::syntax::{Content, Node, contains};
+use crate::syntax::{self, Content, Node, contains};
 
 use fields::DeclaredInputs;
+use program::{JsonExtensions, Program};
 pub use references::{InputDeclarations, prompts_for_inputs};
 pub(crate) use schema::schema;
 use server_maps::ServerMap;
@@ -83,6 +84,26 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
         }
     }
     res
+}
+
+/// Reports what the program of the file does not accept although it is read here: comments and trailing commas.
+pub(crate) fn report_extensions(extensions: &syntax::ExtensionSpans, context: &ReadContext) {
+    let Some(program) = Program::of_file(&context.file) else { return };
+    let (comments, commas) = match program.syntax {
+        JsonExtensions::None => (false, false),
+        JsonExtensions::Comments => (true, false),
+        JsonExtensions::CommentsAndCommas | JsonExtensions::Unknown => return,
+    };
+    let found = [
+        (comments, &extensions.comment, "a comment", "remove the comment"),
+        (commas, &extensions.trailing_comma, "a comma before a closing bracket", "remove the comma"),
+    ];
+    for (is_accepted, span, what, help) in found {
+        if let Some(span) = span.clone().filter(|_| !is_accepted) {
+            let message = format!("{} refuses {what} in this file, which is strict JSON there", program.name);
+            context.report(RawDiagnostic::new(Code::Syntax, message, "", span).warning().help(help));
+        }
+    }
 }
 
 /// Downgrades duplicate keys outside of the servers to warnings.

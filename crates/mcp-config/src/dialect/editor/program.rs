@@ -16,10 +16,15 @@ pub(crate) struct Program {
     files: &'static [&'static str],
     /// The top-level key of the servers.
     pub(crate) key: &'static str,
+    /// Other forms of a file of this name, in which another program or version reads the servers: keys, or nothing for
+    /// servers without a key above them.
+    pub(crate) other_keys: &'static [&'static str],
     /// The syntax of variables.
     pub(crate) variables: VariableSyntax,
     /// Whether it also replaces `$NAME`.
     pub(crate) shell_variables: ShellVariables,
+    /// The values of variables that it accepts.
+    pub(crate) env_values: EnvValues,
     /// How an entry disables its server.
     pub(crate) disabling: Disabling,
     /// What it accepts beyond JSON.
@@ -50,6 +55,15 @@ pub(crate) enum VariableSyntax {
 pub(crate) enum ShellVariables {
     Replaced,
     Literal,
+}
+
+/// The values that a program accepts in `env`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EnvValues {
+    /// Texts.
+    Texts,
+    /// Texts, numbers, and null for a variable to remove.
+    NumbersAndNull,
 }
 
 /// How an entry disables its server.
@@ -102,8 +116,10 @@ pub(crate) const UNKNOWN: Program = Program {
     home_files: &[],
     files: &["mcp.json", "mcp_config.json", "mcp-config.json"],
     key: "mcpServers",
+    other_keys: &[],
     variables: VariableSyntax::Plain,
     shell_variables: ShellVariables::Literal,
+    env_values: EnvValues::Texts,
     disabling: Disabling::Disabled,
     syntax: JsonExtensions::Unknown,
     url_transport: UrlTransport::HttpUnlessDeclared,
@@ -128,6 +144,7 @@ const VS_CODE: Program = Program {
     ],
     key: "servers",
     variables: VariableSyntax::EnvPrefixAndInputs,
+    env_values: EnvValues::NumbersAndNull,
     disabling: Disabling::Unsupported("the view of MCP servers in VS Code disables it"),
     syntax: JsonExtensions::CommentsAndCommas,
     url_transport: UrlTransport::HttpThenSse,
@@ -152,6 +169,8 @@ const CLAUDE_CODE: Program = Program {
     name: "Claude Code",
     home_files: &[],
     files: &[".mcp.json"],
+    // Visual Studio, and the plugins of Claude Code.
+    other_keys: &["servers", ""],
     disabling: Disabling::Unsupported(
         "the list `disabledMcpjsonServers` of .claude/settings.local.json, or `/mcp` in Claude Code, does",
     ),
@@ -322,6 +341,15 @@ impl Program {
                 if is_gemini { &GEMINI_CLI } else { &UNKNOWN }
             }
         }
+    }
+
+    /// The names of the programs that replace `$NAME`.
+    pub(crate) fn names_with_shell_variables() -> Vec<&'static str> {
+        PROGRAMS
+            .iter()
+            .filter(|it| it.shell_variables == ShellVariables::Replaced)
+            .map(|it| it.name)
+            .collect()
     }
 
     /// Whether it prompts for `${input:id}`.

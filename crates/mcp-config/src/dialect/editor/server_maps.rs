@@ -1,7 +1,7 @@
 //! Finds the servers in a file, and the program that they belong to (DIA-01).
 
 use crate::de::{Location, ReadContext, closest};
-use crate::diagnostic::{Code, quoted};
+use crate::diagnostic::{Applicability, Code, FixIntent, quoted};
 use crate::dialect::editor::program::{FileContent, Program, UNKNOWN};
 use crate::syntax::{Content, Node};
 
@@ -53,12 +53,47 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
         }
     }
     if res.is_empty() && is_map_of_servers(root) {
+        check_key("", &at, context);
         return vec![map_of(root, at, UNKNOWN.key)];
     }
     if res.is_empty() {
         report_no_servers(root, &at, context);
     }
+    let own = Program::of_file(&context.file).map_or("", |it| it.key);
+    if root.get(own).is_none() {
+        for member in root.members().unwrap_or_default() {
+            let is_nested = member.value.get("servers").is_some();
+            let key = &*member.key.text;
+            // `{"mcp": {"servers": …}}` is the same as `mcp.servers` in settings.
+            if SERVER_KEYS.contains(&key) && !(key == "mcp" && is_nested && own == "mcp.servers") {
+                check_key(key, &at.member(member, context), context);
+            }
+        }
+    }
     res
+}
+
+/// Warns about servers under a key where the program of the file does not read them. The key is empty if there is none.
+fn check_key(key: &str, at: &Location, context: &ReadContext) {
+    let Some(program) = Program::of_file(&context.file).filter(|it| **it != UNKNOWN) else { return };
+    if key == program.key || program.other_keys.contains(&key) {
+        return;
+    }
+    let own = program.key;
+    let (message, help, fix) = match key {
+        "" => (
+            format!("{} reads servers under '{own}' only", program.name),
+            format!("put them under `\"{own}\"`"),
+            None,
+        ),
+        _ => (
+            format!("{} reads servers under '{own}', and ignores '{}'", program.name, quoted(key)),
+            format!("write `\"{own}\"`"),
+            Some(FixIntent::RenameKey(own.to_owned(), Applicability::Suggested)),
+        ),
+    };
+    let diagnostic = context.diagnostic(Code::NoServers, &at.at_key(), message);
+    context.report(diagnostic.warning().help(help).fix(fix));
 }
 
 const EXAMPLE: &str =

@@ -153,6 +153,7 @@ pub(super) fn check_literal(
     check: fn(&str) -> Result<(), CheckError>,
     context: &ReadContext,
 ) {
+    lowering::warn_literal_reference(text, at, context.policy.variables, context);
     if context.policy.variables != VariableRule::Literal && has_variable(text) {
         return;
     }

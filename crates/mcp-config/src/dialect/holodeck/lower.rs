@@ -13,8 +13,8 @@ use crate::dialect::holodeck::wire::{HoloDeckTransport, ToolItem};
 use crate::dialect::holodeck::{fields, transport};
 use crate::dialect::lowering::metadata;
 use crate::dialect::{checks, lowering};
-use crate::syntax::Node;
 use crate::syntax::template::parse_value;
+use crate::syntax::{KeyKind, Node};
 
 /// Lowers one item. Returns `None` if a required part is invalid; every mistake is reported.
 pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadContext) -> Option<ServerSpec> {
@@ -77,6 +77,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         ];
         reach.warn_without_effect(kind, &given);
         reach.check_exclusive(kind);
+        reach.check_unused_url(kind);
     } else {
         reach.check_unused_command();
     }
@@ -99,6 +100,12 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         parse_value(text, variables)
     });
     let encoding = fields::encoding_label(&encoding, context);
+    for member in node.get("config").and_then(|it| it.value.members()).unwrap_or_default() {
+        // The reader of `config` keeps it as JSON, in which every key is text (HD-028).
+        if member.key.kind == KeyKind::Scalar {
+            context.bad_key(&config.at, &member.key);
+        }
+    }
     let config = config.take().and_then(|it| fields::passthrough(it, variables));
     let metadata = metadata(
         context.policy.profile,

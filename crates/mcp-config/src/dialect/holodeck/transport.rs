@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::de::{FieldState, Location, NullableField, ReadContext};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, quoted};
+use crate::dialect::checks::UrlRule;
 use crate::dialect::{checks, lowering};
 use crate::profile::policy::ForeignRule;
 use crate::syntax::template::{VariableRule, has_variable, parse_value};
@@ -80,6 +81,18 @@ impl TransportFields<'_> {
         }
     }
 
+    /// Reports the scheme of a URL that the transport does not use: HoloDeck 0.7 checks every URL (HD-041, HD-042).
+    pub(super) fn check_unused_url(&self, kind: TransportKind) {
+        let is_unused =
+            kind == TransportKind::Stdio && self.context.policy.foreign_fields == ForeignRule::Accept;
+        let Some(text) = self.url.value().filter(|it| is_unused && !has_variable(it)) else { return };
+        let rules = [UrlRule::HttpsOrLoopback, UrlRule::WebSocket];
+        let is_wrong = |rule| checks::parse_url(text, rule).err().filter(|it| it.code == Code::UrlScheme);
+        if let [Some(error), Some(_)] = rules.map(is_wrong) {
+            self.context.report_check(&self.url.at, error);
+        }
+    }
+
     /// The command and arguments of a stdio item.
     pub(super) fn stdio(&self, args: Vec<ConfigValue>) -> Option<(String, Vec<ConfigValue>)> {
         let TransportFields { command, url, implied, legacy, has_args: _, at, context } = self;
@@ -139,6 +152,7 @@ impl TransportFields<'_> {
                 return None;
             }
         };
+        lowering::warn_literal_reference(text, &url.at, context.policy.variables, context);
         if context.policy.variables == VariableRule::Literal || !has_variable(text) {
             match checks::parse_url(text, lowering::url_rule(kind, context.policy.urls)) {
                 Ok(parsed) if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) => {
@@ -197,6 +211,9 @@ fn is_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bo
     let first = command.split_whitespace().next().unwrap_or_default();
     let bare = first.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
     let help = match commands.iter().find(|it| **it == bare) {
+        Some(known) if first == command.trim() && first != command => {
+            format!("write `command: {known}`, without the blank")
+        }
         Some(known) if first != command => {
             format!("write `command: {known}`, and each argument as an item of `args`")
         }
@@ -205,7 +222,7 @@ fn is_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bo
         None => "start the program through one of them".to_owned(),
     };
     // Suggest the command that differs only in case.
-    let fix = commands.iter().find(|it| it.eq_ignore_ascii_case(command));
+    let fix = commands.iter().find(|it| it.eq_ignore_ascii_case(command.trim()));
     let fix = fix.map(|it| FixIntent::ReplaceScalar((*it).to_owned(), Applicability::Certain));
     let diagnostic = context.diagnostic(Code::InvalidCommand, at, message);
     context.report(diagnostic.help(help).fix(fix));

@@ -10,7 +10,7 @@ use mcp_model::{
 };
 
 use crate::diagnostic::quoted;
-use crate::dialect::lowering::{CONFIG_VARIABLE, LEGACY_KEY, PROFILE_KEY, SSE_CONNECT};
+use crate::dialect::lowering::{CONFIG_VARIABLE, LEGACY_KEY, LITERAL_KEY, PROFILE_KEY, SSE_CONNECT};
 use crate::dialect::write::WriteReport;
 use crate::syntax::output::OutputValue;
 
@@ -150,7 +150,7 @@ pub(crate) fn report_metadata(
     written: &[&str],
     report: &mut WriteReport<'_>,
 ) {
-    for key in metadata.keys().filter(|it| ![PROFILE_KEY, LEGACY_KEY].contains(&it.as_str())) {
+    for key in metadata.keys().filter(|it| ![PROFILE_KEY, LEGACY_KEY, LITERAL_KEY].contains(&it.as_str())) {
         if !written.contains(&key.as_str()) {
             report.unsupported(format!("metadata.{key}"), &format!("`{}`", quoted(key)));
         }

@@ -9,6 +9,12 @@ pub(super) fn variable(file: &[(String, Secret)], name: &str) -> Option<String> 
     std::env::var(name).ok().or_else(in_file)
 }
 
+/// The names of all variables.
+pub(super) fn names(file: &[(String, Secret)]) -> Vec<String> {
+    let process = std::env::vars_os().filter_map(|it| it.0.into_string().ok());
+    process.chain(file.iter().map(|it| it.0.clone())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use mcp_config::parse_env_file;

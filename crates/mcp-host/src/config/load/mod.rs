@@ -173,9 +173,11 @@ pub(crate) fn load_through(
     let profile = choose(&shown, &text, *dialect, *profile)?;
     let reading = read(&Document { name: &shown, text: &text, profile });
     let variable = |name: &str| environment::variable(&variables, name);
+    let names = || environment::names(&variables);
     let read_file = |file: &Path| read_text(file).map_err(|it| it.to_string());
     let directory = directory(path);
-    let surroundings = ResolveContext { variable: &variable, directory: &directory, read_file: &read_file };
+    let surroundings =
+        ResolveContext { variable: &variable, names: &names, directory: &directory, read_file: &read_file };
     let (desired, unresolved) = resolve_servers(&reading, &surroundings);
 
     let mut diagnostics = reading.diagnostics.clone();
