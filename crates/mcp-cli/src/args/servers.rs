@@ -45,7 +45,7 @@ pub(crate) struct ToolsArgs {
 
 impl ToolsArgs {
     /// Takes FILE as a pattern if it contains a `*` and no such file exists. Reads the disk.
-    pub(crate) fn with_patterns_as_such(mut self) -> ToolsArgs {
+    pub(crate) fn resolve_patterns(mut self) -> ToolsArgs {
         let is_pattern =
             |path: &mut PathBuf| path.as_os_str().as_encoded_bytes().contains(&b'*') && !path.exists();
         if let Some(file) = self.servers.file.take_if(is_pattern) {

@@ -65,7 +65,7 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Completions { shell } => completions::run(shell),
         Command::Man => man::run(),
         Command::Tools(args) => {
-            let ToolsArgs { servers, patterns, schema, tree, provider } = args.with_patterns_as_such();
+            let ToolsArgs { servers, patterns, schema, tree, provider } = args.resolve_patterns();
             let view = match (&schema, tree, provider) {
                 (Some(tool), _, _) => ToolsView::Single(tool),
                 (None, _, Some(provider)) => ToolsView::Provider(provider),

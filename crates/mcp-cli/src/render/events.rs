@@ -11,6 +11,7 @@ use mcp_registry::{Catalog, CatalogDiff, ExposedName, ListDiff, ReloadPlan};
 use serde::Serialize;
 
 use crate::output::{self, sanitize, style};
+use crate::render::status::cause;
 
 /// One event.
 #[derive(Debug, Serialize)]
@@ -196,7 +197,8 @@ impl EventLine {
                     ServerState::Failed | ServerState::Stopped => style::FAILURE,
                 };
                 let era = era.map(|it| format!(" ({})", it.as_str())).unwrap_or_default();
-                let error = error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+                // The cause comes first, because a full screen cuts the line.
+                let error = error.as_ref().map(|error| format!(": {}", cause(error, id))).unwrap_or_default();
                 res.line(style, state.as_str(), &format!("{id}{era}{error}"));
             }
             EventLine::ServerRemoved { name } => res.line(style::DIM, "removed", name),
@@ -319,7 +321,7 @@ mod tests {
             message: "it \u{1b}[2Jended\nat once".into(),
             help: None,
         });
-        check(&before, &after, "removed b\nfailed a: MCPConnectionError: it ended at once\nstarting c\n");
+        check(&before, &after, "removed b\nfailed a: it ended at once\nstarting c\n");
         let mut ready = published(&[("a", Ready), ("b", Ready)]);
         ready.servers[0].era = Some(Era::Modern);
         check(&before, &ready, "ready a (modern)\n");

@@ -165,15 +165,17 @@ impl<'a> ServerTests<'a> {
     }
 }
 
-/// Whether a problem is about the name of an item or of a toolset.
+/// Whether a problem is about the name of a tool, a prompt or a toolset.
 fn is_about_names(problem: &Problem) -> bool {
-    match problem.kind {
-        ProblemKind::ServerError => true,
-        ProblemKind::Hidden { list: ListKind::Tool | ListKind::Prompt, verdict } => {
-            matches!(verdict, Verdict::Collision | Verdict::InvalidName)
+    let is_name_problem = matches!(
+        problem.kind,
+        ProblemKind::Hidden {
+            list: ListKind::Tool | ListKind::Prompt,
+            verdict: Verdict::Collision | Verdict::InvalidName
         }
-        _ => false,
-    }
+    );
+    // Of a catalog, only a collision of toolsets has this kind.
+    is_name_problem || problem.kind == ProblemKind::ServerError
 }
 
 impl ServerTest {

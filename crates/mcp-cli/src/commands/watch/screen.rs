@@ -13,6 +13,7 @@ use futures_util::stream::FuturesUnordered;
 use mcp_config::Colour;
 use mcp_host::{FollowRequest, Host, HostOptions, NotificationStreamItem};
 use mcp_model::ServerId;
+use mcp_registry::ProblemKind;
 use mcp_transport::{Listener, ServerEvent};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tokio::sync::mpsc;
@@ -206,7 +207,9 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
 }
 
 fn log_events(view: &mut View, events: Vec<EventLine>) {
-    for event in events {
+    // The error of a server is also in the line with its state.
+    let is_repeated = |event: &EventLine| matches!(event, EventLine::Problem(active) if active.problem.kind == ProblemKind::ServerError);
+    for event in events.into_iter().filter(|event| !is_repeated(event)) {
         event.text(Colour::Never).lines().for_each(|line| view.log(line));
     }
 }

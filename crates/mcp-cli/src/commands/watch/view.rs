@@ -4,8 +4,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use mcp_host::{HostEvent, HostEventKind, HostSnapshot, LeaseReceipt, ServerState};
+use mcp_host::{HostEvent, HostEventKind, HostSnapshot, LeaseReceipt, ServerState, ServerStatus};
 use mcp_model::Severity;
+use mcp_registry::{Problem, ProblemKind};
 use ratatui::crossterm::event::KeyCode;
 
 use crate::output::sanitize;
@@ -101,7 +102,7 @@ impl View {
         self.generation = published.generation;
         let tools = published.catalog.tools();
         self.tools = tools.len();
-        let server = |status: &mcp_host::ServerStatus| {
+        let server = |status: &ServerStatus| {
             let counts = self.counts.get(&status.id).copied().unwrap_or_default();
             let own = tools.iter().filter(|tool| tool.server.as_str() == status.id);
             let leased = leases.iter().filter(|lease| lease.server.as_str() == status.id);
@@ -123,7 +124,7 @@ impl View {
         let mut problems: Vec<(Severity, String)> = published
             .problems
             .iter()
-            .map(|it| (it.problem.severity, sanitize_bounded(&it.problem.message)))
+            .map(|it| (it.problem.severity, sanitize_bounded(&problem_text(&it.problem, published))))
             .collect();
         problems.sort_by_key(|it| it.0);
         self.problems = problems;
@@ -286,6 +287,20 @@ impl View {
     }
 }
 
+/// The message of a problem. The error of a server is its name and the cause.
+fn problem_text(problem: &Problem, published: &HostSnapshot) -> String {
+    let of_server = |status: &&ServerStatus| {
+        problem.kind == ProblemKind::ServerError
+            && problem.server.as_ref().is_some_and(|server| server.as_str() == status.id)
+    };
+    let status = published.servers.iter().find(of_server);
+    match status.and_then(|status| Some((&status.id, status.error.as_ref()?))) {
+        // A running server has further errors, such as lists that cannot be read.
+        Some((id, error)) if problem.message == error.to_string() => format!("{id}: {}", cause(error, id)),
+        Some(_) | None => problem.message.clone(),
+    }
+}
+
 fn lease_text(lease: &LeaseReceipt) -> String {
     let dialog = match lease.dialog.as_str() {
         "" => "calls without a dialog".to_owned(),
@@ -310,7 +325,7 @@ pub(super) mod tests {
 
     use mcp_host::{ActiveProblem, HostError};
     use mcp_model::{Era, ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_tools};
-    use mcp_registry::{Builtins, Catalog, Problem, ServerEntry, ServerLists};
+    use mcp_registry::{Builtins, Catalog, ServerEntry, ServerLists};
 
     use super::*;
 
