@@ -252,6 +252,7 @@ fn file_must_be_in_the_form_that_its_program_reads() {
         &["warning Cursor reads servers under 'mcpServers' only"],
     );
     check(".vscode/settings.json", r#"{"mcp": {"servers": {"a": {"command": "x"}}}}"#, &[]);
+    check(".vscode/settings.json", &under("amp.mcpServers"), &[]);
     for key in ["servers", "mcpServers", "context_servers"] {
         check("mcp.json", &under(key), &[]);
     }

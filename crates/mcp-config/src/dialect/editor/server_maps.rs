@@ -76,7 +76,9 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
 /// Warns about servers under a key where the program of the file does not read them. The key is empty if there is none.
 fn check_key(key: &str, at: &Location, context: &ReadContext) {
     let Some(program) = Program::of_file(&context.file).filter(|it| **it != UNKNOWN) else { return };
-    if key == program.key || program.other_keys.contains(&key) {
+    // Settings have the keys of extensions too, such as `amp.mcpServers`.
+    let is_extension = program.content == FileContent::Settings && key.contains('.');
+    if key == program.key || program.other_keys.contains(&key) || is_extension {
         return;
     }
     let own = program.key;

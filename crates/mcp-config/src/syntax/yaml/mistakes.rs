@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use granit_parser::{ErrorKind, ScanError};
 
-use crate::diagnostic::{Code, RawDiagnostic, quoted};
+use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary, quoted};
 use crate::syntax::jsonc::mistakes::CONFLICT_HELP;
 use crate::syntax::layout::Layout;
 use crate::syntax::look_alike::{self, LookAlike};
@@ -25,7 +25,7 @@ pub(super) enum Cause {
     Line,
     /// Lines that begin with a tab.
     Tabs,
-    /// Something is not closed, so the rest of the text cannot be read.
+    /// Something is not closed, or the file is in a state in which the rest of it means nothing.
     Unclosed,
     /// The cause may be on another line.
     Unknown,
@@ -33,7 +33,8 @@ pub(super) enum Cause {
 
 /// The diagnostic for an error of the parser in `text`, of which it did not see the first `skipped` bytes.
 pub(super) fn diagnose(text: &str, skipped: usize, error: &ScanError) -> Mistake {
-    let at = error.marker().byte_offset().map_or(text.len(), |it| it + skipped).min(text.len());
+    let at = error.marker().byte_offset().map_or(text.len(), |it| it + skipped);
+    let at = floor_char_boundary(text, at.min(text.len()));
     let layout = Layout::new(text);
     let line = layout.line_start(at);
     let previous = std::iter::successors(layout.previous_line(line), |it| layout.previous_line(*it))
@@ -124,7 +125,7 @@ fn line_mistake(text: &str, start: usize) -> Option<Mistake> {
     let line = Layout::new(text).line(start);
     if let Some(message) = conflict_marker(text, start) {
         let diagnostic = syntax_error(start..start + line.len(), message, CONFLICT_HELP);
-        return Some(Mistake { diagnostic, cause: Cause::Line });
+        return Some(Mistake { diagnostic, cause: Cause::Unclosed });
     }
     let indent = line.len() - line.trim_start().len();
     if let Some((offset, blank)) = line[..indent].char_indices().find(|it| it.1 != ' ') {

@@ -138,8 +138,8 @@ fn syntax_errors_are_described_where_they_are_made() {
     mistakes("a: [b\nc: d\n", &[(1, "the `[` is not closed", "[")]);
     mistakes("a: {b: [c}\n", &[(1, "`}` does not close `[`", "[")]);
     mistakes("a: \"b\" c\n", &[(1, "text after a closing quote", "c")]);
-    mistakes("a: \"\\d\"\n", &[(1, "invalid escape sequence", "\\")]);
-    mistakes("a: [*]\n", &[(1, "`*` and `&` begin an alias or an anchor", "]")]);
+    mistakes("a: \"\\d\"\n", &[(1, "invalid escape sequence", "\"")]);
+    mistakes("a: [*]\n", &[(1, "`*` and `&` begin an alias or an anchor", "*")]);
     mistakes("a: - b\n", &[(1, "a list cannot begin here", "-")]);
     mistakes(
         "a:\n<<<<<<< HEAD\n  b: 1\n=======\n  b: 2\n>>>>>>> x\n",
