@@ -18,32 +18,48 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "files"),
+    expect(
+        dead_code,
+        unreachable_pub,
+        unused_imports,
+        reason = "most of the rules and of the tree are for files"
+    )
+)]
 
 mod de;
 mod diagnostic;
 mod dialect;
+#[cfg(feature = "files")]
 mod edit;
 mod profile;
 mod read;
+#[cfg(feature = "files")]
 mod render;
+#[cfg(feature = "files")]
 mod resolve;
 mod syntax;
 
 /// The servers of ACP session requests.
 pub mod acp {
+    #[cfg(feature = "files")]
     pub use crate::dialect::acp::{
-        EnvVariable, HttpHeader, HttpTransport, HttpType, Leniency, McpServerConfig, SseTransport, SseType,
-        StdioTransport, Tolerance,
+        EnvVariable, HttpHeader, HttpTransport, HttpType, McpServerConfig, SseTransport, SseType,
+        StdioTransport,
     };
+    pub use crate::dialect::acp::{Leniency, Tolerance};
     pub use crate::read::read_acp as read;
 }
 
 /// HoloDeck's configuration types.
+#[cfg(feature = "files")]
 pub mod holodeck {
     pub use crate::dialect::holodeck::{CommandType, McpToolConfig, ToolType, TransportType};
 }
 
 /// Parsers for the properties of the fuzz targets in mcp-testkit. Not part of the public API.
+#[cfg(feature = "files")]
 #[doc(hidden)]
 pub mod internal {
     pub use crate::resolve::dotenv::parse_editor_env_file;
@@ -53,22 +69,37 @@ pub mod internal {
 }
 
 pub use diagnostic::{Applicability, Code, Diagnostic, Fix, Label, TextEdit};
+#[cfg(feature = "files")]
 pub use dialect::detect::{detect, detect_profile};
+#[cfg(feature = "files")]
 pub use dialect::editor::program::program_files;
+#[cfg(feature = "files")]
 pub use dialect::editor::{InputDeclarations, prompts_for_inputs};
+#[cfg(feature = "files")]
 pub use dialect::schema::schema;
+#[cfg(feature = "files")]
 pub use dialect::write::{
     FieldFallback, ProgramLookup, UnsupportedField, WrittenFile, write_editor_file, write_servers,
 };
+#[cfg(feature = "files")]
 pub use edit::fix::{FixError, FixedFile, apply_fixes, fix_all};
+#[cfg(feature = "files")]
 pub use edit::new_server::{NewServer, NewTransport, UrlTransportKind};
+#[cfg(feature = "files")]
 pub use edit::server_json::{PackageKind, PublishedServer, ServerJsonError, parse_server_json};
+#[cfg(feature = "files")]
 pub use edit::{EditError, Switch, add_server, remove_server, set_enabled};
 pub use profile::Profile;
-pub use read::{Document, Reading, ServerEntry, read};
+#[cfg(feature = "files")]
+pub use read::read;
+pub use read::{Document, Reading, ServerEntry};
+#[cfg(feature = "files")]
 pub use render::{
     CheckOutcome, CheckedFile, Colour, SarifTool, render, render_diff, render_github, render_sarif,
 };
+#[cfg(feature = "files")]
 pub use resolve::dotenv::parse_env_file;
+#[cfg(feature = "files")]
 pub use resolve::{ResolveContext, ResolveError, ResolvedServer, resolve};
+#[cfg(feature = "files")]
 pub use syntax::text_to_json;

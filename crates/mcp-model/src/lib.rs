@@ -48,6 +48,7 @@ pub use protocol::trace::{InvalidTraceContext, TraceContext};
 pub use result::call::{CallFailure, CallMetadata, CallResult, ToolResult};
 pub use result::completion::Completion;
 pub use result::content::Content;
+#[cfg(feature = "endpoint")]
 pub use server::endpoint::{Endpoint, StdioEndpoint, UrlEndpoint};
 pub use server::exposure::{Exposure, Filter, NameClass, NameLimit, NamePolicy, Rules, Transform};
 pub use server::id::{InvalidServerId, ServerId};

@@ -9,6 +9,7 @@ mod explain;
 mod fix;
 mod line_index;
 mod quote;
+#[cfg(feature = "files")]
 pub(crate) mod redact;
 
 use std::ops::Range;

@@ -2,12 +2,20 @@
 
 pub(crate) mod acp;
 pub(crate) mod checks;
+#[cfg(feature = "files")]
 pub(crate) mod detect;
+#[cfg(feature = "files")]
 pub(crate) mod dominds;
+#[cfg(feature = "files")]
 pub(crate) mod editor;
 pub(crate) mod entry;
+#[cfg(feature = "files")]
 pub(crate) mod holodeck;
 pub(crate) mod lowering;
 pub(crate) mod program_text;
+#[cfg(feature = "files")]
 pub(crate) mod schema;
+#[cfg(not(feature = "files"))]
+pub(crate) mod unsupported;
+#[cfg(feature = "files")]
 pub(crate) mod write;

@@ -13,9 +13,13 @@ use crate::de::ReadContext;
 use crate::diagnostic::{Code, Diagnostic, LineIndex, RawDiagnostic};
 use crate::dialect::acp::{self, Leniency};
 use crate::dialect::entry::{MAX_SERVERS, ReadEntry};
+#[cfg(feature = "files")]
 use crate::dialect::{dominds, editor, holodeck};
+#[cfg(not(feature = "files"))]
+use crate::dialect::{unsupported as dominds, unsupported as editor, unsupported as holodeck};
 use crate::profile::Profile;
 use crate::profile::policy::{Policy, Scope};
+#[cfg(feature = "files")]
 use crate::resolve::ResolveError;
 use crate::syntax::{self, contains};
 use fix_plan::SourceTree;
@@ -164,6 +168,7 @@ fn finish(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<'_>) ->
 impl Reading {
     /// The diagnostic for a resolve error: at the value or, if the value is not in the file, at the nearest value that
     /// contains it.
+    #[cfg(feature = "files")]
     pub fn diagnose(&self, error: &ResolveError) -> Diagnostic {
         let position = self.positions.nearest(&error.pointer);
         let server = self.entries.iter().find(|entry| contains(&entry.pointer, &error.pointer));

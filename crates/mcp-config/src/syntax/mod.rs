@@ -15,7 +15,10 @@ pub(crate) mod output;
 mod pointer;
 mod scalar;
 pub mod template;
+#[cfg(feature = "files")]
 mod yaml;
+#[cfg(not(feature = "files"))]
+mod yaml_unsupported;
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -27,6 +30,8 @@ pub(crate) use jsonc::looks_like_json;
 pub(crate) use pointer::{child, contains, last, parent, push, segments};
 
 use crate::diagnostic::{Code, RawDiagnostic};
+#[cfg(not(feature = "files"))]
+use crate::syntax::yaml_unsupported as yaml;
 
 /// The maximum size of a file, in bytes.
 const MAX_BYTES: usize = 1 << 20;

@@ -331,3 +331,16 @@ fn a_development_dependency_in_a_cycle_has_no_version() {
     check("{ path = '../mcp-rmcp', version = '1' }", &[violation]);
     check("{ workspace = true }", &[violation]);
 }
+
+/// An agent that only validates requests needs no parsers of YAML and URLs, and no renderer.
+#[test]
+fn mcp_acp_alone_pulls_few_crates() {
+    let mut tree = crate::cargo::cargo();
+    tree.args(["tree", "--offline", "-p", "mcp-acp", "--edges", "normal", "--prefix", "none", "--format", "{p}"]);
+    let output = tree.env_remove("CARGO_RESOLVER_FEATURE_UNIFICATION").output().expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let crates: std::collections::BTreeSet<&str> =
+        printed.lines().filter(|line| !line.is_empty()).map(|line| line.trim_end_matches(" (*)")).collect();
+    assert!(crates.len() <= 40, "mcp-acp and its dependencies are {} crates: {crates:#?}", crates.len());
+}

@@ -16,7 +16,6 @@ use crate::diagnostic::{Code, quoted};
 use crate::dialect::acp::pairs::{self, PairKind};
 use crate::dialect::acp::rules::{Leniency, ProtocolRules, Requirement};
 use crate::dialect::acp::wire::{AcpStdio, AcpTunnel, AcpUrl};
-use crate::dialect::checks::UrlRule;
 use crate::dialect::lowering::metadata;
 use crate::dialect::program_text::check_command;
 use crate::dialect::{checks, lowering};
@@ -285,7 +284,7 @@ fn url_value(
         context.error(Code::EmptyValue, &url.at, message, "write the URL of the server");
         return None;
     }
-    if let Err(error) = checks::parse_url(text, UrlRule::Http) {
+    if let Err(error) = checks::check_http_url(text) {
         let message = match error.code {
             Code::UrlScheme => format!("{server} URL must start with http:// or https://"),
             _ => error.message.replacen("'url'", &format!("{server} URL"), 1),

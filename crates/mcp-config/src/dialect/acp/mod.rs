@@ -7,9 +7,12 @@ mod lower;
 mod pairs;
 mod request;
 mod rules;
+#[cfg(feature = "files")]
 mod schema;
+#[cfg(feature = "files")]
 mod types;
 mod wire;
+#[cfg(feature = "files")]
 pub(crate) mod write;
 
 use mcp_model::{Passthrough, RawJson, TransportKind};
@@ -21,7 +24,9 @@ use crate::dialect::lowering::UniqueNames;
 use crate::syntax::{Content, Node, to_json};
 
 pub use rules::{Leniency, Tolerance};
+#[cfg(feature = "files")]
 pub(crate) use schema::schema;
+#[cfg(feature = "files")]
 pub use types::{
     EnvVariable, HttpHeader, HttpTransport, HttpType, McpServerConfig, SseTransport, SseType, StdioTransport,
 };

@@ -1,6 +1,4 @@
-//! Checks for a child process: arguments, environment, and the encoding of its pipes.
-
-use encoding_rs::{Encoding, REPLACEMENT, UTF_16BE, UTF_16LE};
+//! Checks for a child process: arguments and environment.
 
 use crate::diagnostic::{CheckError, Code};
 
@@ -40,38 +38,9 @@ pub(crate) fn is_absolute(path: &str) -> bool {
     drive || path.starts_with('/') || path.starts_with("\\\\")
 }
 
-/// Checks an encoding: it is a WHATWG label of an encoding whose line feed is one byte.
-pub(crate) fn check_encoding(label: &str) -> Result<(), CheckError> {
-    let Some(found) = Encoding::for_label(label.as_bytes()) else {
-        return Err(CheckError::new(
-            Code::UnknownEncoding,
-            "'encoding' names no known encoding",
-            "write a label of the WHATWG encoding standard, such as utf-8, latin1, shift_jis, gbk",
-        ));
-    };
-    if [UTF_16BE, UTF_16LE, REPLACEMENT].contains(&found) {
-        return Err(CheckError::new(
-            Code::UnknownEncoding,
-            "'encoding' names an encoding that cannot be used on a pipe",
-            "remove it; nearly every server uses utf-8",
-        ));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hd_020_encoding_must_be_supported() {
-        for label in ["utf-8", "UTF8", "latin1", "shift_jis", "gbk", " utf-8 "] {
-            assert_eq!(check_encoding(label), Ok(()), "{label}");
-        }
-        for label in ["nope", "", "latin-1", "utf-16", "utf-16le", "iso-2022-kr"] {
-            assert!(check_encoding(label).is_err(), "{label}");
-        }
-    }
 
     #[test]
     fn acp_022_a_path_is_absolute_by_the_rules_of_any_system() {

@@ -5,18 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-use crate::diagnostic::{CheckError, Code};
-
-/// The URLs that a transport accepts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UrlRule {
-    /// https, and http for this machine (HD-040, HD-043).
-    HttpsOrLoopback,
-    /// wss or ws (HD-042).
-    WebSocket,
-    /// http or https (DM-012).
-    Http,
-}
+use crate::diagnostic::CheckError;
+use crate::dialect::checks::url_rule::{UrlRule, invalid, scheme};
 
 /// Parses a URL that the rule accepts.
 pub(crate) fn parse(text: &str, rule: UrlRule) -> Result<Url, CheckError> {
@@ -47,6 +37,11 @@ pub(crate) fn parse(text: &str, rule: UrlRule) -> Result<Url, CheckError> {
     Ok(url)
 }
 
+/// Checks an http or https URL.
+pub(crate) fn check_http_url(text: &str) -> Result<(), CheckError> {
+    parse(text, UrlRule::Http).map(drop)
+}
+
 /// Returns whether the URL's host is this machine: `localhost`, `127.0.0.0/8` or `[::1]`.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
@@ -54,41 +49,6 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
         Some(Host::Ipv4(address)) => Ipv4Addr::is_loopback(&address),
         Some(Host::Ipv6(address)) => Ipv6Addr::is_loopback(&address),
         None => false,
-    }
-}
-
-fn scheme(rule: UrlRule) -> CheckError {
-    match rule {
-        UrlRule::HttpsOrLoopback => CheckError::new(
-            Code::UrlScheme,
-            "'url' must use https:// (or http:// for localhost)",
-            "write an https:// URL; http:// is only for localhost, 127.0.0.0/8 and [::1]",
-        ),
-        UrlRule::WebSocket => CheckError::new(
-            Code::UrlScheme,
-            "'url' must use wss:// (or ws://) for websocket transport",
-            "write a wss:// URL, or choose another transport",
-        ),
-        UrlRule::Http => CheckError::new(
-            Code::UrlScheme,
-            "'url' must be a valid http(s) URL",
-            "write an http:// or https:// URL",
-        ),
-    }
-}
-
-fn invalid(rule: UrlRule, why: &str) -> CheckError {
-    match rule {
-        UrlRule::HttpsOrLoopback | UrlRule::WebSocket => CheckError::new(
-            Code::InvalidUrl,
-            format!("'url' is not a valid URL: {why}"),
-            "write scheme, host and path, such as https://example.com/mcp",
-        ),
-        UrlRule::Http => CheckError::new(
-            Code::InvalidUrl,
-            format!("'url' must be a valid http(s) URL: {why}"),
-            "write scheme, host and path, such as https://example.com/mcp",
-        ),
     }
 }
 

@@ -1,0 +1,17 @@
+//! Rejects YAML in a build without the feature `files`.
+
+use crate::diagnostic::{Code, RawDiagnostic};
+use crate::syntax::{ExtensionSpans, ParsedText};
+
+/// Reports that YAML is not read.
+pub(super) fn parse(_: &str) -> ParsedText {
+    let message = "this build of mcp-config reads no YAML";
+    let diagnostic =
+        RawDiagnostic::new(Code::Syntax, message, "", 0..0).help("enable the feature `files` of mcp-config");
+    ParsedText {
+        root: None,
+        dropped: Vec::new(),
+        diagnostics: vec![diagnostic],
+        extensions: ExtensionSpans::default(),
+    }
+}
