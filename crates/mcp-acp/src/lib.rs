@@ -42,6 +42,7 @@ mod request_error;
 #[cfg(feature = "schema")]
 mod schema;
 mod start_error;
+mod timeouts;
 mod validate;
 mod version;
 
@@ -55,5 +56,6 @@ pub use request_error::{InvalidParams, SessionRequestError};
 #[cfg(feature = "schema")]
 pub use schema::SchemaConversionError;
 pub use start_error::{ServerStartError, ServerStartErrorKind};
+pub use timeouts::ServerTimeouts;
 pub use validate::{SessionServer, ValidatedRequest, validate};
 pub use version::{AcpTransport, AcpVersion, ServerSetEffect, SessionMethod};

@@ -7,13 +7,16 @@ use std::collections::HashSet;
 
 use mcp_config::acp::Tolerance;
 use mcp_config::{Code, Document, Reading, acp};
-use mcp_model::{Passthrough, ServerSpec, Severity};
+use mcp_model::{Passthrough, RawJson, ServerSpec, Severity};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::diagnostic::{RequestDiagnostic, RequestWarning, SERVERS_POINTER, WarningEffect};
 use crate::params::{ParamDiagnostics, RequestParams};
 use crate::policy::{AgentProfile, InvalidEntryPolicy};
 use crate::request::SessionRequest;
 use crate::request_error::{InvalidParams, SessionRequestError, sanitize, unsupported_message};
+use crate::timeouts::{InvalidTimeout, ServerTimeouts};
 use crate::version::{AcpTransport, AcpVersion, ServerSetEffect};
 
 /// A valid request.
@@ -64,6 +67,28 @@ impl SessionServer {
         }
     }
 
+    /// Returns the timeouts that the client requests in `_meta`.
+    pub fn timeouts(&self) -> ServerTimeouts {
+        self.read_timeouts().0
+    }
+
+    fn read_timeouts(&self) -> (ServerTimeouts, Vec<InvalidTimeout>) {
+        #[derive(Deserialize)]
+        struct Entry<'a> {
+            #[serde(borrow, rename = "_meta")]
+            meta: Option<&'a RawValue>,
+        }
+        match self {
+            SessionServer::Spec(spec) => spec.metadata.get("_meta").map(ServerTimeouts::read),
+            SessionServer::Extension { name: _, transport: _, entry } => {
+                let (Passthrough::Literal(json) | Passthrough::Template(json)) = entry;
+                let meta = json.read::<Entry<'_>>().ok().and_then(|entry| entry.meta);
+                meta.map(|meta| ServerTimeouts::read(&RawJson::copy_of(meta)))
+            }
+        }
+        .unwrap_or_default()
+    }
+
     /// Returns the transport.
     pub fn transport(&self) -> AcpTransport {
         match self {
@@ -97,18 +122,25 @@ pub fn validate(
     for (index, entry) in reading.entries.iter().enumerate().filter(|(index, _)| !invalid.contains(index)) {
         let spec = reading.servers.iter().find(|spec| spec.origin.pointer == entry.pointer);
         let extension = entry.extension.as_ref().zip(parameters.type_of(index));
-        match (spec, extension) {
-            (Some(spec), _) => servers.push(SessionServer::Spec(Box::new(spec.clone()))),
-            (None, Some((entry, transport))) => servers.push(SessionServer::Extension {
+        let server = match (spec, extension) {
+            (Some(spec), _) => SessionServer::Spec(Box::new(spec.clone())),
+            (None, Some((entry, transport))) => SessionServer::Extension {
                 name: parameters.name_of(index).unwrap_or_default(),
                 transport: AcpTransport::from_type(transport),
                 entry: entry.clone(),
-            }),
+            },
             (None, None) => {
                 let message = "this entry is not a server that can be started";
                 errors.push(RequestDiagnostic::at_pointer(entry.pointer.as_str(), message));
+                continue;
             }
-        }
+        };
+        warnings.extend(server.read_timeouts().1.into_iter().map(|InvalidTimeout { pointer, message }| {
+            let pointer = format!("{}/_meta{pointer}", entry.pointer);
+            RequestDiagnostic::at_pointer(pointer, message)
+                .with_suggestion("write milliseconds, such as 60000")
+        }));
+        servers.push(server);
     }
 
     for diagnostic in errors.iter_mut().chain(&mut warnings) {

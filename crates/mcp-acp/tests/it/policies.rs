@@ -79,6 +79,20 @@ fn acp_022_x_05_acpx_09_tolerated_deviations_are_reported() {
 }
 
 #[test]
+fn client_requests_timeouts_in_the_metadata_of_a_server() {
+    let servers = r#"[
+        {"name":"a","command":"/a","args":[],"env":[],"_meta":{"mcpTimeouts":{"startupMs":120000}}},
+        {"name":"b","command":"/b","args":[],"env":[],"_meta":{"mcpTimeouts":{"requestMs":-1,"startupMs":5}}}]"#;
+    let capabilities = Capabilities::STDIO;
+    let agent = AgentProfile::new(AcpVersion::V1, &capabilities);
+    let validated = validate(&request(SessionMethod::New, servers), &agent).unwrap();
+    let startup: Vec<_> =
+        validated.servers.iter().map(|server| server.timeouts().startup.unwrap().as_millis()).collect();
+    assert_eq!(startup, [120_000, 5]);
+    check(servers, STRICT(), "[a, b] [noted /params/mcpServers/1/_meta/mcpTimeouts/requestMs]");
+}
+
+#[test]
 fn acpx_10_missing_server_list_depends_on_the_policy() {
     let set_up = SessionRequest { method: SessionMethod::New, params: raw(r#"{"cwd":"/desk"}"#) };
     assert_eq!(told(&set_up, Policy::default()), "'mcpServers' is required");
