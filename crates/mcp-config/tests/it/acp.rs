@@ -201,10 +201,22 @@ fn acpx_10_a_request_has_a_folder_and_a_list() {
     check(
         Profile::AcpV1,
         "session/load",
-        r#"{"cwd": "/"}"#,
+        r#"{"cwd": "/", "sessionId": "s"}"#,
         "error 1:28 /params/mcpServers ValidationError: 'mcpServers' is required",
     );
-    check(Profile::AcpV1, "session/resume", r#"{"cwd": "/"}"#, "");
+    check(Profile::AcpV1, "session/resume", r#"{"cwd": "/", "sessionId": "s"}"#, "");
+    check(
+        Profile::AcpV2,
+        "session/fork",
+        r#"{"cwd": "/"}"#,
+        "error 1:28 /params/sessionId ValidationError: 'sessionId' is required",
+    );
+    check(
+        Profile::AcpV1,
+        "session/resume",
+        r#"{"cwd": "/", "sessionId": " "}"#,
+        "error 1:56 /params/sessionId ValidationError: 'sessionId' must not be blank",
+    );
     check(Profile::AcpV2, "session/new", r#"{"cwd": "/"}"#, "");
     check(
         Profile::AcpV2,

@@ -57,18 +57,18 @@ fn request<'a>(
     context: &ReadContext,
     rules: &ProtocolRules,
 ) -> Option<SessionServers<'a>> {
-    let mut requirement = Requirement::Optional;
+    let (mut servers, mut session_id) = (Requirement::Optional, Requirement::Optional);
     if let Some(member) = root.get("method") {
         let at = at.member(member, context);
         let name = member.value.text().unwrap_or_default();
-        match rules.methods.iter().find(|it| it.0 == name) {
-            Some(known) => requirement = known.1,
+        match rules.methods.iter().find(|it| it.name == name) {
+            Some(known) => (servers, session_id) = (known.servers, known.session_id),
             None => {
                 let message = match member.value.text() {
                     Some(name) => format!("the method '{}' has no servers", quoted(name)),
                     None => format!("'method' must be text, not {}", member.value.kind()),
                 };
-                let known = rules.methods.iter().map(|it| it.0);
+                let known = rules.methods.iter().map(|it| it.name);
                 let help = match closest(name, known.clone()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => {
@@ -106,7 +106,30 @@ fn request<'a>(
             "add the folder of the session",
         );
     }
-    params(node, &params_at, requirement, context)
+    if session_id == Requirement::Required {
+        check_session_id(node, &params_at, context);
+    }
+    params(node, &params_at, servers, context)
+}
+
+/// Checks the id of the session that the request loads, resumes or forks (ACPX-10).
+fn check_session_id(node: &Node, at: &Location, context: &ReadContext) {
+    let help = "write the id that the response to `session/new` had";
+    let Some(member) = node.get("sessionId") else {
+        let at = at.missing("sessionId", context);
+        return context.error(Code::MissingKey, &at, "'sessionId' is required", help);
+    };
+    let at = at.member(member, context);
+    match member.value.text() {
+        Some(id) if id.trim().is_empty() => {
+            context.error(Code::EmptyValue, &at, "'sessionId' must not be blank", help);
+        }
+        None if !matches!(member.value.content(), Content::Broken) => {
+            let message = format!("'sessionId' must be text, not {}", member.value.kind());
+            context.error(Code::WrongType, &at, message, help);
+        }
+        Some(_) | None => {}
+    }
 }
 
 fn params<'a>(

@@ -9,8 +9,8 @@ use crate::profile::Profile;
 pub(super) struct ProtocolRules {
     /// The version number.
     pub(super) version: u8,
-    /// The methods whose parameters can have `mcpServers`, and whether it is required (ACPX-10).
-    pub(super) methods: &'static [(&'static str, Requirement)],
+    /// The methods whose parameters can have `mcpServers`.
+    pub(super) methods: &'static [MethodRules],
     /// The values of `type` that the protocol defines; extensions are not included.
     pub(super) transport_types: &'static [&'static str],
     /// The meaning of an entry without a `type`.
@@ -19,6 +19,19 @@ pub(super) struct ProtocolRules {
     pub(super) extensions: bool,
     /// Whether `args`, `env` and `headers` are required (ACPX-09).
     pub(super) list_requirement: Requirement,
+}
+
+/// The members that the parameters of a method require, besides `cwd` (ACPX-10).
+#[derive(Debug)]
+pub(super) struct MethodRules {
+    pub(super) name: &'static str,
+    pub(super) servers: Requirement,
+    /// Only a new session has no id yet.
+    pub(super) session_id: Requirement,
+}
+
+const fn method(name: &'static str, servers: Requirement, session_id: Requirement) -> MethodRules {
+    MethodRules { name, servers, session_id }
 }
 
 /// The meaning of an entry without a `type`.
@@ -30,7 +43,7 @@ pub(super) enum UntypedEntry {
     Error,
 }
 
-/// Whether a list is required.
+/// Whether a member is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Requirement {
     Required,
@@ -71,10 +84,10 @@ impl Tolerance {
 static V1: ProtocolRules = ProtocolRules {
     version: 1,
     methods: &[
-        ("session/new", Requirement::Required),
-        ("session/load", Requirement::Required),
-        ("session/resume", Requirement::Optional),
-        ("session/fork", Requirement::Optional),
+        method("session/new", Requirement::Required, Requirement::Optional),
+        method("session/load", Requirement::Required, Requirement::Required),
+        method("session/resume", Requirement::Optional, Requirement::Required),
+        method("session/fork", Requirement::Optional, Requirement::Required),
     ],
     transport_types: &["stdio", "http", "sse", "acp"],
     untyped: UntypedEntry::Stdio,
@@ -85,9 +98,9 @@ static V1: ProtocolRules = ProtocolRules {
 static V2: ProtocolRules = ProtocolRules {
     version: 2,
     methods: &[
-        ("session/new", Requirement::Optional),
-        ("session/resume", Requirement::Optional),
-        ("session/fork", Requirement::Optional),
+        method("session/new", Requirement::Optional, Requirement::Optional),
+        method("session/resume", Requirement::Optional, Requirement::Required),
+        method("session/fork", Requirement::Optional, Requirement::Required),
     ],
     transport_types: &["stdio", "http", "acp"],
     untyped: UntypedEntry::Error,

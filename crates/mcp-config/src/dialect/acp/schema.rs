@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::dialect::acp::rules::{ProtocolRules, Requirement, UntypedEntry};
+use crate::dialect::acp::rules::{MethodRules, ProtocolRules, Requirement, UntypedEntry};
 use crate::dialect::acp::wire::{AcpStdio, AcpTunnel, AcpUrl};
 use crate::dialect::schema::wire_schema;
 use crate::profile::Profile;
@@ -98,26 +98,30 @@ fn params() -> Value {
         "type": "object",
         "properties": {
             "cwd": { "type": "string", "pattern": r"^(/|[A-Za-z]:[\\/]|\\\\)" },
+            "sessionId": { "type": "string" },
             "mcpServers": { "anyOf": [{ "$ref": "#/$defs/Servers" }, { "type": "null" }] }
         }
     })
 }
 
 fn request(rules: &ProtocolRules) -> Value {
-    let names = |wanted: &[Requirement]| -> Vec<&str> {
-        let methods = rules.methods.iter().filter(|it| wanted.contains(&it.1));
-        methods.map(|it| it.0).collect()
+    let names = |is_listed: &dyn Fn(&MethodRules) -> bool| -> Vec<&str> {
+        rules.methods.iter().filter(|it| is_listed(it)).map(|it| it.name).collect()
     };
+    let requires = |methods: Vec<&str>, key: &str| {
+        json!({
+            "if": { "required": ["method"], "properties": { "method": { "enum": methods } } },
+            "then": { "properties": { "params": { "required": [key] } } }
+        })
+    };
+    let with_servers = names(&|it| it.servers == Requirement::Required);
+    let with_session = names(&|it| it.session_id == Requirement::Required);
     json!({
         "required": ["params"],
         "properties": {
-            "method": { "enum": names(&[Requirement::Required, Requirement::Optional]) },
+            "method": { "enum": names(&|_| true) },
             "params": { "allOf": [{ "$ref": "#/$defs/Params" }, { "required": ["cwd"] }] }
         },
-        "if": {
-            "required": ["method"],
-            "properties": { "method": { "enum": names(&[Requirement::Required]) } }
-        },
-        "then": { "properties": { "params": { "required": ["mcpServers"] } } }
+        "allOf": [requires(with_servers, "mcpServers"), requires(with_session, "sessionId")]
     })
 }
