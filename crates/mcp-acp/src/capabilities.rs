@@ -40,20 +40,23 @@ impl Capabilities {
     pub const STDIO: Capabilities =
         Capabilities { stdio: true, http: false, sse: false, acp: false, custom: Vec::new() };
 
-    /// Reads capabilities from an `initialize` result, its capabilities, or the object for MCP alone.
+    /// Reads capabilities from the response to `initialize`, its result, the agent's capabilities in it, or the object
+    /// for MCP alone.
     ///
     /// In version 1 everything but `true` means not supported; in version 2 everything but an object. This includes
     /// missing keys and values of the wrong type.
     pub fn read(version: AcpVersion, declared: &RawJson) -> Capabilities {
         let path: &[&str] = match version {
-            AcpVersion::V1 => &["agentCapabilities", "mcpCapabilities"],
-            AcpVersion::V2 => &["capabilities", "session", "mcp"],
+            AcpVersion::V1 => &["result", "agentCapabilities", "mcpCapabilities"],
+            AcpVersion::V2 => &["result", "capabilities", "session", "mcp"],
         };
+        let outer = members(declared);
+        let start = path.iter().position(|key| outer.contains_key(*key)).unwrap_or(path.len());
         let mut found = declared.clone();
-        for key in path {
-            if let Some(inner) = members(&found).get(*key) {
-                found = RawJson::copy_of(inner);
-            }
+        for key in &path[start..] {
+            // An agent that leaves an inner object out declares nothing.
+            let inner = members(&found).get(*key).map(|inner| RawJson::copy_of(inner));
+            found = inner.unwrap_or_else(RawJson::empty_object);
         }
         let members = members(&found);
         let has = |key: &str| {
@@ -165,6 +168,12 @@ mod tests {
             "stdio sse",
         );
         check(r#"{"mcpCapabilities": true, "http": true}"#, "stdio");
+        check(
+            r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":{"mcpCapabilities":{"http":true}}}}"#,
+            "stdio http",
+        );
+        check(r#"{"result":{"protocolVersion":1},"http":true}"#, "stdio");
+        check(r#"{"agentCapabilities":{"http":true}}"#, "stdio");
         for no_object in ["null", "true", "[true]", "\"http\"", "1"] {
             check(no_object, "stdio");
         }
@@ -180,6 +189,8 @@ mod tests {
         check(r#"{"http":{},"_pigeon":{},"pigeon":{},"_meta":{},"_no":false}"#, "http _pigeon");
         check(r#"{"session":{"mcp":{"stdio":{}}}}"#, "stdio");
         check(r#"{"capabilities":{"session":{"mcp":{"http":{}}}}}"#, "http");
+        check(r#"{"id":0,"result":{"capabilities":{"session":{"mcp":{"http":{}}}}}}"#, "http");
+        check(r#"{"capabilities":{"session":{}},"http":{}}"#, "");
         check("null", "");
     }
 

@@ -5,8 +5,8 @@
 use std::fmt;
 
 use mcp_config::Profile;
-use mcp_model::TransportKind;
-use serde::{Serialize, Serializer};
+use mcp_model::{RawJson, TransportKind};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// A protocol version, as negotiated in `initialize`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,6 +24,22 @@ impl AcpVersion {
     /// Returns the version with this number.
     pub fn from_number(number: u64) -> Option<AcpVersion> {
         AcpVersion::ALL.into_iter().find(|version| u64::from(version.number()) == number)
+    }
+
+    /// Returns the `protocolVersion` in a response to `initialize`, or in its result. The number may be that of a
+    /// version that this crate does not know.
+    pub fn negotiated_number(initialize: &RawJson) -> Option<u64> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Negotiated {
+            protocol_version: Option<u64>,
+        }
+        #[derive(Deserialize)]
+        struct Response {
+            result: Option<Negotiated>,
+        }
+        let response = initialize.read::<Response>().ok().and_then(|response| response.result);
+        response.or_else(|| initialize.read().ok())?.protocol_version
     }
 
     /// Returns the number.
@@ -190,6 +206,16 @@ mod tests {
             assert_eq!(AcpVersion::from_number(version.number().into()), Some(version));
         }
         assert_eq!(AcpVersion::from_number(3), None);
+        for (initialize, want) in [
+            (r#"{"id":0,"result":{"protocolVersion":2}}"#, Some(2)),
+            (r#"{"protocolVersion":1}"#, Some(1)),
+            (r#"{"result":{}}"#, None),
+            (r#"{"protocolVersion":"1"}"#, None),
+            (r#"{"http":true}"#, None),
+        ] {
+            let initialize = RawJson::parse(initialize.into()).unwrap();
+            assert_eq!(AcpVersion::negotiated_number(&initialize), want);
+        }
         for name in ["stdio", "http", "sse", "acp", "_own", "HTTP"] {
             assert_eq!(AcpTransport::from_type(name).as_str(), name);
         }

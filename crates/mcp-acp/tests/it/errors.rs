@@ -126,6 +126,28 @@ fn acpx_10_session_folders_must_be_absolute() {
     check("null", "'params' must be an object, not nothing: /params");
 }
 
+#[test]
+fn acpx_10_later_requests_name_their_session() {
+    let check = |method, id: &str, want: &str| {
+        let params = raw(&format!(r#"{{"cwd":"/a",{id}"mcpServers":[]}}"#));
+        let got = match answer(AcpVersion::V1, &SessionRequest { method, params }) {
+            Ok(_) => "accepted".to_owned(),
+            Err(refusal) => {
+                format!("{}: {}", error(&refusal)["data"]["errors"][0]["pointer"].as_str().unwrap(), refusal)
+            }
+        };
+        assert_eq!(got, want, "{method:?} {id}");
+    };
+    check(SessionMethod::New, "", "accepted");
+    check(SessionMethod::New, r#""sessionId":7,"#, "accepted");
+    for method in [SessionMethod::Load, SessionMethod::Resume, SessionMethod::Fork] {
+        check(method, r#""sessionId":"s","#, "accepted");
+        check(method, "", "/params/sessionId: 'sessionId' is required");
+        check(method, r#""sessionId":" ","#, "/params/sessionId: 'sessionId' must not be blank");
+        check(method, r#""sessionId":null,"#, "/params/sessionId: 'sessionId' must be text, not nothing");
+    }
+}
+
 /// What is not looked at may be any JSON; what is looked at and cannot be read is told for what it is.
 #[test]
 fn unreadable_value_is_not_reported_as_missing() {

@@ -115,17 +115,28 @@ pub(crate) struct DemoServerArgs {
 /// Arguments of `acp-check`.
 #[derive(Debug, Args)]
 pub(crate) struct AcpCheckArgs {
-    /// MCP capabilities that the agent declares: {"http": true} in version 1, {"stdio": {}} in version 2
-    #[arg(long, value_name = "JSON", value_parser = json_object)]
+    /// MCP capabilities that the agent declares: {"http": true} in version 1, {"stdio": {}} in version 2; or the
+    /// agent's whole response to `initialize`
+    #[arg(long, value_name = "JSON", value_parser = acp_capabilities)]
     pub(crate) capabilities: RawJson,
-    /// Version of ACP: 1 or 2
-    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = acp_version)]
-    pub(crate) protocol: AcpVersion,
+    /// Version of ACP: 1 or 2; default: that of the response to `initialize`, else 1
+    #[arg(long, value_name = "NUMBER", value_parser = acp_version)]
+    pub(crate) protocol: Option<AcpVersion>,
 }
 
 fn acp_version(text: &str) -> Result<AcpVersion, String> {
     let version = text.parse().ok().and_then(AcpVersion::from_number);
     version.ok_or_else(|| "the versions are 1 and 2".to_owned())
+}
+
+/// Parses capabilities. A version that is not known, and an error response, are errors.
+fn acp_capabilities(text: &str) -> Result<RawJson, String> {
+    let json = json_object(text)?;
+    let unknown = |number| format!("this agent speaks version {number} of ACP; the versions are 1 and 2");
+    match AcpVersion::negotiated_number(&json) {
+        Some(number) if AcpVersion::from_number(number).is_none() => Err(unknown(number)),
+        Some(_) | None => Ok(json),
+    }
 }
 
 /// Parses a JSON object. The error does not repeat the text.

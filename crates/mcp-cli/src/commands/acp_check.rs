@@ -3,7 +3,9 @@
 //! The output is always JSON-RPC, unless standard input cannot be read. No folders are checked: the request may come from
 //! another machine.
 
-use mcp_acp::{AgentProfile, Capabilities, SessionRequest, ValidatedRequest, code, response_id, validate};
+use mcp_acp::{
+    AcpVersion, AgentProfile, Capabilities, SessionRequest, ValidatedRequest, code, response_id, validate,
+};
 use mcp_model::{RawJson, RpcError};
 use serde::Serialize;
 
@@ -27,8 +29,10 @@ pub(crate) fn run(args: &AcpCheckArgs) -> Result<Report, Failure> {
         return Ok(response(response_id(&RawJson::empty_object()), Outcome::Error(error), Exit::Failure));
     };
     let id = response_id(&request);
-    let capabilities = Capabilities::read(*protocol, capabilities);
-    let agent = AgentProfile::new(*protocol, &capabilities);
+    let negotiated = || AcpVersion::negotiated_number(capabilities).and_then(AcpVersion::from_number);
+    let version = protocol.or_else(negotiated).unwrap_or(AcpVersion::V1);
+    let capabilities = Capabilities::read(version, capabilities);
+    let agent = AgentProfile::new(version, &capabilities);
     Ok(match SessionRequest::read(&request).and_then(|request| validate(&request, &agent)) {
         Ok(validated) => {
             let servers = validated.server_names().map(str::to_owned).collect();

@@ -25,6 +25,36 @@ fn acp_048_accepted_servers_are_listed_in_order() {
 }
 
 #[test]
+fn acp_015_capabilities_are_those_of_a_whole_initialize_response() {
+    let want = json!({ "jsonrpc": "2.0", "id": 7, "result": { "servers": ["files", "board"] } });
+    let first = r#"{"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 1, "agentCapabilities": {
+        "loadSession": true, "mcpCapabilities": {"http": true}}}}"#;
+    check(&["--capabilities", first], TWO, 0, &want);
+    // The version is the negotiated one.
+    let second = r#"{"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 2, "capabilities": {
+        "session": {"mcp": {"stdio": {}}}}}}"#;
+    let typed = r#"{"id": 7, "method": "session/new", "params": {"cwd": "/", "mcpServers": [
+        {"type": "stdio", "name": "files", "command": "/opt/files"}]}}"#;
+    let want = json!({ "jsonrpc": "2.0", "id": 7, "result": { "servers": ["files"] } });
+    check(&["--capabilities", second], typed, 0, &want);
+    let third = r#"{"result": {"protocolVersion": 3}}"#;
+    let run = Workspace::empty().run(&["acp-check", "--capabilities", third]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.err.contains("this agent speaks version 3 of ACP; the versions are 1 and 2"), "{}", run.err);
+}
+
+#[test]
+fn acpx_10_resumed_session_has_an_id() {
+    let input = r#"{"id": 1, "method": "session/resume", "params": {"cwd": "/", "mcpServers": []}}"#;
+    let want = json!({ "jsonrpc": "2.0", "id": 1, "error": {
+        "code": -32602, "message": "'sessionId' is required", "data": { "supportedTransports": ["stdio"], "errors": [{
+            "field": "sessionId", "pointer": "/params/sessionId", "message": "'sessionId' is required",
+            "suggestion": "write the id that the response to `session/new` had"
+        }] } } });
+    check(&["--capabilities", "{}"], input, 1, &want);
+}
+
+#[test]
 fn acp_027_acp_028_undeclared_transport_is_refused_with_the_specified_error() {
     let message = "HTTP transport not supported: agent did not declare mcpCapabilities.http";
     let suggestion = "use a server with one of these transports: `stdio`";
