@@ -8,8 +8,8 @@
 use std::path::Path;
 
 use mcp_acp::{
-    AcpVersion, AgentProfile, Capabilities, FolderStatus, SessionMethod, SessionRequest, code, response_id,
-    validate,
+    AcpVersion, AgentProfile, Capabilities, FolderStatus, Leniency, Policy, SessionMethod, SessionRequest,
+    Tolerance, code, response_id, validate,
 };
 use mcp_model::{RawJson, RpcError};
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,8 @@ pub(crate) struct Refusal {
 /// The state of the connection.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
+    /// The tolerated deviations from the protocol.
+    policy: Policy,
     /// The id of the pending `initialize`.
     initializing: Option<Value>,
     negotiated: Option<NegotiatedVersion>,
@@ -55,6 +57,14 @@ struct Message<'a> {
 }
 
 impl Gate {
+    /// Creates a gate that tolerates what known clients do: commands that are not absolute paths, and missing lists.
+    /// The request passes unchanged, so the agent has to tolerate it as well.
+    pub(crate) fn lenient() -> Gate {
+        let leniency = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
+        let policy = Policy { leniency, missing_servers: Tolerance::Warn, ..Policy::default() };
+        Gate { policy, ..Gate::default() }
+    }
+
     /// Checks a line of the client. An accepted line is forwarded unchanged.
     pub(crate) fn admit(&mut self, line: &[u8]) -> Result<(), Refusal> {
         let invalid = |message: &str| Refusal::unreadable(RpcError::new(code::INVALID_REQUEST, message));
@@ -102,7 +112,11 @@ impl Gate {
                 return Err(RpcError::new(code::INVALID_REQUEST, message));
             }
         };
-        let agent = AgentProfile { check_folder: &folder_status, ..AgentProfile::new(version, capabilities) };
+        let agent = AgentProfile {
+            policy: self.policy,
+            check_folder: &folder_status,
+            ..AgentProfile::new(version, capabilities)
+        };
         let request = SessionRequest::read(request).map_err(|error| RpcError::from(&error))?;
         validate(&request, &agent).map_err(|error| RpcError::from(&error))?;
         let message = match keys::differing_in_case(request.params.as_str(), keys::SESSION_PARAMS) {
@@ -127,7 +141,7 @@ impl Gate {
         }
         self.initializing = None;
         let Some(result) = message.result else { return };
-        let number = as_value(result).and_then(|result| result["protocolVersion"].as_u64());
+        let number = AcpVersion::negotiated_number(&json);
         self.negotiated = Some(match number.and_then(AcpVersion::from_number) {
             Some(version) => {
                 NegotiatedVersion::Supported(version, Capabilities::read(version, &RawJson::copy_of(result)))

@@ -1,4 +1,5 @@
-//! `acp-proxy COMMAND [ARGUMENT…]`: a proxy between an ACP client and the agent that COMMAND starts.
+//! `acp-proxy [--lenient] COMMAND [ARGUMENT…]`: a proxy between an ACP client and the agent that COMMAND starts.
+//! `--lenient` accepts commands that are not absolute paths, and missing lists.
 //!
 //! [`gate`] decides which messages pass; they pass byte for byte. The agent runs in its own process group, which ends
 //! with this process: at the end of the client's input, on SIGTERM, SIGINT and SIGHUP, or with the agent. If the
@@ -43,9 +44,15 @@ enum EndReason {
 }
 
 fn main() -> ExitCode {
-    let mut arguments = env::args_os().skip(1);
-    let Some(command) = arguments.next() else {
-        eprintln!("usage: acp-proxy COMMAND [ARGUMENT…]");
+    let mut arguments = env::args_os().skip(1).peekable();
+    let gate = match arguments.next_if(|argument| argument == "--lenient") {
+        Some(_) => Gate::lenient(),
+        None => Gate::default(),
+    };
+    // Any other option is a mistake: no program has such a name.
+    let command = arguments.next().filter(|command| !command.as_encoded_bytes().starts_with(b"-"));
+    let Some(command) = command else {
+        eprintln!("usage: acp-proxy [--lenient] COMMAND [ARGUMENT…]");
         return ExitCode::from(2);
     };
     let mut program = Command::new(&command);
@@ -66,7 +73,7 @@ fn main() -> ExitCode {
     }
 
     let (end_sender, end_reasons) = mpsc::channel();
-    let gate = Arc::new(Mutex::new(Gate::default()));
+    let gate = Arc::new(Mutex::new(gate));
     let to_client = Arc::new(Mutex::new(io::stdout()));
     let (client_gate, client_output, client_end) =
         (Arc::clone(&gate), Arc::clone(&to_client), end_sender.clone());

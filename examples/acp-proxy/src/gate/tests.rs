@@ -63,6 +63,20 @@ fn acp_015_acp_039_declared_capabilities_are_enforced_for_each_method() {
 }
 
 #[test]
+fn acp_022_acpx_09_lenient_gate_accepts_what_known_clients_send() {
+    let loose = session_request("session/new", r#"{"name":"a","command":"npx"}"#);
+    let mut strict = initialized(&[V1]);
+    assert!(refusal(&mut strict, loose.as_bytes()).starts_with("\"x\" -32602 "));
+    let mut lenient = Gate { policy: Gate::lenient().policy, ..strict };
+    assert_eq!(refusal(&mut lenient, loose.as_bytes()), "");
+    let without_servers = r#"{"jsonrpc":"2.0","id":"x","method":"session/new","params":{"cwd":"/"}}"#;
+    assert_eq!(refusal(&mut lenient, without_servers.as_bytes()), "");
+    // Undeclared transports are refused all the same.
+    let sse = r#""x" -32602 SSE transport not supported: agent did not declare mcpCapabilities.sse"#;
+    assert_eq!(refusal(&mut lenient, session_request("session/new", SSE).as_bytes()), sse);
+}
+
+#[test]
 fn acp_027_session_requests_before_initialize_are_refused() {
     let early = r#""x" -32600 there is no session before the response to `initialize`"#;
     check(&[], &session_request("session/new", STDIO), early);
