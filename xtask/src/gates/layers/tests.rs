@@ -336,7 +336,18 @@ fn a_development_dependency_in_a_cycle_has_no_version() {
 #[test]
 fn mcp_acp_alone_pulls_few_crates() {
     let mut tree = crate::cargo::cargo();
-    tree.args(["tree", "--offline", "-p", "mcp-acp", "--edges", "normal", "--prefix", "none", "--format", "{p}"]);
+    tree.args([
+        "tree",
+        "--offline",
+        "-p",
+        "mcp-acp",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+        "--format",
+        "{p}",
+    ]);
     let output = tree.env_remove("CARGO_RESOLVER_FEATURE_UNIFICATION").output().expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
