@@ -65,12 +65,20 @@ fn current_boot_and_namespace() -> Option<String> {
     Some(boot_and_namespace.chars().filter(char::is_ascii_alphanumeric).collect())
 }
 
-/// The start time of a process in clock ticks since boot; `None` if there is no such process.
+/// The start time of a process in clock ticks since boot; `None` if it is not running.
 pub(super) fn start_time(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    running_since(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The start time in the text of `/proc/PID/stat`; `None` for a zombie, which nobody may ever wait for.
+fn running_since(stat: &str) -> Option<u64> {
     // The second field is the name in parentheses and may contain anything.
     let after_name = stat.rsplit_once(')')?.1;
-    after_name.split_ascii_whitespace().nth(19)?.parse().ok()
+    let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
+    let [state, threads, started] = [0, 17, 19].map(|index| fields.get(index).copied());
+    // The main thread of a process may end before its other threads do.
+    let is_dead = matches!(state?, "Z" | "X" | "x") && threads?.parse::<u32>().is_ok_and(|it| it <= 1);
+    if is_dead { None } else { started?.parse().ok() }
 }
 
 /// The boot id and the PID namespace.
@@ -91,6 +99,13 @@ mod tests {
         assert_eq!(ProcessIdentity::parse(&owner.to_string()).as_ref(), Some(&owner));
         assert!(!owner.is_dead());
         child.kill().unwrap();
+        // Its parent does not wait for it: it stays a zombie.
+        let killed = std::time::Instant::now();
+        while !owner.is_dead() && killed.elapsed() < std::time::Duration::from_secs(20) {
+            std::thread::yield_now();
+        }
+        assert!(owner.is_dead());
+        assert!(fs::exists(format!("/proc/{}", child.id())).unwrap());
         child.wait().unwrap();
         assert!(owner.is_dead());
         // The id is reused: the living process is a different one.
@@ -102,6 +117,23 @@ mod tests {
             |boot_and_namespace: String| ProcessIdentity { started: 0, boot_and_namespace, ..ours.clone() };
         assert!(!in_namespace(format!("{}1", ours.boot_and_namespace)).is_dead());
         assert!(!in_namespace(String::new()).is_dead());
+    }
+
+    #[track_caller]
+    fn check_stat(state: &str, threads: u32, want: Option<u64>) {
+        let stat = format!("7 (a) b) {state} 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 {threads} 0 4711 0 0");
+        assert_eq!(running_since(&stat), want, "{state} {threads}");
+    }
+
+    #[test]
+    fn zombie_is_not_running() {
+        check_stat("S", 1, Some(4711));
+        check_stat("Z", 1, None);
+        check_stat("X", 0, None);
+        // Only the main thread has ended.
+        check_stat("Z", 3, Some(4711));
+        assert_eq!(running_since("7 (a"), None);
+        assert_eq!(running_since("7 (a) S 1"), None);
     }
 
     #[test]

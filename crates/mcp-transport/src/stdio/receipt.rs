@@ -278,6 +278,39 @@ mod tests {
     }
 
     #[test]
+    fn group_of_a_host_that_is_a_zombie_is_ended() {
+        use std::os::unix::process::CommandExt;
+        let folder = tempfile::tempdir().unwrap();
+        let receipts = ReceiptDirectory::new(folder.path());
+        let mut host = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let token = format!("{}-of-a-zombie", token());
+        let mut left = std::process::Command::new("sleep");
+        let mut left = left.arg("1000").env(TOKEN_VARIABLE, &token).process_group(0).spawn().unwrap();
+        let receipt = Receipt {
+            owner: host.id(),
+            owner_started: start_time(host.id()).unwrap(),
+            boot_and_namespace: boot_and_namespace(),
+            group: Some(left.id()),
+            token,
+            command: "sleep".to_owned(),
+        };
+        fs::write(folder.path().join("a.json"), serde_json::to_vec(&receipt).unwrap()).unwrap();
+        assert_eq!(receipts.reap().unwrap(), []);
+        host.kill().unwrap();
+        let mut reaped = Vec::new();
+        for _ in 0..1000 {
+            reaped = receipts.reap().unwrap();
+            if !reaped.is_empty() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert_eq!(reaped, [ReapedGroup { command: "sleep".to_owned(), processes: 1 }]);
+        assert!(!left.wait().unwrap().success());
+        host.wait().unwrap();
+    }
+
+    #[test]
     fn old_unfinished_receipt_of_a_dead_host_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let receipts = ReceiptDirectory::new(folder.path());
