@@ -77,14 +77,18 @@ pub use rpc::server_request::{
     ElicitParams, ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult,
 };
 pub use session::{
-    CallOptions, CallResponse, ClientInfo, CompletionArgument, CompletionReference, Eras, InputHandling,
-    ListChangeCounts, ListResult, OnSessionNotification, RetryPolicy, ServerCapabilities, ServerInfo,
-    Session, SessionNotification, SessionOptions, SessionState,
+    CallOptions, CallResponse, ClientInfo, CompletionArgument, CompletionReference, EraReason, Eras,
+    InputHandling, ListChangeCounts, ListResult, OnSessionNotification, RetryPolicy, ServerCapabilities,
+    ServerInfo, Session, SessionNotification, SessionOptions, SessionState,
 };
 #[cfg(feature = "stdio")]
-pub use stdio::{ProcessIdentity, ReapedGroup, ReceiptDirectory};
+pub use stdio::{
+    ProcessIdentity, ProgramLookup, ProgramSearch, ReapedGroup, ReceiptDirectory, find_program,
+    missing_script,
+};
 pub use transport::process_id::ProcessIdCell;
 pub use transport::{
     Dial, Epoch, FrameSink, HandshakeMode, HeaderParam, Link, MessageClass, MessageHead, Outbound,
     OutboundMessage, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId, Transport,
+    TransportProbe,
 };

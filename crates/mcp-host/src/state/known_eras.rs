@@ -3,52 +3,79 @@
 //! An entry may be outdated. The session then tries the other era, and the result replaces the entry.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mcp_model::{Era, ServerId};
+use mcp_model::{Endpoint, Era, ServerId};
 
 /// The maximum number of entries. Only endless reloads with new names reach it.
 const MAX_SERVERS: usize = 4096;
 
-/// Eras by server id and command or URL, because another command is another server.
+/// Eras by server id and endpoint, because another command or version is another server.
 #[derive(Debug, Default)]
-pub(crate) struct KnownEras(Mutex<HashMap<(ServerId, String), Era>>);
+pub(crate) struct KnownEras(Mutex<HashMap<(ServerId, EndpointHash), Era>>);
+
+/// A hash of what decides which program a server is: the command with its arguments, or the URL.
+type EndpointHash = u64;
 
 impl KnownEras {
     /// The last era of a server.
-    pub(crate) fn get(&self, id: &ServerId, label: &str) -> Option<Era> {
-        self.lock().get(&(id.clone(), label.to_owned())).copied()
+    pub(crate) fn get(&self, id: &ServerId, endpoint: &Endpoint) -> Option<Era> {
+        self.lock().get(&(id.clone(), endpoint_hash(endpoint))).copied()
     }
 
     /// Stores the era of a server.
-    pub(crate) fn insert(&self, id: &ServerId, label: &str, era: Era) {
+    pub(crate) fn insert(&self, id: &ServerId, endpoint: &Endpoint, era: Era) {
         let mut known = self.lock();
         if known.len() >= MAX_SERVERS {
             known.clear();
         }
-        known.insert((id.clone(), label.to_owned()), era);
+        known.insert((id.clone(), endpoint_hash(endpoint)), era);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(ServerId, String), Era>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(ServerId, EndpointHash), Era>> {
         // Every change under the lock is complete before anything can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+fn endpoint_hash(endpoint: &Endpoint) -> EndpointHash {
+    let mut hasher = DefaultHasher::new();
+    match endpoint {
+        Endpoint::Stdio(stdio) => {
+            (&stdio.command, &stdio.cwd).hash(&mut hasher);
+            stdio.args.iter().for_each(|argument| argument.expose().hash(&mut hasher));
+        }
+        Endpoint::Sse(url) | Endpoint::WebSocket(url) | Endpoint::Http(url) => url.url.hash(&mut hasher),
+    }
+    hasher.finish()
+}
+
 #[cfg(test)]
 mod tests {
+    use mcp_model::StdioEndpoint;
+
     use super::*;
 
+    fn stdio(command: &str, arguments: &[&str]) -> Endpoint {
+        let mut endpoint = StdioEndpoint::new(command);
+        endpoint.args = arguments.iter().map(|it| (*it).into()).collect();
+        Endpoint::Stdio(endpoint)
+    }
+
     #[test]
-    fn entries_are_keyed_by_id_and_label() {
+    fn entries_are_keyed_by_id_and_endpoint() {
         let known = KnownEras::default();
         let id = |text: &str| ServerId::parse(text).unwrap();
-        known.insert(&id("a"), "npx", Era::Legacy);
-        known.insert(&id("a"), "npx", Era::Modern);
-        assert_eq!(known.get(&id("a"), "npx"), Some(Era::Modern));
-        assert_eq!((known.get(&id("a"), "uvx"), known.get(&id("b"), "npx")), (None, None));
+        let npx = stdio("npx", &["server@1"]);
+        known.insert(&id("a"), &npx, Era::Legacy);
+        known.insert(&id("a"), &npx, Era::Modern);
+        assert_eq!(known.get(&id("a"), &npx), Some(Era::Modern));
+        assert_eq!(known.get(&id("b"), &npx), None);
+        assert_eq!(known.get(&id("a"), &stdio("uvx", &["server@1"])), None);
+        assert_eq!(known.get(&id("a"), &stdio("npx", &["server@2"])), None);
         for number in 0..MAX_SERVERS {
-            known.insert(&id(&number.to_string()), "npx", Era::Legacy);
+            known.insert(&id(&number.to_string()), &npx, Era::Legacy);
         }
         assert_eq!(known.lock().len(), 1);
     }

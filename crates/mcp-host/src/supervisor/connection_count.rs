@@ -8,7 +8,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_transport::{Dial, Disconnect, DisconnectReason, HandshakeMode, Link, RequestError, Transport};
+use mcp_transport::{
+    Dial, Disconnect, DisconnectReason, HandshakeMode, Link, RequestError, Transport, TransportProbe,
+};
 use tokio::sync::watch;
 
 use crate::supervisor::gate::Gate;
@@ -80,9 +82,10 @@ impl Dial for CountedDial {
         Some(Arc::new(CountedDial { dial, state: Arc::clone(&self.state) }))
     }
 
-    fn diagnostic_probe(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
-        let dial = self.dial.diagnostic_probe(refusal)?;
-        Some(Arc::new(CountedDial { dial, state: Arc::clone(&self.state) }))
+    fn diagnostic_probe(&self, refusal: &RequestError) -> Option<TransportProbe> {
+        let TransportProbe { kind, dial } = self.dial.diagnostic_probe(refusal)?;
+        let dial = Arc::new(CountedDial { dial, state: Arc::clone(&self.state) });
+        Some(TransportProbe { kind, dial })
     }
 
     fn is_authorizing(&self) -> bool {

@@ -179,7 +179,7 @@ impl Connector {
             client_capabilities: declared,
             on_notification: Some(self.notification_sink(spec.id.clone(), dialog.clone())),
             log_level: level,
-            known_era: self.known_eras.get(&spec.id, &label),
+            known_era: self.known_eras.get(&spec.id, &server.endpoint),
             ..SessionOptions::default()
         };
         let session =
@@ -195,7 +195,7 @@ impl Connector {
                 let era = session.era();
                 listed.about = about_server(&session.server());
                 self.shared.server_info.insert(&spec.id, session.server());
-                self.known_eras.insert(&spec.id, &label, era);
+                self.known_eras.insert(&spec.id, &server.endpoint, session.era_to_remember());
                 let (server, process) = (Arc::clone(server), dial_options.process);
                 let gauge = self.shared.metrics.connection_opened(spec.id.as_str());
                 let created = (self.shared.wall_clock)();

@@ -85,7 +85,9 @@ pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial
         Endpoint::Http(it) => Ok(Arc::new(crate::dial::sse_fallback::HttpOrSseDial::new(it, options)?)),
         #[cfg(all(feature = "http", not(feature = "sse")))]
         Endpoint::Http(it) => Ok(Arc::new(crate::http::HttpDial::new(it, &options.for_url())?)),
-        #[cfg(feature = "sse")]
+        #[cfg(all(feature = "http", feature = "sse"))]
+        Endpoint::Sse(it) => Ok(Arc::new(crate::dial::sse_fallback::SseOrHttpDial::new(it, options)?)),
+        #[cfg(all(feature = "sse", not(feature = "http")))]
         Endpoint::Sse(it) => Ok(Arc::new(crate::sse::SseDial::new(it, &options.for_url())?)),
         #[cfg(feature = "websocket")]
         Endpoint::WebSocket(it) => {

@@ -7,15 +7,17 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mcp_model::{SseFallback, UrlEndpoint, code};
+use mcp_model::{SseFallback, TransportKind, UrlEndpoint, code};
 use url::Url;
 
 use crate::dial::options::DialOptions;
 use crate::error::ConnectError;
 use crate::error::disconnect::RequestError;
+use crate::error::help::wants_session;
 use crate::http::HttpDial;
+use crate::net::url_endpoint::UrlOptions;
 use crate::sse::{SseDial, StreamOutcome};
-use crate::transport::{Dial, HandshakeMode, Transport};
+use crate::transport::{Dial, HandshakeMode, Transport, TransportProbe};
 
 /// Maximum number of cached URLs. Others are detected again.
 const MAX_CACHED_URLS: usize = 1024;
@@ -117,9 +119,57 @@ impl Dial for HttpOrSseDial {
         (may_fall_back && suggests_sse(refusal)).then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
     }
 
-    fn diagnostic_probe(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
+    fn diagnostic_probe(&self, refusal: &RequestError) -> Option<TransportProbe> {
         let is_probed = self.sse_servers.is_none() && suggests_sse(refusal);
-        is_probed.then(|| Arc::new(self.sse.clone()) as Arc<dyn Dial>)
+        is_probed.then(|| TransportProbe { kind: TransportKind::Sse, dial: Arc::new(self.sse.clone()) })
+    }
+}
+
+/// Connects with SSE. When the server refuses it, Streamable HTTP is probed for the error message.
+pub(crate) struct SseOrHttpDial {
+    sse: SseDial,
+    endpoint: UrlEndpoint,
+    options: UrlOptions,
+}
+
+impl SseOrHttpDial {
+    pub(crate) fn new(endpoint: &UrlEndpoint, options: &DialOptions) -> Result<SseOrHttpDial, ConnectError> {
+        let options = options.for_url();
+        let sse = SseDial::new(endpoint, &options)?;
+        Ok(SseOrHttpDial { sse, endpoint: endpoint.clone(), options })
+    }
+}
+
+impl Dial for SseOrHttpDial {
+    fn dial(&self) -> Box<dyn Transport> {
+        self.sse.dial()
+    }
+
+    fn label(&self) -> String {
+        self.sse.label()
+    }
+
+    fn redact(&self, text: &str) -> String {
+        self.sse.redact(text)
+    }
+
+    fn redact_json(&self, json: &str) -> Option<String> {
+        self.sse.redact_json(json)
+    }
+
+    fn is_authorizing(&self) -> bool {
+        self.sse.is_authorizing()
+    }
+
+    fn diagnostic_probe(&self, refusal: &RequestError) -> Option<TransportProbe> {
+        // The server was reached, and it is neither busy nor protected.
+        let is_other_transport = matches!(refusal.status?, 200..=299 | 400 | 404..=406 | 415 | 422);
+        // Some servers answer 401 when the session is missing.
+        if !is_other_transport && !wants_session(refusal) {
+            return None;
+        }
+        let dial = HttpDial::new(&self.endpoint, &self.options).ok()?;
+        Some(TransportProbe { kind: TransportKind::Http, dial: Arc::new(dial) })
     }
 }
 

@@ -23,6 +23,9 @@ pub(crate) const NOISE: Cause = Cause {
     help: "a stdio server may write only MCP messages to its standard output; make it log to standard error",
 };
 
+const MISSING_PACKAGE_HELP: &str =
+    "install its packages: `npm install` in its folder; if it is built, build it again";
+
 /// The causes that programs report themselves.
 const CAUSES: &[Cause] = &[
     Cause {
@@ -75,9 +78,55 @@ const CAUSES: &[Cause] = &[
         help: "check the image's name and tag; a private image needs `docker login`",
     },
     Cause {
+        patterns: &[
+            "SyntaxError: Unexpected token '?'",
+            "SyntaxError: Unexpected token '??='",
+            "SyntaxError: Unexpected token '||='",
+            "SyntaxError: Unexpected token 'with'",
+            "SyntaxError: Unexpected token '.'",
+            "ReferenceError: fetch is not defined",
+            "ReferenceError: File is not defined",
+            "ReferenceError: Headers is not defined",
+            "ReferenceError: ReadableStream is not defined",
+            "ReferenceError: WebSocket is not defined",
+            "ReferenceError: crypto is not defined",
+            "ReferenceError: CustomEvent is not defined",
+            "No such built-in module: node:",
+            "ERR_UNKNOWN_BUILTIN_MODULE",
+            "does not provide an export named 'styleText'",
+            "ERR_REQUIRE_ESM",
+            "Promise.withResolvers is not a function",
+            "requires Node.js",
+            "requires Node >=",
+            "You are using Node.js ",
+        ],
+        description: "its Node.js is too old",
+        help: "install a newer Node.js (the server's documentation names the version), and write its full path in `command`, or its folder first in `PATH` of `env`",
+    },
+    Cause {
+        patterns: &["' imported from "],
+        description: "a file or package that it needs is missing",
+        help: MISSING_PACKAGE_HELP,
+    },
+    Cause {
+        patterns: &[
+            "can't open file",
+            "Cannot find module '/",
+            "error: Module not found \"",
+            "error: Script not found",
+            "error: Failed to spawn: `",
+            "Unable to access jarfile",
+            ": 0: cannot open ",
+            "Can't open perl script",
+            "Could not open input file",
+        ],
+        description: "its script does not exist",
+        help: "write its full path, or set `cwd` to the directory that it is in: a relative path starts in the working directory",
+    },
+    Cause {
         patterns: &["Cannot find module", "ERR_MODULE_NOT_FOUND", "Cannot find package"],
         description: "a file or package that it needs is missing",
-        help: "check the path in its arguments, then install its packages: `npm install` in its folder",
+        help: MISSING_PACKAGE_HELP,
     },
     Cause {
         patterns: &["ModuleNotFoundError: No module named"],
@@ -85,9 +134,21 @@ const CAUSES: &[Cause] = &[
         help: "install it for the Python that runs the server; `uvx` and `uv run` install a package's dependencies",
     },
     Cause {
-        patterns: &["can't open file"],
-        description: "its script does not exist",
-        help: "check the path in its arguments, and `cwd`: a relative path starts there",
+        patterns: &[": No module named "],
+        description: "this Python does not have the module that `-m` names",
+        help: "install its package for this Python (`PYTHON -m pip install PACKAGE`), or write the Python of its virtual environment in `command`",
+    },
+    Cause {
+        patterns: &[
+            "env: \u{2018}",
+            "env: '",
+            "env: can't execute",
+            "env: node: ",
+            "env: python",
+            ": command not found",
+        ],
+        description: "a program that its script starts is not on its PATH",
+        help: "install that program, or add its folder to `PATH` of `env`; your shell may use another PATH than this program",
     },
     Cause {
         patterns: &["UnicodeEncodeError", "UnicodeDecodeError"],
@@ -104,6 +165,12 @@ const CAUSES: &[Cause] = &[
         description: "the disk is full, or the limit of watched files is reached",
         help: "free space on the disk; if the server watches files, raise fs.inotify.max_user_watches",
     },
+    // Only a warning of npm, so a failure of another kind comes first.
+    Cause {
+        patterns: &["EBADENGINE"],
+        description: "its package needs another Node.js",
+        help: "install the Node.js that the warning requires, and write its full path in `command`, or its folder first in `PATH` of `env`",
+    },
     Cause {
         patterns: &["EACCES", "Permission denied", "permission denied"],
         description: "it lacks a permission that it needs",
@@ -114,7 +181,9 @@ const CAUSES: &[Cause] = &[
 /// The cause that the evidence shows, if it is a known one.
 pub(crate) fn find_cause(evidence: &Evidence) -> Option<Cause> {
     let is_shown = |cause: &&Cause| {
-        let has_pattern = |sign: &&str| evidence.stderr.iter().any(|line| line.contains(*sign));
+        // A syntax error in JSON has the form of one in a script.
+        let lines = || evidence.stderr.iter().filter(|line| !line.ends_with("is not valid JSON"));
+        let has_pattern = |sign: &&str| lines().any(|line| line.contains(*sign));
         cause.patterns.iter().any(has_pattern)
     };
     // Only a process has a standard output. If there is standard error too, it explains the failure better.
@@ -156,8 +225,39 @@ mod tests {
         );
         check(
             &["Error: Cannot find module '/srv/index.js'", "  code: 'MODULE_NOT_FOUND',"],
-            Some("a file or package that it needs is missing"),
+            Some("its script does not exist"),
         );
+        let package = Some("a file or package that it needs is missing");
+        check(&["Error: Cannot find module 'express'"], package);
+        check(
+            &["Error [ERR_MODULE_NOT_FOUND]: Cannot find module '/srv/a' imported from /srv/b.js"],
+            package,
+        );
+        check(
+            &["python: can't open file '/srv/a.py': [Errno 2] No such file or directory"],
+            Some("its script does not exist"),
+        );
+        check(
+            &["/usr/bin/python3: No module named mcp_server_x"],
+            Some("this Python does not have the module that `-m` names"),
+        );
+        check(
+            &["ModuleNotFoundError: No module named 'x'"],
+            Some("a Python module that it needs is missing"),
+        );
+        check(
+            &["/usr/bin/env: \u{2018}node\u{2019}: No such file or directory"],
+            Some("a program that its script starts is not on its PATH"),
+        );
+        let node = Some("its Node.js is too old");
+        check(&["const a = b ?? c;", "SyntaxError: Unexpected token '?'", "Node.js v12.22.9"], node);
+        check(&["SyntaxError: Unexpected token '?', \"???\" is not valid JSON", "    at JSON.parse"], None);
+        check(&["Error [ERR_UNKNOWN_BUILTIN_MODULE]: No such built-in module: node:sqlite"], node);
+        check(
+            &["npm warn EBADENGINE Unsupported engine {", "npm error code E404"],
+            Some("the package registry does not have this package, or not this version"),
+        );
+        check(&["npm warn EBADENGINE Unsupported engine {"], Some("its package needs another Node.js"));
         check(&["the permission to speak was refused", "no licence"], None);
         check(&[], None);
     }

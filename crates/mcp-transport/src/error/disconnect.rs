@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::error::cause::{self, Cause};
+use crate::error::headline::headline;
 
 /// The end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,17 @@ pub enum DisconnectReason {
 pub enum StartError {
     /// The program does not exist.
     CommandNotFound,
+    /// The program is a script whose first line names an interpreter that does not exist.
+    NoInterpreter {
+        /// The path of the script.
+        script: String,
+        /// The interpreter: its path, or its name if it is searched on the `PATH`.
+        interpreter: String,
+    },
+    /// The command is this directory.
+    IsDirectory(String),
+    /// This file is not executable.
+    NotExecutable(String),
     /// The working directory does not exist.
     NoDirectory(String),
     /// A system error.
@@ -70,20 +82,33 @@ impl Disconnect {
 
     /// The known cause, if the evidence shows one. A connection that we closed has none.
     pub(crate) fn cause(&self) -> Option<Cause> {
+        if self.is_unexpected() { cause::find_cause(&self.evidence) } else { None }
+    }
+
+    fn is_unexpected(&self) -> bool {
         match &self.reason {
-            DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_) => {
-                cause::find_cause(&self.evidence)
-            }
-            DisconnectReason::Stopped | DisconnectReason::NotStarted(_) => None,
+            DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_) => true,
+            DisconnectReason::Stopped | DisconnectReason::NotStarted(_) => false,
+        }
+    }
+}
+
+impl Evidence {
+    /// The known cause and the exception that the evidence contains, if there is either.
+    pub(crate) fn summary(&self) -> Option<String> {
+        let cause = cause::find_cause(self).map(|cause| cause.description);
+        match (cause, headline(&self.stderr)) {
+            (Some(cause), Some(exception)) => Some(format!("{cause} ({exception})")),
+            (cause, exception) => exception.or_else(|| cause.map(str::to_owned)),
         }
     }
 }
 
 impl fmt::Display for Disconnect {
-    /// The known cause, then the reason, then the evidence.
+    /// The known cause and the exception, then the reason, then the evidence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(cause) = self.cause() {
-            write!(f, "{}: ", cause.description)?;
+        if let Some(summary) = self.is_unexpected().then(|| self.evidence.summary()).flatten() {
+            write!(f, "{summary}: ")?;
         }
         match &self.reason {
             DisconnectReason::Stopped => f.write_str("it was stopped")?,
@@ -106,6 +131,16 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::CommandNotFound => f.write_str("the command was not found"),
+            StartError::NoInterpreter { script, interpreter } => {
+                let name = interpreter.trim_end();
+                let place = if name.contains('/') { "does not exist" } else { "is not on its PATH" };
+                match name == interpreter {
+                    true => write!(f, "the interpreter {name} of the script {script} {place}"),
+                    false => write!(f, "the first line of the script {script} ends with a carriage return"),
+                }
+            }
+            StartError::IsDirectory(path) => write!(f, "{path} is a directory, not a program"),
+            StartError::NotExecutable(path) => write!(f, "{path} is not executable"),
             StartError::NoDirectory(path) => write!(f, "its working directory {path} does not exist"),
             StartError::System(message) | StartError::Invalid(message) => f.write_str(message),
             StartError::Refused(error) => write!(f, "{error}"),

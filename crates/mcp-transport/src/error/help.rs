@@ -3,7 +3,9 @@
 use mcp_model::{ProtocolVersion, RpcError, code};
 
 use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence, RequestError, StartError};
-use crate::error::{CallError, ConnectError, NOT_UTF8, SPEAKS_SSE, cause};
+use crate::error::{
+    CallError, ConnectError, NO_CREDENTIAL, NOT_UTF8, RETRY_AFTER, SPEAKS_HTTP, SPEAKS_SSE, SPEAKS_TLS, cause,
+};
 
 impl ConnectError {
     /// What to try.
@@ -81,6 +83,27 @@ impl CallError {
     }
 }
 
+impl StartError {
+    /// What to try.
+    pub fn help(&self) -> &'static str {
+        match self {
+            StartError::CommandNotFound => {
+                "check that the program is installed, and that its folder is in the server's PATH"
+            }
+            StartError::NoInterpreter { script: _, interpreter } => interpreter_help(interpreter),
+            StartError::IsDirectory(_) => {
+                "write the path of the program in that directory, or an interpreter as the command and the directory as its argument"
+            }
+            StartError::NotExecutable(_) => {
+                "make the file executable (`chmod +x FILE`), or write its interpreter as the command and the file as its argument"
+            }
+            StartError::NoDirectory(_) => "create the directory, or correct `cwd`",
+            StartError::Refused(error) => refusal_help(error),
+            StartError::System(_) | StartError::Invalid(_) => RUN_BY_HAND,
+        }
+    }
+}
+
 /// Help for a connection that ended.
 fn disconnect_help(disconnect: &Disconnect) -> &'static str {
     if let Some(cause) = disconnect.cause() {
@@ -88,12 +111,8 @@ fn disconnect_help(disconnect: &Disconnect) -> &'static str {
     }
     let Evidence { pid, noise_bytes, .. } = disconnect.evidence;
     match &disconnect.reason {
-        DisconnectReason::NotStarted(StartError::CommandNotFound) => {
-            "check that the program is installed, and that its folder is in the server's PATH"
-        }
-        DisconnectReason::NotStarted(StartError::NoDirectory(_)) => "create the directory, or correct `cwd`",
-        DisconnectReason::NotStarted(StartError::Refused(error)) => refusal_help(error),
-        DisconnectReason::NotStarted(_) | DisconnectReason::Stopped => RUN_BY_HAND,
+        DisconnectReason::NotStarted(failure) => failure.help(),
+        DisconnectReason::Stopped => RUN_BY_HAND,
         // Only a process can be run by hand and has a standard output.
         DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_) => {
             match (pid, noise_bytes) {
@@ -105,13 +124,40 @@ fn disconnect_help(disconnect: &Disconnect) -> &'static str {
     }
 }
 
+/// Help for a script whose interpreter does not exist.
+fn interpreter_help(interpreter: &str) -> &'static str {
+    if interpreter.trim_end() != interpreter {
+        "the file has the line endings of Windows: convert it (`sed -i 's/\\r$//' FILE`), or write its interpreter as the command"
+    } else if interpreter.contains('/') {
+        "a virtual environment cannot be moved: create it again and install the server there, or write an existing \
+         interpreter as the command and the script as its argument"
+    } else {
+        "install the interpreter, or add its folder to `PATH` of `env`; your shell may use another PATH than this program"
+    }
+}
+
 const RUN_BY_HAND: &str = "run the command by hand to see its output";
 
 /// Help for a server that refused the connection or could not be reached.
 fn refusal_help(error: &RequestError) -> &'static str {
+    let message = &error.message;
     match error.status {
-        _ if error.message.contains(SPEAKS_SSE) => {
+        _ if message.contains(SPEAKS_SSE) => {
             "configure the transport `sse`, or use the URL of its Streamable HTTP endpoint, usually /mcp"
+        }
+        _ if message.contains(SPEAKS_HTTP) => {
+            "configure the transport `http` (Streamable HTTP), or use the URL of its event stream, usually /sse"
+        }
+        _ if message.contains(SPEAKS_TLS) || is_https_refusal(message) => {
+            "write https:// instead of http:// in the URL (wss:// instead of ws://)"
+        }
+        Some(403) if message.contains(NO_CREDENTIAL) => {
+            "if the server needs a credential, log in to it or configure an `Authorization` header; otherwise it \
+             may refuse the host name in the URL, or this network: check its lists of allowed hosts, origins and addresses"
+        }
+        Some(400 | 401 | 404 | 422) if wants_session(error) => {
+            "this URL belongs to sessions that were opened elsewhere: use the URL where they begin, usually /mcp, or /sse with \
+             the transport `sse`; remove a configured session id that has expired"
         }
         Some(401 | 403) => authorization_help(error),
         Some(404 | 405) => {
@@ -119,6 +165,9 @@ fn refusal_help(error: &RequestError) -> &'static str {
         }
         Some(407) => {
             "the proxy requires authorization: put user and password into the proxy URL in the environment variable"
+        }
+        Some(_) if message.contains(RETRY_AFTER) => {
+            "wait as long as the server says, then try again; a higher limit needs another account or plan of the server"
         }
         Some(429) => "it received too many requests: wait, or get a higher limit",
         Some(200..=299 | 101) => "there is no MCP server at this URL: check its host, port and path",
@@ -137,6 +186,23 @@ fn refusal_help(error: &RequestError) -> &'static str {
             }
         }
     }
+}
+
+/// Whether a server on a TLS port answered a request without TLS in words.
+fn is_https_refusal(message: &str) -> bool {
+    [
+        "HTTP request to an HTTPS server",
+        "HTTP request was sent to HTTPS port",
+        "speaking plain HTTP to an SSL",
+    ]
+    .iter()
+    .any(|text| message.contains(text))
+}
+
+/// Whether a server refuses a request because it has no session, or an unknown one.
+pub(crate) fn wants_session(error: &RequestError) -> bool {
+    let text = error.to_string().to_ascii_lowercase();
+    ["session id", "session-id", "sessionid", "no transport found"].iter().any(|part| text.contains(part))
 }
 
 /// Help for an invalid response.

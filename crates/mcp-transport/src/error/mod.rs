@@ -4,7 +4,8 @@
 
 pub(crate) mod cause;
 pub(crate) mod disconnect;
-mod help;
+mod headline;
+pub(crate) mod help;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub(crate) mod tls_failure;
 
@@ -110,8 +111,8 @@ impl ConnectError {
 
 /// The evidence about a server that did not complete its handshake; a known cause comes first.
 fn evidence_text(disconnect: &Disconnect) -> String {
-    match cause::find_cause(&disconnect.evidence) {
-        Some(cause) => format!(": {}{}", cause.description, disconnect.evidence),
+    match disconnect.evidence.summary() {
+        Some(summary) => format!(": {summary}{}", disconnect.evidence),
         None => disconnect.evidence.to_string(),
     }
 }
@@ -125,6 +126,18 @@ pub(crate) const NOT_UTF8: &str = "it is not valid UTF-8";
 
 /// The message for a server that speaks HTTP with server-sent events at this URL.
 pub(crate) const SPEAKS_SSE: &str = "it speaks HTTP with server-sent events";
+
+/// The message for a server that speaks Streamable HTTP at this URL.
+pub(crate) const SPEAKS_HTTP: &str = "it speaks Streamable HTTP";
+
+/// The message for a port that speaks TLS, under a URL without it.
+pub(crate) const SPEAKS_TLS: &str = "the port speaks TLS";
+
+/// The message for a refusal without a credential.
+pub(crate) const NO_CREDENTIAL: &str = "no credential is configured";
+
+/// The start of what a server says about a later attempt (`Retry-After`).
+pub(crate) const RETRY_AFTER: &str = "(try again ";
 
 /// Why a call has no result.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -235,6 +248,9 @@ mod tests {
         let after = Duration::from_secs(1);
         let starts = [
             StartError::CommandNotFound,
+            StartError::NoInterpreter { script: "/x".to_owned(), interpreter: "/y\r".to_owned() },
+            StartError::IsDirectory("/x".to_owned()),
+            StartError::NotExecutable("/x".to_owned()),
             StartError::NoDirectory("/x".to_owned()),
             StartError::System("no".to_owned()),
             StartError::Invalid("no".to_owned()),

@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderValue, Uri, Version};
 use hyper_util::client::proxy::matcher::Matcher;
 use rustls::ClientConfig;
 
-use super::connect::{Connector, StreamUse, forward_proxy, uses_tls};
+use super::connect::{Connector, StreamUse, forward_proxy, speaks_tls, uses_tls};
 use super::http1::{Http1Connection, Request, describe};
 use super::loopback::is_loopback;
 use super::pool::{Lease, Pool};
@@ -21,6 +21,7 @@ use super::proxy::Proxy;
 use super::request_target::{RequestTarget, insert_host};
 use super::response::Response;
 use super::{HttpEndpoint, RequestParts, proxy, tls, url_endpoint};
+use crate::error::SPEAKS_TLS;
 use crate::error::disconnect::{RequestError, StartError};
 use crate::transport::StreamError;
 
@@ -50,6 +51,8 @@ pub(crate) struct Client {
     connect_lock: tokio::sync::Mutex<()>,
     /// The server does not speak HTTP/2: no connection can be shared.
     is_http1_only: AtomicBool,
+    /// The server has sent an HTTP response.
+    has_responded: AtomicBool,
 }
 
 impl Client {
@@ -58,7 +61,7 @@ impl Client {
     }
 
     fn with_proxies(endpoint: Arc<HttpEndpoint>, proxies: &Matcher) -> Result<Client, StartError> {
-        let failed = |why| StartError::System(format!("the HTTP client cannot be set up: {why}"));
+        let failed = |why| StartError::Refused(fault(format!("cannot connect to {}: {why}", endpoint.label)));
         let proxy = if is_loopback(&endpoint.url) {
             None
         } else {
@@ -80,6 +83,7 @@ impl Client {
             pool: Arc::default(),
             connect_lock: tokio::sync::Mutex::default(),
             is_http1_only,
+            has_responded: AtomicBool::new(false),
         })
     }
 
@@ -134,6 +138,7 @@ impl Client {
                     };
                     match connection.send(request(uri, parts)).await {
                         Ok(response) => {
+                            self.has_responded.store(true, Ordering::Relaxed);
                             return Response::http1(response, connection, &self.pool)
                                 .map_err(|why| self.lost(why));
                         }
@@ -161,7 +166,16 @@ impl Client {
                 retries += 1;
                 continue;
             }
-            return Err(self.lost(&describe(&error)));
+            let why = describe(&error);
+            // Boxed because it is rare, and would enlarge every request's future.
+            if !self.has_responded.load(Ordering::Relaxed)
+                && self.proxy.is_none()
+                && Box::pin(speaks_tls(&self.endpoint.url, &self.endpoint.authorities)).await
+            {
+                let message = format!("{label} did not respond: {SPEAKS_TLS} ({why})");
+                return Err(ExchangeError::Refused(fault(message)));
+            }
+            return Err(self.lost(&why));
         }
     }
 

@@ -20,6 +20,7 @@ use url::{Host, Url};
 use super::proxy::{Proxy, ProxyProtocol};
 use super::tcp;
 use super::tls::{self, Authorities};
+use crate::error::tls_failure;
 
 /// The idle time before TCP keep-alive probes an HTTP connection, and the interval between probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
@@ -138,6 +139,27 @@ impl Connector<'_> {
             return proxy.tunnel(stream, authorization.as_ref(), self.url).await;
         }
         Ok(stream)
+    }
+}
+
+/// Timeout of [`speaks_tls`].
+const TLS_PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Whether the port of a URL without TLS speaks TLS. For the message about a server that did not respond; sends no request.
+pub(crate) async fn speaks_tls(url: &Url, authorities: &Authorities) -> bool {
+    let mut tls_url = url.clone();
+    let port = url.port_or_known_default();
+    let scheme = if matches!(url.scheme(), "ws" | "wss") { "wss" } else { "https" };
+    if uses_tls(url) || tls_url.set_scheme(scheme).is_err() || tls_url.set_port(port).is_err() {
+        return false;
+    }
+    let stream_use = StreamUse::Requests;
+    let connector = Connector { url: &tls_url, proxy: None, stream_use, authorities, tls_config: None };
+    match tokio::time::timeout(TLS_PROBE_TIMEOUT, connector.connect(&|_| {})).await {
+        Ok(Ok(_)) => true,
+        // A certificate that is not trusted is a certificate.
+        Ok(Err(message)) => tls_failure::is_from_tls_server(&message),
+        Err(_) => false,
     }
 }
 

@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::WWW_AUTHENTICATE;
+use http::header::{RETRY_AFTER as RETRY_AFTER_HEADER, WWW_AUTHENTICATE};
 use mcp_model::RpcError;
 use serde::Deserialize;
 
+use crate::error::{NO_CREDENTIAL, RETRY_AFTER};
 use crate::redact::Redactor;
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::transport::RequestId;
@@ -58,9 +59,16 @@ pub fn describe_response(status: u16, headers: &HeaderMap, body: &ErrorBody, red
     let status_code = http::StatusCode::from_u16(status).ok();
     let reason = status_code.and_then(|status| status.canonical_reason()).unwrap_or_default();
     let mut res = format!("the server answered HTTP {status} {reason}").trim_end().to_owned();
+    if let Some(after) = retry_after(headers, redactor) {
+        res.push_str(&format!(" {RETRY_AFTER}{after})"));
+    }
     if matches!(status, 401 | 403) {
         let schemes = challenge_schemes(headers, redactor);
         res.push_str(&match schemes.is_empty() {
+            // Each credential is a secret.
+            true if status == 403 && redactor.is_empty() => {
+                format!(": it refuses access, and {NO_CREDENTIAL}")
+            }
             true => ": it requires authorization".to_owned(),
             false => format!(": it requires authorization ({})", schemes.join(", ")),
         });
@@ -69,6 +77,17 @@ pub fn describe_response(status: u16, headers: &HeaderMap, body: &ErrorBody, red
         res.push_str(&format!(": {}", body.message));
     }
     res
+}
+
+/// When the request may be repeated, by the `Retry-After` of a response: `in 30 s`, `after Wed, 21 Oct 2026 07:28:00 GMT`.
+fn retry_after(headers: &HeaderMap, redactor: &Redactor) -> Option<String> {
+    let value = String::from_utf8_lossy(headers.get(RETRY_AFTER_HEADER)?.as_bytes()).into_owned();
+    match value.trim().parse::<u64>() {
+        Ok(seconds) => Some(format!("in {seconds} s")),
+        // The three forms of a date end with the zone or the year.
+        Err(_) if value.contains(':') => Some(format!("after {}", redactor.clean(value.trim(), 40))),
+        Err(_) => None,
+    }
 }
 
 /// The schemes of a response's challenges, without their parameters. The position of a scheme may contain anything,
@@ -130,6 +149,23 @@ mod tests {
         assert_eq!((error.message.as_str(), error.data), ("no ***", None));
     }
 
+    #[track_caller]
+    fn check_retry_after(value: &'static str, want: &str) {
+        let headers = [(RETRY_AFTER_HEADER, HeaderValue::from_static(value))].into_iter().collect();
+        let got = describe_response(429, &headers, &parsed(""), &redactor());
+        assert_eq!(got, format!("the server answered HTTP 429 Too Many Requests{want}"));
+    }
+
+    #[test]
+    fn time_of_the_next_attempt_is_reported() {
+        check_retry_after("30", " (try again in 30 s)");
+        check_retry_after(
+            "Wed, 21 Oct 2026 07:28:00 GMT",
+            " (try again after Wed, 21 Oct 2026 07:28:00 GMT)",
+        );
+        check_retry_after("soon", "");
+    }
+
     #[test]
     fn challenge_is_reported_by_its_scheme() {
         let mut headers = HeaderMap::new();
@@ -145,6 +181,10 @@ mod tests {
         assert_eq!(
             describe_response(403, &HeaderMap::new(), &parsed(""), &redactor()),
             "the server answered HTTP 403 Forbidden: it requires authorization"
+        );
+        assert_eq!(
+            describe_response(403, &HeaderMap::new(), &parsed("no"), &Redactor::new([].iter())),
+            "the server answered HTTP 403 Forbidden: it refuses access, and no credential is configured: no"
         );
         let said_back = HeaderValue::from_static("x-hunter2-1");
         headers.insert(WWW_AUTHENTICATE, said_back);

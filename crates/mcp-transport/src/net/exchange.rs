@@ -18,6 +18,9 @@ use crate::error::disconnect::RequestError;
 /// Maximum number of redirects of one request.
 const MAX_REDIRECTS: usize = 4;
 
+/// Maximum length of a message with the target of a redirect.
+const MAX_REDIRECT_MESSAGE_BYTES: usize = 500;
+
 /// A request without its URL.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestParts<'a> {
@@ -99,7 +102,10 @@ impl Client {
             let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             match redirect(request.method, status, location, &url) {
                 Redirect::Follow(next) => url = next,
-                Redirect::Refuse(message) => return Err(refused(status, message)),
+                Redirect::Refuse(message) => {
+                    let message = self.endpoint.redactor.clean(&message, MAX_REDIRECT_MESSAGE_BYTES);
+                    return Err(refused(status, message));
+                }
             }
             response = self.send_to(&RequestTarget::new(url.clone()), request).await?;
             if !response.status().is_redirection() {
@@ -119,24 +125,25 @@ fn not_authorized(why: Unauthorized) -> ExchangeError {
     refused(401, format!("{NOT_AUTHORIZED}: {why}"))
 }
 
-/// Decides about a redirect from `url`. Messages contain only the origin of the target: its path may be secret.
+/// Decides about a redirect from `url`. Messages contain the target without its query, and only the origin of another
+/// host: its path may be secret.
 fn redirect(method: &Method, status: u16, location: Option<&str>, url: &Url) -> Redirect {
     let Some(next) = location.and_then(|location| url.join(location).ok()) else {
         return Redirect::Refuse(format!("the server redirects (HTTP {status}) without a valid location"));
     };
     let origin = next.origin();
+    let path = if next.host() == url.host() { next.path() } else { "" };
+    let target = format!("{}{path}", origin.ascii_serialization());
     if origin != url.origin() {
-        let origin = origin.ascii_serialization();
         return Redirect::Refuse(format!(
-            "the server redirects to {origin} (HTTP {status}), which is not followed"
+            "the server redirects to {target} (HTTP {status}), which is not followed"
         ));
     }
     let keeps_all = matches!(status, 307 | 308) || (method == Method::GET && matches!(status, 301..=303));
     if !keeps_all {
-        let message = format!(
-            "the server redirects to another page of its own (HTTP {status}), which loses the message"
-        );
-        return Redirect::Refuse(message);
+        return Redirect::Refuse(format!(
+            "the server redirects to {target} (HTTP {status}), which loses the message"
+        ));
     }
     Redirect::Follow(next)
 }
@@ -166,10 +173,12 @@ mod tests {
         check(308, Some("https://example.com:443/x"), "https://example.com/x");
         let elsewhere = "the server redirects to https://evil.example (HTTP 307), which is not followed";
         check(307, Some("https://evil.example/secret"), elsewhere);
-        let plain = "the server redirects to http://example.com (HTTP 308), which is not followed";
-        check(308, Some("http://example.com/mcp"), plain);
-        let page = "the server redirects to another page of its own (HTTP 302), which loses the message";
+        let plain = "the server redirects to http://example.com/mcp (HTTP 308), which is not followed";
+        check(308, Some("http://user:secret@example.com/mcp"), plain);
+        let page = "the server redirects to https://example.com/login (HTTP 302), which loses the message";
         check(302, Some("/login?next=secret"), page);
+        let slash = "the server redirects to https://example.com/mcp/ (HTTP 301), which loses the message";
+        check(301, Some("/mcp/"), slash);
         check(307, None, "the server redirects (HTTP 307) without a valid location");
         check(304, Some("http://["), "the server redirects (HTTP 304) without a valid location");
     }
@@ -180,7 +189,7 @@ mod tests {
         check_for(&Method::GET, 308, Some("sse"), "https://example.com/sse");
         let elsewhere = "the server redirects to https://evil.example (HTTP 301), which is not followed";
         check_for(&Method::GET, 301, Some("https://evil.example/sse"), elsewhere);
-        let page = "the server redirects to another page of its own (HTTP 300), which loses the message";
+        let page = "the server redirects to https://example.com/sse (HTTP 300), which loses the message";
         check_for(&Method::GET, 300, Some("/sse"), page);
     }
 }

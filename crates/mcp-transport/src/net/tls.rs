@@ -53,11 +53,27 @@ pub fn client_config(authorities: &Authorities) -> Result<ClientConfig, String> 
     let failed = |error: rustls::Error| format!("TLS cannot be set up: {error}");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let roots = authorities.0.iter().cloned();
-    let verifier = Verifier::new_with_extra_roots(roots, Arc::clone(&provider)).map_err(failed)?;
+    let verifier = Verifier::new_with_extra_roots(roots, Arc::clone(&provider))
+        .map_err(|error| without_authorities(&error))?;
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     // rustls calls any custom verifier "dangerous"; this one is the platform's.
     let builder = builder.map_err(failed)?.dangerous();
     Ok(builder.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
+}
+
+/// The message for a failure to read any certificate authority.
+fn without_authorities(error: &rustls::Error) -> String {
+    let configured = ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter().find_map(|name| {
+        let path = std::env::var_os(name)?;
+        let problem = match std::fs::metadata(&path) {
+            Ok(_) => "contains no certificate",
+            Err(error) if error.kind() == io::ErrorKind::NotFound => "does not exist",
+            Err(_) => "cannot be read",
+        };
+        Some(format!("{name} is {}, which {problem}", path.display()))
+    });
+    let why = configured.unwrap_or_else(|| error.to_string());
+    format!("{TLS_FAILED}{} ({why})", TlsFailure::NoAuthorities.message())
 }
 
 /// Describes the innermost cause of an error, or the TLS error among the causes.
@@ -98,9 +114,8 @@ fn tls_failure(error: &rustls::Error) -> Option<TlsFailure> {
                 Some(TlsFailure::NotYetValid)
             }
             CertificateError::Revoked => Some(TlsFailure::Revoked),
-            // A self-signed certificate that is marked as an authority.
             CertificateError::Other(OtherError(other)) if other.to_string().contains("CaUsedAsEndEntity") => {
-                Some(TlsFailure::UnknownIssuer)
+                Some(TlsFailure::AuthorityAsServer)
             }
             _ => None,
         },

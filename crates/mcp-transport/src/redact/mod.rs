@@ -1,6 +1,7 @@
 //! Redacts known secrets in text from a server, because a server may repeat what it was given.
 
 mod json;
+mod names;
 
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
@@ -8,6 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use mcp_model::Secret;
 
 pub use json::map_json_strings;
+pub use names::argument_secrets;
+pub(crate) use names::stdio_secrets;
 
 /// Shorter values are not redacted: they are no secrets and would hide half of every message.
 const MIN_SECRET_BYTES: usize = 6;
@@ -63,21 +66,6 @@ pub fn json_secrets(value: &Secret) -> Vec<Secret> {
     res
 }
 
-/// The arguments of a command that may be secrets: all except flags and the first other one, which names the package,
-/// script or command to run.
-pub fn argument_secrets(arguments: &[Secret]) -> impl Iterator<Item = &Secret> {
-    let is_flag = |it: &&Secret| it.expose().starts_with('-') && !it.expose().contains('=');
-    let mut named = false;
-    arguments.iter().filter(move |it| {
-        if is_flag(it) {
-            return false;
-        }
-        // A name has no scheme, no assignment and no line break.
-        let is_name = !it.expose().contains("://") && !it.expose().contains(['=', '\n', ' ']);
-        named || !is_name || !std::mem::replace(&mut named, true)
-    })
-}
-
 /// The secrets to redact.
 pub struct Redactor {
     configured: Vec<Secret>,
@@ -105,6 +93,12 @@ impl Redactor {
         }
         added.insert(0, secret.clone());
         added.truncate(MAX_ADDED);
+    }
+
+    /// Whether there is no secret to redact.
+    #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
+    pub fn is_empty(&self) -> bool {
+        self.secrets().is_empty()
     }
 
     /// All secrets known now.

@@ -3,7 +3,9 @@
 //! The modern probe (`server/discover`) is sent first. A legacy server answers it with an error, does not answer,
 //! or exits. After an error, `initialize` is sent at once. After a short silence, `initialize` is sent while the
 //! probe is still pending: a server that `npx` downloads first may start later than any timeout, and then answers
-//! both. After an exit, a new connection is opened without a probe. If the server refuses the transport,
+//! both. The era must not depend on the time of a start: such a server is started again and gets the probe alone,
+//! because `initialize` may have switched it to the legacy era. A server that was not available for the probe is
+//! probed once more. After an exit, a new connection is opened without a probe. If the server refuses the transport,
 //! [`Dial::fallback`] may return another one for the same server.
 //!
 //! The `ttlMs` in the result of `server/discover` is ignored. It would allow a client to reuse the result on later
@@ -21,11 +23,13 @@ use serde_json::value::RawValue;
 use super::client_meta::{client_json, declared_capabilities, modern_meta};
 use super::connection::{Connection, SessionParts};
 use super::discover::{ProbeOutcome, discover};
+use super::era_reason::EraReason;
 use super::handshake_errors::{
-    invalid_response, read_error, redacted_error, timeout_error, too_large, version_failure, with_sse_probe,
+    invalid_response, read_error, redacted_error, timeout_error, too_large, version_failure,
+    with_transport_probe,
 };
 use super::header_params::ToolHeaders;
-use super::probe_silence::{KNOWN_MODERN_SILENCE, PROBE_SILENCE, silence};
+use super::probe_silence::{PROBE_GRACE, PROBE_SILENCE, known_modern_silence, silence};
 use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
@@ -42,6 +46,7 @@ pub(super) const CLOSE_GRACE: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone)]
 pub(crate) struct Negotiated {
     pub(crate) version: ProtocolVersion,
+    pub(crate) era_reason: EraReason,
     pub(crate) server: ServerInfo,
     /// The `_meta` members that are added to each request; empty in the legacy era.
     pub(crate) meta: String,
@@ -53,7 +58,15 @@ pub(crate) struct Negotiated {
 
 impl Negotiated {
     pub(super) fn new(version: ProtocolVersion, server: ServerInfo, meta: String) -> Negotiated {
-        Negotiated { version, server, meta, log_level: None, tool_headers: None }
+        let era_reason = match version.era() {
+            Era::Modern => EraReason::Discovered,
+            Era::Legacy => EraReason::Configured,
+        };
+        Negotiated { version, era_reason, server, meta, log_level: None, tool_headers: None }
+    }
+
+    fn because(self, era_reason: EraReason) -> Negotiated {
+        Negotiated { era_reason, ..self }
     }
 
     /// Sets the log level that each request contains. Modern era only.
@@ -71,6 +84,9 @@ pub(super) enum HandshakeFailure {
     Rejected(RpcError),
     /// Any other failure, for example a refused HTTP request or an invalid response.
     Other(ConnectError),
+    /// Not a failure: the server can be used in the legacy era, but only because it started slowly. It is connected
+    /// again, with these eras.
+    Restart { eras: Eras, legacy: Box<Negotiated> },
 }
 
 /// The eras to try, and the era that the server spoke last time.
@@ -78,9 +94,21 @@ pub(super) enum HandshakeFailure {
 struct EraPlan {
     eras: Eras,
     known_era: Option<Era>,
+    /// Why only the legacy era is tried.
+    legacy_reason: EraReason,
+    /// Whether a server that was not available for the probe is connected again.
+    may_probe_again: bool,
 }
 
 impl EraPlan {
+    /// Both eras, for a server of which nothing is known.
+    const ANY: EraPlan = EraPlan {
+        eras: Eras::Both,
+        known_era: None,
+        legacy_reason: EraReason::Configured,
+        may_probe_again: true,
+    };
+
     /// Whether the server may be of either era and spoke this one last time.
     fn is_known(self, era: Era) -> bool {
         self.eras == Eras::Both && self.known_era == Some(era)
@@ -97,8 +125,9 @@ pub(crate) async fn open(
         return Err(ConnectError::Invalid("the configuration for the server is not JSON".to_owned()));
     }
     let limit = options.limits.startup;
-    let deadline = tokio::time::Instant::now().checked_add(limit).unwrap_or_else(super::far_future);
-    let full_plan = EraPlan { eras: options.eras, known_era: options.known_era };
+    let begun = tokio::time::Instant::now();
+    let deadline = begun.checked_add(limit).unwrap_or_else(super::far_future);
+    let full_plan = EraPlan { eras: options.eras, known_era: options.known_era, ..EraPlan::ANY };
     let mut plan = full_plan;
     // Whether a server that closes its connection is connected once more.
     let mut may_reconnect = true;
@@ -117,13 +146,26 @@ pub(crate) async fn open(
         };
         let failure = match tokio::time::timeout_at(deadline, negotiation).await {
             Ok(Ok(negotiated)) => return Ok((connection, negotiated)),
+            // Another start would take as long as this one.
+            Ok(Err(HandshakeFailure::Restart { eras, legacy })) if begun.elapsed() > limit / 2 => {
+                let reason = if eras == Eras::Modern { EraReason::TooSlow } else { legacy.era_reason };
+                return Ok((connection, legacy.because(reason)));
+            }
             Ok(Err(failure)) => failure,
             Err(_) => {
                 let has_response = connection.has_response();
                 return Err(timeout_error(limit, has_response, connection.shutdown(CLOSE_GRACE).await));
             }
         };
-        let disconnect = connection.shutdown(CLOSE_GRACE).await;
+        let closing = connection.shutdown(CLOSE_GRACE);
+        let disconnect = match &failure {
+            // The connection is closed when it is dropped.
+            HandshakeFailure::Restart { .. } => {
+                let _ = tokio::time::timeout_at(deadline, closing).await;
+                Arc::new(Disconnect::new(DisconnectReason::Stopped))
+            }
+            _ => closing.await,
+        };
         match failure {
             // The known era may be outdated. Connect again and try both eras.
             HandshakeFailure::Ended(disconnect)
@@ -136,9 +178,22 @@ pub(crate) async fn open(
                 if may_reconnect && plan.eras == Eras::Both && peer_ended(&disconnect) =>
             {
                 (may_reconnect, plan.eras) = (false, Eras::Legacy);
+                plan.legacy_reason = EraReason::ProbeClosed;
+            }
+            HandshakeFailure::Restart { eras, legacy: _ } => {
+                (plan.eras, plan.may_probe_again) = (eras, false);
             }
             HandshakeFailure::Ended(disconnect) => {
-                return Err(ConnectError::from_disconnect(disconnect).after_refusal(first_refusal));
+                let error = match ConnectError::from_disconnect(disconnect) {
+                    ConnectError::Refused(error) if first_refusal.is_none() => {
+                        let probe = dial.diagnostic_probe(&error);
+                        ConnectError::Refused(
+                            with_transport_probe(error, probe, (options, parts), deadline).await,
+                        )
+                    }
+                    error => error,
+                };
+                return Err(error.after_refusal(first_refusal));
             }
             HandshakeFailure::Rejected(error) => {
                 return Err(ConnectError::Rejected {
@@ -152,8 +207,8 @@ pub(crate) async fn open(
                         (dial, plan, may_reconnect, first_refusal) = (other, full_plan, true, Some(error))
                     }
                     None => {
-                        let other = dial.diagnostic_probe(&error);
-                        let error = with_sse_probe(error, other, (options, parts), deadline).await;
+                        let probe = dial.diagnostic_probe(&error);
+                        let error = with_transport_probe(error, probe, (options, parts), deadline).await;
                         return Err(ConnectError::Refused(error));
                     }
                 }
@@ -178,13 +233,10 @@ pub(crate) async fn reopen(
 ) -> Result<Negotiated, ConnectError> {
     let limit = options.limits.startup;
     let stopped = || Arc::new(Disconnect::new(crate::error::disconnect::DisconnectReason::Stopped));
-    match tokio::time::timeout(
-        limit,
-        negotiate(dial, connection, options, EraPlan { eras: Eras::Legacy, known_era: None }, epoch),
-    )
-    .await
-    {
+    match tokio::time::timeout(limit, initialize(connection, options, epoch)).await {
         Ok(Ok(negotiated)) => Ok(negotiated),
+        // `initialize` alone never restarts.
+        Ok(Err(HandshakeFailure::Restart { eras: _, legacy })) => Ok(*legacy),
         Ok(Err(HandshakeFailure::Ended(disconnect))) => Err(ConnectError::from_disconnect(disconnect)),
         Ok(Err(HandshakeFailure::Rejected(error))) => {
             Err(ConnectError::Rejected { error: redacted_error(error, dial), disconnect: stopped() })
@@ -197,7 +249,7 @@ pub(crate) async fn reopen(
 /// The result for a resumed session, which has no handshake: nothing is known about the server.
 fn resumed_session() -> Negotiated {
     let server = ServerInfo { capabilities: ServerCapabilities::unknown(), ..ServerInfo::default() };
-    Negotiated::new(ProtocolVersion::LATEST_LEGACY, server, String::new())
+    Negotiated::new(ProtocolVersion::LATEST_LEGACY, server, String::new()).because(EraReason::Resumed)
 }
 
 /// Performs the handshake on a connection, in the eras of `plan`. A known legacy server gets `initialize` first; a
@@ -210,7 +262,7 @@ async fn negotiate(
     epoch: Epoch,
 ) -> Result<Negotiated, HandshakeFailure> {
     match plan.eras {
-        Eras::Legacy => initialize(connection, options, epoch).await,
+        Eras::Legacy => Ok(initialize(connection, options, epoch).await?.because(plan.legacy_reason)),
         Eras::Modern => match discover(connection, options).await {
             ProbeOutcome::Modern(negotiated) => Ok(negotiated),
             ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure) => Err(failure),
@@ -218,25 +270,38 @@ async fn negotiate(
         Eras::Both if plan.is_known(Era::Legacy) => match initialize(connection, options, epoch).await {
             // The server was probably replaced or updated since.
             Err(HandshakeFailure::Rejected(_) | HandshakeFailure::Other(_)) => {
-                probe(dial, connection, options, PROBE_SILENCE, epoch).await
+                probe(dial, connection, options, plan, epoch).await
             }
-            outcome => outcome,
+            outcome => Ok(outcome?.because(EraReason::Known)),
         },
-        Eras::Both if plan.is_known(Era::Modern) => {
-            probe(dial, connection, options, KNOWN_MODERN_SILENCE, epoch).await
-        }
-        Eras::Both => probe(dial, connection, options, PROBE_SILENCE, epoch).await,
+        Eras::Both => probe(dial, connection, options, plan, epoch).await,
     }
 }
 
-/// Sends `server/discover`, and `initialize` after an error or after `silence_timeout`.
+/// Performs a handshake in any era on a connection that is only used to find out whether the server speaks a transport.
+pub(super) async fn negotiate_any(
+    dial: &dyn Dial,
+    connection: &Connection,
+    options: &SessionOptions,
+) -> Result<Negotiated, HandshakeFailure> {
+    match dial.handshake_mode() {
+        HandshakeMode::Negotiate => negotiate(dial, connection, options, EraPlan::ANY, Epoch(0)).await,
+        HandshakeMode::Resume => initialize(connection, options, Epoch(0)).await,
+    }
+}
+
+/// Sends `server/discover`, and `initialize` after an error or after a silence.
 async fn probe(
     dial: &dyn Dial,
     connection: &Connection,
     options: &SessionOptions,
-    silence_timeout: Duration,
+    plan: EraPlan,
     epoch: Epoch,
 ) -> Result<Negotiated, HandshakeFailure> {
+    let silence_timeout = match plan.is_known(Era::Modern) {
+        true => known_modern_silence(options.limits.startup),
+        false => PROBE_SILENCE,
+    };
     let mut discover = std::pin::pin!(discover(connection, options));
     let first = tokio::select! {
         probe = &mut discover => Some(probe),
@@ -245,16 +310,30 @@ async fn probe(
     match first {
         Some(ProbeOutcome::Modern(negotiated)) => return Ok(negotiated),
         Some(ProbeOutcome::Failed(failure)) => return Err(failure),
-        Some(ProbeOutcome::Legacy(_)) => return initialize(connection, options, epoch).await,
+        Some(ProbeOutcome::Legacy(failure)) => {
+            let legacy = initialize(connection, options, epoch).await?;
+            let legacy = legacy.because(EraReason::after_probe(&failure));
+            return match plan.may_probe_again && is_unavailable(&failure) {
+                true => Err(HandshakeFailure::Restart { eras: Eras::Both, legacy: Box::new(legacy) }),
+                false => Ok(legacy),
+            };
+        }
         None => {}
     }
-    // Both requests are now pending. If `initialize` succeeds, the legacy era is used even if the probe succeeds
-    // too: `initialize` was sent last, so the server may have switched to the legacy era.
+    // Both requests are now pending.
+    let restart = |legacy| Err(HandshakeFailure::Restart { eras: Eras::Modern, legacy: Box::new(legacy) });
     let mut initialize = std::pin::pin!(initialize(connection, options, epoch));
     tokio::select! {
         biased;
         outcome = &mut initialize => match outcome {
-            Ok(negotiated) => Ok(negotiated),
+            // The server runs now: if it knows the probe, its answer follows at once.
+            Ok(legacy) => match tokio::time::timeout(PROBE_GRACE, discover).await {
+                Ok(ProbeOutcome::Modern(_)) => restart(legacy),
+                Ok(ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure)) => {
+                    Ok(legacy.because(EraReason::after_probe(&failure)))
+                }
+                Err(_) => Ok(legacy.because(EraReason::ProbeIgnored)),
+            },
             // A server that does not know `initialize` may still answer the probe.
             Err(failure) => tokio::select! {
                 probe = discover => match probe {
@@ -266,11 +345,26 @@ async fn probe(
         },
         probe = &mut discover => match probe {
             ProbeOutcome::Modern(negotiated) => match tokio::time::timeout(PROBE_SILENCE, initialize).await {
-                Ok(Ok(legacy)) => Ok(legacy),
+                Ok(Ok(legacy)) => restart(legacy),
                 Ok(Err(_)) | Err(_) => Ok(negotiated),
             },
-            ProbeOutcome::Legacy(_) | ProbeOutcome::Failed(_) => initialize.await,
+            ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure) => {
+                Ok(initialize.await?.because(EraReason::after_probe(&failure)))
+            }
         },
+    }
+}
+
+/// Whether a server, or a gateway in front of it, was not available for the probe. This says nothing about its era.
+fn is_unavailable(failure: &HandshakeFailure) -> bool {
+    match failure {
+        HandshakeFailure::Other(ConnectError::Refused(error)) => {
+            matches!(error.status, Some(429 | 502..=504)) && error.error.is_none()
+        }
+        HandshakeFailure::Other(_)
+        | HandshakeFailure::Rejected(_)
+        | HandshakeFailure::Ended(_)
+        | HandshakeFailure::Restart { .. } => false,
     }
 }
 

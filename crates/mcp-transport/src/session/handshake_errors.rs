@@ -3,38 +3,50 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{RpcError, code};
+use mcp_model::{RpcError, TransportKind, code};
 use serde::Deserialize;
 
 use super::SessionOptions;
 use super::connection::{Connection, SessionParts};
-use super::handshake::{CLOSE_GRACE, HandshakeFailure, initialize};
-use crate::error::ConnectError;
-use crate::error::SPEAKS_SSE;
+use super::handshake::{CLOSE_GRACE, HandshakeFailure, initialize, negotiate_any};
 use crate::error::disconnect::{Disconnect, RequestError};
-use crate::transport::{Dial, Epoch};
+use crate::error::{ConnectError, SPEAKS_HTTP, SPEAKS_SSE};
+use crate::transport::{Dial, Epoch, TransportProbe};
 
 /// Timeout of the diagnostic probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Tries the other transport, if there is one, and adds the result to the refusal. Only the message changes.
-pub(super) async fn with_sse_probe(
+/// Tries another transport, if there is one, and adds the result to the refusal. Only the message changes.
+pub(super) async fn with_transport_probe(
     error: RequestError,
-    sse_dial: Option<Arc<dyn Dial>>,
+    probe: Option<TransportProbe>,
     (options, parts): (&SessionOptions, &SessionParts),
     deadline: tokio::time::Instant,
 ) -> RequestError {
-    let Some(sse_dial) = sse_dial else { return error };
+    let Some(TransportProbe { kind, dial }) = probe else { return error };
     let until = deadline.min(tokio::time::Instant::now() + PROBE_TIMEOUT);
-    let connection = Connection::start(&sse_dial, options, parts);
-    let handshake = tokio::time::timeout_at(until, initialize(&connection, options, Epoch(0))).await;
-    connection.shutdown(CLOSE_GRACE).await;
-    match handshake {
-        Ok(Ok(_)) => {
-            let message = format!("{SPEAKS_SSE} at this URL, and not Streamable HTTP: {}", error.message);
-            RequestError { message, ..error }
+    let connection = Connection::start(&dial, options, parts);
+    let handshake = async {
+        match kind {
+            TransportKind::Http => negotiate_any(dial.as_ref(), &connection, options).await,
+            TransportKind::Sse | TransportKind::Stdio | TransportKind::WebSocket => {
+                initialize(&connection, options, Epoch(0)).await
+            }
         }
-        Ok(Err(_)) | Err(_) => error,
+    };
+    let handshake = tokio::time::timeout_at(until, handshake).await;
+    connection.shutdown(CLOSE_GRACE).await;
+    let found = match kind {
+        TransportKind::Http => format!("{SPEAKS_HTTP} at this URL, and not HTTP with server-sent events"),
+        TransportKind::Sse | TransportKind::Stdio | TransportKind::WebSocket => {
+            format!("{SPEAKS_SSE} at this URL, and not Streamable HTTP")
+        }
+    };
+    match handshake {
+        Ok(Ok(_) | Err(HandshakeFailure::Rejected(_) | HandshakeFailure::Restart { .. })) => {
+            RequestError { message: format!("{found}: {}", error.message), ..error }
+        }
+        Ok(Err(HandshakeFailure::Ended(_) | HandshakeFailure::Other(_))) | Err(_) => error,
     }
 }
 

@@ -9,6 +9,7 @@ mod cache;
 mod client_meta;
 mod connection;
 mod discover;
+mod era_reason;
 mod handshake;
 mod handshake_errors;
 mod header_params;
@@ -45,6 +46,7 @@ use request::{Params, RawResponse, Request, RequestScope};
 use request_params::CallerParams;
 use request_responder::RequestResponder;
 
+pub use era_reason::EraReason;
 pub use incoming::ListChangeCounts;
 pub use lists::ListResult;
 pub use notification_router::{OnSessionNotification, SessionNotification};
@@ -157,6 +159,17 @@ impl Session {
     /// The era of that version.
     pub fn era(&self) -> Era {
         self.version().era()
+    }
+
+    /// Why the session has this era.
+    pub fn era_reason(&self) -> EraReason {
+        self.negotiated().era_reason
+    }
+
+    /// The era to try first on the next connection ([`SessionOptions::known_era`]). It differs from [`Session::era`] if
+    /// the server speaks the modern era too but started too slowly for it.
+    pub fn era_to_remember(&self) -> Era {
+        self.era_reason().era_to_remember(self.era())
     }
 
     /// A receiver for the session's state.
@@ -325,7 +338,7 @@ impl Session {
         let next = Epoch(epoch.0 + 1);
         let negotiated =
             match handshake::reopen(self.dial.as_ref(), &self.connection, &self.options, next).await {
-                Ok(negotiated) => negotiated,
+                Ok(negotiated) => Negotiated { era_reason: self.era_reason(), ..negotiated },
                 Err(error) => {
                     let error = Arc::new(error);
                     *last_failure = Some((Instant::now(), Arc::clone(&error)));

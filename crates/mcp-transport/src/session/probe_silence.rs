@@ -10,8 +10,14 @@ use crate::transport::Dial;
 /// How long to wait for an answer to the probe before `initialize` is sent too.
 pub(super) const PROBE_SILENCE: Duration = Duration::from_secs(2);
 
-/// The same for a server that spoke the modern era on its last connection.
-pub(super) const KNOWN_MODERN_SILENCE: Duration = Duration::from_secs(10);
+/// How long to wait for that answer after the one to `initialize`. A server that runs answers both at once.
+pub(super) const PROBE_GRACE: Duration = Duration::from_secs(1);
+
+/// How long to wait for an answer to the probe if the server spoke the modern era on its last connection. It probably
+/// starts slowly, and a second start would take longer.
+pub(super) fn known_modern_silence(startup: Duration) -> Duration {
+    (startup / 2).max(Duration::from_secs(10))
+}
 
 /// Resolves when the server was silent for this long without a login in progress.
 pub(super) async fn silence(dial: &dyn Dial, timeout: Duration) {

@@ -28,13 +28,11 @@ use nix::unistd::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::DEFAULT_PATH;
 use super::program::{ChildStatus, Program};
 
 /// Stack size for [`ChildPlan::run_in_child`], which needs a few hundred bytes, with room for unoptimized builds.
 const STACK_BYTES: usize = 64 << 10;
-
-/// Where a program is searched without `PATH`.
-const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
 
 /// Runs a script without an interpreter line, as `execvp` does.
 const SHELL: &CStr = c"/bin/sh";
@@ -154,7 +152,7 @@ fn candidate_paths(command: &[u8], path: Option<&[u8]>) -> Vec<Vec<u8>> {
     if command.is_empty() || command.contains(&b'/') {
         return vec![command.to_vec()];
     }
-    let folders = path.unwrap_or(DEFAULT_PATH).split(|it| *it == b':');
+    let folders = path.unwrap_or(DEFAULT_PATH.as_bytes()).split(|it| *it == b':');
     folders.map(|it| if it.is_empty() { command.to_vec() } else { [it, b"/", command].concat() }).collect()
 }
 

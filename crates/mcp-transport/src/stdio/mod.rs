@@ -9,6 +9,7 @@ mod encoding;
 mod line_buffer;
 #[cfg(target_os = "linux")]
 mod linux_launcher;
+mod lookup;
 mod process_group;
 mod process_identity;
 mod program;
@@ -24,6 +25,8 @@ mod writer;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::ffi::OsStr;
+use std::io;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +39,7 @@ use tokio::time::Instant;
 
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence, StartError};
-use crate::redact::{Redactor, argument_secrets, json_secrets, secret_parts};
+use crate::redact::{Redactor, stdio_secrets};
 use crate::transport::process_id::ProcessIdCell;
 use crate::transport::{Dial, Link, Transport};
 use child::Child;
@@ -44,6 +47,7 @@ use encoding::StreamEncoding;
 pub use line_buffer::{Line, LineBuffer};
 #[cfg(target_os = "linux")]
 use linux_launcher as launcher;
+pub use lookup::{ProgramLookup, ProgramSearch, find_program, missing_script};
 use process_group::ProcessGroup;
 pub use process_identity::ProcessIdentity;
 use program::Program;
@@ -66,6 +70,9 @@ const CLOSED_STDIN_GRACE: Duration = Duration::from_secs(1);
 
 /// How long the rest of a group may run after its leader exited by itself.
 const GROUP_GRACE: Duration = Duration::from_millis(200);
+
+/// Where a program is searched without `PATH`.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// What the transport needs in addition to its endpoint.
 #[derive(Debug, Clone, Default)]
@@ -111,12 +118,9 @@ impl StdioDial {
                 "an environment variable's name is empty or contains `=`".to_owned(),
             ));
         }
-        let secrets = endpoint.env.iter().map(|it| &it.1).chain(argument_secrets(&endpoint.args));
-        // A configuration is passed in a variable, and the server may repeat any string of it.
-        let secrets = secrets.flat_map(|it| secret_parts(it).into_iter().chain(json_secrets(it)));
-        let secrets: Vec<Secret> = secrets.chain(options.extra_secrets.iter().cloned()).collect();
+        let secrets = stdio_secrets(endpoint);
         Ok(StdioDial(Arc::new(StdioServer {
-            redactor: Arc::new(Redactor::new(secrets.iter())),
+            redactor: Arc::new(Redactor::new(secrets.iter().chain(&options.extra_secrets))),
             endpoint: endpoint.clone(),
             encoding,
             message_bytes: limits.message_bytes,
@@ -178,12 +182,12 @@ impl StdioServer {
         }
         let token = receipt::token();
         let inherit = endpoint.inherit;
-        let is_inherited = |name: &std::ffi::OsStr| {
-            name.to_str().map_or(inherit == EnvInherit::All, |it| inherit.inherits(it))
-        };
+        let is_inherited =
+            |name: &OsStr| name.to_str().map_or(inherit == EnvInherit::All, |it| inherit.inherits(it));
         let mut env: BTreeMap<_, _> = std::env::vars_os().filter(|(name, _)| is_inherited(name)).collect();
         env.extend(endpoint.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
         env.insert(receipt::TOKEN_VARIABLE.into(), token.clone().into());
+        let path = env.get(OsStr::new("PATH")).and_then(|it| it.to_str()).unwrap_or(DEFAULT_PATH).to_owned();
         let program = Program {
             command: endpoint.command.clone(),
             args: endpoint.args.iter().map(|it| it.expose().to_owned()).collect(),
@@ -191,21 +195,38 @@ impl StdioServer {
             cwd: endpoint.cwd.clone(),
         };
         let log_receipt_error =
-            |error: &std::io::Error| tracing::warn!("no receipt for {}: {error}", endpoint.command);
+            |error: &io::Error| tracing::warn!("no receipt for {}: {error}", endpoint.command);
         let mut receipt = self
             .receipts
             .as_ref()
             .and_then(|it| it.write(&token, &endpoint.command).inspect_err(log_receipt_error).ok());
         let SpawnedChild { child, group } =
-            spawn::spawn(program, token).await.map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => StartError::CommandNotFound,
-                _ => StartError::System(error.to_string()),
-            })?;
+            spawn::spawn(program, token).await.map_err(|error| self.start_error(&error, &path))?;
         self.process.set(child.pid);
         if let Some(receipt) = &mut receipt {
             let _ = receipt.started(child.pid).inspect_err(log_receipt_error);
         }
         Ok(Process { child, group, _receipt: receipt })
+    }
+
+    /// Why the system could not start the program with this `PATH`.
+    fn start_error(&self, error: &io::Error, path: &str) -> StartError {
+        let command = &self.endpoint.command;
+        let directory =
+            self.endpoint.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+        let lookup = match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
+                Some(find_program(command, ProgramSearch { path, directory: &directory }))
+            }
+            _ => None,
+        };
+        if let (Some(ProgramLookup::Found(path)), io::ErrorKind::NotFound) = (&lookup, error.kind()) {
+            let path = path.display();
+            return StartError::System(format!(
+                "{path} was built for another system: its loader does not exist"
+            ));
+        }
+        lookup.and_then(|it| it.start_error()).unwrap_or_else(|| StartError::System(error.to_string()))
     }
 }
 

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use mcp_model::ProtocolVersion;
+use mcp_model::{ProtocolVersion, TransportKind};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -74,7 +74,7 @@ pub trait Dial: Send + Sync {
     }
     /// A transport that must not be used but that the server may speak, after a handshake was refused with `refusal`. It is
     /// tried only to improve the error message. The default is `None`.
-    fn diagnostic_probe(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
+    fn diagnostic_probe(&self, refusal: &RequestError) -> Option<TransportProbe> {
         let _ = refusal;
         None
     }
@@ -84,6 +84,14 @@ pub trait Dial: Send + Sync {
     fn is_authorizing(&self) -> bool {
         false
     }
+}
+
+/// Another transport that a server may speak.
+pub struct TransportProbe {
+    /// The transport.
+    pub kind: TransportKind,
+    /// Dials it.
+    pub dial: Arc<dyn Dial>,
 }
 
 /// How a connection starts.

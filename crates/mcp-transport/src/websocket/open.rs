@@ -9,6 +9,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::activity::ActivityStream;
 use super::{WebSocketEndpoint, socket, upgrade};
+use crate::error::SPEAKS_TLS;
 use crate::error::disconnect::RequestError;
 use crate::net::connect::{self, Connector, StreamUse};
 use crate::net::{loopback, proxy};
@@ -79,7 +80,14 @@ async fn attempt(
     };
     let stream = connector.connect(&on_step).await.map_err(failed)?;
     set_step(OpenStep::Upgrade);
-    let (stream, rest) = upgrade::upgrade(endpoint, stream).await?;
+    let (stream, rest) = match upgrade::upgrade(endpoint, stream).await {
+        Err(error) if error.status.is_none() && proxy.is_none() => {
+            let speaks_tls = connect::speaks_tls(url, &endpoint.authorities).await;
+            let why = format!("{SPEAKS_TLS} ({})", error.message);
+            return Err(if speaks_tls { failed(why) } else { error });
+        }
+        upgraded => upgraded?,
+    };
     let settings = socket::settings(endpoint.max_message_bytes);
     Ok(WebSocketStream::from_partially_read(
         ActivityStream::new(stream),

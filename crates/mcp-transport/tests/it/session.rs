@@ -4,7 +4,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_model::{Era, Limits, RawJson};
-use mcp_transport::{CallError, CallOptions, ConnectError, Eras, Session, SessionOptions, SessionState};
+use mcp_testkit::servers;
+use mcp_transport::{
+    CallError, CallOptions, ConnectError, Dial, Disconnect, DisconnectReason, EraReason, Eras, Link,
+    Outbound, RequestError, Session, SessionOptions, SessionState, StreamError, StreamId,
+};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -94,20 +98,99 @@ async fn modern_error_is_reported_and_supported_versions_are_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unanswered_probe_falls_back_after_two_seconds() {
+async fn unanswered_probe_falls_back_after_three_seconds() {
     let peer = |message: &Value| match message["method"].as_str() {
         Some("initialize") => answer(message, initialized("2025-11-25")),
         _ => vec![],
     };
     let begun = Instant::now();
     let (session, methods) = connect(Eras::Both, peer).await;
-    assert_eq!(session.unwrap().era(), Era::Legacy);
-    assert_eq!(begun.elapsed(), Duration::from_secs(2));
+    let session = session.unwrap();
+    assert_eq!((session.era(), session.era_reason()), (Era::Legacy, EraReason::ProbeIgnored));
+    assert_eq!(begun.elapsed(), Duration::from_secs(3));
     assert_eq!(methods[..2], ["server/discover", "initialize"]);
 }
 
+/// A server of both eras whose start takes this long, and that answers pending requests in this order.
+fn dual_era_server(start: Duration, order: [&'static str; 2]) -> Arc<dyn Dial> {
+    servers::in_memory("dual", move |link| async move {
+        let Link { mut outbound, inbound, mut shutdown } = link;
+        tokio::time::sleep(start).await;
+        loop {
+            let mut pending: Vec<Value> = Vec::new();
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(Outbound::Send(message)) = outbound.next() => {
+                        pending.push(serde_json::from_slice(&message.body).unwrap());
+                    }
+                    () = tokio::time::sleep(Duration::from_millis(10)) => break,
+                    _ = shutdown.requested() => return Disconnect::new(DisconnectReason::Stopped),
+                }
+            }
+            pending.sort_by_key(|message| order.iter().position(|method| message["method"] == *method));
+            for message in pending {
+                let result = match message["method"].as_str() {
+                    Some("server/discover") => discovered(&["2026-07-28"]),
+                    Some("initialize") => initialized("2025-11-25"),
+                    _ => continue,
+                };
+                let response = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+                inbound.deliver(StreamId::Shared, response.to_string().into());
+            }
+        }
+    })
+}
+
+/// Checks the era of a server of both eras, why it has it, and the era that is remembered.
+async fn check_dual_era(start: Duration, order: [&'static str; 2], want: (Era, EraReason, Era)) {
+    let limits = Limits { startup: Duration::from_secs(60), ..Limits::default() };
+    let options = SessionOptions { limits, ..SessionOptions::default() };
+    let session = Session::connect(dual_era_server(start, order), options).await.unwrap();
+    assert_eq!((session.era(), session.era_reason(), session.era_to_remember()), want, "{start:?}");
+}
+
 #[tokio::test(start_paused = true)]
-async fn slow_server_that_answers_probe_and_initialize_is_legacy() {
+async fn era_of_a_server_does_not_depend_on_the_time_of_its_start() {
+    let modern = (Era::Modern, EraReason::Discovered, Era::Modern);
+    for order in [["server/discover", "initialize"], ["initialize", "server/discover"]] {
+        for seconds in [0, 1, 3, 29] {
+            check_dual_era(Duration::from_secs(seconds), order, modern).await;
+        }
+        // There is no time for another start. The next session waits for the probe.
+        let late = (Era::Legacy, EraReason::TooSlow, Era::Modern);
+        check_dual_era(Duration::from_secs(31), order, late).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_was_not_available_is_probed_again() {
+    let unavailable = || RequestError { status: Some(503), message: "busy".to_owned(), error: None };
+    let starting = Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let peer = move |message: &Value| match message["method"].as_str() {
+        Some("server/discover") if starting.swap(false, std::sync::atomic::Ordering::Relaxed) => {
+            vec![Reply::FailStream(message["id"].as_u64().unwrap(), StreamError::Refused(unavailable()))]
+        }
+        Some("server/discover") => answer(message, discovered(&["2026-07-28"])),
+        Some("initialize") => answer(message, initialized("2025-11-25")),
+        _ => vec![],
+    };
+    let session = connect(Eras::Both, peer).await.0.unwrap();
+    assert_eq!((session.era(), session.era_reason()), (Era::Modern, EraReason::Discovered));
+    // A server that always refuses the probe like this is a legacy server.
+    let peer = move |message: &Value| match message["method"].as_str() {
+        Some("server/discover") => {
+            vec![Reply::FailStream(message["id"].as_u64().unwrap(), StreamError::Refused(unavailable()))]
+        }
+        Some("initialize") => answer(message, initialized("2025-11-25")),
+        _ => vec![],
+    };
+    let session = connect(Eras::Both, peer).await.0.unwrap();
+    assert_eq!((session.era(), session.era_reason()), (Era::Legacy, EraReason::ProbeRefused(503)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_refuses_initialize_has_the_era_of_its_probe() {
     let asked: Arc<Mutex<Option<Value>>> = Arc::default();
     let peer = move |message: &Value| match message["method"].as_str() {
         Some("server/discover") => {
@@ -116,8 +199,7 @@ async fn slow_server_that_answers_probe_and_initialize_is_legacy() {
         }
         Some("initialize") => {
             let probe = asked.lock().unwrap().take().unwrap();
-            let both =
-                [answer(&probe, discovered(&["2026-07-28"])), answer(message, initialized("2025-11-25"))];
+            let both = [answer(&probe, discovered(&["2026-07-28"])), refuse(message, -32022, Value::Null)];
             both.into_iter().flatten().collect()
         }
         other => {
@@ -125,9 +207,7 @@ async fn slow_server_that_answers_probe_and_initialize_is_legacy() {
             vec![]
         }
     };
-    let (session, _) = connect(Eras::Both, peer).await;
-    assert_eq!(session.unwrap().era(), Era::Legacy);
-
+    check(connect(Eras::Both, peer).await, "modern 2026-07-28", &["server/discover", "initialize"]);
     let peer = |message: &Value| match message["method"].as_str() {
         Some("initialize") => refuse(message, -32601, Value::Null),
         _ => vec![],

@@ -37,6 +37,8 @@ pub(crate) enum Valid {
 pub(crate) enum Issued {
     ByAuthority,
     ByItself,
+    /// By itself, and marked as an authority, as `openssl req -x509` does.
+    ByItselfAsAuthority,
 }
 
 /// Creates an authority and a server certificate for these names and addresses.
@@ -57,7 +59,12 @@ pub(crate) fn company(names: &[&str], valid: Valid, issued: Issued) -> Company {
     let certificate = match issued {
         Issued::ByAuthority => params.signed_by(&key, &issuer).unwrap(),
         Issued::ByItself => params.self_signed(&key).unwrap(),
+        Issued::ByItselfAsAuthority => {
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            params.self_signed(&key).unwrap()
+        }
     };
+    let authority = if issued == Issued::ByAuthority { authority } else { certificate.pem() };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
         ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
@@ -161,8 +168,11 @@ async fn configured_authority_is_trusted() {
 }
 
 #[tokio::test]
-async fn self_signed_certificate_is_refused() {
-    check(company(&["127.0.0.1"], Valid::Now, Issued::ByItself), UNKNOWN, UNKNOWN).await;
+async fn self_signed_certificate_is_refused_unless_it_is_trusted() {
+    check(company(&["127.0.0.1"], Valid::Now, Issued::ByItself), "hello", UNKNOWN).await;
+    let authority = "cannot connect to URL: TLS failed: the certificate is self-signed and marked as an authority (\
+                     |\ntrusting it does not help: issue a certificate that is no authority";
+    check(company(&["127.0.0.1"], Valid::Now, Issued::ByItselfAsAuthority), authority, authority).await;
 }
 
 #[tokio::test]

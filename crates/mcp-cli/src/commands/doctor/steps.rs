@@ -7,15 +7,18 @@ use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_host::ServerDefinitions;
-use mcp_model::{Endpoint, StdioEndpoint};
+use mcp_model::{Endpoint, Secret, StdioEndpoint};
 use mcp_registry::{ServerEntry, ServerLists};
-use mcp_transport::{ConnectError, DialOptions, Session, SessionOptions, dialer};
+use mcp_transport::{
+    ConnectError, DialOptions, ProgramLookup, ProgramSearch, Session, SessionOptions, dialer, find_program,
+    missing_script,
+};
 use tokio::time::Instant;
 
 use super::lists::{ReadLists, StartBudget, read_lists};
 use super::lock_check::LockState;
 use super::network::check_network;
-use super::program::{Program, Search, downloads_packages, find_program, install_help};
+use super::program::{downloads_packages, install_help};
 use super::{FailureCause, Step, StepOutcome};
 use crate::host;
 use crate::runtime::blocking;
@@ -211,24 +214,35 @@ async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
     let is_configured = configured_path.is_some();
     let path = configured_path.or_else(|| env::var("PATH").ok()).unwrap_or_default();
     let command = endpoint.command.clone();
-    let found = blocking(move || find_program(&command, Search { path: &path, directory: &directory })).await;
+    let arguments = endpoint.args.clone();
+    let shown_directory = directory.display().to_string();
+    let (found, script) = blocking(move || {
+        let arguments = arguments.iter().map(Secret::expose);
+        let found = find_program(&command, ProgramSearch { path: &path, directory: &directory });
+        (found, missing_script(&command, arguments, &directory))
+    })
+    .await;
     let command = &endpoint.command;
-    match found {
-        Program::Found(path) => StepResult::passed(path.display().to_string()),
-        Program::NotExecutable(path) => StepResult::failed(
-            format!("{} is not executable", path.display()),
-            Some(format!("make it executable: chmod +x {}", path.display())),
+    match (&found, script) {
+        (ProgramLookup::Found(_), Some(script)) => StepResult::failed(
+            format!("its script {script} does not exist in the working directory {shown_directory}"),
+            Some("write its full path, or set `cwd` to the directory that it is in".to_owned()),
         ),
-        Program::NotFound if command.contains('/') => {
+        (ProgramLookup::Found(path), None) => StepResult::passed(path.display().to_string()),
+        (ProgramLookup::NotFound, _) if command.contains('/') => {
             StepResult::failed(format!("the file {command} does not exist"), Some(install_help(command)))
         }
-        Program::NotFound if is_configured => StepResult::failed(
+        (ProgramLookup::NotFound, _) if is_configured => StepResult::failed(
             format!("{command} is not on the PATH that the entry's `env` sets"),
             Some("add the program's folder to that PATH, or remove PATH from `env`".to_owned()),
         ),
-        Program::NotFound => {
+        (ProgramLookup::NotFound, _) => {
             StepResult::failed(format!("{command} is not on the PATH"), Some(install_help(command)))
         }
+        (lookup, _) => match lookup.start_error() {
+            Some(error) => StepResult::failed(error.to_string(), Some(error.help().to_owned())),
+            None => StepResult::passed(command),
+        },
     }
 }
 
@@ -264,8 +278,8 @@ async fn connect(examination: &Examination, server: &ResolvedServer, endpoint: &
         (false, true) => info.name.clone(),
         (false, false) => format!("{} {}", info.name, info.version),
     };
-    let message =
-        format!("{identity}, {} era, protocol {}", session.era().as_str(), session.version().as_str());
+    let (era, version) = (session.era().as_str(), session.version().as_str());
+    let message = format!("{identity}, {era} era, protocol {version}: {}", session.era_reason());
     let package_runner = match endpoint {
         Endpoint::Stdio(stdio) if downloads_packages(&stdio.command) => Some(&stdio.command),
         Endpoint::Stdio(_) | Endpoint::Sse(_) | Endpoint::WebSocket(_) | Endpoint::Http(_) => None,

@@ -1,0 +1,153 @@
+//! What a stdio server receives that may be a secret, and what is only a name.
+//!
+//! The names of programs, packages, modules, scripts and folders are not redacted: without them a message does not say what
+//! is missing.
+
+use mcp_model::{Secret, StdioEndpoint};
+
+use super::{json_secrets, secret_parts};
+
+/// Options in lower case that are followed by a name.
+const NAME_OPTIONS: [&str; 15] = [
+    "-m",
+    "--module",
+    "--from",
+    "--with",
+    "--package",
+    "--directory",
+    "--project",
+    "--prefix",
+    "--cwd",
+    "-e",
+    "--env",
+    "--name",
+    "--python",
+    "--require",
+    "--import",
+];
+
+/// The commands of package runners that are followed by the name of what is run.
+const RUN_COMMANDS: [&str; 8] = ["run", "exec", "x", "dlx", "tool", "start", "run-script", "compose"];
+
+/// The extensions of programs and scripts.
+const SCRIPT_EXTENSIONS: [&str; 14] = [
+    ".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".rb", ".php", ".pl", ".sh", ".jar", ".dll", ".exe",
+    ".csproj",
+];
+
+/// Variables with paths and settings that are no secret.
+const PUBLIC_VARIABLES: [&str; 16] = [
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LOG_LEVEL",
+    "NODE_ENV",
+    "NODE_PATH",
+    "PATH",
+    "PWD",
+    "PYTHONPATH",
+    "PYTHONUNBUFFERED",
+    "PYTHONUTF8",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "VIRTUAL_ENV",
+];
+
+/// The values of an endpoint that its server may repeat and that may be secrets: its environment and its arguments, except
+/// names, also in parts.
+pub(crate) fn stdio_secrets(endpoint: &StdioEndpoint) -> Vec<Secret> {
+    let environment = endpoint.env.iter().filter(|(name, _)| !PUBLIC_VARIABLES.contains(&name.as_str()));
+    let values: Vec<&Secret> =
+        environment.map(|(_, value)| value).chain(argument_secrets(&endpoint.args)).collect();
+    let parts = values.iter().flat_map(|value| secret_parts(value));
+    // A configuration is passed in a variable, and the server may repeat any string of it.
+    parts.chain(values.iter().flat_map(|value| json_secrets(value))).collect()
+}
+
+/// The arguments of a command that may be secrets: all except options, names, and the first other one, which names the
+/// package, script or command to run.
+pub fn argument_secrets(arguments: &[Secret]) -> impl Iterator<Item = &Secret> {
+    let mut is_named = false;
+    let mut option = None;
+    arguments.iter().filter(move |argument| {
+        let argument = argument.expose();
+        let after = option.take();
+        if argument.starts_with('-') && !argument.contains('=') {
+            option = Some(argument.to_ascii_lowercase());
+            return false;
+        }
+        if !is_name(argument) || after.as_deref().is_some_and(is_secret_option) {
+            return true;
+        }
+        if after.as_deref().is_some_and(|after| NAME_OPTIONS.contains(&after)) {
+            is_named |= after.as_deref() == Some("-m");
+            return false;
+        }
+        if is_script_or_package(argument) || (!is_named && RUN_COMMANDS.contains(&argument)) {
+            return false;
+        }
+        std::mem::replace(&mut is_named, true)
+    })
+}
+
+/// Whether an option in lower case is followed by a secret.
+fn is_secret_option(option: &str) -> bool {
+    ["token", "key", "secret", "password", "auth", "credential"].iter().any(|word| option.contains(word))
+}
+
+/// Whether an argument may be a name: it has no scheme, no assignment, and no blank.
+fn is_name(argument: &str) -> bool {
+    !argument.contains("://") && !argument.contains(['=', '\n', ' '])
+}
+
+/// Whether an argument is the path of a script, or the name of a package in a scope (`@scope/name@1.0`).
+fn is_script_or_package(argument: &str) -> bool {
+    let is_scoped = || {
+        let mut parts = argument.strip_prefix('@')?.split('/');
+        let (scope, name) = (parts.next()?, parts.next()?);
+        Some(!scope.is_empty() && !name.is_empty() && parts.next().is_none() && !scope.contains(['@', ':']))
+    };
+    SCRIPT_EXTENSIONS.iter().any(|extension| argument.ends_with(extension)) || is_scoped().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(arguments: &[&str], want: &[&str]) {
+        let arguments: Vec<Secret> = arguments.iter().map(|it| Secret::from(*it)).collect();
+        let got: Vec<&str> = argument_secrets(&arguments).map(|it| it.expose()).collect();
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn hd_sc5_names_are_no_secrets_and_other_arguments_are() {
+        check(&["-y", "server-x", "hunter2-token"], &["hunter2-token"]);
+        check(&["-y", "@scope/server@1.0", "hunter2-token"], &[]);
+        check(&["--api-token", "hunter2", "server-x"], &["hunter2"]);
+        check(&["-m", "mcp_server", "hunter2-token"], &["hunter2-token"]);
+        check(&["--directory", "/srv/app", "run", "server.py", "name", "hunter2"], &["hunter2"]);
+        check(
+            &["run", "-i", "--rm", "-e", "TOKEN", "-e", "KEY=hunter2", "mcp/server", "hunter2"],
+            &["KEY=hunter2", "hunter2"],
+        );
+        check(&["--from", "package", "program", "hunter2"], &["hunter2"]);
+        check(&["build/index.js", "--key=hunter2"], &["--key=hunter2"]);
+        check(&["postgres://me:hunter2@db/x"], &["postgres://me:hunter2@db/x"]);
+        check(&["-e", "connect(\"hunter2 x\")"], &["connect(\"hunter2 x\")"]);
+    }
+
+    #[test]
+    fn hd_sc5_values_of_the_environment_are_secrets_except_paths() {
+        let mut endpoint = StdioEndpoint::new("x");
+        endpoint.env = vec![
+            ("TOKEN".to_owned(), Secret::from("hunter2")),
+            ("PYTHONPATH".to_owned(), Secret::from("/srv/application")),
+        ];
+        let got: Vec<String> = stdio_secrets(&endpoint).iter().map(|it| it.expose().to_owned()).collect();
+        assert_eq!(got, ["hunter2"]);
+    }
+}

@@ -1,0 +1,88 @@
+//! Why a session has its era.
+
+use std::fmt;
+
+use mcp_model::Era;
+
+use super::handshake::HandshakeFailure;
+use crate::error::ConnectError;
+
+/// Why a session has its era.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EraReason {
+    /// No other era was tried ([`Eras`](crate::session::Eras)).
+    Configured,
+    /// The session id of the configuration belongs to this era.
+    Resumed,
+    /// The server spoke it on its last connection.
+    Known,
+    /// It answered `server/discover` with a modern version.
+    Discovered,
+    /// It answered `server/discover` with this JSON-RPC error.
+    ProbeRejected(i64),
+    /// It answered `server/discover` with this HTTP status.
+    ProbeRefused(u16),
+    /// Its answer to `server/discover` contains no modern version.
+    ProbeWithoutVersion,
+    /// It answered `initialize`, but not `server/discover`.
+    ProbeIgnored,
+    /// It closed its connection at `server/discover`.
+    ProbeClosed,
+    /// It answered both requests so late that there was no time for another start in the modern era.
+    TooSlow,
+}
+
+impl EraReason {
+    /// The reason for the legacy era after this failure of the probe.
+    pub(super) fn after_probe(failure: &HandshakeFailure) -> EraReason {
+        match failure {
+            HandshakeFailure::Rejected(error) => EraReason::ProbeRejected(error.code),
+            HandshakeFailure::Ended(_) => EraReason::ProbeClosed,
+            HandshakeFailure::Other(ConnectError::Refused(error)) => {
+                error.status.map_or(EraReason::ProbeIgnored, EraReason::ProbeRefused)
+            }
+            HandshakeFailure::Other(_) | HandshakeFailure::Restart { .. } => EraReason::ProbeWithoutVersion,
+        }
+    }
+
+    /// The era to try first on the next connection, where this one had `era`.
+    pub(super) fn era_to_remember(self, era: Era) -> Era {
+        match self {
+            EraReason::TooSlow => Era::Modern,
+            EraReason::Configured
+            | EraReason::Resumed
+            | EraReason::Known
+            | EraReason::Discovered
+            | EraReason::ProbeRejected(_)
+            | EraReason::ProbeRefused(_)
+            | EraReason::ProbeWithoutVersion
+            | EraReason::ProbeIgnored
+            | EraReason::ProbeClosed => era,
+        }
+    }
+}
+
+impl fmt::Display for EraReason {
+    /// A clause about the server: "it answered `server/discover`".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EraReason::Configured => f.write_str("no other era was tried"),
+            EraReason::Resumed => f.write_str("its configured session is of this era"),
+            EraReason::Known => f.write_str("it spoke it last time"),
+            EraReason::Discovered => f.write_str("it answered `server/discover`"),
+            EraReason::ProbeRejected(code) => write!(f, "it answered `server/discover` with error {code}"),
+            EraReason::ProbeRefused(status) => {
+                write!(f, "it answered `server/discover` with HTTP {status}")
+            }
+            EraReason::ProbeWithoutVersion => {
+                f.write_str("its answer to `server/discover` contains no modern version")
+            }
+            EraReason::ProbeIgnored => f.write_str("it did not answer `server/discover`"),
+            EraReason::ProbeClosed => f.write_str("it closed the connection at `server/discover`"),
+            EraReason::TooSlow => {
+                f.write_str("it also answered `server/discover`, but too late for another start")
+            }
+        }
+    }
+}

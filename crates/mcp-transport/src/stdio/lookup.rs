@@ -1,0 +1,254 @@
+//! Finds the file of a command as the system does, and what prevents its start.
+//!
+//! Reads the disk. The system reports a missing interpreter of a script as a missing file, and a directory as a missing
+//! permission.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::disconnect::StartError;
+
+/// The maximum length of the first line of a script; the system reads as much.
+const MAX_FIRST_LINE_BYTES: u64 = 256;
+
+/// Where to search for a command.
+#[derive(Debug, Clone, Copy)]
+pub struct ProgramSearch<'a> {
+    /// The `PATH` of the child process.
+    pub path: &'a str,
+    /// The working directory of the child process.
+    pub directory: &'a Path,
+}
+
+/// The result of the search for a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramLookup {
+    /// The executable file.
+    Found(PathBuf),
+    /// A script whose first line names an interpreter that does not exist.
+    NoInterpreter {
+        /// The script.
+        script: PathBuf,
+        /// The path of the interpreter, or its name if it is searched on the `PATH`.
+        interpreter: String,
+    },
+    /// The file exists but is not executable.
+    NotExecutable(PathBuf),
+    /// A directory.
+    Directory(PathBuf),
+    /// There is no such file.
+    NotFound,
+}
+
+impl ProgramLookup {
+    /// Why the command cannot be started; `None` if it was found.
+    pub fn start_error(&self) -> Option<StartError> {
+        let text = |path: &Path| path.display().to_string();
+        Some(match self {
+            ProgramLookup::Found(_) => return None,
+            ProgramLookup::NoInterpreter { script, interpreter } => {
+                StartError::NoInterpreter { script: text(script), interpreter: interpreter.clone() }
+            }
+            ProgramLookup::NotExecutable(path) => StartError::NotExecutable(text(path)),
+            ProgramLookup::Directory(path) => StartError::IsDirectory(text(path)),
+            ProgramLookup::NotFound => StartError::CommandNotFound,
+        })
+    }
+}
+
+/// What is at a path.
+#[derive(Clone, Copy)]
+enum Entry {
+    Executable,
+    NotExecutable,
+    Directory,
+}
+
+/// Finds the file of a command: a path if it contains a slash, otherwise the first match on the `PATH`.
+pub fn find_program(command: &str, search: ProgramSearch<'_>) -> ProgramLookup {
+    let entry = |path: &Path| {
+        let metadata = fs::metadata(path).ok()?;
+        Some(match (metadata.is_dir(), metadata.permissions().mode() & 0o111) {
+            (true, _) => Entry::Directory,
+            (false, 0) => Entry::NotExecutable,
+            (false, _) => Entry::Executable,
+        })
+    };
+    let script = match find_entry(command, search, &entry) {
+        ProgramLookup::Found(path) => path,
+        other => return other,
+    };
+    match named_interpreter(&first_line(&script)) {
+        Some(interpreter) if !matches!(find_entry(&interpreter, search, &entry), ProgramLookup::Found(_)) => {
+            ProgramLookup::NoInterpreter { script, interpreter }
+        }
+        Some(_) | None => ProgramLookup::Found(script),
+    }
+}
+
+fn find_entry(
+    command: &str,
+    search: ProgramSearch<'_>,
+    entry: &dyn Fn(&Path) -> Option<Entry>,
+) -> ProgramLookup {
+    let ProgramSearch { path, directory } = search;
+    let candidates: Vec<PathBuf> = match command.contains('/') {
+        true => vec![directory.join(command)],
+        // An empty entry means the working directory.
+        false => path.split(':').map(|folder| directory.join(folder).join(command)).collect(),
+    };
+    let mut unusable = ProgramLookup::NotFound;
+    for candidate in candidates {
+        match entry(&candidate) {
+            Some(Entry::Executable) => return ProgramLookup::Found(candidate),
+            Some(Entry::NotExecutable) if unusable == ProgramLookup::NotFound => {
+                unusable = ProgramLookup::NotExecutable(candidate);
+            }
+            // A directory on the `PATH` is skipped.
+            Some(Entry::Directory) if command.contains('/') => unusable = ProgramLookup::Directory(candidate),
+            Some(_) | None => {}
+        }
+    }
+    unusable
+}
+
+fn first_line(path: &Path) -> Vec<u8> {
+    let mut line = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_FIRST_LINE_BYTES).read_to_end(&mut line));
+    let end = line.iter().position(|byte| *byte == b'\n').unwrap_or(line.len());
+    line.truncate(if read.is_ok() { end } else { 0 });
+    line
+}
+
+/// The interpreter in the first line of a script: a path, or the name that `env` searches.
+fn named_interpreter(first_line: &[u8]) -> Option<String> {
+    let line = String::from_utf8_lossy(first_line.strip_prefix(b"#!")?).into_owned();
+    // A carriage return is part of the name, for which it is not found.
+    let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
+    let interpreter = words.next()?;
+    if interpreter.trim_end() != interpreter || !interpreter.ends_with("/env") {
+        return Some(interpreter.to_owned());
+    }
+    let is_option = |word: &&str| word.starts_with('-') || word.contains('=');
+    words.find(|word| !is_option(word)).map(str::to_owned)
+}
+
+/// The programs that run a script in the working directory.
+const INTERPRETERS: [&str; 8] = ["node", "python", "python3", "bun", "tsx", "ruby", "php", "perl"];
+
+/// The extensions of their scripts.
+const SCRIPT_EXTENSIONS: [&str; 10] = ["js", "mjs", "cjs", "ts", "mts", "py", "rb", "php", "pl", "sh"];
+
+/// The script that a command is to run, if the file does not exist: the first argument with the extension of a script.
+pub fn missing_script<'a>(
+    command: &str,
+    arguments: impl Iterator<Item = &'a str>,
+    directory: &Path,
+) -> Option<String> {
+    let program = command.rsplit('/').next().unwrap_or_default();
+    let version = |character: char| character.is_ascii_digit() || character == '.';
+    if !INTERPRETERS.contains(&program) && !INTERPRETERS.contains(&program.trim_end_matches(version)) {
+        return None;
+    }
+    let is_script = |argument: &&str| {
+        let extension = Path::new(argument).extension().and_then(|it| it.to_str()).unwrap_or_default();
+        SCRIPT_EXTENSIONS.contains(&extension) && !argument.contains("://") && !argument.contains([' ', '\n'])
+    };
+    // With these options, there is no script.
+    let mut arguments = arguments.take_while(|argument| !matches!(*argument, "-m" | "-c" | "-e" | "-p"));
+    let script = arguments.find(|argument| !argument.starts_with('-'))?;
+    (is_script(&script) && !directory.join(script).exists()).then(|| script.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(command: &str, path: &str, want: ProgramLookup) {
+        let entry = |it: &Path| match it.to_str().unwrap() {
+            "/bin/run" | "/here/run" | "/here/sub/run" | "/here/./sub/run" => Some(Entry::Executable),
+            "/opt/run" | "/opt/text" => Some(Entry::NotExecutable),
+            "/opt" | "/bin/opt" => Some(Entry::Directory),
+            _ => None,
+        };
+        let search = ProgramSearch { path, directory: Path::new("/here") };
+        assert_eq!(find_entry(command, search, &entry), want);
+    }
+
+    #[test]
+    fn command_is_searched_as_the_system_does() {
+        check("run", "/usr/bin:/bin", ProgramLookup::Found("/bin/run".into()));
+        check("run", "/opt:/bin", ProgramLookup::Found("/bin/run".into()));
+        check("run", "/opt:", ProgramLookup::Found("/here/run".into()));
+        check("run", "/usr/bin", ProgramLookup::NotFound);
+        check("text", "/bin:/opt", ProgramLookup::NotExecutable("/opt/text".into()));
+        check("./sub/run", "/bin", ProgramLookup::Found("/here/./sub/run".into()));
+        check("sub/run", "/bin", ProgramLookup::Found("/here/sub/run".into()));
+        check("/bin/run", "", ProgramLookup::Found("/bin/run".into()));
+        check("/bin/none", "/bin", ProgramLookup::NotFound);
+        check("/opt", "/bin", ProgramLookup::Directory("/opt".into()));
+        check("opt", "/bin", ProgramLookup::NotFound);
+    }
+
+    #[track_caller]
+    fn check_interpreter(first_line: &str, want: Option<&str>) {
+        assert_eq!(named_interpreter(first_line.as_bytes()).as_deref(), want, "{first_line}");
+    }
+
+    #[test]
+    fn interpreter_of_a_script_is_in_its_first_line() {
+        check_interpreter("#!/old/venv/bin/python", Some("/old/venv/bin/python"));
+        check_interpreter("#! /bin/sh -e", Some("/bin/sh"));
+        check_interpreter("#!/usr/bin/env node", Some("node"));
+        check_interpreter("#!/usr/bin/env -S A=b deno run", Some("deno"));
+        check_interpreter("#!/bin/sh\r", Some("/bin/sh\r"));
+        check_interpreter("#!/usr/bin/env node\r", Some("node\r"));
+        check_interpreter("echo text", None);
+        check_interpreter("#!", None);
+        check_interpreter("", None);
+    }
+
+    #[test]
+    fn script_without_its_interpreter_cannot_be_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("server");
+        let search = ProgramSearch { path: "/usr/bin:/bin", directory: folder.path() };
+        let write = |text: &str| {
+            fs::write(&script, text).unwrap();
+            fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+            find_program("./server", search)
+        };
+        let found = ProgramLookup::Found(folder.path().join("./server"));
+        let missing = |interpreter: &str| ProgramLookup::NoInterpreter {
+            script: folder.path().join("./server"),
+            interpreter: interpreter.to_owned(),
+        };
+        assert_eq!(write("#!/bin/sh\n"), found);
+        assert_eq!(write("#!/usr/bin/env sh\n"), found);
+        assert_eq!(write("#!/old/venv/bin/python3\n"), missing("/old/venv/bin/python3"));
+        assert_eq!(write("#!/usr/bin/env no-such-program\n"), missing("no-such-program"));
+        assert_eq!(write("#!/bin/sh\r\n"), missing("/bin/sh\r"));
+        assert_eq!(write("text"), found);
+    }
+
+    #[track_caller]
+    fn check_script(command: &str, arguments: &[&str], want: Option<&str>) {
+        let got = missing_script(command, arguments.iter().copied(), Path::new("/no/such/folder"));
+        assert_eq!(got.as_deref(), want, "{command} {arguments:?}");
+    }
+
+    #[test]
+    fn script_is_searched_in_the_working_directory() {
+        check_script("node", &["build/index.js"], Some("build/index.js"));
+        check_script("/usr/bin/python3.12", &["-u", "server.py", "x.py"], Some("server.py"));
+        check_script("node", &["--env-file=.env", "a.mjs"], Some("a.mjs"));
+        check_script("node", &["--import", "tsx", "a.ts"], None);
+        check_script("python", &["-m", "server.py"], None);
+        check_script("node", &["-e", "a.js"], None);
+        check_script("uv", &["run", "server.py"], None);
+        check_script("node", &["/"], None);
+    }
+}
