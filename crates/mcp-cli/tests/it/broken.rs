@@ -1,4 +1,4 @@
-//! Twenty broken servers: the first line of the output names the cause, and the next lines have help.
+//! Broken servers: the first line of the output names the cause, and the next lines have help.
 //!
 //! The servers are real processes, sockets and TLS certificates. Only npm's registry is replaced, by one without packages;
 //! the error comes from npm itself.
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::support::{HttpDemo, Run, Workspace};
-use web::{answering, closed_port, listening, secured};
+use web::{IssuedBy, answering, closed_port, listening, secured};
 
 /// A broken server and the expected output.
 struct Row {
@@ -184,6 +184,8 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
             "set it before the start",
         ),
     ];
+    res.extend(start_rows());
+    res.extend(url_rows(demo_port, ports));
     let Some(node) = node() else { return res };
     let path = format!("{}:/usr/bin:/bin", node.display());
     res.push(Row {
@@ -199,6 +201,15 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
             "check the name and the version of the package",
         )
     });
+    res.push(Row {
+        environment: vec![("PATH", path.clone())],
+        ..row(
+            "missing script",
+            json!({"command": "node", "args": ["build/index.js"]}),
+            "its script ",
+            "write its full path, or set `cwd`",
+        )
+    });
     let script = format!("require('net').createServer().listen({}, '127.0.0.1')", ports.taken);
     res.push(Row {
         environment: vec![("PATH", path)],
@@ -212,10 +223,131 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
     res
 }
 
+/// Programs that cannot be started, or that end at once.
+fn start_rows() -> Vec<Row> {
+    let printing = |text: &str| json!({"command": "printing", "args": ["-m", "missing_server", text]});
+    vec![
+        row(
+            "moved virtual environment",
+            json!({"command": "moved"}),
+            "the interpreter /old/venv/bin/python of the script ",
+            "a virtual environment cannot be moved",
+        ),
+        row("interpreter that is not on the PATH", json!({"command": "lost"}), "", "`PATH` of `env`"),
+        row("line endings of Windows", json!({"command": "windows"}), "a carriage return", "convert it"),
+        row(
+            "directory as command",
+            json!({"command": "/usr/lib"}),
+            "/usr/lib is a directory, not a program",
+            "write the path of the program in that directory",
+        ),
+        row("not executable", json!({"command": "./bin/text"}), "bin/text is not executable", "chmod +x"),
+        row(
+            "python -m of a module that is not installed",
+            printing("/usr/bin/python3: No module named missing_server"),
+            "does not have the module that `-m` names: its process ended with exit status 1; its standard error ended with: \
+             /usr/bin/python3: No module named missing_server",
+            "install its package for this Python",
+        ),
+        row(
+            "traceback",
+            printing(
+                "Traceback (most recent call last):\n  File \"/srv/a.py\", line 1, in <module>\n    import mcp\n\
+                 ModuleNotFoundError: No module named 'mcp'",
+            ),
+            "a Python module that it needs is missing (ModuleNotFoundError: No module named 'mcp')",
+            "install it for the Python that runs the server",
+        ),
+        row(
+            "exception without a known cause",
+            printing(
+                "Starting\nTraceback (most recent call last):\n  File \"/srv/a.py\", line 1\nKeyError: 'API'",
+            ),
+            ": KeyError: 'API': its process ended",
+            "run the command by hand",
+        ),
+        row(
+            "old Node.js",
+            printing(
+                "/srv/a.js:1\nconst a = b ?? c;\n\nSyntaxError: Unexpected token '?'\n    at x\nNode.js v12.22.9",
+            ),
+            "its Node.js is too old (SyntaxError: Unexpected token '?')",
+            "install a newer Node.js",
+        ),
+    ]
+}
+
+/// Servers with a URL that refuse the connection, the transport or the request.
+fn url_rows(demo_port: u16, ports: Ports) -> Vec<Row> {
+    let sse = |port: u16| json!({"type": "sse", "url": format!("http://127.0.0.1:{port}/mcp")});
+    let https = json!({"type": "http", "url": format!("https://localhost:{}/mcp", ports.self_signed)});
+    vec![
+        row(
+            "self-signed certificate that is an authority",
+            https.clone(),
+            "the certificate is self-signed and marked as an authority",
+            "issue a certificate that is no authority",
+        ),
+        Row {
+            environment: vec![("SSL_CERT_FILE", "/no/such/file.pem".to_owned())],
+            ..row(
+                "no certificate file",
+                https,
+                "SSL_CERT_FILE is /no/such/file.pem, which does not exist",
+                "correct SSL_CERT_FILE",
+            )
+        },
+        row(
+            "http given as SSE",
+            sse(demo_port),
+            "it speaks Streamable HTTP at this URL, and not HTTP with server-sent events",
+            "configure the transport `http`",
+        ),
+        row(
+            "http with a session given as SSE",
+            sse(ports.wants_session),
+            "HTTP 400 Bad Request: Bad Request: Mcp-Session-Id header is required",
+            "use the URL where they begin",
+        ),
+        row(
+            "http:// to a TLS port",
+            http(ports.tls, "/mcp"),
+            "the port speaks TLS",
+            "write https:// instead of http://",
+        ),
+        row(
+            "https:// told in words",
+            http(answering("400 Bad Request", "Client sent an HTTP request to an HTTPS server.\n"), "/mcp"),
+            "Client sent an HTTP request to an HTTPS server.",
+            "write https:// instead of http://",
+        ),
+        row(
+            "redirect on the same host",
+            http(answering("301 Moved Permanently\r\nLocation: /mcp/?key=hunter2", ""), "/mcp"),
+            "/mcp/ (HTTP 301), which loses the message",
+            "put its URL into the configuration",
+        ),
+        row(
+            "too many requests",
+            http(answering("429 Too Many Requests\r\nRetry-After: 30", ""), "/mcp"),
+            "HTTP 429 Too Many Requests (try again in 30 s)",
+            "wait as long as the server says",
+        ),
+        row(
+            "403 without a credential",
+            http(answering("403 Forbidden", ""), "/mcp"),
+            "HTTP 403 Forbidden: it refuses access, and no credential is configured",
+            "its lists of allowed hosts, origins and addresses",
+        ),
+    ]
+}
+
 /// The ports of the listeners.
 #[derive(Clone, Copy)]
 struct Ports {
     tls: u16,
+    self_signed: u16,
+    wants_session: u16,
     refusing: u16,
     registry: u16,
     taken: u16,
@@ -231,6 +363,11 @@ struct Judgement {
 fn judge(row: &Row, command: &str) -> Judgement {
     let workspace = Workspace::empty();
     workspace.script("peer", include_str!("broken/peer.sh"));
+    workspace.script("printing", "printf '%s\\n' \"$3\" >&2; exit 1");
+    workspace.executable("moved", "#!/old/venv/bin/python\n");
+    workspace.executable("lost", "#!/usr/bin/env no-such-interpreter\n");
+    workspace.executable("windows", "#!/bin/sh\r\necho\r\n");
+    workspace.write("bin/text", "");
     workspace.write("mcp.json", &json!({"mcpServers": {"broken": row.server}}).to_string());
     let arguments: &[&str] = match command {
         "call" => &["call", "mcp.json", "broken__t"],
@@ -260,6 +397,12 @@ fn judge(row: &Row, command: &str) -> Judgement {
         ("slow", "doctor") => "the tools were not listed within the start-up limit of 5 s",
         ("slow", _) => "it did not list its tools within",
         ("bad schema", _) => "tool `worse`",
+        ("missing script", "doctor") => "build/index.js does not exist in the working directory /",
+        ("missing script", _) => "its script does not exist (Error: Cannot find module '/",
+        ("interpreter that is not on the PATH", "doctor") => {
+            "the interpreter no-such-interpreter of the script /"
+        }
+        ("interpreter that is not on the PATH", _) => "a program that its script starts is not on its PATH",
         (_, _) => row.cause,
     };
     let cause = names && first.contains(cause) && first.contains(row.cause);
@@ -270,17 +413,22 @@ fn judge(row: &Row, command: &str) -> Judgement {
 fn hd_sc3_first_line_has_the_cause_and_help_follows() {
     let workspace = Workspace::empty();
     let demo = HttpDemo::start(&workspace);
-    let (tls, authority) = secured("other.example");
+    let (tls, authority) = secured("other.example", IssuedBy::Authority);
     workspace.write("authority.pem", &authority);
     let (_listener, taken) = listening();
     let ports = Ports {
         tls,
-        refusing: answering("401 Unauthorized", ""),
+        self_signed: secured("localhost", IssuedBy::Itself).0,
+        wants_session: answering(
+            "400 Bad Request",
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Mcp-Session-Id header is required"},"id":null}"#,
+        ),
+        refusing: answering("401 Unauthorized\r\nWWW-Authenticate: Bearer", ""),
         registry: answering("404 Not Found", r#"{"error":"Not found"}"#),
         taken,
     };
     let rows = rows(&demo, &workspace.path().join("authority.pem"), ports);
-    assert!(rows.len() >= 19, "{}", rows.len());
+    assert!(rows.len() >= 38, "{}", rows.len());
     let commands = |row: &Row| match row.shown {
         Shown::Starting => vec!["doctor", "tools"],
         Shown::Calling => vec!["call"],

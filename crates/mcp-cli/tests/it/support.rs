@@ -69,7 +69,12 @@ impl Workspace {
 
     /// A program `name` in the folder `bin`, which is the only one on the `PATH` besides the system's.
     pub(crate) fn script(&self, name: &str, text: &str) {
-        self.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{text}\n"));
+        self.executable(name, &format!("#!/bin/sh\n{text}\n"));
+    }
+
+    /// An executable file `name` in the folder `bin`.
+    pub(crate) fn executable(&self, name: &str, text: &str) {
+        self.write(&format!("bin/{name}"), text);
         let path = self.path().join("bin").join(name);
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }

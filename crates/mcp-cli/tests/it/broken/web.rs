@@ -14,28 +14,44 @@ pub(super) fn closed_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Sends this response to each request. Returns the port.
-pub(super) fn answering(status: &'static str, body: &'static str) -> u16 {
+/// Sends this response to each request. Returns the port. `head` is the status and, on further lines, headers.
+pub(super) fn answering(head: &'static str, body: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         for socket in listener.incoming().map_while(Result::ok) {
-            thread::spawn(move || answer(socket, status, body));
+            thread::spawn(move || answer(socket, head, body));
         }
     });
     port
 }
 
+/// Who has issued a certificate.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum IssuedBy {
+    Authority,
+    /// Itself: it is an authority too, as `openssl req -x509` makes it.
+    Itself,
+}
+
 /// A TLS server with a certificate for `name`. Returns the port and the certificate authority as PEM.
-pub(super) fn secured(name: &str) -> (u16, String) {
+pub(super) fn secured(name: &str, issued_by: IssuedBy) -> (u16, String) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
     let authority = params.self_signed(&key).unwrap().pem();
+    let mut own = CertificateParams::new(vec![name.to_owned()]).unwrap();
     let issuer = Issuer::new(params, key);
     let key = KeyPair::generate().unwrap();
-    let certificate =
-        CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
+    let (certificate, authority) = match issued_by {
+        IssuedBy::Authority => (own.signed_by(&key, &issuer).unwrap(), authority),
+        IssuedBy::Itself => {
+            own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            let certificate = own.self_signed(&key).unwrap();
+            let pem = certificate.pem();
+            (certificate, pem)
+        }
+    };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
         ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
@@ -55,7 +71,7 @@ pub(super) fn secured(name: &str) -> (u16, String) {
 }
 
 /// Answers one request. Ignores errors, because the client may disconnect.
-fn answer(mut stream: impl Read + Write, status: &str, body: &str) {
+fn answer(mut stream: impl Read + Write, response_head: &str, body: &str) {
     let mut head = Vec::new();
     let mut bytes = [0; 4096];
     while !head.windows(4).any(|it| it == b"\r\n\r\n") {
@@ -67,7 +83,7 @@ fn answer(mut stream: impl Read + Write, status: &str, body: &str) {
     let length = body.len();
     let _ = stream.write_all(
         format!(
-            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nWWW-Authenticate: Bearer\r\n\
+            "HTTP/1.1 {response_head}\r\nContent-Type: application/json\r\n\
              Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
         )
         .as_bytes(),
