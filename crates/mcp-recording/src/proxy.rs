@@ -91,7 +91,7 @@ impl RecordingProxy {
         stop: impl Future<Output = ()>,
     ) -> Result<ExitStatus, ProxyError> {
         let RecordingProxy { server, command, arguments, mut secrets } = self;
-        secrets.extend(argument_secrets(&arguments).flat_map(secret_parts));
+        secrets.extend(argument_secrets(&command, &arguments).flat_map(secret_parts));
         let log = recorder.connection_recorder(&server, &secrets).start();
         let mut child = Command::new(&command)
             .args(arguments.iter().map(Secret::expose))

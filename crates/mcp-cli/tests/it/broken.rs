@@ -225,7 +225,11 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
 
 /// Programs that cannot be started, or that end at once.
 fn start_rows() -> Vec<Row> {
-    let printing = |text: &str| json!({"command": "printing", "args": ["-m", "missing_server", text]});
+    // An argument that a server repeats as a whole is redacted.
+    let printing = |text: &str| {
+        let text = format!("\\n{}", text.replace('\n', "\\n"));
+        json!({"command": "printing", "args": ["-m", "missing_server", text]})
+    };
     vec![
         row(
             "moved virtual environment",
@@ -363,7 +367,7 @@ struct Judgement {
 fn judge(row: &Row, command: &str) -> Judgement {
     let workspace = Workspace::empty();
     workspace.script("peer", include_str!("broken/peer.sh"));
-    workspace.script("printing", "printf '%s\\n' \"$3\" >&2; exit 1");
+    workspace.script("printing", "printf '%b\\n' \"$3\" >&2; exit 1");
     workspace.executable("moved", "#!/old/venv/bin/python\n");
     workspace.executable("lost", "#!/usr/bin/env no-such-interpreter\n");
     workspace.executable("windows", "#!/bin/sh\r\necho\r\n");

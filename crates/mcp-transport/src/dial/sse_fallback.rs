@@ -12,6 +12,7 @@ use url::Url;
 
 use crate::dial::options::DialOptions;
 use crate::error::ConnectError;
+use crate::error::NO_EVENT_STREAM;
 use crate::error::disconnect::RequestError;
 use crate::error::help::wants_session;
 use crate::http::HttpDial;
@@ -163,7 +164,10 @@ impl Dial for SseOrHttpDial {
 
     fn diagnostic_probe(&self, refusal: &RequestError) -> Option<TransportProbe> {
         // The server was reached, and it is neither busy nor protected.
-        let is_other_transport = matches!(refusal.status?, 200..=299 | 400 | 404..=406 | 415 | 422);
+        let is_other_transport = match refusal.status? {
+            200..=299 => refusal.message.contains(NO_EVENT_STREAM),
+            status => matches!(status, 400 | 404..=406 | 415 | 422),
+        };
         // Some servers answer 401 when the session is missing.
         if !is_other_transport && !wants_session(refusal) {
             return None;

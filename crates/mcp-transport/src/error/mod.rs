@@ -130,6 +130,10 @@ pub(crate) const SPEAKS_SSE: &str = "it speaks HTTP with server-sent events";
 /// The message for a server that speaks Streamable HTTP at this URL.
 pub(crate) const SPEAKS_HTTP: &str = "it speaks Streamable HTTP";
 
+/// The end of the message for a successful response that is not an event stream.
+#[cfg(feature = "sse")]
+pub(crate) const NO_EVENT_STREAM: &str = "(this is not an event stream)";
+
 /// The message for a port that speaks TLS, under a URL without it.
 pub(crate) const SPEAKS_TLS: &str = "the port speaks TLS";
 

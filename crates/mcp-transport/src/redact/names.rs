@@ -26,6 +26,13 @@ const NAME_OPTIONS: [&str; 15] = [
     "--import",
 ];
 
+/// Programs whose first argument names what they run. With any other program it may be a secret.
+const RUNNERS: [&str; 29] = [
+    "bun", "bunx", "cargo", "cmd", "deno", "docker", "dotnet", "env", "go", "java", "mcp-host", "node",
+    "npm", "npx", "perl", "php", "pipx", "pnpm", "podman", "poetry", "python", "python3", "ruby", "ts-node",
+    "tsx", "uv", "uvx", "yarn", "pdm",
+];
+
 /// The commands of package runners that are followed by the name of what is run.
 const RUN_COMMANDS: [&str; 8] = ["run", "exec", "x", "dlx", "tool", "start", "run-script", "compose"];
 
@@ -59,17 +66,22 @@ const PUBLIC_VARIABLES: [&str; 16] = [
 /// names, also in parts.
 pub(crate) fn stdio_secrets(endpoint: &StdioEndpoint) -> Vec<Secret> {
     let environment = endpoint.env.iter().filter(|(name, _)| !PUBLIC_VARIABLES.contains(&name.as_str()));
-    let values: Vec<&Secret> =
-        environment.map(|(_, value)| value).chain(argument_secrets(&endpoint.args)).collect();
+    let values: Vec<&Secret> = environment
+        .map(|(_, value)| value)
+        .chain(argument_secrets(&endpoint.command, &endpoint.args))
+        .collect();
     let parts = values.iter().flat_map(|value| secret_parts(value));
     // A configuration is passed in a variable, and the server may repeat any string of it.
     parts.chain(values.iter().flat_map(|value| json_secrets(value))).collect()
 }
 
-/// The arguments of a command that may be secrets: all except options, names, and the first other one, which names the
-/// package, script or command to run.
-pub fn argument_secrets(arguments: &[Secret]) -> impl Iterator<Item = &Secret> {
-    let mut is_named = false;
+/// The arguments of a command that may be secrets: all except options and names. The first other argument of a package
+/// runner or interpreter names what it runs.
+pub fn argument_secrets<'a>(command: &str, arguments: &'a [Secret]) -> impl Iterator<Item = &'a Secret> {
+    let program = command.rsplit('/').next().unwrap_or_default();
+    let version = |character: char| character.is_ascii_digit() || character == '.';
+    let is_runner = RUNNERS.contains(&program) || RUNNERS.contains(&program.trim_end_matches(version));
+    let mut is_named = !is_runner;
     let mut option = None;
     arguments.iter().filter(move |argument| {
         let argument = argument.expose();
@@ -79,6 +91,8 @@ pub fn argument_secrets(arguments: &[Secret]) -> impl Iterator<Item = &Secret> {
             return false;
         }
         if !is_name(argument) || after.as_deref().is_some_and(is_secret_option) {
+            // After a script come its arguments.
+            is_named |= argument.contains([' ', '\n']);
             return true;
         }
         if after.as_deref().is_some_and(|after| NAME_OPTIONS.contains(&after)) {
@@ -117,27 +131,30 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(arguments: &[&str], want: &[&str]) {
+    fn check(command: &str, arguments: &[&str], want: &[&str]) {
         let arguments: Vec<Secret> = arguments.iter().map(|it| Secret::from(*it)).collect();
-        let got: Vec<&str> = argument_secrets(&arguments).map(|it| it.expose()).collect();
+        let got: Vec<&str> = argument_secrets(command, &arguments).map(|it| it.expose()).collect();
         assert_eq!(got, want);
     }
 
     #[test]
     fn hd_sc5_names_are_no_secrets_and_other_arguments_are() {
-        check(&["-y", "server-x", "hunter2-token"], &["hunter2-token"]);
-        check(&["-y", "@scope/server@1.0", "hunter2-token"], &[]);
-        check(&["--api-token", "hunter2", "server-x"], &["hunter2"]);
-        check(&["-m", "mcp_server", "hunter2-token"], &["hunter2-token"]);
-        check(&["--directory", "/srv/app", "run", "server.py", "name", "hunter2"], &["hunter2"]);
+        check("npx", &["-y", "server-x", "hunter2-token"], &["hunter2-token"]);
+        check("/usr/bin/npx", &["-y", "@scope/server@1.0", "name", "hunter2-token"], &["hunter2-token"]);
+        check("npx", &["--api-token", "hunter2", "server-x"], &["hunter2"]);
+        check("python3.12", &["-m", "mcp_server", "hunter2-token"], &["hunter2-token"]);
+        check("uv", &["--directory", "/srv/app", "run", "server.py", "name", "hunter2"], &["hunter2"]);
         check(
+            "docker",
             &["run", "-i", "--rm", "-e", "TOKEN", "-e", "KEY=hunter2", "mcp/server", "hunter2"],
             &["KEY=hunter2", "hunter2"],
         );
-        check(&["--from", "package", "program", "hunter2"], &["hunter2"]);
-        check(&["build/index.js", "--key=hunter2"], &["--key=hunter2"]);
-        check(&["postgres://me:hunter2@db/x"], &["postgres://me:hunter2@db/x"]);
-        check(&["-e", "connect(\"hunter2 x\")"], &["connect(\"hunter2 x\")"]);
+        check("uvx", &["--from", "package", "program", "hunter2"], &["hunter2"]);
+        check("node", &["build/index.js", "--key=hunter2"], &["--key=hunter2"]);
+        check("npx", &["postgres://me:hunter2@db/x"], &["postgres://me:hunter2@db/x"]);
+        check("node", &["-e", "connect(\"a b\")", "hunter2"], &["connect(\"a b\")", "hunter2"]);
+        check("my-server", &["hunter2-token"], &["hunter2-token"]);
+        check("my-server", &["--config", "hunter2-token"], &["hunter2-token"]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::message_endpoint;
+use crate::error::NO_EVENT_STREAM;
 use crate::error::disconnect::{DisconnectReason, RequestError};
 use crate::net::client::fault;
 use crate::net::event_stream::{Event, EventStreamParser};
@@ -108,7 +109,7 @@ async fn status_error(endpoint: &HttpEndpoint, mut response: Response) -> Reques
     let mut message =
         error_body::describe_response(status, response.headers(), &error_body, &endpoint.redactor);
     if response.status().is_success() {
-        message.push_str(" (this is not an event stream)");
+        message.push_str(&format!(" {NO_EVENT_STREAM}"));
     }
     RequestError { status: Some(status), message, error: error_body.error }
 }
