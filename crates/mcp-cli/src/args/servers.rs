@@ -29,7 +29,7 @@ pub(crate) struct ServerArgs {
 pub(crate) struct ToolsArgs {
     #[command(flatten)]
     pub(crate) servers: ServerArgs,
-    /// List only tools whose names match: `*` stands for any characters, a pattern without `*` matches a part of a name
+    /// List only tools whose names match: `*` matches any characters, a pattern without `*` matches a part of a name
     #[arg(value_name = "PATTERN", conflicts_with = "schema")]
     pub(crate) patterns: Vec<String>,
     /// Show only this tool, with its arguments
