@@ -21,7 +21,7 @@ pub(crate) const SHOW_AFTER: Duration = Duration::from_secs(2);
 /// The time after which the progress text explains why a start may be slow.
 const SLOW_START: Duration = Duration::from_secs(4);
 /// The time after which a note names the awaited servers if there is no progress line.
-pub(crate) const NOTE_AFTER: Duration = Duration::from_secs(10);
+pub(crate) const NOTE_AFTER: Duration = Duration::from_secs(20);
 
 /// Waits until the condition holds or no server is starting any more.
 pub(crate) async fn wait_for_servers(host: &Host, progress: &Progress, condition: WaitFor<'_>) {
