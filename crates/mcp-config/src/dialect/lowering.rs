@@ -167,6 +167,9 @@ pub(crate) fn warn_literal_reference(text: &str, at: &Location, rule: VariableRu
                 VariableRule::Editor | VariableRule::EditorAndShell => {
                     "write the value itself, or a variable of the environment: `${NAME}`".to_owned()
                 }
+                VariableRule::Braces => {
+                    "write the value itself, or a variable of the environment: `{env:NAME}`".to_owned()
+                }
             },
         ),
         Some(LiteralReference::Unclosed(name)) => (

@@ -7,6 +7,7 @@
 pub(crate) mod fix;
 pub(crate) mod new_server;
 pub(crate) mod server_json;
+mod switch;
 
 use mcp_model::{Dialect, ServerSpec};
 
@@ -21,6 +22,8 @@ use crate::syntax::entry_edits::{self, InsertPosition, NewEntry, insert, remove}
 use crate::syntax::layout::Layout;
 use crate::syntax::output::{self, OutputValue};
 use crate::syntax::{self, ChangedPointers, Content, Member, Node, Syntax, child, difference, last, parent};
+
+pub use switch::{Switch, set_enabled};
 
 /// The reason why a file was not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +60,14 @@ pub enum EditError {
     /// The dialect cannot disable a server.
     #[error("a server of {} cannot be disabled, only removed", .0.as_str())]
     CannotDisable(Dialect),
+    /// The program of the file obeys no key that disables a server.
+    #[error("{program} obeys no key that disables a server; {own_way}")]
+    NoDisablingKey {
+        /// The program.
+        program: &'static str,
+        /// How the program itself disables a server.
+        own_way: &'static str,
+    },
     /// The servers of a session are part of a request, not of a file.
     #[error("the servers of an ACP session are part of a request, not of a file")]
     SessionRequest,
@@ -82,15 +93,6 @@ pub enum EditError {
     },
 }
 
-/// Enables or disables a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Switch {
-    /// Enable the server.
-    On,
-    /// Disable the server.
-    Off,
-}
-
 /// Adds a server after the existing ones.
 pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<WrittenFile, EditError> {
     let name = server.id.as_str();
@@ -103,7 +105,16 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
     let (profile, server_name) = (document.profile, name.to_owned());
     let mut report =
         WriteReport { profile, program: &|_| None, server: server_name, unsupported: &mut unsupported };
-    let written = write::server_entry(server, &mut report);
+    let mut asked = Vec::new();
+    let written = write::server_entry(server, &mut report).and_then(|(name, data)| {
+        if profile != Profile::McpJson {
+            return Some((name, data));
+        }
+        let program = Program::of_file(document.name).unwrap_or(&UNKNOWN);
+        let (data, ids) = program.adapt_entry(data, &mut report)?;
+        asked = ids;
+        Some((name, data))
+    });
     // Fields that only inform people may be omitted; values that the server needs may not.
     let needed = |it: &&UnsupportedField| {
         it.fallback == FieldFallback::ServerOmitted
@@ -115,13 +126,6 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
         let (field, why) = unsaid.map(|it| (it.field.clone(), it.reason.clone())).unwrap_or_default();
         return Err(EditError::Unsupported { field, reason: why });
     };
-    let mut asked = Vec::new();
-    if document.profile == Profile::McpJson {
-        let (profile, server) = (document.profile, name.clone());
-        let mut report = WriteReport { profile, program: &|_| None, server, unsupported: &mut unsupported };
-        let program = Program::of_file(document.name).unwrap_or(&UNKNOWN);
-        asked = program.rewrite_references(&mut data, &mut report);
-    }
     let listed = is_list(&file, &at, document);
     if let (true, Profile::McpJson, OutputValue::Map(members)) = (listed, profile, &mut data) {
         // Servers in a list have no keys.
@@ -186,42 +190,6 @@ pub fn remove_server(document: &Document<'_>, name: &str) -> Result<String, Edit
     file.apply_verified(&edits, &ChangedPointers { old: vec![pointer], new: Vec::new() })
 }
 
-/// Enables or disables a server. Returns the same text if nothing changes.
-pub fn set_enabled(document: &Document<'_>, name: &str, switch: Switch) -> Result<String, EditError> {
-    let file = EditableFile::open(document)?;
-    let seen = file.server(name)?;
-    let pointer = &seen.pointer;
-    let node = file.root.at(pointer).ok_or_else(|| unsupported_layout("the server was not found"))?;
-    let Some((key, [on, off])) = enabled_key(node, document.profile) else {
-        return Err(EditError::CannotDisable(document.profile.dialect()));
-    };
-    let word = match switch {
-        Switch::On => on,
-        Switch::Off => off,
-    };
-    if seen.disabled == (switch == Switch::Off) {
-        return Ok(document.text.to_owned());
-    }
-    let place = child(pointer, key);
-    let (edit, changed) = match node.get(key) {
-        Some(member) if matches!(member.value.content, Content::Bool(_)) => {
-            let edit = TextEdit { span: member.value.span.clone(), text: word.to_owned() };
-            (Some(vec![edit]), ChangedPointers { old: vec![place.clone()], new: vec![place] })
-        }
-        Some(_) => (None, ChangedPointers::default()),
-        None => {
-            let data = OutputValue::scalar(word);
-            let edit = insert(file.layout, node, InsertPosition::First, NewEntry::Member(key, &data));
-            (edit, ChangedPointers { old: Vec::new(), new: vec![place] })
-        }
-    };
-    let edit = edit.ok_or_else(|| unsupported_layout("the server's entry cannot take another key"))?;
-    let text = file.apply_verified(&edit, &changed)?;
-    let again = read(&Document { text: &text, ..*document });
-    let settled = again.entries.iter().any(|it| it.name == name && it.disabled == (switch == Switch::Off));
-    if settled { Ok(text) } else { Err(unsupported_layout("the server would not change")) }
-}
-
 fn unsupported_layout(why: &str) -> EditError {
     EditError::UnsupportedLayout { reason: why.to_owned() }
 }
@@ -235,19 +203,35 @@ fn errors(reading: &Reading) -> impl Iterator<Item = &Diagnostic> {
 
 /// The pointer to the list or map of servers.
 fn server_list_pointer(file: &EditableFile<'_>, document: &Document<'_>) -> Result<String, EditError> {
+    let mut pointers = list_pointers(document);
+    let Some(usual) = pointers.first().cloned() else { return Err(EditError::SessionRequest) };
+    if document.profile != Profile::McpJson {
+        return Ok(usual);
+    }
     // Add the new server to the collection that has the existing ones.
     let beside = file.reading.entries.last().and_then(|it| parent(&it.pointer));
-    let there =
-        |places: &[&str]| places.iter().find(|it| file.root.at(it).is_some()).map(|it| (*it).to_owned());
+    let beside = beside.filter(|it| !it.is_empty()).map(str::to_owned);
+    pointers.retain(|it| file.root.at(it).is_some());
+    Ok(beside.or_else(|| pointers.into_iter().next()).unwrap_or(usual))
+}
+
+/// The pointers at which a file may have its servers, the usual one first.
+fn list_pointers(document: &Document<'_>) -> Vec<String> {
     match document.profile {
-        Profile::HoloDeck | Profile::HoloDeck07 => Ok("/tools".to_owned()),
-        Profile::Dominds => Ok("/servers".to_owned()),
-        Profile::AcpV1 | Profile::AcpV2 => Err(EditError::SessionRequest),
+        Profile::HoloDeck | Profile::HoloDeck07 => vec!["/tools".to_owned()],
+        Profile::Dominds => vec!["/servers".to_owned()],
+        Profile::AcpV1 | Profile::AcpV2 => Vec::new(),
         Profile::McpJson => {
-            let places = ["/mcpServers", "/servers", "/mcp/servers", "/context_servers"];
             let usual = format!("/{}", Program::of_file(document.name).unwrap_or(&UNKNOWN).key);
-            let beside = beside.filter(|it| !it.is_empty()).map(str::to_owned);
-            Ok(beside.or_else(|| there(&places)).unwrap_or(usual))
+            let places = [
+                "/mcpServers",
+                "/servers",
+                "/mcp/servers",
+                "/mcp.servers",
+                "/context_servers",
+                "/amp.mcpServers",
+            ];
+            std::iter::once(usual).chain(places.map(str::to_owned)).collect()
         }
     }
 }
@@ -258,17 +242,6 @@ fn is_list(file: &EditableFile<'_>, at: &str, document: &Document<'_>) -> bool {
         Profile::HoloDeck | Profile::HoloDeck07 | Profile::AcpV1 | Profile::AcpV2 => true,
         Profile::Dominds => false,
         Profile::McpJson => file.root.at(at).is_some_and(|it| it.items().is_some()),
-    }
-}
-
-/// The key that disables the server at `node`, and its values for enabled and disabled (DMX-02, DIA-07).
-fn enabled_key(node: &Node, profile: Profile) -> Option<(&'static str, [&'static str; 2])> {
-    let enabled = Some(("enabled", ["true", "false"]));
-    match profile {
-        Profile::HoloDeck | Profile::HoloDeck07 | Profile::AcpV1 | Profile::AcpV2 => None,
-        Profile::Dominds => enabled,
-        Profile::McpJson if node.get("enabled").is_some() => enabled,
-        Profile::McpJson => Some(("disabled", ["false", "true"])),
     }
 }
 
@@ -458,10 +431,14 @@ impl<'a> EditableFile<'a> {
         let colon = self.layout.text()[key.span.end..].find(':').map(|it| key.span.end + it + 1);
         let lines = entry_edits::entry_lines(self.layout, list, 0);
         match (colon, lines) {
-            (Some(colon), Some(lines)) if colon <= lines.start => Ok(vec![
-                TextEdit { span: colon..colon, text: format!(" {empty}") },
-                TextEdit { span: lines, text: String::new() },
-            ]),
+            (Some(colon), Some(lines)) if colon <= lines.start => {
+                let lines = entry_edits::cut_lines(self.layout, lines);
+                let text = format!(" {empty}");
+                if lines.start == colon {
+                    return Ok(vec![TextEdit { span: lines, text }]);
+                }
+                Ok(vec![TextEdit { span: colon..colon, text }, TextEdit { span: lines, text: String::new() }])
+            }
             _ => Err(unsupported_layout(SHARED_LINES)),
         }
     }

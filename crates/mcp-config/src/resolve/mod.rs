@@ -177,7 +177,9 @@ fn read_env_file(
 ) -> Vec<(String, Secret)> {
     match (context.read_file)(&resolver.workspace().join(path)) {
         Ok(text) => match resolver.variables {
-            VariableRule::Editor | VariableRule::EditorAndShell => dotenv::parse_editor_env_file(&text),
+            VariableRule::Editor | VariableRule::EditorAndShell | VariableRule::Braces => {
+                dotenv::parse_editor_env_file(&text)
+            }
             VariableRule::Literal | VariableRule::Expand | VariableRule::ExpandWithFolder => {
                 dotenv::parse_env_file(&text)
             }
@@ -185,7 +187,7 @@ fn read_env_file(
         Err(why) => {
             let message = format!("cannot read the env file: {why}");
             let help = match resolver.variables {
-                VariableRule::Editor | VariableRule::EditorAndShell => {
+                VariableRule::Editor | VariableRule::EditorAndShell | VariableRule::Braces => {
                     "a relative path starts at the workspace"
                 }
                 VariableRule::Literal | VariableRule::Expand | VariableRule::ExpandWithFolder => {

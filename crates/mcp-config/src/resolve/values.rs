@@ -79,6 +79,7 @@ impl<'a> Resolver<'a> {
                         Piece::VariableOr { name, default: default.expose() }
                     }
                     TemplatePart::Input(id) => Piece::Input(id),
+                    TemplatePart::File(path) => Piece::File(path),
                 });
                 self.join_pieces(parts, pointer).map(Secret::new)
             }
@@ -116,7 +117,10 @@ impl<'a> Resolver<'a> {
     pub(super) fn texts(&mut self, spec: &mut ServerSpec) {
         match self.variables {
             VariableRule::Expand | VariableRule::ExpandWithFolder => {}
-            VariableRule::Literal | VariableRule::Editor | VariableRule::EditorAndShell => return,
+            VariableRule::Literal
+            | VariableRule::Editor
+            | VariableRule::EditorAndShell
+            | VariableRule::Braces => return,
         }
         if let Some(description) = &mut spec.description {
             *description = self.text(description, &child(self.origin, "description"));
@@ -162,6 +166,7 @@ impl<'a> Resolver<'a> {
                     }
                     found
                 }
+                Piece::File(path) => self.file(path, pointer),
                 Piece::Variable(name) => {
                     let literal = self.keeps_missing.then(|| format!("${{{name}}}"));
                     let found = self.variable(name).or(literal);
@@ -181,7 +186,7 @@ impl<'a> Resolver<'a> {
         let editor = match self.variables {
             VariableRule::Literal | VariableRule::Expand => return (self.context.variable)(name),
             VariableRule::ExpandWithFolder => false,
-            VariableRule::Editor | VariableRule::EditorAndShell => true,
+            VariableRule::Editor | VariableRule::EditorAndShell | VariableRule::Braces => true,
         };
         match name {
             template::EXTENSION_PATH if editor => Some(self.context.directory.to_string_lossy().into_owned()),
@@ -208,6 +213,24 @@ impl<'a> Resolver<'a> {
     fn input(&self, id: &str) -> Option<String> {
         (self.context.variable)(&template::input_variable(id))
             .or_else(|| self.default_inputs.get(id).cloned())
+    }
+
+    /// The content of a file, trimmed. A relative path starts at the folder of the configuration file.
+    fn file(&mut self, path: &str, pointer: &str) -> Option<String> {
+        let in_home = path.strip_prefix("~/").zip(self.variable(template::USER_HOME));
+        let path = match in_home {
+            Some((rest, home)) => Path::new(&home).join(rest),
+            None => self.context.directory.join(path),
+        };
+        match (self.context.read_file)(&path) {
+            Ok(text) => Some(text.trim().to_owned()),
+            Err(why) => {
+                let message = format!("cannot read the file of a reference: {why}");
+                let help = "a relative path starts at the folder of the configuration file";
+                self.errors.push(ResolveError::new(Code::UnreadableEnvFile, message, pointer, help));
+                None
+            }
+        }
     }
 
     fn report_missing_input(&mut self, id: &str, pointer: &str) {

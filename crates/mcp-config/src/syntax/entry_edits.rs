@@ -128,7 +128,9 @@ pub(crate) fn lines(
 ) -> TextEdit {
     let end = layout.line_end();
     let mut text = String::new();
-    if at > 0 && !layout.text()[..at].ends_with(['\n', '\u{feff}']) {
+    // A file without a line end at its end stays so.
+    let is_open = at > 0 && !layout.text()[..at].ends_with(['\n', '\u{feff}']);
+    if is_open {
         text.push_str(end);
     }
     if spaced {
@@ -139,7 +141,21 @@ pub(crate) fn lines(
         text.push_str(&line);
         text.push_str(end);
     }
+    if is_open {
+        text.truncate(text.len() - end.len());
+    }
     TextEdit { span: at..at, text }
+}
+
+/// The range of whole lines, with the line end before them if the text has none at its end.
+pub(crate) fn cut_lines(layout: Layout<'_>, lines: Range<usize>) -> Range<usize> {
+    let text = layout.text();
+    if lines.end < text.len() || text.ends_with('\n') {
+        return lines;
+    }
+    let before = &text[..lines.start];
+    let before = before.strip_suffix('\n').unwrap_or(before);
+    before.strip_suffix('\r').unwrap_or(before).len()..lines.end
 }
 
 fn behind_dash(layout: Layout<'_>, first: usize, entry: NewEntry<'_>) -> Option<TextEdit> {
@@ -213,6 +229,17 @@ pub(crate) fn fill_empty(
     if node.span.is_empty() {
         return None;
     }
+    let source = &layout.text()[node.span.clone()];
+    let inside = if source.starts_with(['{', '[']) { &source[1..source.len() - 1] } else { "" };
+    if !inside.trim().is_empty() {
+        // Comments stay below the entry.
+        let at = layout.next_line(node.span.start);
+        let first = node.span.end - 1 - inside.trim_start().len();
+        let indent = layout.text_before(first);
+        let opens_line = layout.line(node.span.start + 1).trim().is_empty() && indent.trim().is_empty();
+        let lines = entry.pretty().into_iter().map(|it| format!("{indent}{it}{}", layout.line_end()));
+        return opens_line.then(|| TextEdit { span: at..at, text: lines.collect() });
+    }
     let indent = layout.text_before(start);
     let marks = match entry {
         NewEntry::Member(..) => ["{", "}"],
@@ -263,17 +290,24 @@ pub(crate) fn remove(layout: Layout<'_>, node: &Node, index: usize) -> Option<Ve
         return moved.then(|| vec![deletion(mark..next)]);
     }
     let (mut start, mut end) = (lines_start(layout, node, index)?, lines_end(layout, node, index)?);
-    let blank_before = layout.previous_line(start).is_some_and(|it| layout.is_blank(it));
+    let blank_before = layout.previous_line(start).filter(|it| layout.is_blank(*it));
+    let is_last = index + 1 == spans.len();
     if end == text.len() {
         while let Some(previous) = layout.previous_line(start).filter(|it| layout.is_blank(*it)) {
             start = previous;
         }
-    } else if blank_before || index == 0 {
+    } else if let Some(blank) = blank_before.filter(|_| is_last)
+        && index > 0
+        && lines_end(layout, node, index - 1) == Some(blank)
+    {
+        // The blank line separates the last two entries.
+        start = blank;
+    } else if blank_before.is_some() || index == 0 {
         while layout.is_blank(end) {
             end = layout.next_line(end);
         }
     }
-    Some(vec![deletion(start..end)])
+    Some(vec![deletion(cut_lines(layout, start..end))])
 }
 
 fn deletion(span: Range<usize>) -> TextEdit {
@@ -291,7 +325,7 @@ fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Op
     let mut res = Vec::new();
     if alone {
         let mut first = layout.line_start(start);
-        while let Some(line) = layout.previous_line(first).filter(|it| is_comment(layout.line(*it))) {
+        while let Some(line) = layout.previous_line(first).filter(|it| is_own_comment(layout.line(*it))) {
             first = line;
         }
         res.push(deletion(first..layout.next_line(line_end)));
@@ -321,7 +355,7 @@ pub(crate) fn remove_only(layout: Layout<'_>, list: &Node, empty: &str) -> Optio
     let mut from = start;
     if alone {
         from = layout.line_start(start);
-        while let Some(line) = layout.previous_line(from).filter(|it| is_comment(layout.line(*it))) {
+        while let Some(line) = layout.previous_line(from).filter(|it| is_own_comment(layout.line(*it))) {
             from = line;
         }
     }
@@ -341,6 +375,11 @@ fn is_comment(line: &str) -> bool {
     let line = line.trim();
     let whole = line.starts_with("/*") && line.find("*/") == Some(line.len().saturating_sub(2));
     whole || line.starts_with("//") || line.starts_with('#')
+}
+
+/// Returns whether a comment above an entry belongs to it. The end of a commented-out entry does not.
+fn is_own_comment(line: &str) -> bool {
+    is_comment(line) && !line.trim_end().trim_end_matches(',').ends_with('}')
 }
 
 /// The lines of an entry of a block, including its comments.

@@ -3,6 +3,7 @@
 //! All dialects read this tree. Only `yaml.rs` and `jsonc.rs` depend on the parsers. Numbers keep all digits and keys
 //! their order. An alias shares its target without copying it, but counts towards the size limits.
 
+pub(crate) mod commented_entry;
 mod diff;
 pub(crate) mod entry_edits;
 mod json;

@@ -1,8 +1,8 @@
 //! Variable references in texts.
 //!
 //! A reference is `${`, a name of `[A-Za-z_][A-Za-z0-9_]*`, and `}` (HD-050 to HD-056). Editor files have more forms
-//! (DIA-06): `${env:NAME}`, `${NAME:-text}`, `${input:id}`, and Gemini's `$NAME`. Everything else is literal, there is
-//! no escape, and replaced values are not expanded again.
+//! (DIA-06): `${env:NAME}`, `${NAME:-text}`, `${input:id}`, `${file:path}`, Gemini's `$NAME`, and opencode's `{env:NAME}`
+//! and `{file:path}`. Everything else is literal, there is no escape, and replaced values are not expanded again.
 
 use std::borrow::Cow;
 use std::path::MAIN_SEPARATOR_STR;
@@ -35,10 +35,12 @@ pub enum VariableRule {
     Expand,
     /// Replaced; `workspaceFolder` is the folder of the file.
     ExpandWithFolder,
-    /// As in editors: `${NAME}`, `${NAME:-text}`, `${env:NAME}`, `${input:id}`, and their folders.
+    /// As in editors: `${NAME}`, `${NAME:-text}`, `${env:NAME}`, `${input:id}`, `${file:path}`, and their folders.
     Editor,
     /// Like `Editor`, and `$NAME`, as in Gemini CLI's `env`, `headers` and URLs.
     EditorAndShell,
+    /// As in opencode: `{env:NAME}` and `{file:path}`.
+    Braces,
 }
 
 /// A part of a text.
@@ -57,6 +59,8 @@ pub enum Piece<'a> {
     },
     /// The id of an input.
     Input(&'a str),
+    /// The path of a file, for its content.
+    File(&'a str),
 }
 
 /// Splits a text by HoloDeck's rules.
@@ -69,7 +73,8 @@ pub fn split(text: &str, rule: VariableRule) -> Vec<Piece<'_>> {
     let mut res = Vec::new();
     let mut rest = text;
     let mut searched = 0;
-    while let Some(found) = rest[searched..].find('$') {
+    let sign = if rule == VariableRule::Braces { '{' } else { '$' };
+    while let Some(found) = rest[searched..].find(sign) {
         let start = searched + found;
         let Some((piece, length)) = reference(&rest[start..], rule) else {
             searched = start + 1;
@@ -94,6 +99,7 @@ fn reference(text: &str, rule: VariableRule) -> Option<(Piece<'_>, usize)> {
         VariableRule::Literal => return None,
         VariableRule::Expand | VariableRule::ExpandWithFolder => false,
         VariableRule::Editor | VariableRule::EditorAndShell => true,
+        VariableRule::Braces => return braces_reference(text),
     };
     let Some(inner) = text.strip_prefix("${") else {
         let name = &text[1..];
@@ -113,12 +119,26 @@ fn reference(text: &str, rule: VariableRule) -> Option<(Piece<'_>, usize)> {
     editor_reference(&inner[..end], length).map(|it| (it, end + "${}".len()))
 }
 
+/// The reference of opencode at the start of a text, and its length.
+fn braces_reference(text: &str) -> Option<(Piece<'_>, usize)> {
+    let inner = &text["{".len()..];
+    // References do not nest, so the search is linear.
+    let end = inner.find(['{', '}']).filter(|it| inner[*it..].starts_with('}'))?;
+    let piece = match inner[..end].split_once(':')? {
+        ("env", name) if !name.is_empty() && name_length(name) == name.len() => Piece::Variable(name),
+        ("file", path) if !path.is_empty() => Piece::File(path),
+        _ => return None,
+    };
+    Some((piece, end + "{}".len()))
+}
+
 /// An editor's reference between the braces. `length` is the length of the name at its start.
 fn editor_reference(inner: &str, length: usize) -> Option<Piece<'_>> {
     let whole_name = |it: &str| !it.is_empty() && name_length(it) == it.len();
     match (&inner[..length], &inner[length..]) {
         ("env", name) if name.starts_with(':') && whole_name(&name[1..]) => Some(Piece::Variable(&name[1..])),
         ("input", id) if id.len() > 1 && id.starts_with(':') => Some(Piece::Input(&id[1..])),
+        ("file", path) if path.len() > 1 && path.starts_with(':') => Some(Piece::File(&path[1..])),
         ("", "/") => Some(Piece::Text(MAIN_SEPARATOR_STR)),
         ("", _) => None,
         (name, rest) => rest.strip_prefix(":-").map(|default| Piece::VariableOr { name, default }),
@@ -138,14 +158,14 @@ pub(crate) fn has_variable(text: &str) -> bool {
 
 /// Returns whether the text has a reference.
 pub fn has_reference(text: &str, rule: VariableRule) -> bool {
-    text.contains('$') && !is_one_text(&split(text, rule), text)
+    text.contains(['$', '{']) && !is_one_text(&split(text, rule), text)
 }
 
 /// Returns whether the pieces are only the text itself.
 fn is_one_text(pieces: &[Piece<'_>], text: &str) -> bool {
     pieces.iter().all(|it| match it {
         Piece::Text(piece) => piece.len() == text.len(),
-        Piece::Variable(_) | Piece::VariableOr { .. } | Piece::Input(_) => false,
+        Piece::Variable(_) | Piece::VariableOr { .. } | Piece::Input(_) | Piece::File(_) => false,
     })
 }
 
@@ -177,7 +197,7 @@ pub fn literal_reference<'a>(pieces: &[Piece<'a>]) -> Option<LiteralReference<'a
                 (None, name) => Some(LiteralReference::Unclosed(name)),
             }
         }),
-        Piece::Variable(_) | Piece::VariableOr { .. } | Piece::Input(_) => None,
+        Piece::Variable(_) | Piece::VariableOr { .. } | Piece::Input(_) | Piece::File(_) => None,
     })
 }
 
@@ -190,7 +210,7 @@ pub fn input_variable(id: &str) -> String {
 /// Parses a text to a value of the model.
 pub fn parse_value<'a>(text: impl Into<Cow<'a, str>>, rule: VariableRule) -> ConfigValue {
     let text = text.into();
-    if !text.contains('$') {
+    if !text.contains(['$', '{']) {
         return ConfigValue::literal(text.into_owned());
     }
     let pieces = split(&text, rule);
@@ -204,6 +224,7 @@ pub fn parse_value<'a>(text: impl Into<Cow<'a, str>>, rule: VariableRule) -> Con
             TemplatePart::VariableOr { name: name.to_owned(), default: Secret::new(default) }
         }
         Piece::Input(id) => TemplatePart::Input(id.to_owned()),
+        Piece::File(path) => TemplatePart::File(path.to_owned()),
     });
     ConfigValue::Template(parts.collect())
 }
@@ -221,6 +242,7 @@ mod tests {
                 Piece::Variable(name) => name.to_owned(),
                 Piece::VariableOr { name, default } => format!("{name}|{default}"),
                 Piece::Input(id) => format!("?{id}"),
+                Piece::File(path) => format!("<{path}"),
             })
             .collect();
         assert_eq!(shown.join(" "), want, "{text}");
@@ -253,6 +275,19 @@ mod tests {
         assert!(
             has_reference("${/}", VariableRule::Editor) && !has_reference("${x:y}", VariableRule::Editor)
         );
+    }
+
+    #[test]
+    fn dia_06_opencode_has_references_in_braces() {
+        let check = |text, want| check_by(text, VariableRule::Braces, want);
+        check("Bearer {env:TOKEN}", "'Bearer ' TOKEN");
+        check("{env:A}{file:~/.key}x", "A <~/.key 'x'");
+        check("{env:} {file:} {env:A.B} {A} {env:A", "'{env:} {file:} {env:A.B} {A} {env:A'");
+        check("${A} $A", "'${A} $A'");
+        check("${env:A}", "'$' A");
+        check("{{env:A}}", "'{' A '}'");
+        check_by("${file:/run/key}", VariableRule::Editor, "</run/key");
+        check_by("${file} ${file:}", VariableRule::Editor, "file ' ${file:}'");
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn hdx_22_item_is_added_after_the_others() {
     let windows = first.replace('\n', "\r\n");
     adds(Profile::HoloDeck, &windows, &format!("{first}{item}").replace('\n', "\r\n"));
     // Without a line end at the end of the file.
-    adds(Profile::HoloDeck, first.trim_end(), &format!("{first}{item}"));
+    adds(Profile::HoloDeck, first.trim_end(), format!("{first}{item}").trim_end());
 }
 
 #[test]
@@ -345,6 +345,173 @@ fn dia_02_dia_07_comments_of_json_stay() {
     let without = cut(&bare, "        /* the", "    },\n    \"other")
         .replace("        },\n    },", "        }\n    },");
     takes(Profile::McpJson, &bare, "b", &without);
+}
+
+/// Switches the server `a` of an editor's file off, and on again.
+#[track_caller]
+fn switches_in(name: &str, on: &str, off: &str) {
+    let switch =
+        |text: &str, to| shown(set_enabled(&Document { name, text, profile: Profile::McpJson }, "a", to));
+    assert_eq!(switch(on, Switch::Off), off, "{name}");
+    if !off.starts_with("error") {
+        assert_eq!(switch(off, Switch::Off), off, "{name}: twice");
+        assert_eq!(switch(off, Switch::On), on, "{name}: on again");
+    }
+}
+
+#[test]
+fn dia_07_server_is_disabled_by_the_key_that_its_program_obeys() {
+    let on = "{\"mcpServers\": {\"a\": {\"disabled\": false, \"command\": \"x\"}}}";
+    for name in [
+        ".roo/mcp.json",
+        "cline_mcp_settings.json",
+        "windsurf/mcp_config.json",
+        ".kiro/settings/mcp.json",
+        "x.json",
+    ] {
+        switches_in(name, on, &on.replace("false", "true"));
+    }
+    // Zed and opencode ignore `disabled`.
+    for (name, key) in [(".zed/settings.json", "context_servers"), ("opencode.json", "mcp")] {
+        let on = format!(
+            "{{\"{key}\": {{\"a\": {{\"enabled\": true, \"disabled\": false, \"command\": \"x\"}}}}}}"
+        );
+        switches_in(name, &on, &on.replace("\"enabled\": true", "\"enabled\": false"));
+    }
+    for (name, want) in [
+        (
+            ".mcp.json",
+            "Claude Code obeys no key that disables a server; the list `disabledMcpjsonServers` of .claude/settings.local.json, or `/mcp` in Claude Code, does",
+        ),
+        (
+            "claude_desktop_config.json",
+            "Claude Desktop obeys no key that disables a server; it starts every server of its file",
+        ),
+        (
+            ".copilot/mcp-config.json",
+            "Copilot CLI obeys no key that disables a server; `copilot --disable-mcp-server NAME`, or `/mcp disable NAME`, does",
+        ),
+    ] {
+        switches_in(name, on, &format!("error: {want}"));
+    }
+    // A key that disables the server for mcp-host is set back.
+    let off = "{\"mcpServers\": {\"a\": {\"disabled\": true, \"command\": \"x\"}}}";
+    let document = Document { name: ".mcp.json", text: off, profile: Profile::McpJson };
+    assert_eq!(shown(set_enabled(&document, "a", Switch::On)), on);
+}
+
+#[test]
+fn dia_07_server_of_vs_code_becomes_a_comment() {
+    let file = |a: &str, b: &str| format!("{{\n  \"servers\": {{\n{a}{b}  }}\n}}\n");
+    let entry = "    // of a\n    \"a\": {\n      \"command\": \"x\", // why\n\n      \"args\": []\n    }";
+    let comment = "    // of a\n    // \"a\": {\n    //   \"command\": \"x\", // why\n//\n    //   \"args\": []\n    // }";
+    let check = |on: &str, off: &str| {
+        for end in ["\n", "\r\n"] {
+            let [on, off] = [on, off].map(|it| it.replace('\n', end));
+            for name in [".vscode/mcp.json", "Code/User/mcp.json"] {
+                switches_in(name, &on, &off);
+            }
+        }
+    };
+    let other = "    \"b\": { \"command\": \"y\" }";
+    // First, last, last with a trailing comma, and alone.
+    check(
+        &file(&format!("{entry},\n"), &format!("{other}\n")),
+        &file(&format!("{comment},\n"), &format!("{other}\n")),
+    );
+    check(
+        &file(&format!("{other},\n"), &format!("{entry}\n")),
+        &file(&format!("{other}\n"), &format!("{comment}\n")),
+    );
+    check(
+        &file(&format!("{other},\n"), &format!("{entry},\n")),
+        &file(&format!("{other},\n"), &format!("{comment},\n")),
+    );
+    check(&file("", &format!("{entry} // last\n")), &file("", &format!("{comment} // last\n")));
+    let line = "{\"servers\": {\"a\": {\"command\": \"x\"}}}";
+    switches_in(
+        ".vscode/mcp.json",
+        line,
+        "error: the file cannot be edited safely: the entry shares its lines with something else",
+    );
+    // Removing the next server does not remove the commented-out one.
+    let text = file(&format!("{comment},\n"), &format!("{other},\n    \"c\": {{\"command\": \"z\"}}\n"));
+    let document = Document { name: ".vscode/mcp.json", text: &text, profile: Profile::McpJson };
+    let without = file(&format!("{comment},\n"), "    \"c\": {\"command\": \"z\"}\n");
+    assert_eq!(shown(remove_server(&document, "b")), without);
+}
+
+#[test]
+fn removing_an_added_server_restores_the_file() {
+    let check = |profile: Profile, text: &str| {
+        let document = |text| Document { name: "config", text, profile };
+        let added = add_server(&document(text), &server("new")).unwrap().text;
+        assert_ne!(added, text);
+        let restored = remove_server(&document(&added), "new").unwrap();
+        assert_eq!(restored, text, "{added}");
+    };
+    let holodeck = "tools:\n  - {name: x, type: function}\n\n  # of y\n  - name: y\n    type: function\n";
+    let dominds = "version: 1\nservers:\n  a:\n    transport: stdio\n    command: x\n";
+    let spaced = "\n  b:\n    transport: stdio\n    command: y\n";
+    let json = "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"x\"\n    }\n  }\n}\n";
+    for (profile, text) in [
+        (Profile::HoloDeck, holodeck.to_owned()),
+        (Profile::HoloDeck, format!("{holodeck}model: {{}}\n")),
+        (Profile::HoloDeck, format!("{holodeck}\n# end\nmodel: {{}}\n")),
+        (Profile::HoloDeck, "name: a\ntools: [] # none\nmodel: {}\n".to_owned()),
+        (Profile::HoloDeck, "tools: [{name: x, type: function}]".to_owned()),
+        (Profile::Dominds, dominds.to_owned()),
+        (Profile::Dominds, format!("{dominds}{spaced}")),
+        (Profile::Dominds, format!("{dominds}{spaced}# of none\n")),
+        (Profile::Dominds, format!("{dominds}{spaced}\n\n")),
+        (Profile::Dominds, "version: 1\nservers: {}\n".to_owned()),
+        (Profile::Dominds, "servers: {}\n\nversion: 1\n".to_owned()),
+        (Profile::McpJson, json.to_owned()),
+        (Profile::McpJson, json.replace("    }\n  }", "    }, // last\n  },")),
+        (Profile::McpJson, "{\n  \"mcpServers\": {},\n  \"other\": 1\n}\n".to_owned()),
+        (Profile::McpJson, "{\"mcpServers\": {}}".to_owned()),
+        (Profile::McpJson, "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}".to_owned()),
+        (
+            Profile::McpJson,
+            "{\n  \"mcpServers\": {\n    // \"a\": {\"command\": \"x\"},\n    // none\n  }\n}\n".to_owned(),
+        ),
+    ] {
+        for text in [text.clone(), text.trim_end().to_owned(), text.replace('\n', "\r\n")] {
+            check(profile, &text);
+        }
+    }
+}
+
+#[test]
+fn server_of_opencode_is_written_in_its_own_form() {
+    let add = |text: &str, server: &ServerSpec| {
+        let document = Document { name: "opencode.jsonc", text, profile: Profile::McpJson };
+        add_server(&document, server).map(|it| {
+            let lost: Vec<_> = it.unsupported.iter().filter(|it| it.reason.contains("opencode")).collect();
+            assert!(lost.iter().all(|it| it.field == "description"), "{lost:?}");
+            it.text
+        })
+    };
+    assert_eq!(
+        shown(add("{\"mcp\": {\"b\": {\"enabled\": true}}}", &server("new"))),
+        "{\"mcp\": {\"b\": {\"enabled\": true}, \"new\": {\"type\": \"local\", \"command\": [\"npx\", \"-y\", \"p\"], \
+         \"environment\": {\"A\": \"b\"}}}}"
+    );
+    let servers = |text: &str| read(&document(Profile::McpJson, text)).servers;
+    let web = servers(
+        "{\"mcpServers\": {\"w\": {\"type\": \"sse\", \"url\": \"https://a.example\", \"headers\": {\"A\": \"Bearer ${T}\"}, \
+         \"requestTimeout\": 9000}}}",
+    );
+    assert_eq!(
+        shown(add("{}", &web[0])),
+        "{\n  \"mcp\": {\n    \"w\": {\n      \"type\": \"remote\",\n      \"url\": \"https://a.example\",\n      \
+         \"headers\": {\n        \"A\": \"Bearer {env:T}\"\n      },\n      \"timeout\": 9000\n    }\n  }\n}"
+    );
+    let socket = servers("{\"mcpServers\": {\"w\": {\"type\": \"ws\", \"url\": \"wss://a.example\"}}}");
+    assert_eq!(
+        shown(add("{}", &socket[0])),
+        "error: the server cannot be written there: transport: opencode does not connect over WebSocket"
+    );
 }
 
 #[test]

@@ -71,6 +71,28 @@ fn hd_050_hd_055_one_pass_over_each_value() {
 }
 
 #[test]
+fn dia_06_references_of_opencode_are_resolved() {
+    let file = |command: &str, value: &str| {
+        format!(
+            r#"{{"mcp": {{"a": {{"type": "local", "command": [{command}], "environment": {{"K": "{value}"}}}}}}}}"#
+        )
+    };
+    let text = file(r#""{env:A}/x", "{file:sub/x.env}", "${A}""#, "x{file:/srv/sub/x.env}y{env:EMPTY}");
+    let Endpoint::Stdio(endpoint) = resolved(Profile::McpJson, "/srv", &text).unwrap().endpoint else {
+        panic!("not stdio")
+    };
+    let args: Vec<_> = endpoint.args.iter().map(|it| it.expose()).collect();
+    assert_eq!((endpoint.command.as_str(), &args[..]), ("va/x", &["ONE=sub", "${A}"][..]));
+    assert_eq!(env(&endpoint), "K=xONE=suby");
+    fails(
+        Profile::McpJson,
+        &file(r#""x", "{file:none}""#, "{env:MISSING}"),
+        "/mcp/a/args/0 ConfigError: cannot read the file of a reference: no such file\n\
+         /mcp/a/env/K ConfigError: Environment variable 'MISSING' not found",
+    );
+}
+
+#[test]
 fn hd_051_hd_052_hd_063_every_missing_variable_is_named() {
     fails(
         Profile::HoloDeck,

@@ -212,6 +212,9 @@ pub enum TemplatePart {
     },
     /// The input with this id, which the user is asked for (`${input:id}`).
     Input(String),
+    /// The content of the file at this path, trimmed (`${file:path}`). A relative path starts at the folder of the
+    /// configuration file.
+    File(String),
 }
 
 /// The part of the host's environment that a child inherits.

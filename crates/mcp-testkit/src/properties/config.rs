@@ -126,6 +126,7 @@ pub fn template(bytes: &[u8]) {
         VariableRule::ExpandWithFolder,
         VariableRule::Editor,
         VariableRule::EditorAndShell,
+        VariableRule::Braces,
     ] {
         let pieces = template::split(text, rule);
         let mut at = 0;
@@ -136,9 +137,9 @@ pub fn template(bytes: &[u8]) {
                     assert!(is_name(name), "{name:?} is not a name");
                     name
                 }
-                Piece::Input(id) => {
-                    assert!(!id.is_empty());
-                    id
+                Piece::Input(text) | Piece::File(text) => {
+                    assert!(!text.is_empty());
+                    text
                 }
             };
             // The pieces are in order, and only parts of references are between them.

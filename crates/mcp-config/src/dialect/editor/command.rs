@@ -94,5 +94,5 @@ fn check_program(program: String, at: &Location, has_args: bool, values: &ValueR
         return None;
     }
     check_command(&program, at, has_args, Severity::Error, context);
-    Some(program)
+    Some(fields::editor_text(&program, values.rule))
 }

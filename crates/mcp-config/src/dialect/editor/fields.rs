@@ -65,7 +65,7 @@ impl ValueReader<'_> {
 
     /// Warns about undeclared inputs and unknown references.
     pub(super) fn check_references(&self, text: &str, at: &Location) {
-        if !text.contains('$') {
+        if !text.contains(['$', '{']) {
             return;
         }
         let pieces = template::split(text, self.rule);
@@ -115,8 +115,26 @@ impl ValueReader<'_> {
 
     /// A reader for fields in which no program replaces `$NAME`.
     pub(super) fn without_shell_syntax(&self) -> ValueReader<'_> {
-        ValueReader { rule: VariableRule::Editor, ..*self }
+        let rule = match self.rule {
+            VariableRule::EditorAndShell => VariableRule::Editor,
+            rule => rule,
+        };
+        ValueReader { rule, ..*self }
     }
+}
+
+/// A text of the model, such as a working directory, in which references have the form `${…}`.
+pub(super) fn editor_text(text: &str, rule: VariableRule) -> String {
+    if rule != VariableRule::Braces {
+        return text.to_owned();
+    }
+    let piece = |piece: &Piece<'_>| match *piece {
+        Piece::Text(text) => text.to_owned(),
+        Piece::Variable(name) => format!("${{{name}}}"),
+        Piece::File(path) => format!("${{file:{path}}}"),
+        Piece::VariableOr { .. } | Piece::Input(_) => String::new(),
+    };
+    template::split(text, rule).iter().map(piece).collect()
 }
 
 /// Returns whether the text, or its last word, is exactly `$NAME`. A password may contain a `$` anywhere.

@@ -87,9 +87,10 @@ pub(super) fn lower(
         sandbox: _,
     } = server;
     let EditorOptions { context, program, inputs } = *options;
-    let rule = match program.shell_variables {
-        ShellVariables::Replaced => VariableRule::EditorAndShell,
-        ShellVariables::Literal => VariableRule::Editor,
+    let rule = match (program.variables, program.shell_variables) {
+        (VariableSyntax::Braces, _) => VariableRule::Braces,
+        (_, ShellVariables::Replaced) => VariableRule::EditorAndShell,
+        (_, ShellVariables::Literal) => VariableRule::Editor,
     };
     let replaces_nothing =
         program.variables == VariableSyntax::Unsupported && to_json(node).is_some_and(|it| it.contains("${"));
@@ -156,7 +157,7 @@ pub(super) fn lower(
     let transport = match transport_choice {
         TransportChoice::Stdio => {
             let program = CommandFields { command, args, env, environment };
-            let cwd = cwd.value().filter(|it| !it.is_empty()).cloned();
+            let cwd = cwd.value().filter(|it| !it.is_empty()).map(|it| fields::editor_text(it, rule));
             if let Some(cwd) = &cwd {
                 values.without_shell_syntax().check_references(cwd, at);
             }

@@ -7,6 +7,7 @@
 mod command;
 mod fields;
 mod lower;
+mod opencode;
 pub(crate) mod program;
 mod references;
 mod schema;

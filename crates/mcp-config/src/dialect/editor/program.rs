@@ -3,7 +3,10 @@
 //! The only place that knows these programs. A file whose path is not in the table belongs to the program that its
 //! content points to, else to [`UNKNOWN`], whose conventions most programs share.
 
+use crate::dialect::editor::opencode;
+use crate::dialect::write::WriteReport;
 use crate::syntax::Node;
+use crate::syntax::output::OutputValue;
 
 /// A program and the conventions of its files. A program with two kinds of files has two entries.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub(crate) struct Program {
     pub(crate) env_values: EnvValues,
     /// How an entry disables its server.
     pub(crate) disabling: Disabling,
+    /// The form of an entry.
+    pub(crate) entry_form: EntryForm,
     /// What it accepts beyond JSON.
     pub(crate) syntax: JsonExtensions,
     /// The transport of a URL.
@@ -77,6 +82,15 @@ pub(crate) enum Disabling {
     Unsupported(&'static str),
 }
 
+/// The form of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryForm {
+    /// `command`, `args` and `env`, or `url` and `headers`.
+    Common,
+    /// A `type`, the program and its arguments as one list, and no other keys: opencode.
+    Opencode,
+}
+
 /// What a program accepts beyond JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JsonExtensions {
@@ -121,6 +135,7 @@ pub(crate) const UNKNOWN: Program = Program {
     shell_variables: ShellVariables::Literal,
     env_values: EnvValues::Texts,
     disabling: Disabling::Disabled,
+    entry_form: EntryForm::Common,
     syntax: JsonExtensions::Unknown,
     url_transport: UrlTransport::HttpUnlessDeclared,
     content: FileContent::Servers,
@@ -232,7 +247,7 @@ const PROGRAMS: &[Program] = &[
         ],
         files: &["claude_desktop_config.json"],
         variables: VariableSyntax::Unsupported,
-        disabling: Disabling::Unsupported("Claude Desktop starts every server of its file"),
+        disabling: Disabling::Unsupported("it starts every server of its file"),
         syntax: JsonExtensions::None,
         ..UNKNOWN
     },
@@ -265,6 +280,7 @@ const PROGRAMS: &[Program] = &[
         key: "mcp",
         variables: VariableSyntax::Braces,
         disabling: Disabling::Enabled,
+        entry_form: EntryForm::Opencode,
         syntax: JsonExtensions::CommentsAndCommas,
         content: FileContent::Settings,
         ..UNKNOWN
@@ -329,8 +345,8 @@ impl Program {
 
     /// The program of the servers under a key of a file: that of the path, unless the key is another program's.
     pub(crate) fn of_servers(path: &str, key: &str, servers: &Node) -> &'static Program {
-        let by_path = Program::of_file(path).filter(|it| **it != UNKNOWN);
-        let by_key = || PROGRAMS.iter().find(|it| it.key == key && **it != UNKNOWN);
+        let by_path = Program::of_file(path).filter(|it| !it.is_unknown());
+        let by_key = || PROGRAMS.iter().find(|it| it.key == key && !it.is_unknown());
         match by_path {
             Some(program) if program.key == key => program,
             _ if key != UNKNOWN.key => by_key().unwrap_or(&UNKNOWN),
@@ -350,6 +366,26 @@ impl Program {
             .filter(|it| it.shell_variables == ShellVariables::Replaced)
             .map(|it| it.name)
             .collect()
+    }
+
+    /// Rewrites an entry for this program: its form and its variables. Returns the ids of the inputs that it prompts
+    /// for. `None` if the program cannot have the server, which is reported.
+    pub(crate) fn adapt_entry(
+        &self,
+        data: OutputValue,
+        report: &mut WriteReport<'_>,
+    ) -> Option<(OutputValue, Vec<String>)> {
+        let mut data = match self.entry_form {
+            EntryForm::Common => data,
+            EntryForm::Opencode => opencode::entry(data, report)?,
+        };
+        let ids = self.rewrite_references(&mut data, report);
+        Some((data, ids))
+    }
+
+    /// Whether this is the entry for all programs that are not in the table.
+    pub(crate) fn is_unknown(&self) -> bool {
+        *self == UNKNOWN
     }
 
     /// Whether it prompts for `${input:id}`.

@@ -16,7 +16,7 @@ use crate::syntax::{self, Syntax, to_json};
 impl Program {
     /// Rewrites the references of an entry for the editor and reports those that it does not replace. Returns the ids
     /// of the inputs that it prompts for, each once.
-    pub(crate) fn rewrite_references(
+    pub(super) fn rewrite_references(
         &self,
         data: &mut OutputValue,
         report: &mut WriteReport<'_>,
@@ -67,6 +67,10 @@ impl Program {
                     }
                     return format!("${{{name}:-{default}}}");
                 }
+                Piece::File(path) if self.variables == VariableSyntax::Braces => {
+                    (format!("{{file:{path}}}"), true)
+                }
+                Piece::File(path) => (format!("${{file:{path}}}"), false),
                 Piece::Input(id) => {
                     if self.prompts_for_inputs() && !seen.ids.iter().any(|it| it == id) {
                         seen.ids.push(id.to_owned());
@@ -198,6 +202,8 @@ mod tests {
     #[test]
     fn dia_06_opencode_has_braces() {
         check("opencode.json", "Bearer ${TOKEN}", "Bearer {env:TOKEN}", &[], "");
+        check("opencode.json", "${file:~/key}", "{file:~/key}", &[], "");
+        check(".mcp.json", "${file:~/key}", "${file:~/key}", &[], "${file:~/key}");
         check("opencode.jsonc", "${userHome}/x", "${userHome}/x", &[], "${userHome}");
     }
 

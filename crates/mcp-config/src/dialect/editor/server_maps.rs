@@ -39,6 +39,7 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
             return Vec::new();
         }
     }
+    let by_path = Program::of_file(&context.file);
     let mut res = Vec::new();
     for key in SERVER_KEYS {
         let Some(member) = root.get(key) else { continue };
@@ -48,7 +49,7 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
             ("mcp", Some(inner)) => {
                 res.push(map_of(&inner.value, at.member(inner, context), "mcp.servers"));
             }
-            ("mcp", None) if !is_map_of_servers(node) => {}
+            ("mcp", None) if !is_map_of_servers(node) && by_path.is_none_or(|it| it.key != key) => {}
             (_, _) => res.push(map_of(node, at, key)),
         }
     }

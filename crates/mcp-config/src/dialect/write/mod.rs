@@ -112,15 +112,16 @@ fn write_file(
             unsupported.drain(before..last.max(before));
             continue;
         };
-        if names.insert(name.clone()) {
-            if let Some((editor, _)) = place {
-                let ids = editor.rewrite_references(&mut entry, &mut report);
-                asked.extend(ids.into_iter().filter(|it| !asked.contains(it)).collect::<Vec<_>>());
-            }
-            entries.push((name, entry));
-        } else {
+        if !names.insert(name.clone()) {
             report.add("id", "another server has this name already", FieldFallback::ServerOmitted);
+            continue;
         }
+        if let Some((editor, _)) = place {
+            let Some((adapted, ids)) = editor.adapt_entry(entry, &mut report) else { continue };
+            entry = adapted;
+            asked.extend(ids.into_iter().filter(|it| !asked.contains(it)).collect::<Vec<_>>());
+        }
+        entries.push((name, entry));
     }
     if place.is_some_and(|it| it.0.prompts_for_inputs()) {
         // The declared inputs are written to the file.

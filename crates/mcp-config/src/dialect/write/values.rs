@@ -22,7 +22,7 @@ pub(crate) fn reference_text(value: &ConfigValue, rule: VariableRule) -> Result<
     let reference = |text: String| {
         let whole = matches!(
             split(&text, rule)[..],
-            [Piece::Variable(_) | Piece::VariableOr { .. } | Piece::Input(_)]
+            [Piece::Variable(_) | Piece::VariableOr { .. } | Piece::Input(_) | Piece::File(_)]
         );
         if whole { Ok(text) } else { Err(unsupported_reason(rule)) }
     };
@@ -35,7 +35,8 @@ pub(crate) fn reference_text(value: &ConfigValue, rule: VariableRule) -> Result<
         | VariableRule::Expand
         | VariableRule::ExpandWithFolder
         | VariableRule::Editor
-        | VariableRule::EditorAndShell => reference(format!("${{{name}}}")),
+        | VariableRule::EditorAndShell
+        | VariableRule::Braces => reference(format!("${{{name}}}")),
     };
     match value {
         ConfigValue::Literal(text) => literal(text.expose()),
@@ -48,6 +49,7 @@ pub(crate) fn reference_text(value: &ConfigValue, rule: VariableRule) -> Result<
                     reference(format!("${{{name}:-{}}}", default.expose()))
                 }
                 TemplatePart::Input(id) => reference(format!("${{input:{id}}}")),
+                TemplatePart::File(path) => reference(format!("${{file:{path}}}")),
             };
             parts.iter().map(part).collect()
         }
@@ -66,7 +68,8 @@ fn unsupported_reason(rule: VariableRule) -> Reason {
         VariableRule::Expand
         | VariableRule::ExpandWithFolder
         | VariableRule::Editor
-        | VariableRule::EditorAndShell => "this reference cannot be written there",
+        | VariableRule::EditorAndShell
+        | VariableRule::Braces => "this reference cannot be written there",
     }
 }
 
