@@ -71,6 +71,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn words_that_are_no_secrets_are_shown() {
+        let shown = |text: &str| {
+            let diff = render_diff("a", "", text, Colour::Never);
+            diff.lines().skip(3).map(|it| format!("{}\n", &it[1..])).collect::<String>()
+        };
+        for text in [
+            "{\"a\": {\"disabled\": true, \"command\": \"npx\", \"args\": [\"-y\", \"x-mcp\"], \"trust\": null}}\n",
+            "{\"$schema\": \"https://opencode.ai/config.json\",\n\"mcp\": {\"a\": {\"type\": \"local\", \"enabled\": false, \
+             \"command\": [\"npx\", \"-y\", \"x-mcp\"], \"environment\": {\"LOG_LEVEL\": \"debug\"}}}}\n",
+            "{\"mcpServers\": {\"a\": {\"alwaysAllow\": [\"read_file\"], \"url\": \"https://a.example/mcp\"}}}\n",
+            "{\"servers\": {\n  // \"a\": {\n  //   \"command\": \"npx\"\n  // }\n}}\n",
+        ] {
+            assert_eq!(shown(text), text);
+        }
+        assert_eq!(
+            shown(
+                "{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"x\", \"hunter\"], \"environment\": {\"KEY\": \"hunter\"}}}}\n"
+            ),
+            "{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"x\", \"******\"], \"environment\": {\"KEY\": \"******\"}}}}\n"
+        );
+        assert_eq!(
+            shown(
+                "{\"servers\": {\n  // \"a\": {\"command\": \"x\", \"env\": {\"KEY\": \"hunter\"}},\n  // of me\n}}\n"
+            ),
+            "{\"servers\": {\n  // \"a\": {\"command\": \"x\", \"env\": {\"KEY\": \"******\"}},\n  // ** **\n}}\n"
+        );
+    }
+
+    #[test]
     fn changes_are_shown_without_secrets() {
         let before = "version: 1\r\nservers:\r\n  a:\r\n    comand: x\r\n    env: {A: hunter2}\r\n";
         let after = before.replace("comand", "command").replace("hunter2", "hunter3");

@@ -10,22 +10,31 @@ use std::ops::Range;
 use url::Url;
 
 use crate::diagnostic::{Code, ends_key_name, is_invisible, redact_pointer};
+use crate::dialect::editor::is_map_of_servers;
 use crate::render::safe_values::{self, WordList};
+use crate::syntax::commented_entry::CommentedEntry;
+use crate::syntax::layout::Layout;
 use crate::syntax::template::{Piece, split_holodeck};
-use crate::syntax::{self, Content, Member, Node};
+use crate::syntax::{self, Content, Member, Node, Syntax};
 
 /// Keys whose scalar values are shown.
 const SAFE_KEYS: WordList = WordList(
     "name type description server transport command envFile env_file encoding timeout sse_read_timeout \
     terminate_on_close load_tools load_prompts request_timeout registry_name is_retrieval defer_loading \
     version enabled truely-stateless cwd whitelist blacklist prefix suffix remove add mimeTypes maxBytes \
-    disabled transportType requestTimeout connectionTimeout method",
+    disabled transportType requestTimeout connectionTimeout method startup_timeout_sec tool_timeout_sec",
 );
 
 /// Keys whose collections have keys of their own.
 const CONTAINER_KEYS: WordList = WordList(
     "tools servers mcpServers mcp.servers context_servers mcp params prompts resources skills transform \
-    prefix whitelist blacklist mimeTypes",
+    prefix whitelist blacklist mimeTypes amp.mcpServers",
+);
+
+/// Keys of lists whose items are shown: patterns, types and names of tools.
+const ITEM_KEYS: WordList = WordList(
+    "whitelist blacklist mimeTypes includeTools excludeTools disabledTools disabled_tools enabled_tools \
+    alwaysAllow autoApprove",
 );
 
 /// Keys with hidden values; the keys are shown in files that cannot be parsed.
@@ -63,9 +72,11 @@ impl MaskedText {
             shown.key(&diagnostic.span, None, text, shows);
         }
         match &root {
+            Some(root) if is_map_of_servers(root) => shown.value(root, text, Visibility::Entries),
             Some(root) => shown.value(root, text, Visibility::Keys),
             None => shown.known_keys(text),
         }
+        shown.commented_entries(text);
         shown.finish(text)
     }
 
@@ -145,7 +156,19 @@ impl Masker {
                         (Visibility::Keys, "args", Content::Sequence(items)) => {
                             self.arguments(command.and_then(|it| it.value.text()), items, text);
                         }
-                        (Visibility::Keys, "env", Content::Mapping(variables)) => {
+                        (Visibility::Keys, "command", Content::Sequence(items)) => {
+                            if let Some((program, arguments)) = items.split_first() {
+                                let is_opencode =
+                                    node.get("type").is_some_and(|it| it.value.text() == Some("local"));
+                                if is_opencode {
+                                    self.command(program, text);
+                                } else {
+                                    self.hide(program, text);
+                                }
+                                self.arguments(program.text(), arguments, text);
+                            }
+                        }
+                        (Visibility::Keys, "env" | "environment", Content::Mapping(variables)) => {
                             self.variables(variables, text)
                         }
                         (_, key, _) => self.member(key, &member.value, text, shows),
@@ -183,9 +206,13 @@ impl Masker {
         }
     }
 
-    /// Hides a scalar except for its quotes. An unresolved alias is shown, because it is only a name.
+    /// Hides a scalar except for its quotes. A boolean and null are shown, because they are no secrets. An unresolved alias is shown, because it is only a name.
     fn hide(&mut self, node: &Node, text: &str) {
         let span = node.span.clone();
+        if let Content::Bool(_) | Content::Null = node.content {
+            self.visible.push(span);
+            return;
+        }
         let Some(source) = text.get(span.clone()) else { return };
         let quoted = |it: char| source.len() > 1 && source.starts_with(it) && source.ends_with(it);
         if matches!(node.content(), Content::Broken) && source.starts_with('*') {
@@ -204,13 +231,14 @@ impl Masker {
             Visibility::Entries if collection => self.value(value, text, Visibility::Keys),
             Visibility::Entries => self.hide(value, text),
             Visibility::Keys | Visibility::Items if collection => {
+                let is_servers = match key {
+                    "servers" | "mcpServers" | "mcp.servers" | "context_servers" | "amp.mcpServers" => true,
+                    "mcp" => value.get("servers").is_none() && value.get("inputs").is_none(),
+                    _ => false,
+                };
                 let below = match key {
-                    "servers" | "mcpServers" | "mcp.servers" | "context_servers"
-                        if value.items().is_none() =>
-                    {
-                        Visibility::Entries
-                    }
-                    "whitelist" | "blacklist" | "mimeTypes" => Visibility::Items,
+                    _ if is_servers && value.items().is_none() => Visibility::Entries,
+                    _ if ITEM_KEYS.contains(key) => Visibility::Items,
                     _ if CONTAINER_KEYS.contains(key) => Visibility::Keys,
                     _ => Visibility::Nothing,
                 };
@@ -220,10 +248,20 @@ impl Masker {
             Visibility::Keys | Visibility::Items if SAFE_KEYS.contains(key) => {
                 self.visible.push(value.span.clone())
             }
-            Visibility::Keys | Visibility::Items if ["url", "serverUrl", "httpUrl"].contains(&key) => {
+            Visibility::Keys | Visibility::Items
+                if ["url", "serverUrl", "httpUrl", "$schema"].contains(&key) =>
+            {
                 self.url(value, text);
             }
-            Visibility::Keys | Visibility::Items => self.hide(value, text),
+            Visibility::Keys | Visibility::Items => {
+                self.hide(value, text);
+                if let Some((start, written)) = literal_source(value, text)
+                    && !SECRET_KEYS.contains(key)
+                    && safe_values::is_safe_value(key, written)
+                {
+                    self.visible.push(start..start + written.len());
+                }
+            }
         }
     }
 
@@ -306,6 +344,16 @@ impl Masker {
         }
     }
 
+    /// Masks commented-out servers like servers, because `disable` writes them.
+    fn commented_entries(&mut self, text: &str) {
+        for entry in CommentedEntry::all(Layout::new(text)) {
+            let source = entry.source(text);
+            if let Some(root) = syntax::parse_as(&source, Syntax::JsonWithComments).root {
+                self.value(&root, &source, Visibility::Entries);
+            }
+        }
+    }
+
     /// Shows the known keys at the starts of lines, for a text that is neither YAML nor JSON.
     fn known_keys(&mut self, text: &str) {
         let mut start = 0;
@@ -374,7 +422,7 @@ fn literal_source<'a>(node: &Node, text: &'a str) -> Option<(usize, &'a str)> {
     }
 }
 
-/// The ranges of `${NAME}`, `${env:NAME}` and `${input:id}`.
+/// The ranges of `${NAME}`, `${env:NAME}`, `{env:NAME}` and `${input:id}`.
 fn reference_ranges(text: &str) -> Vec<Range<usize>> {
     let mut res = prefixed_references(text);
     let mut at = 0;
@@ -382,7 +430,7 @@ fn reference_ranges(text: &str) -> Vec<Range<usize>> {
         match piece {
             Piece::Text(text) => at += text.len(),
             // Only in editor files, where references are masked like other text.
-            Piece::VariableOr { .. } | Piece::Input(_) => {}
+            Piece::VariableOr { .. } | Piece::Input(_) | Piece::File(_) => {}
             Piece::Variable(name) => {
                 let length = name.len() + "${}".len();
                 res.push(at..at + length);
@@ -394,15 +442,18 @@ fn reference_ranges(text: &str) -> Vec<Range<usize>> {
     res
 }
 
-/// The ranges of `${env:NAME}` and `${input:id}`.
+/// The ranges of `${env:NAME}`, `{env:NAME}` and `${input:id}`.
 fn prefixed_references(text: &str) -> Vec<Range<usize>> {
     let is_part = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
-    let found = text.match_indices("${").filter_map(|(start, _)| {
-        let inner = &text[start + "${".len()..];
-        let name = inner.strip_prefix("env:").or_else(|| inner.strip_prefix("input:"))?;
+    let found = text.match_indices('{').filter_map(|(brace, _)| {
+        let inner = &text[brace + "{".len()..];
+        let has_dollar = text[..brace].ends_with('$');
+        let start = brace - usize::from(has_dollar);
+        let input = || inner.strip_prefix("input:").filter(|_| has_dollar);
+        let name = inner.strip_prefix("env:").or_else(input)?;
         let length = name.bytes().take_while(|it| is_part(*it)).count();
         let whole = (1..=64).contains(&length) && name[length..].starts_with('}');
-        whole.then(|| start..start + "${".len() + (inner.len() - name.len()) + length + "}".len())
+        whole.then(|| start..brace + "{".len() + (inner.len() - name.len()) + length + "}".len())
     });
     found.collect()
 }
