@@ -4,6 +4,7 @@ use mcp_model::Dialect;
 
 use crate::dialect::editor::program::Program;
 use crate::dialect::editor::{is_map_of_servers, is_server};
+use crate::dialect::holodeck;
 use crate::profile::Profile;
 use crate::syntax::{self, Content, Node, Syntax, looks_like_json};
 
@@ -24,7 +25,7 @@ pub fn detect_profile(dialect: Dialect, text: &str) -> Profile {
         return default;
     }
     let Some(root) = syntax::parse_any(text).root else { return default };
-    let tools = root.get("tools").and_then(|it| it.value.items()).unwrap_or_default();
+    let tools = holodeck::tools(&root).and_then(Node::items).unwrap_or_default();
     let mcp_tools =
         || tools.iter().filter(|tool| tool.get("type").is_some_and(|it| it.value.text() == Some("mcp")));
     let has = |key| mcp_tools().any(|tool| tool.get(key).is_some());
@@ -69,7 +70,7 @@ fn by_content(text: &str) -> Option<Dialect> {
             _ => json.then_some(Dialect::McpJson),
         };
     }
-    if root.get("tools").is_some_and(|it| it.value.items().is_some()) {
+    if holodeck::tools(&root).is_some_and(|it| it.items().is_some()) {
         return Some(Dialect::HoloDeck);
     }
     (root.get("instructions").is_some() && root.get("model").is_some()).then_some(Dialect::HoloDeck)
@@ -144,6 +145,8 @@ mod tests {
         check("x.yaml", "tools:\n  - {name: a, type: mcp}", Some(Dialect::HoloDeck));
         check("x.yaml", "model: {}\ninstructions: {}", Some(Dialect::HoloDeck));
         check("x.yaml", "servers: [a]\nversion: 1", None);
+        check("x.yaml", "- {name: a, type: mcp}\n- {name: b, type: function}", Some(Dialect::HoloDeck));
+        check("x.yaml", "- {name: a, type: other}", None);
         check("x.yaml", "a: b", None);
         check("x.yaml", "", None);
         check("x.yaml", "a: [", None);
@@ -164,6 +167,7 @@ mod tests {
         );
         check("tools: [{type: mcp, command: npx}, {type: mcp, server: b}]", Profile::HoloDeck);
         check("tools: [{type: mcp, command: npx, envFile: .env}]", Profile::HoloDeck);
+        check("[{name: a, type: mcp, command: npx}]", Profile::HoloDeck07);
         check("tools: [{name: a, type: mcp}]", Profile::HoloDeck);
         check("tools: []", Profile::HoloDeck);
         check("tools: {", Profile::HoloDeck);

@@ -26,19 +26,21 @@ const MCP_TYPE: &str = "mcp";
 
 /// Reads the MCP items of an agent.
 pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
-    let at = Location::root(root, context);
-    if root.members().is_none() {
-        if !matches!(root.content(), Content::Broken) {
-            let message = format!("an agent must be a mapping, not {}", root.kind());
-            context.error(Code::WrongType, &at, message, "write `tools:` and below it a list of tools");
-        }
-        return Vec::new();
+    let mut at = Location::root(root, context);
+    if root.members().is_none() && !matches!(root.content(), Content::Broken) {
+        let message = match tools(root) {
+            Some(_) => "this is a list of tools without an agent".to_owned(),
+            None => format!("an agent must be a mapping, not {}", root.kind()),
+        };
+        context.error(Code::WrongType, &at, message, "write `tools:` and below it a list of tools");
     }
-    let Some(tools) = root.get("tools") else { return Vec::new() };
-    let at = at.member(tools, context);
-    let Some(items) = tools.value.items() else {
-        if !matches!(tools.value.content(), Content::Null | Content::Broken) {
-            let message = format!("'tools' must be a list, not {}", tools.value.kind());
+    let Some(list) = tools(root) else { return Vec::new() };
+    if let Some(member) = root.get("tools") {
+        at = at.member(member, context);
+    }
+    let Some(items) = list.items() else {
+        if !matches!(list.content(), Content::Null | Content::Broken) {
+            let message = format!("'tools' must be a list, not {}", list.kind());
             context.error(Code::WrongType, &at, message, "begin each tool with `- `");
         }
         return Vec::new();
@@ -53,6 +55,16 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
         }
     }
     res
+}
+
+/// The tools of an agent, or a list of tools that was cut out of one.
+pub(crate) fn tools(root: &Node) -> Option<&Node> {
+    let is_tool = |item: &Node| {
+        let kind = item.get("type").and_then(|it| it.value.text());
+        item.get("name").is_some() && kind.is_some_and(|it| it == MCP_TYPE || OTHER_TOOL_TYPES.contains(&it))
+    };
+    let is_list_of_tools = root.items().is_some_and(|it| !it.is_empty() && it.iter().all(is_tool));
+    if is_list_of_tools { Some(root) } else { root.get("tools").map(|it| &it.value) }
 }
 
 fn item(index: usize, node: &Node, at: &Location, context: &ReadContext) -> ReadEntry {
