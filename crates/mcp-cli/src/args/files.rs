@@ -41,6 +41,9 @@ pub(crate) struct ConvertArgs {
     /// New file for the result [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Exit with 0 even if a server cannot be written and is left out
+    #[arg(long)]
+    pub(crate) lossy: bool,
 }
 
 /// Arguments of `remove`, `enable` and `disable`.

@@ -18,7 +18,7 @@ use crate::config::context::Context;
 use crate::config::file::{ConfigFile, open};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
-use crate::output::{error_chain, json, sanitize, style};
+use crate::output::{count, error_chain, json, sanitize, style};
 use crate::render::suggestions::quote_path;
 use crate::runtime::exit::Exit;
 
@@ -35,13 +35,13 @@ struct ConvertJson<'a> {
     servers: Vec<&'a str>,
     /// What the dialect cannot express.
     losses: &'a [UnsupportedField],
-    /// Why the conversion failed.
+    /// Why the conversion failed, or that servers are left out.
     error: Option<String>,
 }
 
 /// Converts a file. Blocks.
 pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Result<Report, Failure> {
-    let ConvertArgs { file, to, output } = args;
+    let ConvertArgs { file, to, output, lossy } = args;
     let target = *to;
     let source =
         open(file, context).map_err(|error| failed(context, target, error.message, error.help, ""))?;
@@ -65,17 +65,25 @@ pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Result<Report, Failu
         create(path, &text, &source.path)
             .map_err(|error| failed(context, target, error_chain(&error), None, &err))?;
     }
-    let is_left_out =
-        |name: &str| losses.iter().any(|it| it.server == name && it.fallback == FieldFallback::ServerOmitted);
+    let left_out: Vec<&str> = losses
+        .iter()
+        .filter(|it| it.fallback == FieldFallback::ServerOmitted)
+        .map(|it| it.server.as_str())
+        .collect();
+    let refusal =
+        (!lossy && !left_out.is_empty()).then(|| format!("{} left out", count(left_out.len(), "server")));
+    if let Some(message) = &refusal {
+        err.push_str(&style::error(colour, message, Some("`--lossy` accepts the loss")));
+    }
     let servers = source.loaded.reading.servers.iter().map(|it| it.id.as_str());
     let out = match (context.format, output) {
         (Format::Json, _) => json::document(&ConvertJson {
             dialect: target.as_str(),
             path: output.as_ref().map(|it| it.display().to_string()),
             text: output.is_none().then_some(text.as_str()),
-            servers: servers.filter(|name| !is_left_out(name)).collect(),
+            servers: servers.filter(|name| !left_out.contains(name)).collect(),
             losses: &losses,
-            error: None,
+            error: refusal.clone(),
         }),
         (Format::Text, None) => text,
         (Format::Text, Some(path)) => format!("wrote {}\n", sanitize::line(&path.display().to_string())),
@@ -86,9 +94,9 @@ pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Result<Report, Failu
         }
         (_, _) => String::new(),
     };
-    // A loss is not an error; an invalid entry is one.
-    let is_valid = source.loaded.reading.entries.iter().all(|it| it.accepted);
-    Ok(Report { out, err, exit: if is_valid { Exit::Success } else { Exit::Failure }, after })
+    // The loss of a field is not an error; the loss of a server and an invalid entry are.
+    let is_complete = refusal.is_none() && source.loaded.reading.entries.iter().all(|it| it.accepted);
+    Ok(Report { out, err, exit: if is_complete { Exit::Success } else { Exit::Failure }, after })
 }
 
 /// A loss for each disabled server: disabled servers are not written.

@@ -192,6 +192,41 @@ fn servers_are_converted_with_a_report() {
 }
 
 #[test]
+fn conversion_that_loses_a_server_fails_unless_it_may() {
+    let workspace = Workspace::empty();
+    let servers = r#""a": {"command": "x"}, "w": {"type": "ws", "url": "wss://acme.example/"}"#;
+    workspace.write("mcp.json", &format!(r#"{{"mcpServers": {{{servers}}}}}"#));
+    let convert = |more: &[&str]| {
+        workspace.run(&[["convert", "mcp.json", "--to", "dominds"].as_slice(), more].concat())
+    };
+    let run = convert(&[]);
+    assert!(run.code == Some(1) && run.out.contains("  a:\n") && !run.out.contains("  w:\n"), "{run:?}");
+    assert!(run.err.ends_with("error: 1 server left out\n  help: `--lossy` accepts the loss\n"), "{run:?}");
+    assert_eq!(convert(&["--format", "json"]).json()["error"], "1 server left out");
+    let run = convert(&["--lossy"]);
+    assert!(run.code == Some(0) && !run.err.contains("error:"), "{run:?}");
+    let json = convert(&["--lossy", "--format", "json"]).json();
+    assert_eq!((&json["servers"], &json["error"]), (&serde_json::json!(["a"]), &serde_json::Value::Null));
+}
+
+#[test]
+fn dia_07_server_is_disabled_as_its_program_allows() {
+    let workspace = Workspace::empty();
+    workspace.write(".mcp.json", r#"{"mcpServers": {"a": {"command": "x"}}}"#);
+    let run = workspace.run(&["disable", ".mcp.json", "a"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.err.contains("error: Claude Code obeys no key that disables a server; the list"), "{run:?}");
+    assert!(run.err.contains("for mcp-host alone"), "{run:?}");
+    let text = "{\n  \"servers\": {\n    \"a\": { \"command\": \"x\" }\n  }\n}\n";
+    workspace.write(".vscode/mcp.json", text);
+    let run = workspace.run(&["disable", ".vscode/mcp.json", "a"]);
+    assert!(run.code == Some(0) && run.out.contains("+    // \"a\": { \"command\": \"x\" }\n"), "{run:?}");
+    assert!(run.out.ends_with("✓ disabled `a`\n"), "{run:?}");
+    assert_eq!(workspace.run(&["enable", ".vscode/mcp.json", "a"]).code, Some(0));
+    assert_eq!(fs::read_to_string(workspace.path().join(".vscode/mcp.json")).unwrap(), text);
+}
+
+#[test]
 fn conversion_writes_a_new_file() {
     let workspace = Workspace::dominds(&WORKSPACE.replace("comand", "command"));
     fs::set_permissions(workspace.path().join(FILE), fs::Permissions::from_mode(0o640)).unwrap();
