@@ -205,6 +205,8 @@ struct CheckJson<'a> {
 struct FileJson<'a> {
     path: &'a str,
     dialect: Option<Dialect>,
+    /// The rules that the file was read by.
+    profile: Option<&'static str>,
     servers: Vec<CheckedServerJson<'a>>,
     diagnostics: Vec<DiagnosticJson<'a>>,
     /// Only with `--fix`, and only if something was fixed.
@@ -277,6 +279,7 @@ impl<'a> FileJson<'a> {
                 FileJson {
                     path,
                     dialect: Some(profile.dialect()),
+                    profile: Some(profile.as_str()),
                     servers: reading.entries.iter().map(server).collect(),
                     diagnostics: diagnostics.iter().map(DiagnosticJson::InText).collect(),
                     fixed: fixed.collect(),
@@ -285,6 +288,7 @@ impl<'a> FileJson<'a> {
             Err(error) => FileJson {
                 path: &error.path,
                 dialect: None,
+                profile: None,
                 servers: Vec::new(),
                 diagnostics: vec![DiagnosticJson::unreadable(error)],
                 fixed: Vec::new(),
@@ -328,7 +332,7 @@ mod tests {
         assert_eq!(
             serde_json::to_string(&FileJson::new(&FileCheck { opened: Err(error), fixed: None })).unwrap(),
             concat!(
-                r#"{"path":"a","dialect":null,"servers":[],"diagnostics":[{"severity":"error","code":null,"#,
+                r#"{"path":"a","dialect":null,"profile":null,"servers":[],"diagnostics":[{"severity":"error","code":null,"#,
                 r#""kind":"ConfigError","message":"m","pointer":"","line":null,"column":null,"help":null}]}"#
             )
         );

@@ -84,20 +84,21 @@ impl ConfigFile {
     /// Notes with the path, if the user did not name the file, and the profile, if it is not the dialect's default and
     /// the user did not request it.
     pub(crate) fn detection_notes(&self) -> String {
-        let ConfigFile { loaded, path, is_discovered, is_profile_detected, console } = self;
-        let mut notes = String::new();
-        if *is_discovered {
-            notes.push_str(&console.discovery_note(path));
+        let note = if self.is_discovered { self.console.discovery_note(&self.path) } else { String::new() };
+        note + &self.profile_note()
+    }
+
+    /// A note with the profile, if it is not the dialect's default and the user did not request it.
+    pub(crate) fn profile_note(&self) -> String {
+        let is_holodeck_07 = self.is_profile_detected && self.loaded.profile == Profile::HoloDeck07;
+        if !is_holodeck_07 || self.console.verbosity == Verbosity::Quiet {
+            return String::new();
         }
-        let is_holodeck_07 = *is_profile_detected && loaded.profile == Profile::HoloDeck07;
-        if is_holodeck_07 && console.verbosity == Verbosity::Normal {
-            notes.push_str(&console.note(&format!(
-                "{} is read by the rules of HoloDeck 0.7, because no tool has the key `server`; \
-                 `--profile holodeck` reads it by the configuration contract",
-                loaded.path
-            )));
-        }
-        notes
+        self.console.note(&format!(
+            "{} is read by the rules of HoloDeck 0.7, because no tool has the key `server`; \
+             `--profile holodeck` reads it by the configuration contract",
+            self.loaded.path
+        ))
     }
 
     /// All diagnostics of the file as text, including variables without a value.

@@ -28,8 +28,15 @@ impl FollowedConfig {
             message,
             help: None,
         })?;
-        if is_discovered {
-            context.print(Report::err(context.console.discovery_note(&path))).await;
+        let mut notes = if is_discovered { context.console.discovery_note(&path) } else { String::new() };
+        // The host reads the file itself. Standard input can be read only once.
+        if path != Path::new(STANDARD_INPUT)
+            && let Ok(file) = context.open(&path).await
+        {
+            notes.push_str(&file.profile_note());
+        }
+        if !notes.is_empty() {
+            context.print(Report::err(notes)).await;
         }
         let approval = load_approval(context, &path).await?;
         let policy = context.lock_mode.policy().filter(|_| path != Path::new(STANDARD_INPUT));

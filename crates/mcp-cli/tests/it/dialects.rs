@@ -87,6 +87,22 @@ fn each_dialect_has_its_schema() {
 }
 
 #[test]
+fn hd_007_detected_rules_of_a_holodeck_file_are_noted_once() {
+    let workspace = Workspace::empty();
+    let tool = "{name: a, description: d, type: mcp, transport: http, url: 'http://127.0.0.1:9/mcp'}";
+    workspace.write("agent.yaml", &format!("tools: [{tool}]\n"));
+    let json = workspace.run(&["check", ".", "--format", "json"]).json();
+    assert_eq!(json["files"][0]["profile"], "holodeck-0.7");
+    for arguments in [["check", "."].as_slice(), &["shell", "."], &["serve", ".", "--stdio"]] {
+        let run = workspace.run_with_input(arguments, "");
+        let notes = run.err.matches("is read by the rules of HoloDeck 0.7").count();
+        assert_eq!(notes, 1, "{arguments:?}: {run:?}");
+    }
+    let forced = workspace.run(&["check", ".", "--profile", "holodeck"]);
+    assert!(forced.code == Some(1) && forced.out.contains("'server' is required"), "{forced:?}");
+}
+
+#[test]
 fn commands_without_servers_need_no_variables() {
     let workspace = Workspace::empty();
     let server =
