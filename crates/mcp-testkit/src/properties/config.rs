@@ -184,7 +184,9 @@ fn piece_text(piece: &Piece<'_>) -> String {
     match piece {
         Piece::Text(it) => (*it).to_owned(),
         Piece::Variable(name) => format!("${{{name}}}"),
-        Piece::VariableOr { .. } | Piece::Input(_) => panic!("HoloDeck has no such references"),
+        Piece::VariableOr { .. } | Piece::Input(_) | Piece::File(_) => {
+            panic!("HoloDeck has no such references")
+        }
     }
 }
 
