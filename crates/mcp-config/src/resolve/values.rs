@@ -249,7 +249,9 @@ impl<'a> Resolver<'a> {
     fn missing_variable_help(&self, name: &str) -> String {
         let names = (self.context.names)();
         let folders: &[&str] = match self.variables {
-            VariableRule::Editor | VariableRule::EditorAndShell => &template::EDITOR_FOLDERS,
+            VariableRule::Editor | VariableRule::EditorAndShell | VariableRule::Braces => {
+                &template::EDITOR_FOLDERS
+            }
             VariableRule::ExpandWithFolder => &[template::WORKSPACE_FOLDER],
             VariableRule::Literal | VariableRule::Expand => &[],
         };
