@@ -215,7 +215,7 @@ fn acpx_10_a_request_has_a_folder_and_a_list() {
         Profile::AcpV1,
         "session/resume",
         r#"{"cwd": "/", "sessionId": " "}"#,
-        "error 1:56 /params/sessionId ValidationError: 'sessionId' must not be blank",
+        "error 1:66 /params/sessionId ValidationError: 'sessionId' must not be blank",
     );
     check(Profile::AcpV2, "session/new", r#"{"cwd": "/"}"#, "");
     check(

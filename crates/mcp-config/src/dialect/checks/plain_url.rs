@@ -24,11 +24,17 @@ pub(crate) fn check_http_url(text: &str) -> Result<(), CheckError> {
     let Some(rest) = rest.strip_prefix("//").filter(|rest| !rest.starts_with('/')) else {
         return error(if rest.trim_matches('/').is_empty() { "empty host" } else { "it has no host" });
     };
+    // The parser reads a backslash as a slash, and skips those before the host.
+    let rest = rest.trim_start_matches(['/', '\\']);
     let authority = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
     let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
     let (host, port) = match address.strip_prefix('[') {
         Some(bracketed) => match bracketed.split_once(']') {
-            Some((host, port)) if host.parse::<Ipv6Addr>().is_ok() => (host, port),
+            Some((host, port))
+                if host.parse::<Ipv6Addr>().is_ok() && (port.is_empty() || port.starts_with(':')) =>
+            {
+                (host, port)
+            }
             Some(_) | None => return error("invalid IPv6 address"),
         },
         None => {
