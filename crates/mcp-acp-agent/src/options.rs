@@ -1,11 +1,13 @@
 //! Options for connecting the servers of a session. Every wait has a timeout.
 
 use std::collections::BTreeSet;
-use std::fmt;
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
+use std::{env, fmt};
 
 use mcp_host::{Dialer, HostOptions};
-use mcp_model::Limits;
+use mcp_model::{EnvInherit, Limits};
 
 /// Options for connecting the servers of a session.
 #[derive(Clone)]
@@ -20,12 +22,16 @@ pub struct ConnectOptions {
     /// The servers that a session requires.
     pub required: RequiredServers,
     /// Options of the host: client info, supervision, and handlers. Sampling and elicitation need
-    /// [`HostOptions::server_requests`]; without them servers see no such capability. With [`HostOptions::processes`], the
-    /// next session ends the processes of an agent that crashed.
+    /// [`HostOptions::server_requests`]; without them servers see no such capability. With the receipts in
+    /// [`HostOptions::processes`], the next session ends the processes of an agent that crashed; unless set, they are in
+    /// the user's state folder.
     pub host: HostOptions,
     /// Whether the session's folders are offered as roots. A roots handler in [`HostOptions::server_requests`] takes
     /// precedence.
     pub folders: FoldersAsRoots,
+    /// The variables of the agent that its child processes inherit. The variables of an entry are added in any case. The
+    /// default is [`EnvInherit::Safe`]: what programs need to run, and none of the agent's keys and tokens.
+    pub environment: EnvInherit,
     /// A dialer that replaces the default transports.
     pub dialer: Option<Dialer>,
     /// The ACP connection, for servers that the client provides. Without it those servers fail.
@@ -36,13 +42,16 @@ pub struct ConnectOptions {
 impl Default for ConnectOptions {
     /// 30 s per server, 45 s in total, at most 64 servers, none required, default host options, folders as roots.
     fn default() -> ConnectOptions {
+        let mut host = HostOptions::default();
+        host.processes.receipts = default_receipts(&|name| env::var_os(name));
         ConnectOptions {
             limits: Limits { startup: Duration::from_secs(30), ..Limits::default() },
             total_timeout: Duration::from_secs(45),
             max_servers: 64,
             required: RequiredServers::None,
-            host: HostOptions::default(),
+            host,
             folders: FoldersAsRoots::default(),
+            environment: EnvInherit::Safe,
             dialer: None,
             #[cfg(feature = "mcp-over-acp")]
             over_acp: None,
@@ -58,8 +67,17 @@ impl fmt::Debug for ConnectOptions {
             .field("max_servers", &self.max_servers)
             .field("required", &self.required)
             .field("folders", &self.folders)
+            .field("environment", &self.environment)
             .finish_non_exhaustive()
     }
+}
+
+/// The default folder of the receipts of process groups: `mcp-acp-agent/receipts` in the user's state folder. A
+/// relative path is ignored: it would name another folder in each working directory.
+pub(crate) fn default_receipts(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+    Some(state.join("mcp-acp-agent/receipts"))
 }
 
 /// Whether a session's folders are its servers' roots.
@@ -92,5 +110,29 @@ impl RequiredServers {
             RequiredServers::Named(names) => names.contains(name),
             RequiredServers::All => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(state: Option<&str>, home: Option<&str>, want: Option<&str>) {
+        let variable = |name: &str| match name {
+            "XDG_STATE_HOME" => state.map(OsString::from),
+            "HOME" => home.map(OsString::from),
+            other => panic!("unexpected variable {other}"),
+        };
+        assert_eq!(default_receipts(&variable), want.map(PathBuf::from));
+    }
+
+    #[test]
+    fn receipts_are_in_the_state_folder() {
+        check(Some("/s"), Some("/h"), Some("/s/mcp-acp-agent/receipts"));
+        check(None, Some("/h"), Some("/h/.local/state/mcp-acp-agent/receipts"));
+        check(Some("s"), Some("/h"), Some("/h/.local/state/mcp-acp-agent/receipts"));
+        check(None, Some("h"), None);
+        check(None, None, None);
     }
 }

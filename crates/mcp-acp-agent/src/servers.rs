@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use mcp_acp::{AcpTransport, SessionServer, ValidatedRequest};
+use mcp_acp::{AcpTransport, ServerTimeouts, SessionServer, ValidatedRequest};
 use mcp_config::{ResolveContext, ResolvedServer, resolve};
 use mcp_host::{DesiredServers, FailedServer, HostError};
 use mcp_model::{
@@ -40,12 +40,19 @@ pub(crate) struct SessionServers {
 pub(crate) fn session_servers(
     validated: &ValidatedRequest,
     limits: &Limits,
+    environment: EnvInherit,
     has_over_acp: bool,
 ) -> SessionServers {
     let mut descriptions = Vec::new();
     let mut desired = DesiredServers::default();
     let mut over_acp = HashMap::new();
     for server in &validated.servers {
+        let ServerTimeouts { startup, request } = server.timeouts();
+        let limits = &Limits {
+            startup: startup.unwrap_or(limits.startup),
+            request: request.unwrap_or(limits.request),
+            ..limits.clone()
+        };
         let mut description = ServerDescription {
             name: server.name().to_owned(),
             transport: server.transport(),
@@ -53,7 +60,7 @@ pub(crate) fn session_servers(
             secrets: Vec::new(),
         };
         let resolved = match server {
-            SessionServer::Spec(spec) => resolve_server(spec, limits, &validated.cwd),
+            SessionServer::Spec(spec) => resolve_server(spec, limits, environment, &validated.cwd),
             SessionServer::Extension { name, transport: AcpTransport::Acp, entry } if has_over_acp => {
                 resolve_over_acp(name, entry, limits).map(|(resolved, id)| {
                     over_acp.insert(name.clone(), id);
@@ -81,13 +88,19 @@ pub(crate) fn session_servers(
     SessionServers { descriptions, desired, over_acp }
 }
 
-fn resolve_server(spec: &ServerSpec, limits: &Limits, cwd: &str) -> Result<ResolvedServer, HostError> {
+fn resolve_server(
+    spec: &ServerSpec,
+    limits: &Limits,
+    environment: EnvInherit,
+    cwd: &str,
+) -> Result<ResolvedServer, HostError> {
     let mut spec = spec.clone();
     spec.limits = limits.clone();
     // The session's host has no other user, so sharing has no meaning.
     spec.sharing = Sharing::Shared;
     if let TransportSpec::Stdio(stdio) = &mut spec.transport {
         stdio.cwd.get_or_insert_with(|| cwd.to_owned());
+        stdio.inherit = environment;
     }
     let context = ResolveContext {
         variable: &|_| None,
@@ -166,5 +179,47 @@ fn describe(endpoint: &Endpoint, description: &mut ServerDescription) {
             description.secrets.extend(http.url.password().map(Secret::from));
             description.secrets.extend(http.url.query().map(Secret::from));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use mcp_acp::{AcpVersion, AgentProfile, Capabilities, SessionMethod, SessionRequest, validate};
+    use mcp_model::RawJson;
+
+    use super::*;
+
+    fn servers(list: &str, environment: EnvInherit) -> Vec<ResolvedServer> {
+        let params = format!(r#"{{"cwd":"/desk","mcpServers":{list}}}"#);
+        let params = RawJson::parse(params.into()).unwrap();
+        let request = SessionRequest { method: SessionMethod::New, params };
+        let capabilities = Capabilities::STDIO;
+        let validated = validate(&request, &AgentProfile::new(AcpVersion::V1, &capabilities)).unwrap();
+        session_servers(&validated, &Limits::default(), environment, false).desired.servers
+    }
+
+    #[test]
+    fn acp_017_environment_of_a_child_is_the_option_and_the_entry() {
+        const SERVER: &str = r#"[{"name":"a","command":"/a","args":[],"env":[{"name":"K","value":"v"}]}]"#;
+        for environment in [EnvInherit::None, EnvInherit::Safe, EnvInherit::All] {
+            let [server] = &servers(SERVER, environment)[..] else { panic!() };
+            let Endpoint::Stdio(stdio) = &server.endpoint else { panic!() };
+            assert_eq!(stdio.inherit, environment);
+            assert_eq!(stdio.env.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["K"]);
+        }
+    }
+
+    #[test]
+    fn timeouts_of_an_entry_replace_those_of_the_agent() {
+        const SERVERS: &str = r#"[
+            {"name":"a","command":"/a","args":[],"env":[],"_meta":{"mcpTimeouts":{"startupMs":7000}}},
+            {"name":"b","command":"/b","args":[],"env":[],"_meta":{"mcpTimeouts":{"requestMs":9}}}]"#;
+        let limits: Vec<_> =
+            servers(SERVERS, EnvInherit::Safe).into_iter().map(|server| server.spec.limits).collect();
+        let default = Limits::default();
+        assert_eq!((limits[0].startup, limits[0].request), (Duration::from_secs(7), default.request));
+        assert_eq!((limits[1].startup, limits[1].request), (default.startup, Duration::from_millis(9)));
     }
 }

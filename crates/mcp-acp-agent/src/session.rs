@@ -70,6 +70,7 @@ impl SessionMcp {
             required,
             mut host,
             folders,
+            environment,
             dialer,
             #[cfg(feature = "mcp-over-acp")]
             over_acp,
@@ -80,7 +81,7 @@ impl SessionMcp {
         let has_over_acp = false;
         let limits = Limits { startup: limits.startup.min(total_timeout), ..limits };
         let SessionServers { descriptions, desired, over_acp: servers } =
-            session_servers(&validated, &limits, has_over_acp);
+            session_servers(&validated, &limits, environment, has_over_acp);
         let connect_errors = Arc::new(ConnectErrors::default());
         if host.server_requests.handlers.roots.is_none() && folders == FoldersAsRoots::Offered {
             host.server_requests.handlers.roots = Some(Arc::new(SessionRoots::of(&validated)));

@@ -13,9 +13,7 @@ mod turn;
 mod v1;
 mod v2;
 
-use std::env;
 use std::error::Error;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,21 +71,12 @@ impl Arguments {
             policy.leniency = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
         }
         let mut options = ConnectOptions::default();
-        options.host.processes.receipts = receipts();
         options.limits.startup = Duration::from_millis(self.limit.max(1));
         if self.require_all {
             options.required = RequiredServers::All;
         }
         Agent::new(capabilities, policy, options)
     }
-}
-
-/// The folder of the receipts of process groups, with which the next session of any agent ends the processes of a
-/// crashed one. A relative path is ignored: it would name another folder in each working directory.
-fn receipts() -> Option<PathBuf> {
-    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
-    Some(state.join("acp-agent/receipts"))
 }
 
 #[tokio::main]
