@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use divan::{AllocProfiler, Bencher, black_box};
 use mcp_model::{
-    Exposure, Filter, Limits, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Sharing, Transform,
-    read_tools,
+    Discovery, Endpoint, Exposure, Filter, Limits, NameClass, NameLimit, NamePolicy, RawJson, Rules,
+    ServerId, Sharing, StdioEndpoint, Transform, read_tools,
 };
 use mcp_registry::{
-    Builtins, Catalog, CompiledRules, DesiredServer, Fingerprint, ReloadPlan, ServerEntry, ServerLists,
-    ValidatorCache, decide,
+    Builtins, Catalog, CompiledRules, DesiredServer, ExposureSettings, ReloadPlan, RuntimeSettings,
+    ServerEntry, ServerLists, ValidatorCache, decide,
 };
 use regex::RegexSet;
 
@@ -186,13 +186,15 @@ fn check_arguments(bencher: Bencher<'_, '_>) {
 #[divan::bench(args = [1, 20, 200, 1_000])]
 fn plan_a_change_of_one(bencher: Bencher<'_, '_>, count: usize) {
     let limits = Limits::default();
-    let desired = |at: usize, naming| {
-        let exposure = Fingerprint::of_exposure(&Exposure::all(naming), &limits, Sharing::Shared);
-        DesiredServer {
-            id: ServerId::parse(&format!("server{at}")).expect("a short id"),
-            runtime: exposure,
-            exposure,
-        }
+    let endpoint = Endpoint::Stdio(StdioEndpoint::new("npx"));
+    let desired = |at: usize, naming| DesiredServer {
+        id: ServerId::parse(&format!("server{at}")).expect("a short id"),
+        runtime: RuntimeSettings::new(endpoint.clone(), None, Discovery::default()),
+        exposure: ExposureSettings {
+            exposure: Exposure::all(naming),
+            limits: limits.clone(),
+            sharing: Sharing::Shared,
+        },
     };
     let old: Vec<_> = (0..count).map(|it| desired(it, NamePolicy::Reject)).collect();
     let mut new = old.clone();

@@ -57,18 +57,6 @@ impl Encoder {
         self.0.update(&number.to_le_bytes());
     }
 
-    pub(crate) fn optional(&mut self, text: Option<&str>) {
-        self.number(text.is_some().into());
-        self.text(text.unwrap_or_default());
-    }
-
-    pub(crate) fn list<'a>(&mut self, texts: impl ExactSizeIterator<Item = &'a str>) {
-        self.number(texts.len() as u64);
-        for text in texts {
-            self.text(text);
-        }
-    }
-
     pub(crate) fn finish(self) -> [u8; 32] {
         self.0.finalize().into()
     }

@@ -78,7 +78,7 @@ pub use name::exposed_name::ExposedName;
 pub use problem::{Problem, ProblemKind};
 pub use projection::{ProjectedTool, Projection, Provider, project};
 pub use provider_retry::{NetworkFailure, ProviderFailure, ProviderRejection, RetryDecision, retry_decision};
-pub use reload::fingerprint::Fingerprint;
 pub use reload::plan::{DesiredServer, ReloadPlan};
+pub use reload::settings::{ExposureSettings, RuntimeSettings};
 pub use validate::schema_defect::{input_schema_defect, output_schema_defect};
 pub use validate::{InvalidArguments, InvalidResult, SchemaViolation, ValidationOutcome, ValidatorCache};

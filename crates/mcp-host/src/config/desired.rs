@@ -1,7 +1,7 @@
 //! The desired servers of a host.
 
 use mcp_config::ResolvedServer;
-use mcp_registry::{DesiredServer, Fingerprint, Problem, ReloadPlan};
+use mcp_registry::{DesiredServer, ExposureSettings, Problem, ReloadPlan, RuntimeSettings};
 use tokio::sync::oneshot;
 
 use crate::config::approval::Approval;
@@ -46,7 +46,11 @@ pub(crate) fn desired(server: &ResolvedServer) -> DesiredServer {
     let ResolvedServer { spec, endpoint, config } = server;
     DesiredServer {
         id: spec.id.clone(),
-        runtime: Fingerprint::of_runtime(endpoint, config.as_ref(), &spec.discovery),
-        exposure: Fingerprint::of_exposure(&spec.exposure, &spec.limits, spec.sharing),
+        runtime: RuntimeSettings::new(endpoint.clone(), config.clone(), spec.discovery),
+        exposure: ExposureSettings {
+            exposure: spec.exposure.clone(),
+            limits: spec.limits.clone(),
+            sharing: spec.sharing,
+        },
     }
 }

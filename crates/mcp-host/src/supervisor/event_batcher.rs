@@ -62,13 +62,11 @@ mod tests {
     use mcp_model::ErrorKind;
 
     use super::*;
-    use crate::config::desired::desired;
     use crate::error::HostError;
     use crate::supervisor::machine::tests::fixture::server;
 
     fn ticket(number: u64) -> StartTicket {
-        let server = server("a=1.1");
-        StartTicket { server: server.spec.id.clone(), runtime: desired(&server).runtime, number }
+        StartTicket { server: server("a=1.1").spec.id.clone(), number }
     }
 
     /// Steps are `milliseconds:events`: `s` result of a start, `l` of a leased start, `t` another event. Expects the

@@ -7,7 +7,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::catalog::diff::CatalogDiff;
@@ -41,12 +40,20 @@ impl Generation {
 }
 
 /// A problem with the time since when it is active.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Serializes as `{"id", "kind", "severity", "server", "tool", "message", "since"}`; `since` is RFC 3339.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ActiveProblem {
     /// The problem.
+    #[serde(flatten)]
     pub problem: Problem,
     /// The time when the problem first appeared without interruption.
+    #[serde(serialize_with = "serialize_rfc3339")]
     pub since: SystemTime,
+}
+
+fn serialize_rfc3339<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&rfc3339(*time))
 }
 
 impl ActiveProblem {
@@ -67,22 +74,6 @@ impl ActiveProblem {
                 ActiveProblem { problem, since }
             })
             .collect()
-    }
-}
-
-impl Serialize for ActiveProblem {
-    /// Serializes as `{"id", "kind", "severity", "server", "tool", "message", "since"}`; `since` is RFC 3339.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Problem { id, kind, severity, server, tool, message } = &self.problem;
-        let mut res = serializer.serialize_struct("ActiveProblem", 7)?;
-        res.serialize_field("id", id)?;
-        res.serialize_field("kind", kind)?;
-        res.serialize_field("severity", severity)?;
-        res.serialize_field("server", server)?;
-        res.serialize_field("tool", tool)?;
-        res.serialize_field("message", message)?;
-        res.serialize_field("since", &rfc3339(self.since))?;
-        res.end()
     }
 }
 

@@ -7,17 +7,17 @@ use std::collections::HashMap;
 use mcp_model::ServerId;
 use serde::Serialize;
 
-use crate::reload::fingerprint::Fingerprint;
+use crate::reload::settings::{ExposureSettings, RuntimeSettings};
 
 /// A server, current or desired.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DesiredServer {
     /// The id.
     pub id: ServerId,
-    /// The fingerprint of what its connection depends on.
-    pub runtime: Fingerprint,
-    /// The fingerprint of what its exposure depends on.
-    pub exposure: Fingerprint,
+    /// What its connection depends on.
+    pub runtime: RuntimeSettings,
+    /// What its exposure depends on.
+    pub exposure: ExposureSettings,
 }
 
 /// The changes between two lists of servers. Every id is in exactly one vector, once: remaining servers in the new
@@ -87,12 +87,12 @@ mod tests {
             let limits = Limits { list_items: limit.parse().unwrap(), ..Limits::default() };
             DesiredServer {
                 id: ServerId::parse(id).unwrap(),
-                runtime: Fingerprint::of_runtime(&endpoint, None, &Discovery::default()),
-                exposure: Fingerprint::of_exposure(
-                    &Exposure::all(NamePolicy::Pass),
-                    &limits,
-                    Sharing::Shared,
-                ),
+                runtime: RuntimeSettings::new(endpoint, None, Discovery::default()),
+                exposure: ExposureSettings {
+                    exposure: Exposure::all(NamePolicy::Pass),
+                    limits,
+                    sharing: Sharing::Shared,
+                },
             }
         };
         text.split_whitespace().map(desired).collect()

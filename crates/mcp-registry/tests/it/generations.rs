@@ -4,20 +4,24 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mcp_model::{Discovery, Endpoint, Limits, ServerId, Sharing, StdioEndpoint};
 use mcp_registry::{
-    Catalog, CatalogStep, DesiredServer, ExposedName, Fingerprint, ListKind, NameOwner, ReloadPlan,
-    ServerEntry,
+    Catalog, CatalogStep, DesiredServer, ExposedName, ExposureSettings, ListKind, NameOwner, ReloadPlan,
+    RuntimeSettings, ServerEntry,
 };
 use proptest::prelude::*;
 
 use crate::{builtins, servers};
 
-/// A server for a reload plan. Its lists are part of the runtime fingerprint, so other lists require a restart.
+/// A server for a reload plan. Its lists are part of the runtime settings, so other lists require a restart.
 fn desired(entry: &ServerEntry) -> DesiredServer {
     let endpoint = Endpoint::Stdio(StdioEndpoint::new(format!("{:?}", entry.lists)));
     DesiredServer {
         id: entry.id.clone(),
-        runtime: Fingerprint::of_runtime(&endpoint, None, &Discovery::default()),
-        exposure: Fingerprint::of_exposure(&entry.exposure, &Limits::default(), Sharing::Shared),
+        runtime: RuntimeSettings::new(endpoint, None, Discovery::default()),
+        exposure: ExposureSettings {
+            exposure: entry.exposure.clone(),
+            limits: Limits::default(),
+            sharing: Sharing::Shared,
+        },
     }
 }
 

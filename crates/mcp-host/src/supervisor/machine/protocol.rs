@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Era, ServerId};
-use mcp_registry::{Builtins, Fingerprint, Problem, ServerEntry, ServerLists, ViewFilter};
+use mcp_registry::{Builtins, Problem, ServerEntry, ServerLists, ViewFilter};
 use tokio::time::Instant;
 
 use super::lease::{LeaseReply, LeaseRequest, WaiterId};
@@ -19,13 +19,11 @@ use crate::supervisor::dialog::DialogEnd;
 use crate::supervisor::dialog::LeasePolicy;
 use crate::supervisor::lists::ListSnapshot;
 
-/// Identifies one start of one server with its configuration.
+/// Identifies one start of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StartTicket {
     /// The server.
     pub(crate) server: ServerId,
-    /// The fingerprint of what its connection depends on.
-    pub(crate) runtime: Fingerprint,
     /// Unique in this host.
     pub(crate) number: u64,
 }

@@ -190,7 +190,7 @@ impl<I: Clone> ServerSlot<I> {
             | (_, SlotConfig::Invalid(failure)) => Some(failure),
             (
                 StartState::Pending { after: None, .. } | StartState::Done,
-                SlotConfig::Server(..) | SlotConfig::Missing,
+                SlotConfig::Server(_) | SlotConfig::Missing,
             ) => None,
         }
     }

@@ -37,7 +37,7 @@ pub(super) struct ServerSlot<I> {
 /// The configuration of a slot.
 pub(super) enum SlotConfig {
     /// A valid server.
-    Server(Arc<ResolvedServer>, DesiredServer),
+    Server(Arc<ResolvedServer>),
     /// An invalid entry.
     Invalid(HostError),
     /// Not set yet.
@@ -109,18 +109,14 @@ impl<I: Clone> ServerSlot<I> {
 
     /// What a new configuration is compared with: the configured server, else the running one.
     pub(super) fn desired(&self) -> Option<DesiredServer> {
-        match &self.config {
-            SlotConfig::Server(_, desired) => Some(desired.clone()),
-            SlotConfig::Invalid(_) | SlotConfig::Missing => {
-                self.running.as_ref().map(|it| desired(&it.server))
-            }
-        }
+        let running = || self.running.as_ref().map(|it| Arc::clone(&it.server));
+        self.server().or_else(running).map(|server| desired(&server))
     }
 
     /// The configured server.
     pub(super) fn server(&self) -> Option<Arc<ResolvedServer>> {
         match &self.config {
-            SlotConfig::Server(server, _) => Some(Arc::clone(server)),
+            SlotConfig::Server(server) => Some(Arc::clone(server)),
             SlotConfig::Invalid(_) | SlotConfig::Missing => None,
         }
     }
@@ -142,20 +138,19 @@ impl<I: Clone> ServerSlot<I> {
     pub(super) fn config(
         &mut self,
         server: Arc<ResolvedServer>,
-        desired: DesiredServer,
+        wanted: DesiredServer,
         starts: &mut u64,
     ) -> Vec<MachineAction<I>> {
         let mut actions = Vec::new();
-        let runtime = desired.runtime;
         // A disabled server stays disabled until its entry changes.
-        let same = matches!(&self.config, SlotConfig::Server(_, wished) if *wished == desired);
-        self.config = SlotConfig::Server(Arc::clone(&server), desired);
+        let same = self.server().is_some_and(|configured| desired(&configured) == wanted);
+        self.config = SlotConfig::Server(Arc::clone(&server));
         if self.mode == SlotMode::Disabled && same {
             return actions;
         }
         self.mode = SlotMode::On;
         let is_same = |it: &&mut RunningServer<I>| {
-            it.ticket.runtime == runtime && is_leased(&it.server) == is_leased(&server)
+            desired(&it.server).runtime == wanted.runtime && is_leased(&it.server) == is_leased(&server)
         };
         if let Some(running) = self.running.as_mut().filter(is_same) {
             if let Some(instance) =
@@ -167,7 +162,8 @@ impl<I: Clone> ServerSlot<I> {
             actions.extend(self.abort());
             return actions;
         }
-        if matches!(&self.start, StartState::Pending { ticket, .. } if ticket.runtime == runtime) {
+        let is_pending = |pending: &ResolvedServer| desired(pending).runtime == wanted.runtime;
+        if matches!(&self.start, StartState::Pending { server, .. } if is_pending(server)) {
             return actions;
         }
         actions.extend(self.abort());
@@ -192,9 +188,8 @@ impl<I: Clone> ServerSlot<I> {
         after: Option<HostError>,
         starts: &mut u64,
     ) -> MachineAction<I> {
-        let DesiredServer { id, runtime, exposure: _ } = desired(&server);
         *starts += 1;
-        let ticket = StartTicket { server: id, runtime, number: *starts };
+        let ticket = StartTicket { server: server.spec.id.clone(), number: *starts };
         self.start = StartState::Pending { ticket: ticket.clone(), server: Arc::clone(&server), after };
         MachineAction::Start(ticket, server)
     }

@@ -1,28 +1,30 @@
-//! Tests of fingerprints: which settings count as a change.
+//! Tests: which settings count as a change.
 
 use std::time::Duration;
 
-use mcp_model::{NameLimit, NamePolicy};
+use mcp_model::{
+    EnvInherit, NameClass, NameLimit, NamePolicy, SseFallback, StdioEndpoint, Transform, UrlEndpoint,
+};
 
 use super::*;
 
-fn stdio(change: impl FnOnce(&mut StdioEndpoint)) -> Fingerprint {
+fn stdio(change: impl FnOnce(&mut StdioEndpoint)) -> RuntimeSettings {
     let mut endpoint = StdioEndpoint::new("npx");
     endpoint.args = vec!["-y".into(), "server".into()];
     endpoint.env = vec![("A".into(), "1".into()), ("B".into(), "2".into())];
     change(&mut endpoint);
-    Fingerprint::of_runtime(&Endpoint::Stdio(endpoint), None, &Discovery::default())
+    RuntimeSettings::new(Endpoint::Stdio(endpoint), None, Discovery::default())
 }
 
-fn http(change: impl FnOnce(&mut UrlEndpoint)) -> Fingerprint {
+fn http(change: impl FnOnce(&mut UrlEndpoint)) -> RuntimeSettings {
     let mut endpoint = UrlEndpoint::new("https://example.com/mcp".parse().expect("a URL"));
     endpoint.headers = vec![("X-A".into(), "1".into()), ("X-B".into(), "2".into())];
     change(&mut endpoint);
-    Fingerprint::of_runtime(&Endpoint::Http(endpoint), None, &Discovery::default())
+    RuntimeSettings::new(Endpoint::Http(endpoint), None, Discovery::default())
 }
 
 #[track_caller]
-fn check(all: &[Fingerprint]) {
+fn check<T: PartialEq>(all: &[T]) {
     for (at, it) in all.iter().enumerate() {
         assert!(!all[..at].contains(it), "number {at} equals an earlier one");
     }
@@ -59,7 +61,7 @@ fn transport_config_and_discovery_count() {
     let endpoint = || UrlEndpoint::new("https://example.com/mcp".parse().expect("a URL"));
     let of = |config: Option<&str>, tools, prompts| {
         let config = config.map(Secret::from);
-        Fingerprint::of_runtime(&Endpoint::Http(endpoint()), config.as_ref(), &Discovery { tools, prompts })
+        RuntimeSettings::new(Endpoint::Http(endpoint()), config, Discovery { tools, prompts })
     };
     check(&[
         of(None, true, true),
@@ -67,8 +69,8 @@ fn transport_config_and_discovery_count() {
         of(Some("{}"), true, true),
         of(None, false, true),
         of(None, true, false),
-        Fingerprint::of_runtime(&Endpoint::Sse(endpoint()), None, &Discovery::default()),
-        Fingerprint::of_runtime(&Endpoint::WebSocket(endpoint()), None, &Discovery::default()),
+        RuntimeSettings::new(Endpoint::Sse(endpoint()), None, Discovery::default()),
+        RuntimeSettings::new(Endpoint::WebSocket(endpoint()), None, Discovery::default()),
     ]);
 }
 
@@ -85,7 +87,7 @@ fn each_rule_and_limit_counts_for_the_exposure() {
     let of = |change: &dyn Fn(&mut Exposure, &mut Limits)| {
         let (mut exposure, mut limits) = (Exposure::all(NamePolicy::Reject), Limits::default());
         change(&mut exposure, &mut limits);
-        Fingerprint::of_exposure(&exposure, &limits, Sharing::Shared)
+        ExposureSettings { exposure, limits, sharing: Sharing::Shared }
     };
     let prefix = |remove: &str, add: &str| Transform::Prefix { remove: remove.into(), add: add.into() };
     check(&[
@@ -113,11 +115,12 @@ fn each_rule_and_limit_counts_for_the_exposure() {
         of(&|_, it| it.result_bytes = 1),
         of(&|_, it| it.list_items = 1),
         of(&|_, it| it.list_pages = 1),
-        Fingerprint::of_exposure(&Exposure::all(NamePolicy::Reject), &Limits::default(), Sharing::PerOwner),
+        ExposureSettings { sharing: Sharing::PerOwner, ..of(&|_, _| {}) },
     ]);
 }
 
 #[test]
-fn a_fingerprint_is_not_printed_whole() {
-    assert_eq!(format!("{:?}", stdio(|_| {})).len(), "Fingerprint(0123…)".len());
+fn secrets_are_not_printed() {
+    let settings = stdio(|it| it.args = vec!["hunter2".into()]);
+    assert!(!format!("{settings:?}").contains("hunter2"));
 }
