@@ -1,12 +1,13 @@
 //! The stdio transport: one client, one message per line, in either era.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_host::{Dialog, DialogId};
 use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, code};
 use mcp_transport::CallerId;
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -191,7 +192,7 @@ async fn read_line(
 
 impl StdioClient {
     fn session(&self) -> Option<Arc<Session>> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.session.lock().clone()
     }
 
     /// Sends the response to a failed request.
@@ -312,7 +313,7 @@ impl StdioClient {
         let (dialog, scope) = (Arc::clone(&self.dialog), Arc::clone(&self.scope));
         let session = Arc::new(self.gateway.new_session(self.principal.clone(), scope, handshake, dialog));
         session.open_stream(self.sender.clone());
-        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&session));
+        *self.session.lock() = Some(Arc::clone(&session));
         let mut watcher = ChangeWatcher::new(&self.gateway, &self.scope);
         let sender = self.sender.clone();
         tasks.spawn(async move {

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use url::Url;
 
 use crate::grant::Grant;
@@ -67,50 +68,37 @@ struct RefreshLocks(Mutex<HashSet<Url>>);
 /// Removes a resource from that set on drop.
 struct RefreshGuard(Arc<RefreshLocks>, Url);
 
-impl RefreshLocks {
-    fn lock(&self) -> MutexGuard<'_, HashSet<Url>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Drop for RefreshGuard {
     fn drop(&mut self) {
-        self.0.lock().remove(&self.1);
-    }
-}
-
-impl MemoryTokenStore {
-    fn lock(&self) -> MutexGuard<'_, Vec<Grant>> {
-        // Every change under the lock is complete before anything can panic.
-        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.0.lock().remove(&self.1);
     }
 }
 
 impl TokenStore for MemoryTokenStore {
     fn latest(&self, resource: &Url) -> Result<Option<Grant>, TokenStoreError> {
-        Ok(self.lock().iter().rfind(|it| it.resource == *resource).cloned())
+        Ok(self.grants.lock().iter().rfind(|it| it.resource == *resource).cloned())
     }
 
     fn get(&self, resource: &Url, issuer: &str) -> Result<Option<Grant>, TokenStoreError> {
-        Ok(self.lock().iter().find(|it| it.resource == *resource && it.issuer == issuer).cloned())
+        Ok(self.grants.lock().iter().find(|it| it.resource == *resource && it.issuer == issuer).cloned())
     }
 
     fn save(&self, grant: &Grant) -> Result<(), TokenStoreError> {
-        let mut grants = self.lock();
+        let mut grants = self.grants.lock();
         grants.retain(|it| it.resource != grant.resource || it.issuer != grant.issuer);
         grants.push(grant.clone());
         Ok(())
     }
 
     fn remove(&self, resource: &Url) -> Result<usize, TokenStoreError> {
-        let mut grants = self.lock();
+        let mut grants = self.grants.lock();
         let count = grants.len();
         grants.retain(|it| it.resource != *resource);
         Ok(count - grants.len())
     }
 
     fn lock_refresh(&self, resource: &Url) -> Result<Option<RefreshLock>, TokenStoreError> {
-        let is_new = self.refresh_locks.lock().insert(resource.clone());
+        let is_new = self.refresh_locks.0.lock().insert(resource.clone());
         Ok(is_new.then(|| RefreshLock::new(RefreshGuard(Arc::clone(&self.refresh_locks), resource.clone()))))
     }
 }
@@ -118,6 +106,6 @@ impl TokenStore for MemoryTokenStore {
 impl fmt::Debug for MemoryTokenStore {
     /// Prints the number of grants only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MemoryTokenStore({})", self.lock().len())
+        write!(f, "MemoryTokenStore({})", self.grants.lock().len())
     }
 }

@@ -4,9 +4,10 @@
 //! the client does not read. `TimedStream` detects a blocked TCP connection, for both versions of HTTP.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::sse::KEEP_ALIVE;
@@ -38,7 +39,7 @@ impl FlowControl {
     }
 
     pub(super) fn watch(self: &Arc<FlowControl>) -> WatchedBody {
-        let mut bodies = self.bodies();
+        let mut bodies = self.bodies.lock();
         let id = bodies.next_id;
         bodies.next_id += 1;
         bodies.deadlines.insert(id, Instant::now() + self.limit);
@@ -47,13 +48,9 @@ impl FlowControl {
 
     /// Resolves when a body is past its deadline.
     pub(super) async fn stalled(&self) {
-        while !self.bodies().deadlines.values().any(|deadline| *deadline <= Instant::now()) {
+        while !self.bodies.lock().deadlines.values().any(|deadline| *deadline <= Instant::now()) {
             sleep(self.limit / 4).await;
         }
-    }
-
-    fn bodies(&self) -> MutexGuard<'_, Bodies> {
-        self.bodies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -63,12 +60,12 @@ impl WatchedBody {
     pub(super) fn polled(&self, has_part: bool) {
         let extension = if has_part { Duration::ZERO } else { KEEP_ALIVE };
         let deadline = Instant::now() + self.flow_control.limit + extension;
-        self.flow_control.bodies().deadlines.insert(self.id, deadline);
+        self.flow_control.bodies.lock().deadlines.insert(self.id, deadline);
     }
 }
 
 impl Drop for WatchedBody {
     fn drop(&mut self) {
-        self.flow_control.bodies().deadlines.remove(&self.id);
+        self.flow_control.bodies.lock().deadlines.remove(&self.id);
     }
 }

@@ -1,7 +1,9 @@
 //! Concurrency limits by client: running requests and open streams.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::server::AppState;
 use crate::access::principal::Principal;
@@ -15,12 +17,6 @@ pub(super) struct ClientPermits(Mutex<HashMap<Principal, usize>>);
 pub(super) struct ClientPermit {
     permits: Arc<ClientPermits>,
     principal: Principal,
-}
-
-impl ClientPermits {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Principal, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl ClientPermit {
@@ -52,7 +48,7 @@ impl ClientPermit {
         per_client: usize,
         total: usize,
     ) -> Option<ClientPermit> {
-        let mut table = permits.lock();
+        let mut table = permits.0.lock();
         if total < usize::MAX && table.values().sum::<usize>() >= total {
             return None;
         }
@@ -67,7 +63,7 @@ impl ClientPermit {
 
 impl Drop for ClientPermit {
     fn drop(&mut self) {
-        let mut table = self.permits.lock();
+        let mut table = self.permits.0.lock();
         if let Some(count) = table.get_mut(&self.principal) {
             *count -= 1;
             if *count == 0 {

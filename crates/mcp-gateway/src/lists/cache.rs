@@ -3,11 +3,12 @@
 //! Nothing is built under the lock, and concurrent requests build a listing once. A client that requests many
 //! scopes delays only itself.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use mcp_host::HostSnapshot;
 use mcp_model::ServerId;
 use mcp_registry::CatalogHash;
+use parking_lot::Mutex;
 
 use crate::access::scope::{NameStyle, Scope};
 use crate::lists::definitions::Definitions;
@@ -57,7 +58,7 @@ impl ListingCache {
     fn entry(&self, snapshot: &HostSnapshot, scope: &Arc<Scope>) -> (Lazy<Definitions>, Lazy<Listing>) {
         // Whether a server is shared can change without its lists, so the generation counts too.
         let version = Some((snapshot.catalog.hash(), snapshot.generation));
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         if state.version != version {
             *state = CacheState { version, ..CacheState::default() };
         }

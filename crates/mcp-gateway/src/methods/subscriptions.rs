@@ -1,12 +1,13 @@
 //! `subscriptions/listen`: the notification stream of the modern era.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_host::{RequestOptions, Subscription};
 use mcp_model::RpcError;
+use parking_lot::Mutex;
 
 use super::RequestContext;
 use super::resources::MAX_URI_BYTES;

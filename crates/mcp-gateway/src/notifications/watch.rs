@@ -1,12 +1,13 @@
 //! Watches for notifications that belong to no request: changed lists, changed resources, and messages of leased
 //! servers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_host::{HostSnapshot, NotificationStream, NotificationStreamItem, ServerNotification};
 use mcp_model::RawJson;
 use mcp_transport::ServerEvent;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::access::scope::Scope;
@@ -58,7 +59,7 @@ impl ChangeWatcher {
                 Ok(()) = self.snapshots.changed() => {
                     self.snapshots.borrow_and_update();
                     let listing = self.gateway.listing(&self.scope);
-                    let changed = known.lock().unwrap_or_else(PoisonError::into_inner).update(&listing);
+                    let changed = known.lock().update(&listing);
                     if !changed.is_empty() {
                         return Change::Lists(changed);
                     }

@@ -4,11 +4,12 @@
 //! and equal names share a dialog. An unused dialog ends, and with it its leases.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host::{Dialog, DialogId, Host};
 use mcp_transport::CallerId;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::access::principal::Principal;
@@ -52,7 +53,7 @@ impl Dialogs {
         name: &str,
         now: Instant,
     ) -> Result<(Arc<Dialog>, CallerId), CapacityError> {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         let key = (principal.clone(), name.to_owned());
         if let Some(entry) = table.get_mut(&key) {
             entry.last_used = now;
@@ -77,7 +78,7 @@ impl Dialogs {
 
     /// Removes dialogs that were unused for `idle`.
     pub(crate) fn drop_unused(&self, now: Instant, idle: Duration) {
-        self.lock().retain(|_, entry| {
+        self.table.lock().retain(|_, entry| {
             if !entry.is_unused() {
                 entry.last_used = now;
             }
@@ -87,16 +88,12 @@ impl Dialogs {
 
     /// Removes all dialogs.
     pub(crate) fn drop_all(&self) {
-        self.lock().clear();
+        self.table.lock().clear();
     }
 
     /// The number of dialogs.
     pub(crate) fn len(&self) -> usize {
-        self.lock().len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<(Principal, String), Entry>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().len()
     }
 }
 

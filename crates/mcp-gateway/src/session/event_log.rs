@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// The maximum number of messages in the log.
@@ -65,7 +65,7 @@ struct LogState {
 impl EventLog {
     /// The position at which a stream continues after `last`. Without a valid one a new stream begins.
     pub(crate) fn resume(&self, last: Option<EventId>) -> EventId {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match last {
             Some(last) if last.stream == state.stream && last.number <= state.count => last,
             Some(_) | None => {
@@ -77,7 +77,7 @@ impl EventLog {
 
     /// Appends a message.
     pub(crate) fn append(&self, message: Bytes) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.count += 1;
         state.bytes += message.len();
         state.messages.push_back(message);
@@ -91,7 +91,7 @@ impl EventLog {
 
     /// The first event after `last` that is still in the log.
     pub(crate) fn next_after(&self, last: EventId) -> Option<(EventId, Bytes)> {
-        let state = self.state();
+        let state = self.state.lock();
         if last.stream != state.stream || last.number >= state.count {
             return None;
         }
@@ -104,10 +104,6 @@ impl EventLog {
     /// Resolves when an event was appended. Cancel-safe.
     pub(crate) async fn appended(&self) {
         self.appended.notified().await;
-    }
-
-    fn state(&self) -> MutexGuard<'_, LogState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

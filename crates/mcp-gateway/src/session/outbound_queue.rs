@@ -5,12 +5,13 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::limits::bounds::Bounds;
@@ -62,10 +63,6 @@ pub(crate) fn message_channel(bounds: &Bounds) -> (MessageSender, MessageReceive
 }
 
 impl Queue {
-    fn state(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn push(&self, mut state: MutexGuard<'_, QueueState>, message: Bytes) {
         state.bytes += message.len();
         state.messages.push_back(message);
@@ -74,7 +71,7 @@ impl Queue {
     }
 
     fn pop(&self) -> Option<Bytes> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let message = state.messages.pop_front()?;
         state.bytes -= message.len();
         drop(state);
@@ -100,7 +97,7 @@ impl Drop for MessageSender {
 
 impl Drop for MessageReceiver {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let mut state = self.0.state.lock();
         *state = QueueState { is_closed: true, ..QueueState::default() };
         drop(state);
         // Each waiting sender notifies the next.
@@ -111,7 +108,7 @@ impl Drop for MessageReceiver {
 impl MessageSender {
     /// Queues a message. A message of any size fits into an empty queue.
     pub(crate) fn send(&self, message: Bytes) -> Result<(), SendError> {
-        let state = self.0.state();
+        let state = self.0.state.lock();
         let is_full = state.messages.len() >= self.0.max_messages || state.bytes > self.0.max_bytes;
         if state.is_closed || is_full {
             return Err(SendError);
@@ -124,7 +121,7 @@ impl MessageSender {
     pub(crate) async fn send_response(&self, message: Bytes) -> Result<(), SendError> {
         loop {
             let room = {
-                let state = self.0.state();
+                let state = self.0.state.lock();
                 if state.is_closed {
                     self.0.room.notify_one();
                     return Err(SendError);
@@ -146,7 +143,7 @@ impl MessageSender {
 
     /// Whether the receiver was dropped.
     pub(crate) fn is_closed(&self) -> bool {
-        self.0.state().is_closed
+        self.0.state.lock().is_closed
     }
 
     /// Whether both send to the same queue.

@@ -4,12 +4,12 @@
 //! of waiting calls and their time are bounded. A call whose client does not answer is cancelled.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_model::{RawJson, RpcError, code};
 use mcp_transport::RawServerRequest;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
@@ -89,22 +89,22 @@ impl PendingInputs {
 
     /// The number of pending calls.
     pub(crate) fn len(&self) -> usize {
-        self.lock().len()
+        self.table.lock().len()
     }
 
     /// Cancels the calls whose clients did not answer in time.
     pub(crate) fn drop_expired(&self, now: Instant) {
-        self.lock().retain(|_, pending| pending.deadline > now);
+        self.table.lock().retain(|_, pending| pending.deadline > now);
     }
 
     /// Cancels all calls of a client.
     pub(crate) fn drop_client(&self, principal: &Principal) {
-        self.lock().retain(|_, pending| pending.principal != *principal);
+        self.table.lock().retain(|_, pending| pending.principal != *principal);
     }
 
     /// Cancels all calls.
     pub(crate) fn drop_all(&self) {
-        self.lock().clear();
+        self.table.lock().clear();
     }
 
     /// Removes the call of `state`, and passes the client's responses to it.
@@ -115,7 +115,7 @@ impl PendingInputs {
         responses: Option<&RawJson>,
         now: Instant,
     ) -> Result<RunningCall, RpcError> {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         let found = table.get(state);
         found
             .filter(|pending| pending.principal == *principal && pending.deadline > now)
@@ -153,7 +153,7 @@ impl PendingInputs {
         let state = format!("{STATE_PREFIX}{}", secret_id());
         let result = input_required_result(&state, &call.open_requests);
         let now = Instant::now();
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         table.retain(|_, pending| pending.deadline > now);
         let own = table.values().filter(|pending| pending.principal == *principal).count();
         if table.len() >= self.max_calls || own >= self.max_per_client {
@@ -163,10 +163,6 @@ impl PendingInputs {
         }
         table.insert(state, PendingCall { principal: principal.clone(), deadline: now + wait, call });
         Ok(result)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, PendingCall>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

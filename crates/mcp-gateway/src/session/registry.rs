@@ -1,9 +1,10 @@
 //! The HTTP sessions by id. Their number is bounded, in total and for each client.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_model::LogLevel;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::access::principal::Principal;
@@ -52,7 +53,7 @@ impl SessionRegistry {
     /// sessions harms only itself. Without tokens all clients count as one, so recently used sessions are protected.
     pub(crate) fn add(&self, session: Session, now: Instant) -> Result<Insertion, CapacityError> {
         let mut evicted = None;
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         let own = || table.values().filter(|other| other.principal == session.principal);
         if table.len() >= self.max_sessions || own().count() >= self.max_per_client {
             let unused = own().filter_map(|session| Some((session.unused_since()?, session.id.clone())));
@@ -69,12 +70,12 @@ impl SessionRegistry {
 
     /// The session of this id, if it belongs to the client.
     pub(crate) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
-        self.lock().get(id).filter(|session| session.principal == *principal).cloned()
+        self.table.lock().get(id).filter(|session| session.principal == *principal).cloned()
     }
 
     /// Removes the session of this id, if it belongs to the client.
     pub(crate) fn take(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         table.get(id).filter(|session| session.principal == *principal)?;
         table.remove(id)
     }
@@ -84,7 +85,7 @@ impl SessionRegistry {
         let is_expired = |session: &Session| {
             session.unused_since().is_some_and(|since| now.saturating_duration_since(since) >= idle)
         };
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         let expired: Vec<_> = table.values().filter(|session| is_expired(session)).cloned().collect();
         for session in &expired {
             table.remove(&session.id);
@@ -94,21 +95,17 @@ impl SessionRegistry {
 
     /// Removes all sessions.
     pub(crate) fn take_all(&self) -> Vec<Arc<Session>> {
-        self.lock().drain().map(|(_, session)| session).collect()
+        self.table.lock().drain().map(|(_, session)| session).collect()
     }
 
     /// The lowest log level of all sessions.
     pub(crate) fn lowest_level(&self) -> Option<LogLevel> {
         // A session without a level gets all messages.
-        self.lock().values().map(|session| session.log_level().unwrap_or(LogLevel::Debug)).min()
+        self.table.lock().values().map(|session| session.log_level().unwrap_or(LogLevel::Debug)).min()
     }
 
     /// The number of sessions.
     pub(crate) fn len(&self) -> usize {
-        self.lock().len()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, ahash::HashMap<String, Arc<Session>>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().len()
     }
 }

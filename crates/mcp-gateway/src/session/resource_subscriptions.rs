@@ -1,11 +1,11 @@
 //! The resource subscriptions of one client.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 
 use mcp_host::{ServerNotification, Subscription};
 use mcp_model::{RpcError, code};
 use mcp_transport::ServerEvent;
+use parking_lot::Mutex;
 
 /// Maximum number of subscriptions of a client.
 const MAX_SUBSCRIPTIONS: usize = 256;
@@ -21,12 +21,12 @@ impl ResourceSubscriptions {
 
     /// Whether a URI is subscribed.
     pub(crate) fn contains(&self, uri: &str) -> bool {
-        self.lock().iter().any(|subscription| subscription.uri() == uri)
+        self.0.lock().iter().any(|subscription| subscription.uri() == uri)
     }
 
     /// Fails if there are too many subscriptions.
     pub(crate) fn check_limit(&self) -> Result<(), RpcError> {
-        if self.lock().len() < MAX_SUBSCRIPTIONS {
+        if self.0.lock().len() < MAX_SUBSCRIPTIONS {
             Ok(())
         } else {
             let message = format!(
@@ -38,19 +38,19 @@ impl ResourceSubscriptions {
 
     /// Adds a subscription, which replaces one with the same URI.
     pub(crate) fn add(&self, subscription: Subscription) {
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         all.retain(|other| other.uri() != subscription.uri());
         all.push(subscription);
     }
 
     /// Removes the subscription to a URI.
     pub(crate) fn remove(&self, uri: &str) {
-        self.lock().retain(|subscription| subscription.uri() != uri);
+        self.0.lock().retain(|subscription| subscription.uri() != uri);
     }
 
     /// The subscribed URIs.
     pub(crate) fn uris(&self) -> Vec<String> {
-        self.lock().iter().map(|subscription| subscription.uri().to_owned()).collect()
+        self.0.lock().iter().map(|subscription| subscription.uri().to_owned()).collect()
     }
 
     /// The URI of a changed resource, if a subscription covers it.
@@ -61,11 +61,7 @@ impl ResourceSubscriptions {
                 && subscription.dialog() == event.dialog.as_ref()
                 && covers(subscription.uri(), uri)
         };
-        self.lock().iter().any(is_covered).then_some(uri)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Subscription>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().iter().any(is_covered).then_some(uri)
     }
 }
 

@@ -3,9 +3,10 @@
 //! An id is in the table at most once. It can be used again when the guard of its request is dropped.
 
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use mcp_model::{RawJson, RpcError, code};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// The running requests of one client.
@@ -60,7 +61,7 @@ impl RunningRequests {
         max_requests: usize,
     ) -> Result<RequestGuard, RpcError> {
         let id = RequestKey::of(id);
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.lock();
         if table.is_closed {
             return Err(RpcError::new(
                 code::SERVER_ERROR,
@@ -85,7 +86,7 @@ impl RunningRequests {
 
     /// Cancels a request, if it is running.
     pub(crate) fn cancel(&self, id: &RawJson) {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.lock();
         if let Some(cancel) = table.requests.get_mut(&RequestKey::of(id)).and_then(Option::take) {
             // The request may just be ending.
             let _ = cancel.send(());
@@ -94,7 +95,7 @@ impl RunningRequests {
 
     /// Cancels all requests, and refuses new ones.
     pub(crate) fn cancel_all(&self) {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.lock();
         table.is_closed = true;
         for cancel in table.requests.values_mut().filter_map(Option::take) {
             let _ = cancel.send(());
@@ -103,7 +104,7 @@ impl RunningRequests {
 
     /// Whether no request is running.
     pub(crate) fn is_idle(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).requests.is_empty()
+        self.0.lock().requests.is_empty()
     }
 }
 
@@ -119,7 +120,7 @@ impl RequestGuard {
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
-        self.running.0.lock().unwrap_or_else(PoisonError::into_inner).requests.remove(&self.id);
+        self.running.0.lock().requests.remove(&self.id);
     }
 }
 

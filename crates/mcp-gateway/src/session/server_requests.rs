@@ -1,10 +1,10 @@
 //! The server requests that the gateway forwards to the client of one session.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use mcp_model::{RawJson, RpcError, code};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::protocol::message_writer;
@@ -43,7 +43,7 @@ impl ServerRequests {
     ) -> Result<RawJson, RpcError> {
         let (resolver, response) = oneshot::channel();
         let id = {
-            let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut table = self.0.lock();
             if table.open.len() >= MAX_OPEN_REQUESTS {
                 return Err(failed("too many requests to the client are open"));
             }
@@ -74,7 +74,7 @@ impl ServerRequests {
     }
 
     fn remove(&self, id: u64) -> Option<oneshot::Sender<Result<RawJson, RpcError>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).open.remove(&id)
+        self.0.lock().open.remove(&id)
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! A session is a dialog of the host. Its leases end with it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use mcp_host::Dialog;
 use mcp_model::{LogLevel, ProtocolVersion, RawJson};
 use mcp_transport::CallerId;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -94,26 +95,26 @@ impl Session {
 
     /// Marks the session as used.
     pub(crate) fn touch(&self, now: Instant) {
-        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *self.last_used.lock() = now;
     }
 
     /// When it was last used; `None` while a request runs or its stream is open.
     pub(crate) fn unused_since(&self) -> Option<Instant> {
         let has_stream = self.stream().is_some_and(|sender| !sender.is_closed());
         let is_unused = self.running.is_idle() && !has_stream;
-        is_unused.then(|| *self.last_used.lock().unwrap_or_else(PoisonError::into_inner))
+        is_unused.then(|| *self.last_used.lock())
     }
 
     /// The sender of its notification stream, if that is open.
     pub(crate) fn stream(&self) -> Option<MessageSender> {
-        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let stream = self.stream.lock();
         stream.as_ref().map(|(sender, _)| sender.clone())
     }
 
     /// Replaces the notification stream. The returned token is cancelled when another stream replaces this one.
     pub(crate) fn open_stream(&self, sender: MessageSender) -> CancellationToken {
         let replaced = CancellationToken::new();
-        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = self.stream.lock();
         if let Some((_, previous)) = stream.replace((sender, replaced.clone())) {
             previous.cancel();
         }
@@ -122,18 +123,18 @@ impl Session {
 
     /// Removes the notification stream, unless it was replaced.
     pub(crate) fn close_stream(&self, sender: &MessageSender) {
-        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = self.stream.lock();
         stream.take_if(|(open, _)| open.is_same_channel(sender));
     }
 
     /// The minimum level of log messages; `None` if the client set none.
     pub(crate) fn log_level(&self) -> Option<LogLevel> {
-        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.log_level.lock()
     }
 
     /// Sets the minimum level of log messages.
     pub(crate) fn set_log_level(&self, level: LogLevel) {
-        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+        *self.log_level.lock() = Some(level);
     }
 
     /// Ends the session: cancels its requests and closes its streams. Its leases end when nothing uses them.

@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use mcp_model::{CallResult, PromptResult, RawJson, ReadResult, ServerId};
+use parking_lot::Mutex;
 
 use crate::calls::{CallRouter, CatalogVersion};
 use crate::calls::{RequestOptions, ToolCall};
@@ -109,14 +110,14 @@ impl PinnedGeneration {
 
     /// The pinned leased instance of a dialog.
     pub(crate) fn leased_instance(&self, dialog: &DialogId, server: &ServerId) -> Option<InstanceRef> {
-        let leased = self.leased.lock().unwrap_or_else(PoisonError::into_inner);
+        let leased = self.leased.lock();
         leased.get(&(dialog.clone(), server.clone())).map(|it| Arc::clone(&it.0))
     }
 
     /// Pins a leased instance for later calls of the dialog.
     pub(crate) fn pin_leased(&self, dialog: &DialogId, server: &ServerId, instance: &InstanceRef) {
         if let Some(pin) = InstancePin::new(instance) {
-            let mut leased = self.leased.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut leased = self.leased.lock();
             // Replaces an earlier instance that was released or lost.
             leased.insert((dialog.clone(), server.clone()), pin);
         }

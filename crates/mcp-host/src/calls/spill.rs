@@ -11,9 +11,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -127,12 +128,12 @@ impl SpillStore {
 
     /// Whether files are written.
     pub(crate) fn is_on(&self) -> bool {
-        self.files.state().policy.is_some()
+        self.files.state.lock().policy.is_some()
     }
 
     /// Removes folders of killed hosts in the background.
     pub(crate) fn remove_stale(&self) {
-        let Some(policy) = self.files.state().policy.clone() else { return };
+        let Some(policy) = self.files.state.lock().policy.clone() else { return };
         drop(self.pool.spawn(move || {
             if let Err(error) = disk::remove_stale(&policy.directory) {
                 tracing::warn!(%error, "cannot remove the result files of a killed host");
@@ -177,7 +178,7 @@ impl SpillStore {
     }
 
     fn slow(&self) -> SpillError {
-        let path = self.files.state().policy.as_ref().map(|it| it.directory.clone()).unwrap_or_default();
+        let path = self.files.state.lock().policy.as_ref().map(|it| it.directory.clone()).unwrap_or_default();
         SpillError::Slow { path, timeout: self.timeout }
     }
 
@@ -210,14 +211,9 @@ impl SpillStore {
 }
 
 impl SpillFiles {
-    fn state(&self) -> MutexGuard<'_, SpillState> {
-        // At worst a file is not counted; it is removed with the folder.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn write_all(&self, parts: &[SpillPart]) -> Vec<Result<PathBuf, SpillError>> {
         let result = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.results += 1;
             state.results
         };
@@ -227,10 +223,10 @@ impl SpillFiles {
     fn write(&self, whole: &SpillPart, result: u64) -> Result<PathBuf, SpillError> {
         let (content, extension) = whole.content();
         let bytes = content.len() as u64;
-        let old = self.state().reserve(bytes, result)?;
+        let old = self.state.lock().reserve(bytes, result)?;
         old.iter().for_each(|it| self.disk.remove(it));
         let written = self.write_file(&content, extension);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match written {
             Ok((path, folder)) if state.is_in(&folder) => {
                 state.files.push_back(SpillFile { path: path.clone(), bytes, result });
@@ -257,7 +253,7 @@ impl SpillFiles {
         let outcome = match put(self.folder()?) {
             // The folder was removed by a cleanup job: create another.
             Err((source, folder)) if source.kind() == io::ErrorKind::NotFound => {
-                let lost = self.state().forget_folder(&folder);
+                let lost = self.state.lock().forget_folder(&folder);
                 drop(lost);
                 put(self.folder()?)
             }
@@ -269,7 +265,7 @@ impl SpillFiles {
     /// The folder of this host, created if missing.
     fn folder(&self) -> Result<Arc<TempDir>, SpillError> {
         let directory = {
-            let state = self.state();
+            let state = self.state.lock();
             match (&state.policy, &state.folder) {
                 (None, _) => return Err(SpillError::Off),
                 (Some(_), Some(folder)) => return Ok(Arc::clone(folder)),
@@ -278,7 +274,7 @@ impl SpillFiles {
         };
         // Another thread may do the same; the loser is removed after the lock is released.
         let made = Arc::new(self.disk.create_folder(&directory).map_err(failed(&directory))?);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match (&state.policy, &state.folder) {
             (None, _) => Err(SpillError::Off),
             (Some(_), Some(folder)) => Ok(Arc::clone(folder)),
@@ -291,7 +287,7 @@ impl SpillFiles {
 
     /// Stops writing; returns the folder to remove.
     fn close(&self) -> Option<Arc<TempDir>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.policy = None;
         state.clear_entries();
         state.folder.take()

@@ -1,9 +1,10 @@
 //! Registry of the callers that answer server requests of each dialog.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use mcp_transport::{Caller, Handlers};
+use parking_lot::RwLock;
 
 use crate::state::dialog_id::DialogId;
 
@@ -25,21 +26,21 @@ impl DialogCallers {
         dialog: DialogId,
         caller: Arc<Caller>,
     ) -> CallerRegistration {
-        let mut callers = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut callers = self.0.write();
         callers.insert(dialog.clone(), Arc::clone(&caller));
         CallerRegistration { callers: Arc::clone(self), dialog, caller }
     }
 
     /// The registered caller of `dialog`.
     pub(crate) fn caller(&self, dialog: &DialogId) -> Option<Arc<Caller>> {
-        let callers = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let callers = self.0.read();
         callers.get(dialog).cloned()
     }
 }
 
 impl Drop for CallerRegistration {
     fn drop(&mut self) {
-        let mut callers = self.callers.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut callers = self.callers.0.write();
         // A dialog with the same name may have registered another caller since.
         if callers.get(&self.dialog).is_some_and(|it| Arc::ptr_eq(it, &self.caller)) {
             callers.remove(&self.dialog);

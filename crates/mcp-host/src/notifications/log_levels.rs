@@ -1,9 +1,9 @@
 //! Minimum log levels requested from servers.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 
 use mcp_model::{LogLevel, ServerId};
+use parking_lot::RwLock;
 
 /// The requested levels. A level for one server holds until a level for all servers is set.
 #[derive(Debug, Default)]
@@ -23,19 +23,19 @@ impl LogLevels {
 
     /// The requested level of a server.
     pub(crate) fn level(&self, server: &ServerId) -> Option<LogLevel> {
-        let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let table = self.0.read();
         table.single.get(server).copied().or(table.all)
     }
 
     /// Sets the level of all servers and removes single ones.
     pub(crate) fn set_all(&self, level: LogLevel) {
-        let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.write();
         *table = LevelTable { all: Some(level), single: HashMap::new() };
     }
 
     /// Sets the level of one server.
     pub(crate) fn set_server(&self, server: ServerId, level: LogLevel) {
-        let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.write();
         table.single.insert(server, level);
     }
 }

@@ -6,11 +6,12 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::Poll;
 
 use mcp_model::{RawJson, ServerId};
 use mcp_transport::{CallerId, ServerEvent};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::state::dialog_id::DialogId;
@@ -79,13 +80,13 @@ struct QueueState<T> {
 impl<T: Notification> NotificationRouter<T> {
     /// Sends a notification to all streams.
     pub(crate) fn publish(&self, notification: impl FnOnce() -> T) {
-        let queues: Vec<_> = lock(&self.0).queues.iter().filter_map(Weak::upgrade).collect();
+        let queues: Vec<_> = self.0.lock().queues.iter().filter_map(Weak::upgrade).collect();
         if queues.is_empty() {
             return;
         }
         let notification = Arc::new(notification());
         for queue in queues {
-            lock(&queue.state).push(notification.bytes(), &notification);
+            queue.state.lock().push(notification.bytes(), &notification);
             queue.changed.notify_one();
         }
     }
@@ -99,7 +100,7 @@ impl<T> NotificationRouter<T> {
 
     /// Creates a stream of the notifications from now on.
     pub(crate) fn subscribe(&self) -> NotificationStream<T> {
-        let mut listeners = lock(&self.0);
+        let mut listeners = self.0.lock();
         let is_closed = listeners.is_closed;
         let state = QueueState { notifications: VecDeque::new(), bytes: 0, dropped: 0, is_closed };
         let queue = Arc::new(NotificationQueue { state: Mutex::new(state), changed: Notify::new() });
@@ -110,10 +111,10 @@ impl<T> NotificationRouter<T> {
 
     /// Ends all streams after their queued items.
     pub(crate) fn close(&self) {
-        let mut listeners = lock(&self.0);
+        let mut listeners = self.0.lock();
         listeners.is_closed = true;
         for queue in listeners.queues.iter().filter_map(Weak::upgrade) {
-            lock(&queue.state).is_closed = true;
+            queue.state.lock().is_closed = true;
             queue.changed.notify_one();
         }
     }
@@ -131,7 +132,7 @@ impl<T> NotificationStream<T> {
         loop {
             // The only reader. A notification before it waits is stored as a permit.
             let changed = self.0.changed.notified();
-            let next = lock(&self.0.state).next();
+            let next = self.0.state.lock().next();
             match next {
                 Poll::Ready(next) => return next,
                 Poll::Pending => changed.await,
@@ -141,7 +142,7 @@ impl<T> NotificationStream<T> {
 
     /// The next item, if one is queued.
     pub fn try_next(&mut self) -> Option<NotificationStreamItem<T>> {
-        match lock(&self.0.state).next() {
+        match self.0.state.lock().next() {
             Poll::Ready(next) => next,
             Poll::Pending => None,
         }
@@ -150,7 +151,7 @@ impl<T> NotificationStream<T> {
 
 impl<T> fmt::Debug for NotificationStream<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let queued = lock(&self.0.state).notifications.len();
+        let queued = self.0.state.lock().notifications.len();
         f.debug_struct("NotificationStream").field("queued", &queued).finish_non_exhaustive()
     }
 }
@@ -199,11 +200,6 @@ impl Notification for ServerNotification {
 
 impl Notification for HostEvent {}
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change under these locks is complete before anything can panic.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,7 +228,7 @@ mod tests {
         assert_eq!(text(slow.next().await), "dropped 10");
         assert_eq!(text(slow.next().await), "10");
         (0..20).for_each(|it| router.publish(|| notification(it, 1 << 20)));
-        assert!(lock(&slow.0.state).bytes <= MAX_QUEUED_BYTES);
+        assert!(slow.0.state.lock().bytes <= MAX_QUEUED_BYTES);
         assert!(text(slow.next().await).starts_with("dropped "));
         assert!(text(other.next().await).starts_with("dropped "));
         router.publish(|| notification(7, MAX_QUEUED_BYTES * 2));

@@ -6,9 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use mcp_model::ServerId;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::state::dialog_id::DialogId;
@@ -73,7 +74,7 @@ impl fmt::Debug for Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut table = self.all.lock();
+        let mut table = self.all.table.lock();
         let Some(uris) = table.counts.get_mut(&self.key) else { return };
         let Some(count) = uris.get_mut(&self.uri) else { return };
         *count -= 1;
@@ -94,7 +95,7 @@ impl Drop for Subscription {
 impl Subscriptions {
     /// Adds a subscriber. `None`: too many resources are subscribed to.
     pub(crate) fn add(self: &Arc<Subscriptions>, key: InstanceKey, uri: &str) -> Option<Subscription> {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         let is_full = table.count >= MAX_SUBSCRIPTIONS;
         match table.counts.get_mut(&key).and_then(|it| it.get_mut(uri)) {
             Some(count) => *count += 1,
@@ -110,24 +111,19 @@ impl Subscriptions {
 
     /// The subscribed resources of an instance.
     pub(crate) fn uris(&self, key: &InstanceKey) -> BTreeSet<String> {
-        self.lock().counts.get(key).map(|it| it.keys().cloned().collect()).unwrap_or_default()
+        self.table.lock().counts.get(key).map(|it| it.keys().cloned().collect()).unwrap_or_default()
     }
 
     /// Waits for instances that have lost a subscription. Cancel-safe.
     pub(crate) async fn take_removed(&self) -> HashSet<InstanceKey> {
         loop {
             let changed = self.changed.notified();
-            let removed = std::mem::take(&mut self.lock().removed);
+            let removed = std::mem::take(&mut self.table.lock().removed);
             if !removed.is_empty() {
                 return removed;
             }
             changed.await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        // Every change under the lock is complete before anything can panic.
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -149,7 +145,7 @@ mod tests {
         assert_eq!(all.take_removed().await, HashSet::from([key]));
         drop(third);
         assert_eq!(all.take_removed().await, HashSet::from([other]));
-        assert_eq!(all.lock().count, 0);
+        assert_eq!(all.table.lock().count, 0);
     }
 
     #[test]

@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcp_model::{Endpoint, Era, ServerId};
+use parking_lot::Mutex;
 
 /// The maximum number of entries. Only endless reloads with new names reach it.
 const MAX_SERVERS: usize = 4096;
@@ -21,21 +21,16 @@ type EndpointHash = u64;
 impl KnownEras {
     /// The last era of a server.
     pub(crate) fn get(&self, id: &ServerId, endpoint: &Endpoint) -> Option<Era> {
-        self.lock().get(&(id.clone(), endpoint_hash(endpoint))).copied()
+        self.0.lock().get(&(id.clone(), endpoint_hash(endpoint))).copied()
     }
 
     /// Stores the era of a server.
     pub(crate) fn insert(&self, id: &ServerId, endpoint: &Endpoint, era: Era) {
-        let mut known = self.lock();
+        let mut known = self.0.lock();
         if known.len() >= MAX_SERVERS {
             known.clear();
         }
         known.insert((id.clone(), endpoint_hash(endpoint)), era);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<(ServerId, EndpointHash), Era>> {
-        // Every change under the lock is complete before anything can panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -77,6 +72,6 @@ mod tests {
         for number in 0..MAX_SERVERS {
             known.insert(&id(&number.to_string()), &npx, Era::Legacy);
         }
-        assert_eq!(known.lock().len(), 1);
+        assert_eq!(known.0.lock().len(), 1);
     }
 }

@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use mcp_model::{Endpoint, ServerId};
 use mcp_oauth::{OAuth, OAuthOptions, RegisteredClient, Revocation, TokenStore, UserAgent};
 use mcp_transport::{Authorities, Authorization, Unauthorized};
+use parking_lot::Mutex;
 use url::Url;
 
 /// Options for logins.
@@ -85,8 +86,7 @@ impl Logins {
             Endpoint::Stdio(_) | Endpoint::WebSocket(_) => return None,
         };
         let key = (server.clone(), url.clone());
-        // Every change under the lock is complete before anything can panic.
-        let mut made = self.0.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.0.made.lock();
         if let Some(known) = made.get(&key).and_then(Weak::upgrade) {
             return Some(known);
         }

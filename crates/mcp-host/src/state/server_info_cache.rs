@@ -2,10 +2,10 @@
 //! remains available.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 
 use mcp_model::{ServerId, Sharing};
 use mcp_transport::ServerInfo;
+use parking_lot::RwLock;
 
 /// Information about a server besides its lists.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,11 +23,11 @@ pub(crate) struct ServerInfoCache(RwLock<HashMap<ServerId, ServerInfo>>);
 impl ServerInfoCache {
     /// Stores the report of a server.
     pub(crate) fn insert(&self, server: &ServerId, info: ServerInfo) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(server.clone(), info);
+        self.0.write().insert(server.clone(), info);
     }
 
     /// The last report of a server.
     pub(crate) fn get(&self, server: &ServerId) -> Option<ServerInfo> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(server).cloned()
+        self.0.read().get(server).cloned()
     }
 }

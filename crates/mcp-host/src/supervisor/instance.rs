@@ -1,13 +1,14 @@
 //! A running instance: its session and its gate.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Era, ErrorKind, LogLevel, RawJson};
 use mcp_transport::{CallError, CallOptions, ProcessIdCell, Session, SessionState};
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -103,13 +104,13 @@ impl Instance {
 
     /// The server.
     pub(crate) fn server(&self) -> Arc<ResolvedServer> {
-        Arc::clone(&self.server.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.server.read())
     }
 
     /// Applies the limits of `server`.
     pub(crate) fn set_limits(&self, server: Arc<ResolvedServer>) {
         self.session.set_limits(server.spec.limits.clone());
-        *self.server.write().unwrap_or_else(PoisonError::into_inner) = server;
+        *self.server.write() = server;
     }
 
     /// Sends the requested log level if the server supports logging and the level differs.
@@ -250,6 +251,6 @@ impl Instance {
     }
 
     fn release_gauge(&self) {
-        self.gauge.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.gauge.lock().take();
     }
 }

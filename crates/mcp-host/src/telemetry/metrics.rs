@@ -26,10 +26,11 @@
 //!
 //! Gauges of several hosts in one process are added up, except the generation, which is that of the last publication.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::{Counter, Histogram, SharedString, Unit, counter, gauge, histogram};
+use parking_lot::Mutex;
 use strum::IntoStaticStr;
 use tokio::time::Instant;
 
@@ -195,11 +196,11 @@ impl HostMetrics {
             it.recorder == recorder
                 && now.checked_duration_since(it.resolved_at).is_some_and(|age| age < RECORDER_REFRESH)
         };
-        let known = self.servers().get(server).and_then(|it| it.as_ref().filter(is_new).cloned());
+        let known = self.servers.lock().get(server).and_then(|it| it.as_ref().filter(is_new).cloned());
         // The recorder runs outside the lock.
         let counted = known.unwrap_or_else(|| {
             let counted = SuccessCounters::of(self.server_label(Some(server)), now);
-            if let Some(target) = self.servers().get_mut(server) {
+            if let Some(target) = self.servers.lock().get_mut(server) {
                 *target = Some(counted.clone());
             }
             counted
@@ -254,7 +255,7 @@ impl HostMetrics {
 
     fn server_label(&self, name: Option<&str>) -> SharedString {
         let Some(name) = name else { return SharedString::const_str(NO_SERVER) };
-        let mut servers = self.servers();
+        let mut servers = self.servers.lock();
         if let Some((known, _)) = servers.get_key_value(name) {
             return SharedString::from_shared(Arc::clone(known));
         }
@@ -264,11 +265,6 @@ impl HostMetrics {
         let name: Arc<str> = name.into();
         servers.insert(Arc::clone(&name), None);
         SharedString::from_shared(name)
-    }
-
-    fn servers(&self) -> MutexGuard<'_, ahash::HashMap<Arc<str>, Option<SuccessCounters>>> {
-        // Every change under the lock is complete before anything can panic.
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -11,11 +11,12 @@ pub(crate) mod schema_defect;
 mod violation;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use lru::LruCache;
 use mcp_model::RawJson;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::name::display::truncate;
@@ -174,20 +175,15 @@ impl ValidatorCache {
     /// Compiles outside the lock: two callers may compile the same schema, but no caller waits for a slow one.
     fn compiled(&self, schema: &RawJson) -> Arc<CacheEntry> {
         let text = schema.as_bytes();
-        if let Some(entry) = self.lock().entries.get(text) {
+        if let Some(entry) = self.entries.lock().entries.get(text) {
             return Arc::clone(entry);
         }
         let entry = Arc::new(compile(schema));
         // A schema that is too large is not compiled, and its text is not kept.
         if text.len() <= MAX_SCHEMA_BYTES {
-            self.lock().insert(text.into(), Arc::clone(&entry));
+            self.entries.lock().insert(text.into(), Arc::clone(&entry));
         }
         entry
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BoundedCache> {
-        // A poisoned lock is usable: a panic can at worst leave `bytes` too large.
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -199,7 +195,7 @@ impl Default for ValidatorCache {
 
 impl fmt::Debug for ValidatorCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ValidatorCache").field("compiled", &self.lock().entries.len()).finish()
+        f.debug_struct("ValidatorCache").field("compiled", &self.entries.lock().entries.len()).finish()
     }
 }
 

@@ -320,7 +320,7 @@ fn schemas_are_compiled_once_and_the_least_recently_used_is_evicted() {
     let (first, second) = (validators.compiled(&schema(0)), validators.compiled(&schema(0)));
     assert!(Arc::ptr_eq(&first, &second));
     validators.check_arguments(&schema(BoundedCache::MAX_ENTRIES), &json("{}")).unwrap();
-    let cache = validators.lock();
+    let cache = validators.entries.lock();
     assert_eq!(cache.entries.len(), BoundedCache::MAX_ENTRIES);
     assert!(cache.entries.contains(schema(0).as_bytes()), "just used");
     assert!(!cache.entries.contains(schema(1).as_bytes()), "the least recently used");
@@ -397,7 +397,7 @@ fn the_cache_is_bounded_in_bytes_too() {
         let schema = format!("{{\"title\":\"{at}{}\"}}", "x".repeat(250 << 10));
         validators.check_arguments(&json(&schema), &json("{}")).unwrap();
     }
-    let cache = validators.lock();
+    let cache = validators.entries.lock();
     assert!(cache.bytes <= BoundedCache::MAX_BYTES && cache.entries.len() < 40);
 }
 

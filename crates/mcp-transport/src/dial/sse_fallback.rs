@@ -4,10 +4,11 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp_model::{SseFallback, TransportKind, UrlEndpoint, code};
+use parking_lot::Mutex;
 use url::Url;
 
 use crate::dial::options::DialOptions;
@@ -29,31 +30,26 @@ const MAX_CACHED_URLS: usize = 1024;
 pub struct SseServerCache(Arc<Mutex<HashSet<Url>>>);
 
 impl SseServerCache {
-    fn lock(&self) -> MutexGuard<'_, HashSet<Url>> {
-        // Every change under the lock is complete before anything can panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn contains(&self, url: &Url) -> bool {
-        self.lock().contains(url)
+        self.0.lock().contains(url)
     }
 
     fn add(&self, url: &Url) {
-        let mut urls = self.lock();
+        let mut urls = self.0.lock();
         if urls.len() < MAX_CACHED_URLS {
             urls.insert(url.clone());
         }
     }
 
     fn remove(&self, url: &Url) {
-        self.lock().remove(url);
+        self.0.lock().remove(url);
     }
 }
 
 impl fmt::Debug for SseServerCache {
     /// Prints only the number of URLs: a URL may contain a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SseServerCache").field("urls", &self.lock().len()).finish()
+        f.debug_struct("SseServerCache").field("urls", &self.0.lock().len()).finish()
     }
 }
 

@@ -4,9 +4,9 @@ mod json;
 mod names;
 
 use std::cell::Cell;
-use std::sync::{Mutex, PoisonError};
 
 use mcp_model::Secret;
+use parking_lot::Mutex;
 
 pub use json::map_json_strings;
 pub use names::argument_secrets;
@@ -87,7 +87,7 @@ impl Redactor {
     /// Adds a secret.
     #[cfg(any(feature = "http", feature = "sse"))]
     pub fn add(&self, secret: &Secret) {
-        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut added = self.added.lock();
         if secret.expose().len() < MIN_SECRET_BYTES || added.iter().any(|it| it.expose() == secret.expose()) {
             return;
         }
@@ -103,7 +103,7 @@ impl Redactor {
 
     /// All secrets known now.
     fn secrets(&self) -> Vec<Secret> {
-        let added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let added = self.added.lock();
         added.iter().chain(&self.configured).cloned().collect()
     }
 

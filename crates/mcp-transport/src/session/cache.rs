@@ -4,10 +4,11 @@
 //! invalidates a result at once. The current time is an argument.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_model::{Freshness, Prompt, ReadResult, Resource, ResourceTemplate, Tool};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{ListChangeCounts, ListResult};
@@ -48,7 +49,7 @@ impl<T> Default for CachedList<T> {
 impl<T: Clone> CachedList<T> {
     /// Returns the list if it has not expired and no further change was announced.
     pub(crate) fn get(&self, change_count: u64, now: Instant) -> Option<ListResult<T>> {
-        let mut entry = lock(&self.0);
+        let mut entry = self.0.lock();
         if entry.as_ref().is_some_and(|it| it.change_count != change_count || now >= it.expires_at) {
             *entry = None;
         }
@@ -57,12 +58,12 @@ impl<T: Clone> CachedList<T> {
 
     /// Removes the list.
     pub(crate) fn clear(&self) {
-        *lock(&self.0) = None;
+        *self.0.lock() = None;
     }
 
     /// Stores a list that was requested after `change_count` changes, until `expires_at`.
     pub(crate) fn insert(&self, listing: &ListResult<T>, change_count: u64, expires_at: Option<Instant>) {
-        *lock(&self.0) =
+        *self.0.lock() =
             expires_at.map(|expires_at| CachedListing { listing: listing.clone(), expires_at, change_count });
     }
 }
@@ -95,14 +96,14 @@ struct CachedResource {
 impl ResourceCache {
     /// Removes a resource that has changed.
     pub(crate) fn remove_changed(&self, uri: &str) {
-        let mut table = lock(&self.0);
+        let mut table = self.0.lock();
         table.generation += 1;
         table.remove(uri);
     }
 
     /// Returns the content of a resource if it is still valid.
     pub(crate) fn get(&self, uri: &str, changes: ListChangeCounts, now: Instant) -> Option<ReadResult> {
-        let mut table = lock(&self.0);
+        let mut table = self.0.lock();
         let cached = table.resources.get(uri)?;
         if cached.change_count == changes.resources && now < cached.expires_at {
             return Some(cached.result.clone());
@@ -113,7 +114,7 @@ impl ResourceCache {
 
     /// The number of changes so far; read it before requesting a resource.
     pub(crate) fn generation(&self) -> u64 {
-        lock(&self.0).generation
+        self.0.lock().generation
     }
 
     /// Stores a resource unless something has changed since `generation`.
@@ -127,7 +128,7 @@ impl ResourceCache {
         let (generation, changes) = requested_at;
         let Some(expires_at) = expiry(result.freshness, now) else { return };
         let size = result.raw.as_bytes().len();
-        let mut table = lock(&self.0);
+        let mut table = self.0.lock();
         if table.generation != generation || size > MAX_RESOURCE_BYTES {
             return;
         }
@@ -153,11 +154,6 @@ impl ResourceTable {
             self.bytes -= resource.result.raw.as_bytes().len();
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change under these locks is complete before anything can panic.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -222,7 +218,7 @@ mod tests {
         for number in 0..2 * MAX_RESOURCES {
             put(format!("a:{number}"), 1000 + number as u64, 10);
         }
-        assert_eq!(lock(&reads.0).resources.len(), MAX_RESOURCES);
+        assert_eq!(reads.0.lock().resources.len(), MAX_RESOURCES);
         assert!(
             reads.get("a:127", ListChangeCounts::default(), now).is_some(),
             "the entry that expires last stays"
@@ -231,7 +227,7 @@ mod tests {
             put(format!("b:{number}"), 1000, 1 << 20);
         }
         put("c:1".to_owned(), 1000, MAX_RESOURCE_BYTES);
-        let table = lock(&reads.0);
+        let table = reads.0.lock();
         assert!(table.bytes <= MAX_RESOURCE_BYTES);
         assert_eq!(
             table.bytes,

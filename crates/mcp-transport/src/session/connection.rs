@@ -1,11 +1,12 @@
 //! A running transport with its engine and tasks.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mcp_model::{Era, LogLevel};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -173,7 +174,7 @@ impl Connection {
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = self.tasks.lock();
         // Remove finished tasks.
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task);
@@ -219,7 +220,7 @@ impl Connection {
         self.engine.close(Arc::clone(&disconnect));
         update_state(&self.state, &disconnect);
         // Dropping the transport's future releases everything, by its contract.
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        self.tasks.lock().abort_all();
         disconnect
     }
 }

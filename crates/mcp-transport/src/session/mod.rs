@@ -27,12 +27,13 @@ mod resubscribe;
 mod server;
 mod subscription_stream;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 use mcp_model::{Era, Limits, LogLevel, ProtocolVersion, RawJson, ToolResult, code};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -348,7 +349,7 @@ impl Session {
         let negotiated = Arc::new(negotiated);
         self.negotiated.store(Arc::clone(&negotiated));
         self.epoch.store(next.0, Ordering::Release);
-        let level = *self.log_level.lock().unwrap_or_else(PoisonError::into_inner);
+        let level = *self.log_level.lock();
         self.connection.restore(&negotiated, level, self.options.limits.request, next);
         // A server that lost the session may have been replaced or updated.
         self.connection.invalidate_lists();

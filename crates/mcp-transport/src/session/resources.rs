@@ -1,7 +1,6 @@
 //! Prompts, resources, completions, subscriptions, log levels and pings.
 
 use std::collections::BTreeSet;
-use std::sync::PoisonError;
 
 use mcp_model::{
     Completion, Era, LogLevel, PromptResult, RawJson, ReadResult, code, read_prompt_result,
@@ -224,7 +223,7 @@ impl Session {
                 let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
                 let params = Params::Members { text: &text, name: None };
                 self.request(&Request::new("logging/setLevel", params, &options)).await?;
-                *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+                *self.log_level.lock() = Some(level);
                 Ok(())
             }
             Era::Modern => {

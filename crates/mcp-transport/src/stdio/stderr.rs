@@ -5,9 +5,10 @@
 //! depend on the rate limit.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::io::AsyncRead;
 use tokio::process::ChildStderr;
 use tokio::sync::oneshot;
@@ -39,20 +40,16 @@ struct TailLines {
 
 impl StderrTail {
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.state().lines.iter().cloned().collect()
+        self.0.lock().lines.iter().cloned().collect()
     }
 
     /// The number of lines so far.
     pub(super) fn count(&self) -> u64 {
-        self.state().count
-    }
-
-    fn state(&self) -> MutexGuard<'_, TailLines> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().count
     }
 
     fn push(&self, line: String) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if state.lines.len() == MAX_TAIL_LINES {
             state.lines.pop_front();
         }

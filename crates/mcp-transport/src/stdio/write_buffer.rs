@@ -5,10 +5,11 @@
 
 use std::future::poll_fn;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::encoding::StreamEncoding;
 use crate::transport::{DirectSink, yield_once};
@@ -78,7 +79,7 @@ impl WriteBuffer {
     /// Takes all queued messages; `into` is empty.
     pub(super) fn take(&mut self, into: &mut WriteBatch) {
         // In this order: a command that a task sent earlier through the queue has arrived there by now.
-        mem::swap(&mut self.shared.lock().batch, into);
+        mem::swap(&mut self.shared.state.lock().batch, into);
         while let Some(command) = self.queue.try_next() {
             self.earlier.add_queued(command, self.shared.encoding);
         }
@@ -114,7 +115,7 @@ impl WriteBuffer {
 
 impl Drop for WriteBuffer {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.is_closed = true;
         let (batch, waker) = (mem::take(&mut state.batch), state.waker.take());
         // Foreign code is dropped outside the lock.
@@ -126,7 +127,7 @@ impl Drop for WriteBuffer {
 impl SharedBuffer {
     /// The number of queued messages; registers the waker if there are none.
     fn poll_messages(&self, cx: &Context<'_>) -> Option<usize> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.batch.messages > 0 {
             return Some(state.batch.messages);
         }
@@ -138,18 +139,13 @@ impl SharedBuffer {
         drop(replaced);
         None
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Every change under the lock is complete before anything can panic.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl DirectSink for SharedBuffer {
     fn send(&self, command: Outbound) {
         let queued_bytes = command.bytes();
         let Some(body) = line_body(command, self.encoding) else { return };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.is_closed {
             return;
         }

@@ -5,9 +5,10 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
@@ -44,16 +45,12 @@ impl ActivityStream {
 impl Activity {
     /// The last read; the start if there was none.
     pub(super) fn last_read(&self) -> LastRead {
-        self.times().last_read
+        self.0.lock().last_read
     }
 
     /// When bytes were last written; the start if none were.
     pub(super) fn last_write(&self) -> Instant {
-        self.times().last_write
-    }
-
-    fn times(&self) -> MutexGuard<'_, ActivityTimes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().last_write
     }
 }
 
@@ -66,7 +63,7 @@ impl AsyncRead for ActivityStream {
         let before = into.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, into))?;
         if into.filled().len() > before {
-            let mut times = self.activity.times();
+            let mut times = self.activity.0.lock();
             times.last_read = LastRead { at: Instant::now(), reads: times.last_read.reads + 1 };
         }
         Poll::Ready(Ok(()))
@@ -76,7 +73,7 @@ impl AsyncRead for ActivityStream {
 impl AsyncWrite for ActivityStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
-        self.activity.times().last_write = Instant::now();
+        self.activity.0.lock().last_write = Instant::now();
         Poll::Ready(Ok(written))
     }
 

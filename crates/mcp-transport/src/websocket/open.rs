@@ -1,9 +1,9 @@
 //! Opening a WebSocket within one timeout: TCP, proxy tunnel, TLS, upgrade.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
+use parking_lot::Mutex;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
@@ -41,7 +41,7 @@ async fn open_with_proxies(
     match tokio::time::timeout(endpoint.connect_timeout, attempt(endpoint, proxies, &step)).await {
         Ok(opened) => opened,
         Err(_) => {
-            let why = match *step.lock().unwrap_or_else(PoisonError::into_inner) {
+            let why = match *step.lock() {
                 OpenStep::Connecting => "no connection",
                 OpenStep::ProxyTunnel => "no response from the proxy",
                 OpenStep::TlsHandshake => "no end of the TLS handshake",
@@ -59,7 +59,7 @@ async fn attempt(
     step: &Mutex<OpenStep>,
 ) -> Result<WebSocketStream<ActivityStream>, RequestError> {
     let failed = |why: String| connect_error(endpoint, &why);
-    let set_step = |next| *step.lock().unwrap_or_else(PoisonError::into_inner) = next;
+    let set_step = |next| *step.lock() = next;
     let url = &endpoint.url;
     let proxy = match loopback::is_loopback(url) {
         true => None,

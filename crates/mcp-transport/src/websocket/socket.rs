@@ -4,9 +4,9 @@
 //! separate wakers for reading and writing, and answers pings while it reads.
 
 use std::future::poll_fn;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::{SinkExt, StreamExt};
+use parking_lot::Mutex;
 use tokio::io::AsyncWriteExt;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -46,33 +46,28 @@ impl Socket {
 
     /// Reads the next message; `None` at the end. Cancel-safe.
     pub(super) async fn next(&self) -> Option<Result<Message, Error>> {
-        poll_fn(|context| self.lock().poll_next_unpin(context)).await
+        poll_fn(|context| self.0.lock().poll_next_unpin(context)).await
     }
 
     /// Waits until a message can be written. Cancel-safe.
     pub(super) async fn ready(&self) -> Result<(), Error> {
-        poll_fn(|context| self.lock().poll_ready_unpin(context)).await
+        poll_fn(|context| self.0.lock().poll_ready_unpin(context)).await
     }
 
     /// Buffers a message. `WriteBufferFull` returns it.
     pub(super) fn put(&self, message: Message) -> Result<(), Error> {
-        self.lock().start_send_unpin(message)
+        self.0.lock().start_send_unpin(message)
     }
 
     /// Writes all buffered messages. Cancel-safe.
     pub(super) async fn flush(&self) -> Result<(), Error> {
-        poll_fn(|context| self.lock().poll_flush_unpin(context)).await
+        poll_fn(|context| self.0.lock().poll_flush_unpin(context)).await
     }
 
     /// Shuts the underlying stream down, without a close frame.
     pub(super) async fn shutdown(self) {
-        let mut stream = self.0.into_inner().unwrap_or_else(PoisonError::into_inner).into_inner();
+        let mut stream = self.0.into_inner().into_inner();
         // The result does not matter.
         let _ = stream.shutdown().await;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, WebSocketStream<ActivityStream>> {
-        // A panic inside tungstenite ends the connection's task, and with it the socket.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

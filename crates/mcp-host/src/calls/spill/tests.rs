@@ -172,7 +172,7 @@ impl Disk for Hanging {
 
     fn write(&self, folder: &Path, bytes: &[u8], extension: &str) -> io::Result<PathBuf> {
         if bytes == b"hang" {
-            let _ = self.0.lock().unwrap().recv();
+            let _ = self.0.lock().recv();
         }
         LocalDisk.write(folder, bytes, extension)
     }
@@ -214,7 +214,7 @@ async fn hd_133_stalled_disk_costs_its_timeout_and_stalls_are_limited() {
     assert_eq!(spills.write(vec![text("more")]).await.map(|it| it.len()).ok(), Some(1));
     // The timed-out write finished and is counted.
     assert_eq!(contents(target.path()).len(), MAX_CONCURRENT_WRITES + 1);
-    assert_eq!(spills.files.state().bytes, 4 * (MAX_CONCURRENT_WRITES as u64 + 1));
+    assert_eq!(spills.files.state.lock().bytes, 4 * (MAX_CONCURRENT_WRITES as u64 + 1));
 }
 
 #[tokio::test]
@@ -223,7 +223,7 @@ async fn hd_133_stalled_write_delays_neither_others_nor_shutdown() {
     let (spills, release) = hanging(target.path(), Duration::from_secs(600));
     let mut hung = Box::pin(spills.write(vec![text("hang"), text("late")]));
     assert!(once(&mut hung).await.is_none());
-    while spills.files.state().bytes == 0 {
+    while spills.files.state.lock().bytes == 0 {
         tokio::task::yield_now().await;
     }
     let written = spills.write(vec![text("a")]).await.unwrap().remove(0).unwrap();
@@ -236,7 +236,7 @@ async fn hd_133_stalled_write_delays_neither_others_nor_shutdown() {
     let written = hung.await.unwrap();
     assert!(matches!(written[..], [Err(SpillError::Off), Err(SpillError::Off)]), "{written:?}");
     assert_eq!(fs::read_dir(target.path()).unwrap().count(), 0);
-    assert_eq!(spills.files.state().bytes, 0);
+    assert_eq!(spills.files.state.lock().bytes, 0);
 }
 
 /// Polls once.

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::watch_plan::{PathEntry, WatchNeed, WatchPlan};
@@ -49,7 +50,7 @@ struct State {
 impl ChangeSignal {
     /// Reports that this path changed.
     pub(crate) fn path_changed(&self, path: &Path) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.names.contains(path) {
             state.changed.insert(path.to_owned());
             drop(state);
@@ -64,7 +65,7 @@ impl ChangeSignal {
 
     /// Reports that the watch has failed.
     pub(crate) fn failed(&self, why: String) {
-        self.state().failed = Some(why);
+        self.state.lock().failed = Some(why);
         self.reported.notify_one();
     }
 }
@@ -73,11 +74,6 @@ impl ChangeSignal {
     /// Waits for a change since the last call. Cancel-safe.
     pub(crate) async fn changed(&self) {
         self.reported.notified().await;
-    }
-
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        // The state is consistent after every change.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -116,7 +112,7 @@ impl FolderWatcher {
     pub(crate) fn watch_paths(&mut self, paths: &BTreeSet<PathBuf>, trust: Trust) {
         let Some(make) = &self.make else { return };
         self.failure = None;
-        let State { names: _, changed, failed } = std::mem::take(&mut *self.changes.state());
+        let State { names: _, changed, failed } = std::mem::take(&mut *self.changes.state.lock());
         if failed.is_some() {
             self.watch = None;
         }
@@ -135,7 +131,7 @@ impl FolderWatcher {
         let mut plan = watch_plan(paths);
         for _ in 0..MAX_PLAN_ATTEMPTS {
             // Set before the folders are watched, so that early reports are not discarded.
-            self.changes.state().names.clone_from(&plan.names);
+            self.changes.state.lock().names.clone_from(&plan.names);
             self.failure = None;
             for (folder, need) in &plan.folders {
                 if self.folders.contains(folder) {
