@@ -6,17 +6,18 @@
 use std::ffi::OsString;
 use std::io;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_model::{EnvInherit, Secret};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
 use crate::connection_log::ConnectionLog;
-use crate::recorder::{Recorder, lock};
+use crate::recorder::Recorder;
 use mcp_transport::internal::argument_secrets;
 use mcp_transport::internal::{Line, LineBuffer};
 use mcp_transport::secret_parts;
@@ -181,7 +182,7 @@ impl<F: FnMut(&mut ConnectionLog, &[u8])> LineRecorder<F> {
     fn record(&mut self, bytes: &[u8]) {
         self.lines.read_buffer().extend_from_slice(bytes);
         while let Some(line) = self.lines.next_line() {
-            let mut log = lock(&self.log);
+            let mut log = self.log.lock();
             match line {
                 Line::Whole(line) => (self.record_line)(&mut log, &line),
                 Line::TooLong(line) => {

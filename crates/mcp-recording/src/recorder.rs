@@ -2,9 +2,10 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use mcp_model::{RawJson, Secret};
+use parking_lot::Mutex;
 
 use crate::connection_log::{ConnectionLog, SizeBudget};
 use crate::message::LISTEN;
@@ -45,13 +46,13 @@ impl Default for Recorder {
 impl Recorder {
     /// The recording so far.
     pub fn recording(&self) -> Recording {
-        let servers = lock(&self.servers);
+        let servers = self.servers.lock();
         let recordings = servers.iter().map(|it| Arc::new(it.recording())).collect();
         Recording { servers: recordings, omitted: self.budget.omitted() }
     }
 
     pub(crate) fn connection_recorder(&self, server: &str, secrets: &[Secret]) -> ConnectionRecorder {
-        let mut servers = lock(&self.servers);
+        let mut servers = self.servers.lock();
         let existing = servers.iter().find(|it| it.name == server).map(Arc::clone);
         let server = existing.unwrap_or_else(|| {
             let server = Arc::new(Server { name: server.to_owned(), logs: Mutex::default() });
@@ -71,7 +72,7 @@ impl ConnectionRecorder {
     pub(crate) fn start(&self) -> Arc<Mutex<ConnectionLog>> {
         let log =
             Arc::new(Mutex::new(ConnectionLog::new(Arc::clone(&self.redactor), Arc::clone(&self.budget))));
-        lock(&self.server.logs).push(Arc::clone(&log));
+        self.server.logs.lock().push(Arc::clone(&log));
         log
     }
 }
@@ -79,8 +80,8 @@ impl ConnectionRecorder {
 impl Server {
     fn recording(&self) -> ServerRecording {
         let mut recording = ServerRecording { server: self.name.clone(), ..ServerRecording::default() };
-        for log in lock(&self.logs).iter() {
-            let log = lock(log);
+        for log in self.logs.lock().iter() {
+            let log = log.lock();
             recording.version = log.version.or(recording.version);
             recording.exchanges.extend(log.exchanges.iter().cloned());
         }
@@ -124,11 +125,6 @@ fn is_repeatable(method: &str) -> bool {
 /// Whether it is a stream without messages.
 fn is_empty_stream(exchange: &Exchange) -> bool {
     exchange.method == LISTEN && exchange.before_response.is_empty() && exchange.response.is_none()
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // A panic in the middle of a change leaves an incomplete recording.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

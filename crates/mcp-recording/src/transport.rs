@@ -1,13 +1,14 @@
 //! Two transports: one records another transport, one replays a recording.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use mcp_model::Secret;
+use parking_lot::Mutex;
 
 use crate::connection_log::ConnectionLog;
-use crate::recorder::{ConnectionRecorder, Recorder, lock};
+use crate::recorder::{ConnectionRecorder, Recorder};
 use crate::recording::ServerRecording;
 use crate::replayer::Replayer;
 use mcp_transport::{
@@ -78,7 +79,7 @@ impl Transport for RecordedTransport {
             while out.next_many(&mut batch, BATCH).await > 0 {
                 for it in batch.drain(..) {
                     if let Outbound::Send(message) = &it {
-                        lock(&log).record_client_frame(&message.body);
+                        log.lock().record_client_frame(&message.body);
                     }
                     sender.send(it);
                 }
@@ -102,24 +103,25 @@ struct RecordingSink {
 
 impl FrameSink for RecordingSink {
     fn deliver(&self, stream: StreamId, frame: Bytes) -> MessageClass {
-        let request_id = match stream {
-            StreamId::Request(id, _) => Some(id.to_string()),
-            StreamId::Shared | StreamId::Notifications(_) => None,
-        };
-        lock(&self.log).record_server_frame(&frame, request_id.as_deref());
+        let request_id = stream.request().map(|id| id.to_string());
+        self.log.lock().record_server_frame(&frame, request_id.as_deref());
         self.sink.deliver(stream, frame)
+    }
+
+    fn awaits(&self, id: RequestId) -> bool {
+        self.sink.awaits(id)
     }
 
     fn stream_failed(&self, id: RequestId, error: StreamError) {
         match &error {
             // There was no response, so none is replayed.
             StreamError::Lost(_) | StreamError::TooLarge(_) => {}
-            StreamError::NotExecuted(_) => lock(&self.log).remove_request(&id.to_string()),
+            StreamError::NotExecuted(_) => self.log.lock().remove_request(&id.to_string()),
             StreamError::Refused(RequestError { error: Some(error), .. }) => {
-                lock(&self.log).record_refusal(&id.to_string(), error);
+                self.log.lock().record_refusal(&id.to_string(), error);
             }
             // An error of the transport itself has no meaning on another transport.
-            StreamError::Refused(_) => lock(&self.log).remove_request(&id.to_string()),
+            StreamError::Refused(_) => self.log.lock().remove_request(&id.to_string()),
         }
         self.sink.stream_failed(id, error);
     }

@@ -10,12 +10,13 @@ mod convert;
 mod request_tracker;
 mod server_requests;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_model::{RpcError, code};
+use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{JsonRpcError, JsonRpcMessage, RequestId as SdkId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -225,16 +226,12 @@ impl Drop for RmcpTransport {
 }
 
 impl Bridge {
-    fn tracker(&self) -> MutexGuard<'_, RequestTracker> {
-        self.tracker.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Resolves when the server has not responded in time, after its requests were failed; never if it responded.
     async fn handshake_timeout(&self, after: Duration) {
         self.first_request.notified().await;
         tokio::time::sleep(after).await;
         let actions = {
-            let mut tracker = self.tracker();
+            let mut tracker = self.tracker.lock();
             match tracker.answered() {
                 true => None,
                 false => {
@@ -254,7 +251,7 @@ impl Bridge {
             return Err(RmcpError::QueueFull);
         }
         let body = serde_json::to_vec(item).map_err(|error| RmcpError::InvalidMessage(error.to_string()))?;
-        let mut tracker = self.tracker();
+        let mut tracker = self.tracker.lock();
         let actions =
             tracker.send(body.into()).map_err(|error| RmcpError::InvalidMessage(error.to_string()))?;
         // Under the lock, so that messages are sent in the order in which they were recorded.
@@ -321,7 +318,7 @@ impl Bridge {
     /// Responds to a server request on behalf of the SDK.
     fn refuse(&self, id: &[u8], error: RpcError) {
         let answer = frame::response(&String::from_utf8_lossy(id), &Err(error));
-        if let Ok(actions) = self.tracker().send(answer) {
+        if let Ok(actions) = self.tracker.lock().send(answer) {
             self.perform(actions);
         }
     }
@@ -370,7 +367,7 @@ fn failure(id: RequestId, error: &RpcError) -> RxJsonRpcMessage<RoleClient> {
 
 impl FrameSink for Bridge {
     fn deliver(&self, stream: StreamId, frame: Bytes) -> MessageClass {
-        let actions = self.tracker().handle_frame(stream, frame);
+        let actions = self.tracker.lock().handle_frame(stream, frame);
         // A frame without an action was unsolicited.
         actions
             .into_iter()
@@ -379,8 +376,12 @@ impl FrameSink for Bridge {
             .unwrap_or(MessageClass::Unsolicited(1))
     }
 
+    fn awaits(&self, id: RequestId) -> bool {
+        self.tracker.lock().awaits(id)
+    }
+
     fn stream_failed(&self, id: RequestId, error: StreamError) {
-        let actions = self.tracker().stream_failed(id, error);
+        let actions = self.tracker.lock().stream_failed(id, error);
         self.perform(actions);
     }
 
@@ -400,7 +401,7 @@ impl Driver {
         if self.end_sender.borrow().is_some() {
             return;
         }
-        let actions = self.bridge.tracker().ended(&disconnect);
+        let actions = self.bridge.tracker.lock().ended(&disconnect);
         self.bridge.perform(actions);
         self.end_sender.send_replace(Some(Arc::new(disconnect)));
         let _ = self.bridge.sdk_input.send(SdkInput::Closed);

@@ -148,7 +148,11 @@ impl RequestTracker {
     pub(crate) fn handle_frame(&mut self, stream: StreamId, frame: Bytes) -> Vec<Action> {
         match scan(&frame) {
             ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start } => {
-                self.handle_response(id, is_error, payload_start, frame)
+                let mut actions = self.handle_response(id, is_error, payload_start, frame);
+                if stream.is_foreign_to(id) && !actions.is_empty() {
+                    actions.push(Action::Send(Outbound::Cancel { id, notice: None }));
+                }
+                actions
             }
             // An error without an id belongs to the request of its stream.
             ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start } => match stream {
@@ -181,6 +185,11 @@ impl RequestTracker {
                 items.flat_map(|it| self.handle_frame(stream, frame.slice(it))).collect()
             }
         }
+    }
+
+    /// Whether a request still waits for its response.
+    pub(crate) fn awaits(&self, id: RequestId) -> bool {
+        self.pending.contains_key(&id) || self.reopening == Some(id)
     }
 
     /// A response stream failed.

@@ -6,7 +6,6 @@ use http::HeaderValue;
 use serde::de::IgnoredAny;
 use tokio::time::Instant;
 
-use super::response::{self, AnsweredRequests};
 use super::{HttpConnection, body};
 use crate::net::Response;
 use crate::net::event_stream::{Event, EventStreamParser};
@@ -19,7 +18,7 @@ const AFTER_RESPONSE: Duration = Duration::from_millis(250);
 /// The state of a stream, across resumptions.
 pub(super) struct StreamReader {
     pub(super) stream_id: StreamId,
-    /// The response to the stream's request was delivered.
+    /// The stream's request does not wait for a response any more.
     pub(super) answered: bool,
     /// Number of messages.
     pub(super) messages: u64,
@@ -76,28 +75,35 @@ impl StreamReader {
         response: &mut Response,
         stream: &mut EventStreamParser,
     ) -> StreamEnd {
+        // After the response there is one deadline for the rest, or a server could keep the stream open forever.
         let mut drain_deadline = None;
+        let mut is_draining = false;
         loop {
             // The clock is read only if needed: most streams are one chunk and its end.
-            let is_draining = drain_deadline.is_some();
-            if self.answered {
-                drain_deadline.get_or_insert_with(|| Instant::now() + AFTER_RESPONSE);
-            }
-            if std::mem::take(&mut self.idle) && connection.rate_limiter().is_charged() {
-                let paused = connection.rate_limiter().pause_until(Instant::now());
-                // Not longer than the stream is read after the response.
-                let paused = paused.map(|it| drain_deadline.map_or(it, |last| it.min(last)));
-                if let Some(paused) = paused {
+            if std::mem::take(&mut self.idle) && connection.rate_limiter.lock().is_charged() {
+                let now = Instant::now();
+                let paused = connection.rate_limiter.lock().pause_until(now);
+                if let Some(mut paused) = paused {
+                    // Not longer than the stream is read after the response.
+                    if self.answered {
+                        paused = paused.min(*drain_deadline.get_or_insert(now + AFTER_RESPONSE));
+                    }
                     tokio::time::sleep_until(paused).await;
                 }
             }
             // An endless stream always has more to read, so the timeout below would not fire.
-            if is_draining && drain_deadline.is_some_and(|it| it <= Instant::now()) {
-                return StreamEnd::Silent;
+            if is_draining {
+                let now = Instant::now();
+                if *drain_deadline.get_or_insert(now + AFTER_RESPONSE) <= now {
+                    return StreamEnd::Silent;
+                }
             }
-            // After the response there is one deadline for the rest, or a server could keep the stream open forever.
-            let silence = || Instant::now() + connection.endpoint.stream_timeout.min(MAX_SILENCE);
-            let chunk = match response.chunk_before(|| drain_deadline.unwrap_or_else(silence)).await {
+            is_draining = self.answered;
+            let deadline = || match is_draining {
+                true => *drain_deadline.get_or_insert_with(|| Instant::now() + AFTER_RESPONSE),
+                false => Instant::now() + connection.endpoint.stream_timeout.min(MAX_SILENCE),
+            };
+            let chunk = match response.chunk_before(deadline).await {
                 Some(Ok(Some(chunk))) => chunk,
                 Some(Ok(None)) => {
                     // A complete message is accepted without the empty line that should follow it.
@@ -120,7 +126,7 @@ impl StreamReader {
             let overhead = stream.take_overhead();
             if overhead > 0 {
                 self.idle = true;
-                connection.rate_limiter().charge(overhead, 0);
+                connection.rate_limiter.lock().charge(overhead, 0);
             }
             // A too large message on a request's stream can only be its response.
             if too_large || stream.is_skipping() {
@@ -134,21 +140,14 @@ impl StreamReader {
 
     fn deliver(&mut self, connection: &HttpConnection, message: bytes::Bytes) {
         self.messages += 1;
-        let own = match self.stream_id {
-            StreamId::Request(id, _) => Some(id),
-            StreamId::Shared | StreamId::Notifications(_) => None,
-        };
-        let AnsweredRequests { own: answered, others } = response::answered_requests(&message, own);
-        self.answered |= answered;
         let bytes = message.len();
         let class = connection.inbox.deliver(self.stream_id, body::copy_if_short(message));
+        self.answered = self.stream_id.request().is_some_and(|id| !connection.inbox.awaits(id));
         // The lock is taken only if needed, so that concurrent calls do not contend.
         if class != MessageClass::Solicited {
             self.idle = true;
-            connection.rate_limiter().record(class, bytes);
+            connection.rate_limiter.lock().record(class, bytes);
         }
-        // After the delivery: aborting the exchange first would fail the call.
-        others.into_iter().for_each(|it| connection.release(it));
     }
 }
 

@@ -1,8 +1,9 @@
 //! Exchanges: a message and its response, sent by the caller's task if possible, by the driver otherwise.
 
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use futures_util::future::{AbortHandle, Abortable, Aborted};
+use parking_lot::MutexGuard;
 use tokio::runtime::{Handle, Id};
 
 use super::send_queue::{HttpSendQueue, OPENING};
@@ -27,7 +28,7 @@ impl HttpInlineSender {
 impl InlineSender for HttpInlineSender {
     fn start(&self, message: OutboundMessage) -> Result<Exchange, Box<OutboundMessage>> {
         let Some(connection) = self.connection.upgrade() else { return Err(Box::new(message)) };
-        let send_queue = connection.send_queue();
+        let send_queue = connection.send_queue.lock();
         if !send_queue.can_send_now(&message) || !connection.client.is_exclusive() {
             return Err(Box::new(message));
         }
@@ -40,7 +41,7 @@ impl InlineSender for HttpInlineSender {
 
     fn adopt(&self, rest: Exchange) {
         let Some(connection) = self.connection.upgrade() else { return };
-        let send_queue = connection.send_queue();
+        let send_queue = connection.send_queue.lock();
         if !send_queue.is_closed() {
             // Under the lock, so that no command is sent after the queue was closed.
             connection.command(DriverCommand::TakeOver(rest));
@@ -56,7 +57,7 @@ pub(super) struct AbortAllOnDrop<'a>(pub(super) &'a HttpConnection);
 
 impl Drop for AbortAllOnDrop<'_> {
     fn drop(&mut self) {
-        let handles = self.0.send_queue().close();
+        let handles = self.0.send_queue.lock().close();
         handles.iter().for_each(AbortHandle::abort);
     }
 }
@@ -94,7 +95,7 @@ impl Drop for InFlightGuard {
         // After a panic, the request stays known: its caller abandons it, and the server is notified.
         let id = self.id.filter(|_| !std::thread::panicking());
         // Dropped outside of the lock: it holds another task's waker.
-        let (state, has_queued) = self.connection.send_queue().finish(id);
+        let (state, has_queued) = self.connection.send_queue.lock().finish(id);
         drop(state);
         if has_queued {
             self.connection.command(DriverCommand::CapacityFree);

@@ -20,7 +20,7 @@ mod send_queue;
 mod sessions;
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
@@ -28,6 +28,7 @@ use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
 use http::{HeaderValue, Method};
 use mcp_model::UrlEndpoint;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -37,9 +38,7 @@ use crate::net::url_endpoint::UrlOptions;
 use crate::net::{Client, ExchangeError, HttpEndpoint, RequestParts, RequestTarget, Response};
 use crate::rpc::rate_limiter::RateLimiter;
 use crate::transport::inline_sender::Exchange;
-use crate::transport::{
-    Dial, Epoch, FrameSink, HandshakeMode, Link, OutboundQueue, RequestId, StreamError, Transport,
-};
+use crate::transport::{Dial, Epoch, FrameSink, HandshakeMode, Link, OutboundQueue, StreamError, Transport};
 use send_queue::{HttpSendQueue, QueueOutcome};
 use sessions::HttpSessions;
 
@@ -177,24 +176,6 @@ impl HttpConnection {
         self.client.send(&self.target, request)
     }
 
-    fn rate_limiter(&self) -> MutexGuard<'_, RateLimiter> {
-        self.rate_limiter.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn send_queue(&self) -> MutexGuard<'_, HttpSendQueue> {
-        // Every change under the lock is complete before anything can panic.
-        self.send_queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Aborts the exchange of a request that was answered on another stream.
-    fn release(&self, id: RequestId) {
-        // Not under the lock: it wakes another task.
-        let abort = self.send_queue().abort_handle(id);
-        if let Some(abort) = abort {
-            abort.abort();
-        }
-    }
-
     /// Sends a command to the driver, unless it has ended.
     fn command(&self, command: DriverCommand) {
         let _ = self.driver.send(command);
@@ -228,7 +209,7 @@ async fn drive(
     let mut batch = Vec::with_capacity(MAX_BATCH_MESSAGES);
     loop {
         loop {
-            let mut send_queue = connection.send_queue();
+            let mut send_queue = connection.send_queue.lock();
             let Some(message) = send_queue.next() else { break };
             work.push(exchange::start_exchange(connection, send_queue, message));
         }
@@ -238,7 +219,7 @@ async fn drive(
             // Before new messages: the listening stream is requested before the first call is sent.
             Some(()) = work.next(), if !work.is_empty() => {}
             Some(command) = commands.recv() => match command {
-                DriverCommand::OpeningDone(epoch) => connection.send_queue().opening_done(epoch),
+                DriverCommand::OpeningDone(epoch) => connection.send_queue.lock().opening_done(epoch),
                 DriverCommand::SessionOpened(epoch) => work.extend(start_listening(connection, epoch, &mut listener)),
                 DriverCommand::CapacityFree => {}
                 DriverCommand::TakeOver(exchange) => work.push(exchange),
@@ -248,7 +229,7 @@ async fn drive(
                     return None;
                 }
                 for out in batch.drain(..) {
-                    let outcome = connection.send_queue().push(out);
+                    let outcome = connection.send_queue.lock().push(out);
                     match outcome {
                         QueueOutcome::Accepted => {}
                         QueueOutcome::Abort(abort) => abort.abort(),

@@ -7,7 +7,7 @@ use http::Method;
 
 use super::body::BodyError;
 use super::events::{StreamEnd, StreamReader};
-use super::response::{AnsweredRequests, Verdict};
+use super::response::Verdict;
 use super::send_queue::OPENING;
 use super::sessions::{MessageContext, MessageHeaders};
 use super::{DriverCommand, HttpConnection, body, response, resume};
@@ -152,16 +152,13 @@ impl SentRequest {
             }
             return None;
         }
-        let AnsweredRequests { own: answered, others } = response::answered_requests(&body, Some(self.id));
         // A response is accepted with any content type, other messages only as JSON.
-        if answered {
+        if response::answers(&body, self.id) {
             connection.inbox.deliver(StreamId::Request(self.id, self.epoch), body);
-            others.into_iter().for_each(|it| connection.release(it));
             return None;
         }
         if is_json(response) && !body.is_empty() {
             connection.inbox.deliver(StreamId::Request(self.id, self.epoch), body.clone());
-            others.into_iter().for_each(|it| connection.release(it));
         } else {
             connection.inbox.noise(body.len());
         }

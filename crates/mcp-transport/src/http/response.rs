@@ -61,45 +61,6 @@ pub(super) fn lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
     (lines.len() <= MAX_LINES && lines.iter().all(is_message)).then_some(lines)
 }
 
-/// The requests that a frame responds to.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct AnsweredRequests {
-    /// The expected one, as in [`answers`].
-    pub(super) own: bool,
-    /// Others.
-    pub(super) others: Vec<RequestId>,
-}
-
-/// The requests that a frame responds to, where `own` is the expected one.
-pub(super) fn answered_requests(frame: &[u8], own: Option<RequestId>) -> AnsweredRequests {
-    match scan(frame) {
-        ScannedFrame::Response { id: ResponseId::Number(id), .. } if Some(id) == own => {
-            AnsweredRequests { own: true, others: Vec::new() }
-        }
-        ScannedFrame::Response { id: ResponseId::Number(id), .. } => {
-            AnsweredRequests { own: false, others: vec![id] }
-        }
-        ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start: _ } => {
-            AnsweredRequests { own: is_error && own.is_some(), others: Vec::new() }
-        }
-        ScannedFrame::Batch(items) => {
-            let messages = items.into_iter().map(|it| &frame[it]).filter(|it| it.first() == Some(&b'{'));
-            messages.map(|it| answered_requests(it, own)).fold(
-                AnsweredRequests::default(),
-                |mut all, mut one| {
-                    all.own |= one.own;
-                    all.others.append(&mut one.others);
-                    all
-                },
-            )
-        }
-        ScannedFrame::Response { id: ResponseId::Foreign, .. }
-        | ScannedFrame::Request { .. }
-        | ScannedFrame::Notification { .. }
-        | ScannedFrame::Noise => AnsweredRequests::default(),
-    }
-}
-
 /// Interprets an error status.
 pub(super) fn judge(status: u16, error_body: &ErrorBody, context: MessageContext) -> Verdict {
     let number = error_body.error.as_ref().map(|it| it.code);
@@ -272,21 +233,5 @@ mod tests {
         check(r#"{"id":8,"result":{}}"#, false);
         check(r#"{"id":7,"method":"ping"}"#, false);
         check("", false);
-    }
-
-    #[test]
-    fn responses_to_other_requests_are_recognized() {
-        let check = |frame: &str, want: &[u64]| {
-            let got = answered_requests(frame.as_bytes(), Some(7));
-            assert_eq!((got.own, &*got.others), (answers(frame.as_bytes(), 7), want), "{frame}")
-        };
-        check(r#"{"id":7,"result":{}}"#, &[]);
-        check(r#"{"id":8,"result":{"id":9}}"#, &[8]);
-        check(
-            r#"[{"id":8,"result":1},{"id":7,"result":1},{"id":9,"error":{}},[{"id":6,"result":1}]]"#,
-            &[8, 9],
-        );
-        check(r#"{"id":8,"method":"ping"}"#, &[]);
-        check(r#"{"id":null,"error":{}}"#, &[]);
     }
 }

@@ -3,7 +3,7 @@
 //! The engine's queue is always emptied, so that an abandonment reaches its request behind other messages. This queue is
 //! bounded in bytes: beyond the limit, requests are refused and responses dropped, because the peer reads neither.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use futures_util::future::AbortHandle;
 use mcp_model::{Era, ProtocolVersion};
@@ -22,7 +22,7 @@ const MAX_IN_FLIGHT: usize = 512;
 /// The messages of one connection.
 #[derive(Default)]
 pub(super) struct HttpSendQueue {
-    requests: BTreeMap<RequestId, RequestState>,
+    requests: ahash::HashMap<RequestId, RequestState>,
     queued: VecDeque<Option<OutboundMessage>>,
     /// The number of the first queued message.
     first_number: u64,
@@ -121,14 +121,6 @@ impl HttpSendQueue {
             let state =
                 RequestState::InFlight { abort, epoch: message.epoch, version: *version, cancellable };
             self.requests.insert(*id, state);
-        }
-    }
-
-    /// The handle that aborts the exchange of a request in flight.
-    pub(super) fn abort_handle(&self, id: RequestId) -> Option<AbortHandle> {
-        match self.requests.get(&id)? {
-            RequestState::InFlight { abort, .. } => Some(abort.clone()),
-            RequestState::Queued(_) => None,
         }
     }
 

@@ -3,10 +3,11 @@
 //! A session id arrives with the response to `initialize` and belongs to that request's epoch. The state changes before
 //! the response is delivered, because the caller may send its next message at once.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue};
 use mcp_model::{Era, ProtocolVersion, UrlEndpoint};
+use parking_lot::Mutex;
 
 use crate::error::ConnectError;
 use crate::net::headers::{self, LAST_EVENT_ID, METHOD, NAME, PROTOCOL_VERSION, SESSION_ID};
@@ -81,7 +82,7 @@ impl HttpSessions {
     /// The headers for a message; `None` if its session is lost.
     pub(super) fn headers_for(&self, message: &OutboundMessage) -> Option<MessageHeaders> {
         let (epoch, head) = (message.epoch, &message.head);
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let state = &mut *state;
         // A response to a server request belongs to the session of the request.
         let is_response = head.method.is_empty();
@@ -118,7 +119,7 @@ impl HttpSessions {
 
     /// The headers of a GET in the session of `epoch`, to listen or to resume a stream; `None` if the session is lost.
     pub(super) fn listen_headers(&self, epoch: Epoch, last_id: Option<&HeaderValue>) -> Option<HeaderMap> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.epoch != epoch || state.lost {
             return None;
         }
@@ -132,7 +133,7 @@ impl HttpSessions {
 
     /// A session was opened, with or without an id.
     pub(super) fn open(&self, epoch: Epoch, id: Option<HeaderValue>) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if epoch < state.epoch {
             return;
         }
@@ -146,7 +147,7 @@ impl HttpSessions {
 
     /// The server does not know the session of `epoch`.
     pub(super) fn mark_lost(&self, epoch: Epoch) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.epoch == epoch {
             state.lost = true;
         }
@@ -154,17 +155,12 @@ impl HttpSessions {
 
     /// The headers that delete the session; `None` unless we opened it.
     pub(super) fn delete_headers(&self) -> Option<HeaderMap> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.id.is_none() || state.configured || state.lost {
             return None;
         }
         let version = state.version;
         Some(headers::without_body((*state.session_headers(version)).clone()))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, SessionState> {
-        // Every change under the lock is complete before anything can panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -104,7 +104,7 @@ async fn exchange_fits_into_one_kibibyte() {
     let connection = Arc::new(connection().0);
     let head = MessageHead::new(Some(1), "tools/call".into(), None);
     let message = OutboundMessage { epoch: Epoch(0), head, body: bytes::Bytes::new() };
-    let exchange = exchange::start_exchange(&connection, connection.send_queue(), message);
+    let exchange = exchange::start_exchange(&connection, connection.send_queue.lock(), message);
     // The allocator of glibc is much faster for allocations of at most 1032 bytes.
     let bytes = size_of_val(&*exchange);
     assert!(bytes <= 1024, "{bytes}");

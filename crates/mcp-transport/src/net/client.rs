@@ -234,7 +234,8 @@ fn request(uri: &Uri, RequestParts { method, headers, body }: RequestParts<'_>) 
     *request.uri_mut() = uri.clone();
     *request.headers_mut() = headers.clone();
     // hyper would add the header, for which the clone has no capacity.
-    if let (Some(length), Some(body)) = (request.headers_mut().get_mut(CONTENT_LENGTH), body) {
+    let length = request.headers_mut().iter_mut().find(|(name, _)| *name == CONTENT_LENGTH);
+    if let (Some((_, length)), Some(body)) = (length, body) {
         *length = HeaderValue::try_from(body.len().to_string()).expect("digits are a header value");
     }
     request

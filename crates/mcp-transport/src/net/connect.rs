@@ -202,23 +202,25 @@ impl NetStream {
     }
 }
 
+impl NetStream {
+    fn stream(self: Pin<&mut Self>) -> Pin<&mut dyn ByteStream> {
+        match self.get_mut() {
+            NetStream::Tcp(stream) => Pin::new(stream),
+            NetStream::Tls(stream) => Pin::new(stream),
+            NetStream::Tunnel(stream) => Pin::new(stream),
+        }
+    }
+}
+
 impl AsyncRead for NetStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            NetStream::Tcp(stream) => Pin::new(stream).poll_read(cx, into),
-            NetStream::Tls(stream) => Pin::new(stream).poll_read(cx, into),
-            NetStream::Tunnel(stream) => Pin::new(stream).poll_read(cx, into),
-        }
+        self.stream().poll_read(cx, into)
     }
 }
 
 impl AsyncWrite for NetStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            NetStream::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
-            NetStream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
-            NetStream::Tunnel(stream) => Pin::new(stream).poll_write(cx, bytes),
-        }
+        self.stream().poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
@@ -226,34 +228,19 @@ impl AsyncWrite for NetStream {
         cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            NetStream::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, bytes),
-            NetStream::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bytes),
-            NetStream::Tunnel(stream) => Pin::new(stream).poll_write_vectored(cx, bytes),
-        }
+        self.stream().poll_write_vectored(cx, bytes)
     }
 
     fn is_write_vectored(&self) -> bool {
-        match self {
-            NetStream::Tcp(stream) => stream.is_write_vectored(),
-            NetStream::Tls(stream) => stream.is_write_vectored(),
-            NetStream::Tunnel(stream) => stream.is_write_vectored(),
-        }
+        // As TCP and TLS.
+        true
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            NetStream::Tcp(stream) => Pin::new(stream).poll_flush(cx),
-            NetStream::Tls(stream) => Pin::new(stream).poll_flush(cx),
-            NetStream::Tunnel(stream) => Pin::new(stream).poll_flush(cx),
-        }
+        self.stream().poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            NetStream::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
-            NetStream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
-            NetStream::Tunnel(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
+        self.stream().poll_shutdown(cx)
     }
 }

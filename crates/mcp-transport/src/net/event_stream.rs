@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 
 use crate::rpc::oversize::{OversizedMessage, SkippedMessage, is_endless};
 use crate::rpc::rate_limiter::BYTES_PER_MESSAGE;
@@ -124,37 +124,26 @@ impl EventStreamParser {
 
     /// Parses a chunk, and calls back with each event that it completes.
     pub fn feed(&mut self, chunk: Bytes, mut event: impl FnMut(Event)) {
-        let mut rest = chunk;
+        let mut rest = &chunk[..];
         if self.after_cr && !rest.is_empty() {
             self.after_cr = false;
-            if rest[0] == b'\n' {
-                rest.advance(1);
-            }
+            rest = rest.strip_prefix(b"\n").unwrap_or(rest);
         }
         while !rest.is_empty() {
-            let found = memchr::memchr2(b'\n', b'\r', &rest);
-            let part = rest.split_to(found.unwrap_or(rest.len()));
-            match &rest[..] {
-                [] => {}
-                [b'\r', b'\n', ..] => rest.advance(2),
-                [b'\r'] => {
-                    rest.advance(1);
-                    self.after_cr = true;
-                }
-                _ => rest.advance(1),
-            }
+            let found = memchr::memchr2(b'\n', b'\r', rest);
+            let (part, end) = rest.split_at(found.unwrap_or(rest.len()));
+            self.after_cr = end == b"\r";
+            rest = end.strip_prefix(b"\r\n").or_else(|| end.get(1..)).unwrap_or_default();
             let Some(part) = self.filter_skipped(part, found.is_some(), &mut event) else { continue };
-            if found.is_none() {
-                self.line.extend_from_slice(&part);
-                return;
+            if found.is_some() && self.line.is_empty() {
+                self.end_line(part, &chunk, &mut event);
+                continue;
             }
-            let line = if self.line.is_empty() {
-                part
-            } else {
-                self.line.extend_from_slice(&part);
-                std::mem::take(&mut self.line).freeze()
-            };
-            self.end_line(line, &mut event);
+            self.line.extend_from_slice(part);
+            if found.is_some() {
+                let line = std::mem::take(&mut self.line).freeze();
+                self.end_line(&line, &line, &mut event);
+            }
         }
     }
 
@@ -176,7 +165,12 @@ impl EventStreamParser {
 
     /// Returns a part of a line, or `None` if it is skipped. Starts to skip an event or line that exceeds its
     /// limit, and reports a skipped event at its end. `ends` says whether the line ends with this part.
-    fn filter_skipped(&mut self, part: Bytes, ends: bool, event: &mut impl FnMut(Event)) -> Option<Bytes> {
+    fn filter_skipped<'a>(
+        &mut self,
+        part: &'a [u8],
+        ends: bool,
+        event: &mut impl FnMut(Event),
+    ) -> Option<&'a [u8]> {
         match &mut self.skipping {
             SkipState::Nothing => {}
             SkipState::Line(len) => {
@@ -190,7 +184,7 @@ impl EventStreamParser {
             SkipState::Event(skipped, length) => {
                 self.overhead.bytes += part.len() + LINE_COST;
                 *length += part.len();
-                skipped.add(&part);
+                skipped.add(part);
                 match (ends, *length) {
                     (true, 0) => self.end_skipped(event),
                     (true, _) => *length = 0,
@@ -205,17 +199,16 @@ impl EventStreamParser {
         if !known || total <= self.limit.saturating_add(b"data: ".len()) {
             return Some(part);
         }
-        self.line.extend_from_slice(&part);
+        self.line.extend_from_slice(part);
         let line = std::mem::take(&mut self.line);
         let text = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| !self.has_started).unwrap_or(&line);
         let value = text.strip_prefix(b"data").filter(|it| matches!(it.first(), Some(b':') | None));
         let Some(value) = value else {
             // A line without data does not count towards the limit. Only a short one has a meaning.
             return match (line.len() <= MAX_FIELD_BYTES, ends) {
-                (true, true) => Some(line.freeze()),
-                (true, false) => {
+                (true, _) => {
                     self.line = line;
-                    Some(Bytes::new())
+                    Some(&[])
                 }
                 (false, true) => {
                     self.overhead.add_line(line.len());
@@ -264,14 +257,15 @@ impl EventStreamParser {
     /// standard discards such a message; here it is returned if `is_whole` holds for it. Otherwise its id is
     /// discarded, so that the stream is resumed before it.
     pub fn finish(&mut self, is_whole: impl Fn(&[u8]) -> bool) -> Option<Bytes> {
-        if !matches!(self.skipping, SkipState::Nothing) {
+        let has_rest = !self.line.is_empty() || !matches!(self.data, EventData::Absent);
+        if !has_rest || !matches!(self.skipping, SkipState::Nothing) {
             return None;
         }
         let before = self.last_id.clone();
         let mut rest = None;
         let line = std::mem::take(&mut self.line).freeze();
         if !line.is_empty() {
-            self.end_line(line, &mut |it| rest = Some(it));
+            self.end_line(&line, &line, &mut |it| rest = Some(it));
         }
         self.dispatch(&mut |it| rest = Some(it));
         let rest = match rest {
@@ -296,19 +290,16 @@ impl EventStreamParser {
         self.retry
     }
 
-    /// Handles a complete line.
-    fn end_line(&mut self, mut line: Bytes, event: &mut impl FnMut(Event)) {
-        if !self.has_started {
-            self.has_started = true;
-            if line.starts_with(b"\xef\xbb\xbf") {
-                line.advance(3);
-            }
+    /// Handles a complete line, which is part of `buffer`.
+    fn end_line(&mut self, mut line: &[u8], buffer: &Bytes, event: &mut impl FnMut(Event)) {
+        if !std::mem::replace(&mut self.has_started, true) {
+            line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         }
         if line.is_empty() {
             return self.dispatch(event);
         }
         let length = line.len();
-        let colon = memchr::memchr(b':', &line);
+        let colon = line.iter().position(|byte| *byte == b':');
         let start = match colon {
             Some(at) if line.get(at + 1) == Some(&b' ') => at + 2,
             Some(at) => at + 1,
@@ -321,8 +312,7 @@ impl EventStreamParser {
                 if self.data.len() + value.len() > self.limit {
                     return self.skip(value, 0);
                 }
-                line.advance(start);
-                self.data.push(line);
+                self.data.push(buffer.slice_ref(value));
                 return;
             }
             b"event" => {

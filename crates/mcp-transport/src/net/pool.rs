@@ -4,11 +4,12 @@
 //! shared by all requests; one task drives it, which is aborted when the pool is dropped. The pool has at most as many
 //! connections as requests were in flight at once, each for at most [`MAX_IDLE`].
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -47,7 +48,7 @@ impl Pool {
         let now = Instant::now();
         // Declared before the lock so that they are dropped after it: they may hold another task's waker.
         let mut expired = Vec::new();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         while let Some((since, connection)) = state.idle.pop() {
             if now < since + MAX_IDLE {
                 return Some(Lease::Http1(connection));
@@ -67,7 +68,7 @@ impl Pool {
     pub(super) async fn share(&self, line: NetStream) -> hyper::Result<Lease> {
         let builder = http2::Builder::new(TokioExecutor::new());
         let (sender, connection) = builder.handshake(TokioIo::new(line)).await?;
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         while state.tasks.try_join_next().is_some() {}
         state.tasks.spawn(async {
             if let Err(error) = connection.await {
@@ -83,7 +84,7 @@ impl Pool {
         if !connection.is_reusable() {
             return;
         }
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.idle.push((Instant::now(), connection));
         // Without a runtime, the pool is about to be dropped.
         if !state.is_swept && Handle::try_current().is_ok() {
@@ -95,7 +96,7 @@ impl Pool {
 
     /// Closes expired connections. Returns the start of the longest remaining idle time.
     fn close_expired(&self, now: Instant) -> Option<Instant> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let count = state.idle.partition_point(|(since, _)| *since + MAX_IDLE <= now);
         let expired: Vec<_> = state.idle.drain(..count).collect();
         let first = state.idle.first().map(|(since, _)| *since);
@@ -103,11 +104,6 @@ impl Pool {
         drop(state);
         expired.into_iter().for_each(|(_, connection)| connection.close());
         first
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Every change under the lock is complete before anything can panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -103,7 +103,10 @@ impl Response {
 
     /// Whether the server declares this media type, with any parameters.
     pub(crate) fn has_content_type(&self, media_type: &str) -> bool {
-        let Some(value) = self.headers.get(CONTENT_TYPE) else { return false };
+        // A search through the few headers costs less than a lookup.
+        let Some((_, value)) = self.headers.iter().find(|(name, _)| *name == CONTENT_TYPE) else {
+            return false;
+        };
         let name = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
         name.eq_ignore_ascii_case(media_type.as_bytes())
     }
@@ -136,7 +139,7 @@ impl Response {
     #[cfg(feature = "http")]
     pub(crate) async fn chunk_before(
         &mut self,
-        deadline: impl Fn() -> Instant,
+        mut deadline: impl FnMut() -> Instant,
     ) -> Option<hyper::Result<Option<Bytes>>> {
         // The timer is created only if it is needed: most of the time, a chunk is there.
         let mut timer: Option<Pin<Box<Sleep>>> = None;

@@ -355,13 +355,14 @@ impl Engine {
         let unsolicited = MessageClass::Unsolicited(1);
         match scan(&frame) {
             ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start } => {
-                self.complete(id, CallOutcome::Response { frame, is_error, payload_start })
+                self.complete(stream, id, CallOutcome::Response { frame, is_error, payload_start })
             }
             ScannedFrame::Response { id: ResponseId::Absent, is_error: true, payload_start } => {
                 match stream {
                     // The server could not read the id. The stream tells which request it was.
                     StreamId::Request(id, _) => {
-                        self.complete(id, CallOutcome::Response { frame, is_error: true, payload_start })
+                        let outcome = CallOutcome::Response { frame, is_error: true, payload_start };
+                        self.complete(stream, id, outcome)
                     }
                     StreamId::Shared | StreamId::Notifications(_) => {
                         self.unmatched("an error that belongs to no request")
@@ -431,13 +432,16 @@ impl Engine {
     }
 
     /// Delivers a response to its call.
-    fn complete(&self, id: RequestId, outcome: CallOutcome) -> MessageClass {
+    fn complete(&self, stream: StreamId, id: RequestId, outcome: CallOutcome) -> MessageClass {
         // Counted before the caller can send its next request.
         self.out.count_response();
-        match self.pending.complete(id, outcome) {
-            true => MessageClass::Solicited,
-            false => MessageClass::Unsolicited(1),
+        if !self.pending.complete(id, outcome) {
+            return MessageClass::Unsolicited(1);
         }
+        if stream.is_foreign_to(id) {
+            self.out.send(Outbound::Cancel { id, notice: None });
+        }
+        MessageClass::Solicited
     }
 
     /// Queues a server request. `id` and `method` are ranges in `frame`.
@@ -470,6 +474,10 @@ fn parse_method(json: &[u8]) -> Option<String> {
 impl FrameSink for Engine {
     fn deliver(&self, stream: StreamId, frame: Bytes) -> MessageClass {
         self.handle_frame(stream, frame)
+    }
+
+    fn awaits(&self, id: RequestId) -> bool {
+        self.pending.awaits(id)
     }
 
     fn stream_failed(&self, id: RequestId, error: StreamError) {

@@ -3,10 +3,11 @@
 //! One mutex, held briefly, guards the table and its closing. A call that is in the table when the connection ends
 //! gets the outcome `Closed`; a later call is refused. So no call is left without an outcome. Nothing here blocks.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use slab::Slab;
 use tokio::time::Instant;
 
@@ -87,7 +88,7 @@ impl PendingCalls {
         progress: Option<OnProgress>,
         owner_hint: OwnerHint,
     ) -> Result<StartedCall, Arc<Disconnect>> {
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         if let Some(ended) = &table.closed {
             return Err(Arc::clone(ended));
         }
@@ -108,7 +109,7 @@ impl PendingCalls {
 
     /// Returns the outcome of call `id` and removes the call, if the outcome is known.
     pub(crate) fn poll(&self, id: RequestId, context: &mut Context<'_>) -> Poll<CallOutcome> {
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         let call = table.get(id).expect("only the owner of a call removes it");
         match &mut call.state {
             CallState::Waiting(Some(waker)) if waker.will_wake(context.waker()) => return Poll::Pending,
@@ -131,7 +132,7 @@ impl PendingCalls {
 
     /// Forgets the task that waits for call `id`, because that task is about to poll the call.
     pub(crate) fn clear_waker(&self, id: RequestId) {
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         let waker = match table.get(id).map(|call| &mut call.state) {
             Some(CallState::Waiting(waker)) => waker.take(),
             Some(CallState::Done(_)) | None => None,
@@ -143,7 +144,7 @@ impl PendingCalls {
 
     /// Removes call `id`, whose future was dropped. Returns true when the server may still be working on it.
     pub(crate) fn remove(&self, id: RequestId) -> bool {
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         let call = table.get(id).is_some().then(|| table.calls.remove(slot_index(id)));
         let is_waiting = call.as_ref().is_some_and(|it| matches!(it.state, CallState::Waiting(_)));
         if let Some(call) = call.as_ref().filter(|_| is_waiting) {
@@ -157,7 +158,7 @@ impl PendingCalls {
 
     /// Returns the owner of a server request or notification that arrived on `stream`.
     pub(crate) fn owner(&self, stream: StreamId) -> RequestOwner {
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         if !table.has_own_callers {
             return RequestOwner::Session;
         }
@@ -182,7 +183,7 @@ impl PendingCalls {
     /// `stream` and belongs to `owner`. Returns these calls, for [`PendingCalls::resume_deadlines`].
     pub(crate) fn pause_deadlines(&self, stream: StreamId, owner: &RequestOwner) -> Vec<RequestId> {
         let now = Instant::now();
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         let mut res = Vec::new();
         for (slot, call) in &mut table.calls {
             let id = call.serial << SLOT_BITS | slot as u64;
@@ -202,7 +203,7 @@ impl PendingCalls {
     /// Resumes the deadlines of these calls. Returns true when the timer must be notified, because it would check
     /// too late.
     pub(crate) fn resume_deadlines(&self, calls: &[RequestId], now: Instant) -> bool {
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         let mut next: Option<Instant> = None;
         for id in calls {
             if let Some(call) = table.get(*id) {
@@ -216,7 +217,7 @@ impl PendingCalls {
     /// Sets the outcome of call `id`. Returns false when the call is unknown or already has one.
     pub(crate) fn complete(&self, id: RequestId, outcome: CallOutcome) -> bool {
         let waker = {
-            let mut guard = self.lock();
+            let mut guard = self.0.lock();
             let table = &mut *guard;
             let call = table.calls.get_mut(slot_index(id)).filter(|it| it.serial == id >> SLOT_BITS);
             let waiting = call.filter(|it| matches!(it.state, CallState::Waiting(_)));
@@ -238,11 +239,16 @@ impl PendingCalls {
         true
     }
 
+    /// Whether call `id` has no outcome yet.
+    pub(crate) fn awaits(&self, id: RequestId) -> bool {
+        self.0.lock().get(id).is_some_and(|call| matches!(call.state, CallState::Waiting(_)))
+    }
+
     /// Resets the idle deadline of call `id` and passes the progress to its handler. Ignored when the call has
     /// ended or is unknown.
     pub(crate) fn handle_progress(&self, id: RequestId, progress: Progress, now: Instant) {
         let on_progress = {
-            let mut table = self.lock();
+            let mut table = self.0.lock();
             let Some(call) = table.get(id) else { return };
             if matches!(call.state, CallState::Done(_)) {
                 return;
@@ -259,7 +265,7 @@ impl PendingCalls {
     pub(crate) fn expire(&self, now: Instant) -> (Vec<RequestId>, Option<Instant>) {
         let mut wakers = Vec::new();
         let mut expired = Vec::new();
-        let mut guard = self.lock();
+        let mut guard = self.0.lock();
         let table = &mut *guard;
         let mut next: Option<Instant> = None;
         for (slot, call) in &mut table.calls {
@@ -286,7 +292,7 @@ impl PendingCalls {
     /// Ends every call and refuses later ones. Only the first disconnect counts.
     pub(crate) fn close(&self, ended: Arc<Disconnect>) {
         let mut wakers = Vec::new();
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         if table.closed.is_some() {
             return;
         }
@@ -302,12 +308,7 @@ impl PendingCalls {
 
     /// How the connection ended, if it has ended.
     pub(crate) fn disconnect(&self) -> Option<Arc<Disconnect>> {
-        self.lock().closed.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, CallTable> {
-        // Every change under the lock is complete before anything can panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().closed.clone()
     }
 }
 

@@ -278,6 +278,10 @@ mod tests {
             MessageClass::Unsolicited(1)
         }
 
+        fn awaits(&self, _: RequestId) -> bool {
+            true
+        }
+
         fn stream_failed(&self, _: RequestId, _: StreamError) {}
 
         fn noise(&self, _: usize) {

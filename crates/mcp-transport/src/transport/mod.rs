@@ -202,6 +202,8 @@ impl MessageHead {
 pub trait FrameSink: Send + Sync {
     /// Takes one complete frame. A transport whose server cannot flood it may ignore the result.
     fn deliver(&self, stream: StreamId, frame: Bytes) -> MessageClass;
+    /// Whether request `id` still waits for its response.
+    fn awaits(&self, id: RequestId) -> bool;
     /// The response stream of request `id` ended without a response.
     fn stream_failed(&self, id: RequestId, error: StreamError);
     /// Bytes arrived that are not a frame.
@@ -244,6 +246,24 @@ pub enum StreamId {
 }
 
 impl StreamId {
+    /// The request that the stream responds to.
+    pub fn request(self) -> Option<RequestId> {
+        match self {
+            StreamId::Request(id, _) => Some(id),
+            StreamId::Shared | StreamId::Notifications(_) => None,
+        }
+    }
+
+    /// Whether request `id` has a response stream of its own that is not this one. A response here makes that stream
+    /// superfluous: the receiver cancels the request without a notice.
+    pub fn is_foreign_to(self, id: RequestId) -> bool {
+        match self {
+            StreamId::Shared => false,
+            StreamId::Notifications(_) => true,
+            StreamId::Request(own, _) => own != id,
+        }
+    }
+
     /// The session that the stream's frames belong to. A response to a server request is sent to that session only.
     pub fn epoch(self) -> Epoch {
         match self {

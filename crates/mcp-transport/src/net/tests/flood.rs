@@ -44,6 +44,10 @@ impl FrameSink for Answers {
         MessageClass::Unsolicited(1)
     }
 
+    fn awaits(&self, _: RequestId) -> bool {
+        self.times().is_empty()
+    }
+
     fn stream_failed(&self, _: RequestId, _: StreamError) {}
 
     fn noise(&self, _: usize) {}

@@ -32,6 +32,10 @@ impl FrameSink for Seen {
         MessageClass::Solicited
     }
 
+    fn awaits(&self, _: RequestId) -> bool {
+        true
+    }
+
     fn stream_failed(&self, _: RequestId, _: StreamError) {
         panic!("a socket has no streams");
     }

@@ -13,7 +13,7 @@ use crate::error::disconnect::DisconnectReason;
 impl PendingCalls {
     /// The number of calls in the table, with or without an outcome.
     pub(crate) fn len(&self) -> usize {
-        self.lock().calls.len()
+        self.0.lock().calls.len()
     }
 }
 
