@@ -31,12 +31,18 @@ pub(crate) fn start_error(
     recorded: Option<&RecordedConnectError>,
     timeout: Duration,
 ) -> ServerStartError {
-    let kind = match recorded.filter(|recorded| recorded.host_error == *error) {
+    // The host may add to the message of a repeated failure.
+    let is_recorded = |recorded: &&RecordedConnectError| {
+        recorded.host_error.kind == error.kind && error.message.starts_with(&recorded.host_error.message)
+    };
+    let kind = match recorded.filter(is_recorded) {
         Some(recorded) => connect_error_kind(&recorded.cause, server),
         None if error.kind == ErrorKind::Timeout => return startup_timeout(server, timeout),
         None => {
             let help = error.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
-            ServerStartErrorKind::ConnectionFailed { error: format!("{}{help}", error.message) }
+            let prefix = format!("server '{}': ", server.name);
+            let message = error.message.strip_prefix(&prefix).unwrap_or(&error.message);
+            ServerStartErrorKind::ConnectionFailed { error: format!("{message}{help}") }
         }
     };
     acp_error(server, kind)

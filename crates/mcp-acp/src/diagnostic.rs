@@ -2,6 +2,8 @@
 //!
 //! They contain names, positions and transports, never the value of a variable, header, argument or URL.
 
+use std::fmt;
+
 use mcp_config::Diagnostic;
 use serde::Serialize;
 
@@ -56,6 +58,15 @@ impl RequestDiagnostic {
             suggestion: diagnostic.help.clone(),
             ..RequestDiagnostic::at_pointer(diagnostic.pointer.as_str(), diagnostic.message.as_str())
         }
+    }
+
+    /// Writes the message with the name of the server, if it has one.
+    pub(crate) fn write_with_server(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(name) = self.server_name.as_deref().filter(|_| !self.message.starts_with("MCP server '"))
+        {
+            write!(f, "MCP server '{}': ", name.escape_debug())?;
+        }
+        f.write_str(&self.message)
     }
 
     /// Adds a suggestion.

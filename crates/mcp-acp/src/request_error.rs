@@ -67,8 +67,9 @@ impl From<&SessionRequestError> for RpcError {
 
 /// The error for invalid parameters (ACP-027 to ACP-029).
 ///
-/// Invariant: contains at least one error. Prints the specified sentence if a capability is missing, and serializes
-/// as the `error` member of a JSON-RPC response.
+/// Invariant: contains at least one error. Prints the specified sentence if a capability is missing, else the first
+/// error with its server, because many clients show nothing else. Serializes as the `error` member of a JSON-RPC
+/// response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidParams {
     errors: Vec<RequestDiagnostic>,
@@ -99,19 +100,37 @@ impl InvalidParams {
     fn unsupported(&self) -> Option<(&RequestDiagnostic, &AcpTransport)> {
         self.errors.iter().find_map(|error| Some((error, error.requested_transport.as_ref()?)))
     }
+
+    /// Returns the error of the message: an unsupported transport, else the first one.
+    fn reported(&self) -> Option<&RequestDiagnostic> {
+        self.unsupported().map(|(error, _)| error).or_else(|| self.errors.first())
+    }
 }
 
 impl fmt::Display for InvalidParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((error, _)) = self.unsupported() {
-            return f.write_str(&error.message);
-        }
-        match &self.errors[..] {
-            errors if errors.iter().any(|error| error.index.is_some()) => {
-                write!(f, "Invalid mcpServers: {} errors", errors.len())
+        let Some(first) = self.reported() else { return Ok(()) };
+        match first {
+            // The specified sentence, and the only error of the request itself, are the whole message.
+            RequestDiagnostic { requested_transport: Some(transport), .. } if !transport.is_other() => {
+                return f.write_str(&first.message);
             }
-            [error] => f.write_str(&error.message),
-            errors => write!(f, "Invalid params: {} errors", errors.len()),
+            RequestDiagnostic { index: None, .. } if self.errors.len() == 1 => {
+                return f.write_str(&first.message);
+            }
+            RequestDiagnostic { index: None, .. } => f.write_str("Invalid params: ")?,
+            RequestDiagnostic { index: Some(_), server_name: Some(_), .. } => {
+                f.write_str("Invalid mcpServers: ")?
+            }
+            RequestDiagnostic { index: Some(index), server_name: None, .. } => {
+                write!(f, "Invalid mcpServers[{index}]: ")?
+            }
+        }
+        first.write_with_server(f)?;
+        match self.errors.len() - 1 {
+            0 => Ok(()),
+            1 => f.write_str(" (and 1 more error)"),
+            more => write!(f, " (and {more} more errors)"),
         }
     }
 }
@@ -136,13 +155,12 @@ impl From<&InvalidParams> for RpcError {
         }
         let InvalidParams { errors, supported } = invalid;
         let unsupported = invalid.unsupported();
-        let reported = unsupported.map(|(error, _)| error).or_else(|| errors.first());
         let listed = &errors[..errors.len().min(MAX_LISTED_ERRORS)];
         let data = Data {
             requested_transport: unsupported.map(|(_, transport)| transport),
             declared_capability: unsupported.map(|_| false),
             supported_transports: supported,
-            server_name: reported.and_then(|error| error.server_name.as_deref()),
+            server_name: invalid.reported().and_then(|error| error.server_name.as_deref()),
             errors: listed,
             omitted_errors: Some(errors.len() - listed.len()).filter(|count| *count > 0),
         };
@@ -172,6 +190,12 @@ pub(crate) fn unsupported_message(version: AcpVersion, transport: &AcpTransport)
     let name = match transport {
         AcpTransport::Sse if version == AcpVersion::V2 => {
             return "SSE transport not supported: protocol version 2 has no such transport".to_owned();
+        }
+        AcpTransport::Other(name) if version == AcpVersion::V1 || !name.starts_with('_') => {
+            let number = version.number();
+            return format!(
+                "'{name}' transport not supported: protocol version {number} has no such transport"
+            );
         }
         AcpTransport::Other(name) => format!("'{name}'"),
         AcpTransport::Stdio | AcpTransport::Http | AcpTransport::Sse | AcpTransport::Acp => {

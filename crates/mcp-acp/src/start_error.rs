@@ -31,7 +31,7 @@ pub enum ServerStartErrorKind {
         command: String,
     },
     /// The system could not start the program.
-    #[error(" could not be started")]
+    #[error(" could not be started{}", reason(error.lines()))]
     SpawnFailed {
         /// The program, without its arguments.
         command: String,
@@ -39,10 +39,10 @@ pub enum ServerStartErrorKind {
         error: String,
     },
     /// The program exited before the handshake.
-    #[error(" {} before the handshake", exit_code.map_or_else(
+    #[error(" {} before the handshake{}", exit_code.map_or_else(
         || "was ended by a signal".to_owned(),
         |code| format!("exited with status {code}"),
-    ))]
+    ), reason(stderr.lines().rev()))]
     Exited {
         /// The program, without its arguments.
         command: String,
@@ -53,13 +53,13 @@ pub enum ServerStartErrorKind {
         stderr: String,
     },
     /// The connection failed.
-    #[error(": connection failed")]
+    #[error(": connection failed{}", reason(error.lines()))]
     ConnectionFailed {
         /// The message.
         error: String,
     },
     /// The server rejected the credentials.
-    #[error(": authentication failed")]
+    #[error(": authentication failed{}", reason(error.lines()))]
     AuthenticationFailed {
         /// The message.
         error: String,
@@ -86,6 +86,8 @@ pub enum ServerStartErrorKind {
     },
 }
 
+/// The maximum length of a text in a message, in characters.
+const MAX_REASON_CHARS: usize = 200;
 /// The maximum length of each text in bytes; the end is kept.
 const MAX_EVIDENCE_BYTES: usize = 4096;
 /// Shorter values are not redacted: they are no secrets, and replacing them would make messages unreadable.
@@ -116,7 +118,8 @@ impl ServerStartError {
         &self.kind
     }
 
-    fn suggestion(&self) -> &'static str {
+    /// Returns what the user can do.
+    pub fn suggestion(&self) -> &'static str {
         match &self.kind {
             ServerStartErrorKind::ExecutableNotFound { .. } => {
                 "install the program, or use its absolute path as the command"
@@ -174,6 +177,17 @@ impl From<&ServerStartError> for RpcError {
         };
         let data = RawJson::from_value(&data).expect("texts and numbers are JSON");
         RpcError { data: Some(data), ..RpcError::new(code::INTERNAL_ERROR, error.to_string()) }
+    }
+}
+
+/// The first of these lines that is not blank, for clients that show the message only.
+fn reason<'a>(mut lines: impl Iterator<Item = &'a str>) -> String {
+    let line = lines.find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    let shown: String = line.chars().take(MAX_REASON_CHARS).collect();
+    let ellipsis = if shown.len() < line.len() { "…" } else { "" };
+    match shown.is_empty() {
+        true => String::new(),
+        false => format!(": {shown}{ellipsis}"),
     }
 }
 

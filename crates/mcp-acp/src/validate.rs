@@ -17,7 +17,7 @@ use crate::policy::{AgentProfile, InvalidEntryPolicy};
 use crate::request::SessionRequest;
 use crate::request_error::{InvalidParams, SessionRequestError, sanitize, unsupported_message};
 use crate::timeouts::{InvalidTimeout, ServerTimeouts};
-use crate::version::{AcpTransport, AcpVersion, ServerSetEffect};
+use crate::version::{AcpTransport, ServerSetEffect};
 
 /// A valid request.
 #[derive(Debug, Clone)]
@@ -184,11 +184,11 @@ fn add_config_diagnostics(
 ) {
     for config_diagnostic in &reading.diagnostics {
         let diagnostic = RequestDiagnostic::from_config(config_diagnostic);
-        // Capabilities decide on extensions, and on the types of version 2.
+        // Capabilities decide on extensions and on unknown types.
         let is_type = diagnostic.index.is_some() && diagnostic.field.as_deref() == Some("type");
         let is_about_transport = match config_diagnostic.code {
             Code::Extension => true,
-            Code::UnknownWord => is_type && agent.version == AcpVersion::V2,
+            Code::UnknownWord => is_type,
             _ => false,
         };
         if is_about_transport {
@@ -214,27 +214,23 @@ fn unsupported_transports(
     for (index, entry) in reading.entries.iter().enumerate() {
         let declared = || parameters.type_of(index).map(AcpTransport::from_type);
         let Some(transport) = entry.transport.map(AcpTransport::from).or_else(declared) else { continue };
-        let is_known = match (agent.version, &transport) {
-            // Version 1 has no other transports: the entry is invalid, whatever the agent declares.
-            (AcpVersion::V1, AcpTransport::Other(_)) => continue,
-            (AcpVersion::V2, AcpTransport::Other(name)) => name.starts_with('_'),
-            (_, AcpTransport::Stdio | AcpTransport::Http | AcpTransport::Sse | AcpTransport::Acp) => true,
-        };
         if agent.capabilities.allows(agent.version, &transport) {
             continue;
         }
         let pointer = format!("{}/type", entry.pointer);
         let transport = AcpTransport::from_type(&sanitize(transport.as_str()));
-        let message = if is_known {
-            unsupported_message(agent.version, &transport)
-        } else {
-            format!("'{transport}' transport not supported: protocol version 2 has no such transport")
-        };
+        let message = unsupported_message(agent.version, &transport);
         let supported = agent.capabilities.supported(agent.version);
         let names: Vec<_> = supported.iter().map(|transport| format!("`{transport}`")).collect();
-        let suggestion = match names.is_empty() {
-            true => "this agent supports no MCP servers".to_owned(),
-            false => format!("use a server with one of these transports: {}", names.join(", ")),
+        let names = names.join(", ");
+        // mcp-config knows what an unknown type may have meant.
+        let unknown = reading.diagnostics.iter().find(|diagnostic| {
+            diagnostic.code == Code::UnknownWord && diagnostic.pointer.as_str() == pointer
+        });
+        let suggestion = match unknown.and_then(|diagnostic| diagnostic.help.as_deref()) {
+            _ if names.is_empty() => "this agent supports no MCP servers".to_owned(),
+            Some(help) => format!("{help}; this agent supports {names}"),
+            None => format!("use a server with one of these transports: {names}"),
         };
         errors.push(RequestDiagnostic {
             requested_transport: Some(transport),

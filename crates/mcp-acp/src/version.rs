@@ -157,6 +157,11 @@ impl AcpTransport {
         }
     }
 
+    /// Returns whether this is no transport of the protocol.
+    pub(crate) fn is_other(&self) -> bool {
+        matches!(self, AcpTransport::Other(_))
+    }
+
     /// The value of `type`.
     pub fn as_str(&self) -> &str {
         match self {

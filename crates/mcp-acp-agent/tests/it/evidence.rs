@@ -38,7 +38,7 @@ async fn acpx_03_acpx_04_file_that_is_not_executable() {
     insta::assert_snapshot!(failed(entry, Duration::from_secs(20)).await, @r#"
     {
       "code": -32603,
-      "message": "MCP server 'files' could not be started",
+      "message": "MCP server 'files' could not be started: Permission denied (os error 13)",
       "data": {"serverName":"files","transportType":"stdio","command":"/etc/passwd","error":"Permission denied (os error 13)","suggestion":"check that the file is a program and is executable"}
     }
     "#);
@@ -50,7 +50,7 @@ async fn acpx_03_acpx_04_acpx_05_exit_before_the_handshake() {
     insta::assert_snapshot!(failed(entry, Duration::from_secs(20)).await, @r#"
     {
       "code": -32603,
-      "message": "MCP server 'files' exited with status 3 before the handshake",
+      "message": "MCP server 'files' exited with status 3 before the handshake: no login with ***",
       "data": {"serverName":"files","transportType":"stdio","command":"/bin/sh","exitCode":3,"stderr":"no login with ***","suggestion":"run the command in a terminal; `stderr` is its error output"}
     }
     "#);
@@ -94,7 +94,7 @@ async fn acpx_03_acpx_04_rejected_authentication() {
     insta::assert_snapshot!(failure(&session, "locked"), @r#"
     {
       "code": -32603,
-      "message": "MCP server 'locked': authentication failed",
+      "message": "MCP server 'locked': authentication failed: the server answered with status 401",
       "data": {"serverName":"locked","transportType":"http","error":"the server answered with status 401","suggestion":"check the server's headers"}
     }
     "#);
@@ -107,8 +107,8 @@ async fn acpx_12_acp_server_without_a_connection_fails() {
     insta::assert_snapshot!(failure(&session, "editor"), @r#"
     {
       "code": -32603,
-      "message": "MCP server 'editor': connection failed",
-      "data": {"serverName":"editor","transportType":"acp","error":"server 'editor': this agent does not support the acp transport","suggestion":"check that the client still provides the server"}
+      "message": "MCP server 'editor': connection failed: this agent does not support the acp transport",
+      "data": {"serverName":"editor","transportType":"acp","error":"this agent does not support the acp transport","suggestion":"check that the client still provides the server"}
     }
     "#);
     drop(session);

@@ -189,7 +189,7 @@ async fn acpx_12_server_unknown_to_the_client_is_reported() {
     insta::assert_snapshot!(failure(&session, "editor"), @r#"
     {
       "code": -32603,
-      "message": "MCP server 'editor': connection failed",
+      "message": "MCP server 'editor': connection failed: the client no longer has this server: it was closed (code -33001)",
       "data": {"serverName":"editor","transportType":"acp","error":"the client no longer has this server: it was closed (code -33001)","suggestion":"check that the client still provides the server"}
     }
     "#);

@@ -47,7 +47,7 @@ async fn acpx_04_values_that_the_sdk_prints_are_not_printed() {
     insta::assert_snapshot!(error, @r#"
     {
       "code": -32602,
-      "message": "Invalid mcpServers: 2 errors",
+      "message": "Invalid mcpServers: MCP server 'wrong': 'env' is required (and 1 more error)",
       "data": {
         "supportedTransports": [
           "stdio",
@@ -106,7 +106,10 @@ async fn acpx_03_server_failure_is_an_internal_error_of_the_sdk() {
     let error = SessionMcp::connect(validated, options).await.err().unwrap();
     let error: agent_client_protocol::Error = error.into();
     assert_eq!(error.code, agent_client_protocol::ErrorCode::INTERNAL_ERROR);
-    assert_eq!(error.message, "MCP server 'locked': authentication failed");
+    assert_eq!(
+        error.message,
+        "MCP server 'locked': authentication failed: the server answered with status 401"
+    );
     assert!(
         error
             .data

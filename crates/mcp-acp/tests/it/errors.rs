@@ -40,7 +40,29 @@ fn acp_048_first_missing_capability_determines_the_error() {
 }
 
 #[test]
-fn acpx_01_other_mistakes_are_counted() {
+fn acpx_01_message_names_the_first_error_and_counts_the_others() {
+    #[track_caller]
+    fn check(servers: &str, want: &str) {
+        assert_eq!(refused(servers)["message"], want, "{servers}");
+    }
+    let one = |entry: &str| format!("[{entry}]");
+    check(
+        &one(r#"{"name":"files","command":"npx","args":[],"env":[]}"#),
+        "Invalid mcpServers: MCP server 'files' command must be an absolute path",
+    );
+    check(
+        &one(r#"{"name":"files","command":"/a","args":[],"env":[{"name":"A=B","value":"x"}]}"#),
+        "Invalid mcpServers: MCP server 'files': the name of an environment variable must not be empty or contain `=` or NUL",
+    );
+    check(
+        &one(r#"{"name":"files","command":"/a"}"#),
+        "Invalid mcpServers: MCP server 'files': 'args' is required (and 1 more error)",
+    );
+    check("[7]", "Invalid mcpServers[0]: a server must be an object, not a number");
+    check(
+        &one(r#"{"name":"files","command":7,"args":[],"env":[]}"#),
+        "Invalid mcpServers: MCP server 'files': 'command' must be text, not a number",
+    );
     insta::assert_json_snapshot!(refused(
         r#"[{"name":"","command":"","args":"x","env":[{"name":"","value":1}]},
             {"type":"websocket","name":"w","command":"/w"}, 7]"#
@@ -107,7 +129,7 @@ fn acpx_10_session_folders_must_be_absolute() {
     check(r#"{"cwd":"/a","additionalDirectories":["/b"],"mcpServers":[]}"#, r#"/a ["/b"]"#);
     check(
         r#"{"cwd":"/a","additionalDirectories":["/b","c",7],"mcpServers":[]}"#,
-        "Invalid params: 2 errors: /params/additionalDirectories/1 /params/additionalDirectories/2",
+        "Invalid params: 'additionalDirectories' must contain absolute paths (and 1 more error): /params/additionalDirectories/1 /params/additionalDirectories/2",
     );
     check(
         r#"{"cwd":"/a","additionalDirectories":"/b","mcpServers":[]}"#,
@@ -115,7 +137,7 @@ fn acpx_10_session_folders_must_be_absolute() {
     );
     check(
         r#"{"cwd":"a","mcpServers":[{"name":"a"}]}"#,
-        "Invalid mcpServers: 4 errors: /params/cwd /params/mcpServers/0/args /params/mcpServers/0/env /params/mcpServers/0/command",
+        "Invalid params: 'cwd' must be an absolute path (and 3 more errors): /params/cwd /params/mcpServers/0/args /params/mcpServers/0/env /params/mcpServers/0/command",
     );
     check(r#"{"cwd":"/a"}"#, "'mcpServers' is required: /params/mcpServers");
     check(
@@ -197,7 +219,8 @@ fn response_size_is_bounded() {
     let (errors, omitted) = (&error["data"]["errors"], &error["data"]["omittedErrors"]);
     let total = errors.as_array().unwrap().len() as u64 + omitted.as_u64().unwrap();
     assert_eq!(errors.as_array().unwrap().len(), 200);
-    assert_eq!(error["message"], format!("Invalid mcpServers: {total} errors"));
+    let first = "Invalid mcpServers[0]: MCP server: 'args' is required";
+    assert_eq!(error["message"], format!("{first} (and {} more errors)", total - 1));
     let many = vec!["{}"; 1001].join(",");
     assert!(answer(AcpVersion::V1, &request(SessionMethod::New, &format!("[{many}]"))).is_err());
     let long = format!(r#"[{{"name":"{}"}}]"#, "x".repeat(2 << 20));

@@ -1,11 +1,9 @@
 //! Capability × transport × version × method: who may ask for what (ACP-033).
 
+use crate::{error, raw, request};
 use mcp_acp::{
     AcpVersion, AgentProfile, Capabilities, ServerSetEffect, SessionMethod, SessionRequestError, validate,
 };
-use serde_json::Value;
-
-use crate::{error, raw, request};
 
 /// One good entry of each transport, typed so that both versions take it.
 const ENTRIES: &[(&str, &str)] = &[
@@ -41,12 +39,8 @@ fn check(version: AcpVersion, declared: &str, accepted: &str) {
             assert_eq!(refusal.to_string(), sentence(version, transport), "{row}");
             assert_eq!(data["errors"].as_array().map(Vec::len), Some(1), "{row}");
             assert_eq!(data["errors"][0]["pointer"], "/params/mcpServers/0/type", "{row}");
-            if matches!((version, *transport), (AcpVersion::V1, "_pigeon" | "websocket")) {
-                assert_eq!(data["requestedTransport"], Value::Null, "{row}");
-            } else {
-                assert_eq!(data["requestedTransport"], *transport, "{row}");
-                assert_eq!(data["declaredCapability"], false, "{row}");
-            }
+            assert_eq!(data["requestedTransport"], *transport, "{row}");
+            assert_eq!(data["declaredCapability"], false, "{row}");
         }
     }
 }
@@ -58,16 +52,21 @@ fn sentence(version: AcpVersion, transport: &str) -> &'static str {
         }
         (AcpVersion::V1, "sse") => "SSE transport not supported: agent did not declare mcpCapabilities.sse",
         (AcpVersion::V1, "acp") => "ACP transport not supported: agent did not declare mcpCapabilities.acp",
-        (AcpVersion::V1, _) => "Invalid mcpServers: 1 errors",
+        (AcpVersion::V1, "_pigeon") => {
+            "Invalid mcpServers: MCP server 'a': '_pigeon' transport not supported: protocol version 1 has no such transport"
+        }
+        (AcpVersion::V1, _) => {
+            "Invalid mcpServers: MCP server 'a': 'websocket' transport not supported: protocol version 1 has no such transport"
+        }
         (AcpVersion::V2, "stdio") => "STDIO transport not supported: agent did not declare session.mcp.stdio",
         (AcpVersion::V2, "http") => "HTTP transport not supported: agent did not declare session.mcp.http",
         (AcpVersion::V2, "acp") => "ACP transport not supported: agent did not declare session.mcp.acp",
         (AcpVersion::V2, "sse") => "SSE transport not supported: protocol version 2 has no such transport",
         (AcpVersion::V2, "_pigeon") => {
-            "'_pigeon' transport not supported: agent did not declare session.mcp._pigeon"
+            "Invalid mcpServers: MCP server 'a': '_pigeon' transport not supported: agent did not declare session.mcp._pigeon"
         }
         (AcpVersion::V2, _) => {
-            "'websocket' transport not supported: protocol version 2 has no such transport"
+            "Invalid mcpServers: MCP server 'a': 'websocket' transport not supported: protocol version 2 has no such transport"
         }
     }
 }

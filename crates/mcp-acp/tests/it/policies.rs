@@ -62,7 +62,7 @@ fn acp_048_invalid_entry_fails_the_request_or_is_dropped() {
 fn acp_022_x_05_acpx_09_tolerated_deviations_are_reported() {
     let loose = r#"[{"name":"a","command":"npx"}]"#;
     let leniency = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
-    check(loose, STRICT(), "Invalid mcpServers: 3 errors");
+    check(loose, STRICT(), "Invalid mcpServers: MCP server 'a': 'args' is required (and 2 more errors)");
     check(
         loose,
         Policy { leniency, ..Policy::default() },
@@ -71,7 +71,11 @@ fn acp_022_x_05_acpx_09_tolerated_deviations_are_reported() {
     let nulls = r#"[{"name":"a","command":"/a","args":null,"env":[]}]"#;
     check(nulls, STRICT(), "[a] [noted /params/mcpServers/0/args]");
     let no_nulls = Policy { null_lists: Tolerance::Reject, ..Policy::default() };
-    check(nulls, no_nulls, "Invalid mcpServers: 1 errors");
+    check(
+        nulls,
+        no_nulls,
+        "Invalid mcpServers: MCP server 'a': 'args' is null, which is read as an empty list",
+    );
     check("null", STRICT(), "[] [noted /params/mcpServers]");
     check("null", no_nulls, "'mcpServers' is null, which is read as an empty list");
     let unknown = r#"[{"name":"a","command":"/a","args":[],"env":[],"colour":"red","_meta":{},"_own":1}]"#;
