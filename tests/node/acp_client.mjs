@@ -6,7 +6,8 @@
 // means the last session; a `sessionId` that is a number, the session that was made so many-th. With `serves` the client has
 // an MCP server of its own, on the official MCP SDK, which entries of type `acp` reach by that id. The SDK checks the params of a request by TypeScript only, so that every entry goes out as it is
 // written. `cancel.when` is a file to wait for, or `update`: the first one; `cancel.by` is `request` or `session`. The step
-// `$gone` asks the agent nothing: it waits until the process is gone whose id is in `params.file`.
+// `$gone` asks the agent nothing: it waits until the process is gone whose id is in `params.file`. Nor does `$status`: it
+// waits until an update has said that the MCP server `params.name` has the status `params.status`.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -113,6 +114,17 @@ async function gone({ file }) {
   }
 }
 
+/** Resolves with the update that reports this status of an MCP server. */
+async function reported({ name, status }) {
+  const isIt = (server) => server.name === name && server.status === status;
+  for (;;) {
+    const updates = wire.map(({ message }) => message.params?.update);
+    const found = updates.find((it) => it?._meta?.mcpServers?.some(isIt));
+    if (found !== undefined) return { result: found };
+    await after(5);
+  }
+}
+
 async function cancelled({ when, by }, params, controller) {
   if (when === "update") {
     // Of the turn: a session may say at its beginning that it is idle, and say so late.
@@ -131,6 +143,7 @@ const sessions = [];
 
 async function step({ method, params = {}, cancel }) {
   if (method === "$gone") return gone(params);
+  if (method === "$status") return reported(params);
   const needsSession = method.startsWith("session/") && method !== "session/new" && sessions.length > 0;
   const whole = needsSession ? { sessionId: sessions.at(-1), ...params } : { ...params };
   if (typeof whole.sessionId === "number") whole.sessionId = sessions[whole.sessionId];

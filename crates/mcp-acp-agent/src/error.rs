@@ -20,8 +20,8 @@ pub enum SessionSetupError {
     /// Invariant: at least one.
     #[error("{}", failed_message(.0))]
     Failed(Vec<ServerStartError>),
-    /// The agent has the maximum number of sessions with servers.
-    #[error("this agent has the maximum of {limit} sessions with MCP servers")]
+    /// The agent has the maximum number of sessions with servers, and all of them are in use.
+    #[error("this agent has the maximum of {limit} sessions with MCP servers, and all of them are in use")]
     TooManySessions {
         /// The maximum.
         limit: usize,
@@ -79,7 +79,7 @@ impl From<&SessionSetupError> for RpcError {
                 (code::INTERNAL_ERROR, data)
             }
             SessionSetupError::TooManySessions { limit } => {
-                let data = json!({ "limit": limit, "suggestion": "close a session first" });
+                let data = json!({ "limit": limit, "suggestion": "close a session, or start the agent with a higher limit" });
                 (code::INTERNAL_ERROR, to_raw(&data))
             }
             SessionSetupError::FolderCheckTimeout { timeout } => {

@@ -36,7 +36,7 @@
 //!             connection.spawn(async move {
 //!                 let set_up = async {
 //!                     let validated = request.validate(&CAPABILITIES, Policy::default()).await?;
-//!                     let slot = sessions.reserve(id.as_str())?;
+//!                     let slot = sessions.reserve(id.as_str(), &validated)?;
 //!                     let servers = SessionMcp::connect(validated, ConnectOptions::default()).await?;
 //!                     let exchanged = sessions.install(servers, slot)?;
 //!                     Ok(NewSessionResponse::new(id).meta(exchanged.servers.to_meta()))
@@ -60,7 +60,8 @@
 //! the roots that its servers may request ([`FoldersAsRoots`]). The agent may provide sampling and elicitation
 //! handlers ([`ConnectOptions::host`]). A lost server is restarted by the host. [`RequiredServers`] decides whether a
 //! session can start without a server. The states are available as data ([`SessionMcp::statuses`]), as a stream
-//! ([`SessionMcp::status_stream`]) and as JSON for a response's `_meta` ([`SessionMcp::to_meta`]).
+//! ([`SessionMcp::status_stream`]), as JSON for a response's `_meta` ([`SessionMcp::to_meta`]), and as notifications for
+//! the client ([`SessionMcp::status_updates`]).
 //!
 //! Features: `sdk`, on by default (requests and errors of agent-client-protocol), `protocol-v2` and `session-fork`
 //! (unstable parts of it), and `mcp-over-acp` (servers that the client provides).
@@ -80,6 +81,7 @@ mod session;
 mod session_registry;
 mod start_error;
 mod status;
+mod status_update;
 
 pub use mcp_host::ToolCall;
 pub use mcp_registry::ExposedTool;
@@ -100,3 +102,4 @@ pub use request::{NewSessionV2, ResumeSessionV2};
 pub use session::{PendingSession, SessionMcp};
 pub use session_registry::{ReplacedServers, SessionRegistry, SessionSlot};
 pub use status::{ConnectionState, ServerStatus, StatusStream};
+pub use status_update::{NoticeSupport, StatusUpdate, StatusUpdates};

@@ -12,10 +12,11 @@ use mcp_model::{EnvInherit, Limits};
 /// Options for connecting the servers of a session.
 #[derive(Clone)]
 pub struct ConnectOptions {
-    /// The limits of each server. `startup` is the timeout from its start to its tools.
+    /// The limits of each server. `startup` is the timeout from its start to its tools: a server that takes longer is
+    /// ended, and started again later.
     pub limits: Limits,
-    /// The timeout for all of them together. Servers that are not connected by then continue connecting, and the
-    /// session starts without them.
+    /// How long the session waits for its servers. It begins without those that are not connected by then; each joins
+    /// it when it is ready. A required server must be connected by then.
     pub total_timeout: Duration,
     /// The maximum number of servers per session. A request for more is refused before anything starts.
     pub max_servers: usize,
@@ -23,8 +24,8 @@ pub struct ConnectOptions {
     pub required: RequiredServers,
     /// Options of the host: client info, supervision, and handlers. Sampling and elicitation need
     /// [`HostOptions::server_requests`]; without them servers see no such capability. With the receipts in
-    /// [`HostOptions::processes`], the next session ends the processes of an agent that crashed; unless set, they are in
-    /// the user's state folder.
+    /// [`HostOptions::processes`], the next session with servers ends the processes of an agent that crashed; unless
+    /// set, they are in the user's state folder.
     pub host: HostOptions,
     /// Whether the session's folders are offered as roots. A roots handler in [`HostOptions::server_requests`] takes
     /// precedence.
@@ -40,13 +41,14 @@ pub struct ConnectOptions {
 }
 
 impl Default for ConnectOptions {
-    /// 30 s per server, 45 s in total, at most 64 servers, none required, default host options, folders as roots.
+    /// The session waits for 30 s, and a server may take 5 minutes, which is enough to download its packages. At most 64
+    /// servers, none required, default host options, folders as roots.
     fn default() -> ConnectOptions {
         let mut host = HostOptions::default();
         host.processes.receipts = default_receipts(&|name| env::var_os(name));
         ConnectOptions {
-            limits: Limits { startup: Duration::from_secs(30), ..Limits::default() },
-            total_timeout: Duration::from_secs(45),
+            limits: Limits { startup: Duration::from_secs(300), ..Limits::default() },
+            total_timeout: Duration::from_secs(30),
             max_servers: 64,
             required: RequiredServers::None,
             host,

@@ -1,13 +1,15 @@
 //! The registry of sessions and their servers. A session has one set of servers; a new set replaces and closes the
 //! previous one.
 //!
-//! The number of sets is bounded, including those that are being connected: excess requests are refused before
-//! anything starts. A slot belongs to a session until it is closed; servers that were connected for a session that
-//! was closed meanwhile are closed.
+//! The number of sets is bounded, including those that are being connected. If all slots are taken, the servers of the
+//! least recently used idle session are stopped until it is used again; if no session is idle, the request is refused
+//! before anything starts. Sessions without servers need no slot. A slot belongs to a session until it is closed;
+//! servers that were connected for a session that was closed meanwhile are closed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use mcp_acp::ValidatedRequest;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
@@ -28,12 +30,21 @@ pub struct SessionRegistry {
 
 #[derive(Default)]
 struct RegistryState {
-    servers: HashMap<String, (Arc<SessionMcp>, SessionSlot)>,
-    /// The generation of each session with a slot; removed when the session is closed. Bounded by the number of
-    /// slots.
+    sessions: HashMap<String, InstalledServers>,
+    /// The generation of each session with a slot; removed when the session is closed.
     generations: HashMap<String, Weak<Generation>>,
-    /// Sets that are being closed. They keep their slots until then.
+    /// Sets that are being closed or stopped. Those being closed keep their slots until then.
     closing: JoinSet<()>,
+    /// Counts the uses of all sessions.
+    uses: u64,
+}
+
+/// The servers of a session. Without a permit they are stopped, or there are none.
+struct InstalledServers {
+    servers: Arc<SessionMcp>,
+    slot: SessionSlot,
+    /// The number of the last use.
+    last_used: u64,
 }
 
 /// The identity of a session between two closings; compared by address.
@@ -45,7 +56,8 @@ struct Generation;
 pub struct SessionSlot {
     session: String,
     generation: Arc<Generation>,
-    _permit: OwnedSemaphorePermit,
+    /// `None` for an empty set.
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 /// The result of installing a set of servers.
@@ -75,14 +87,27 @@ impl SessionRegistry {
         SessionRegistry { state: Mutex::default(), slots: Arc::new(Semaphore::new(capacity)), capacity }
     }
 
-    /// Reserves a slot for a session's servers before they are connected. Fails with
-    /// [`SessionSetupError::TooManySessions`] if none is free. A replacement needs a second slot until the previous
-    /// set is closed.
-    pub fn reserve(&self, session: impl Into<String>) -> Result<SessionSlot, SessionSetupError> {
+    /// Reserves a slot for a session's servers before they are connected. A request without servers needs none.
+    ///
+    /// If all are taken, the idle session that was not used for longest loses its slot: its servers are stopped, and
+    /// [`SessionRegistry::acquire`] starts them again. A session is idle while nothing but the registry holds its
+    /// [`SessionMcp`]. Fails with [`SessionSetupError::TooManySessions`] if none is idle. A replacement needs a second
+    /// slot until the previous set is closed.
+    ///
+    /// # Panics
+    ///
+    /// When called outside of a Tokio runtime.
+    pub fn reserve(
+        &self,
+        session: impl Into<String>,
+        request: &ValidatedRequest,
+    ) -> Result<SessionSlot, SessionSetupError> {
         let session = session.into();
-        let permit = Arc::clone(&self.slots).try_acquire_owned();
-        let permit = permit.map_err(|_| SessionSetupError::TooManySessions { limit: self.capacity })?;
         let mut state = self.lock();
+        let permit = match request.servers.is_empty() {
+            true => None,
+            false => Some(self.permit(&mut state, &session)?),
+        };
         state.generations.retain(|_, generation| generation.strong_count() > 0);
         let current = state.generations.get(&session).and_then(Weak::upgrade);
         let generation = current.unwrap_or_else(|| {
@@ -90,7 +115,18 @@ impl SessionRegistry {
             state.generations.insert(session.clone(), Arc::downgrade(&generation));
             generation
         });
-        Ok(SessionSlot { session, generation, _permit: permit })
+        Ok(SessionSlot { session, generation, permit })
+    }
+
+    /// Takes a free slot for a session, or that of an idle one.
+    fn permit(
+        &self,
+        state: &mut RegistryState,
+        session: &str,
+    ) -> Result<OwnedSemaphorePermit, SessionSetupError> {
+        let free = Arc::clone(&self.slots).try_acquire_owned().ok();
+        let permit = free.or_else(|| state.stop_least_recently_used(session));
+        permit.ok_or(SessionSetupError::TooManySessions { limit: self.capacity })
     }
 
     /// Installs the servers of the slot's session. The previous ones are closed (ACPX-10) by a task of the registry,
@@ -112,17 +148,45 @@ impl SessionRegistry {
         let mut state = self.lock();
         let current = state.generations.get(&slot.session).and_then(Weak::upgrade);
         if !current.is_some_and(|generation| Arc::ptr_eq(&generation, &slot.generation)) {
-            state.close_in_background((servers, slot));
+            state.close_in_background(servers, slot);
             return Err(SessionSetupError::Closed);
         }
-        let previous = state.servers.insert(slot.session.clone(), (Arc::clone(&servers), slot));
-        let previous = previous.map(|set| state.close_in_background(set));
+        let last_used = state.next_use();
+        let installed = InstalledServers { servers: Arc::clone(&servers), slot, last_used };
+        let previous = state.sessions.insert(installed.slot.session.clone(), installed);
+        let previous = previous.map(|previous| state.close_in_background(previous.servers, previous.slot));
         Ok(ReplacedServers { servers, previous })
     }
 
-    /// Returns the servers of a session.
+    /// Returns the servers of a session. They may be [idle](crate::ConnectionState::Idle).
     pub fn get(&self, session: &str) -> Option<Arc<SessionMcp>> {
-        self.lock().servers.get(session).map(|(servers, _)| Arc::clone(servers))
+        self.lock().sessions.get(session).map(|installed| Arc::clone(&installed.servers))
+    }
+
+    /// Returns the servers of a session for use, for example in a turn; `None` if there is no such session. Idle ones
+    /// are started first, as [`SessionMcp::connect`] does, which may need the slot of another idle session. Holding the
+    /// result keeps them running.
+    ///
+    /// Cancel-safe: the next call continues the start.
+    ///
+    /// # Panics
+    ///
+    /// When polled outside of a Tokio runtime.
+    pub async fn acquire(&self, session: &str) -> Result<Option<Arc<SessionMcp>>, SessionSetupError> {
+        let servers = {
+            let mut state = self.lock();
+            let last_used = state.next_use();
+            let Some(installed) = state.sessions.get_mut(session) else { return Ok(None) };
+            installed.last_used = last_used;
+            let servers = Arc::clone(&installed.servers);
+            if installed.slot.permit.is_none() && !servers.is_empty() {
+                let permit = self.permit(&mut state, session)?;
+                state.sessions.get_mut(session).expect("it was found above").slot.permit = Some(permit);
+            }
+            servers
+        };
+        servers.wake().await;
+        Ok(Some(servers))
     }
 
     /// Removes a session. Its servers are being closed ([`SessionMcp::close`] waits for that), and servers that are
@@ -134,8 +198,8 @@ impl SessionRegistry {
     pub fn remove(&self, session: &str) -> Option<Arc<SessionMcp>> {
         let mut state = self.lock();
         state.generations.remove(session);
-        let removed = state.servers.remove(session)?;
-        Some(state.close_in_background(removed))
+        let InstalledServers { servers, slot, last_used: _ } = state.sessions.remove(session)?;
+        Some(state.close_in_background(servers, slot))
     }
 
     /// Removes a session and waits until its servers are closed. False if there is no such session. Cancel-safe.
@@ -150,8 +214,10 @@ impl SessionRegistry {
         let mut closing = {
             let mut state = self.lock();
             state.generations.clear();
-            for (_, set) in std::mem::take(&mut state.servers) {
-                state.close_in_background(set);
+            for InstalledServers { servers, slot, last_used: _ } in
+                std::mem::take(&mut state.sessions).into_values()
+            {
+                state.close_in_background(servers, slot);
             }
             std::mem::take(&mut state.closing)
         };
@@ -165,15 +231,41 @@ impl SessionRegistry {
 }
 
 impl RegistryState {
+    fn next_use(&mut self) -> u64 {
+        self.uses += 1;
+        self.uses
+    }
+
+    /// Stops the servers of the least recently used idle session in the background, and returns its permit. `session`
+    /// keeps its servers.
+    fn stop_least_recently_used(&mut self, session: &str) -> Option<OwnedSemaphorePermit> {
+        let idle = self.sessions.values_mut().filter(|installed| {
+            // Others clone the pointer only under the lock of this state.
+            let is_idle = Arc::strong_count(&installed.servers) == 1;
+            is_idle && installed.slot.permit.is_some() && installed.slot.session != session
+        });
+        let InstalledServers { servers, slot, last_used: _ } =
+            idle.min_by_key(|installed| installed.last_used)?;
+        let permit = slot.permit.take()?;
+        servers.set_idle();
+        let servers = Arc::clone(servers);
+        self.in_background(async move { servers.stop_if_idle().await });
+        Some(permit)
+    }
+
     /// Closes a set in the background. It keeps its slot until then.
-    fn close_in_background(&mut self, (servers, slot): (Arc<SessionMcp>, SessionSlot)) -> Arc<SessionMcp> {
-        // Reaps finished tasks.
-        while self.closing.try_join_next().is_some() {}
+    fn close_in_background(&mut self, servers: Arc<SessionMcp>, slot: SessionSlot) -> Arc<SessionMcp> {
         let closing = Arc::clone(&servers);
-        self.closing.spawn(async move {
+        self.in_background(async move {
             closing.close().await;
             drop(slot);
         });
         servers
+    }
+
+    fn in_background(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        // Reaps finished tasks.
+        while self.closing.try_join_next().is_some() {}
+        self.closing.spawn(task);
     }
 }

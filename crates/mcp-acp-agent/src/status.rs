@@ -3,6 +3,7 @@
 //! A slow reader of a stream sees only the latest state, and delays nothing.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -41,17 +42,21 @@ pub enum ConnectionState {
     Connected,
     /// Failed. It may be retried and become [`ConnectionState::Connected`].
     Failed(ServerStartError),
+    /// Stopped to make room for other sessions. It starts with the next
+    /// [`SessionRegistry::acquire`](crate::SessionRegistry::acquire).
+    Idle,
     /// Its session is closed, or it was disabled.
     Closed,
 }
 
 impl ConnectionState {
-    /// Returns `connecting`, `connected`, `failed` or `closed`.
+    /// Returns `connecting`, `connected`, `failed`, `idle` or `closed`.
     pub fn as_str(&self) -> &'static str {
         match self {
             ConnectionState::Connecting => "connecting",
             ConnectionState::Connected => "connected",
             ConnectionState::Failed(_) => "failed",
+            ConnectionState::Idle => "idle",
             ConnectionState::Closed => "closed",
         }
     }
@@ -74,9 +79,11 @@ impl Serialize for ServerStatus {
 
 /// The servers of one session and their recorded errors.
 pub(crate) struct StatusBoard {
+    /// In the order of the request.
     pub(crate) descriptions: Vec<ServerDescription>,
-    pub(crate) startup_timeout: Duration,
-    pub(crate) connect_errors: Arc<ConnectErrors>,
+    startup_timeout: Duration,
+    connect_errors: Arc<ConnectErrors>,
+    is_idle: AtomicBool,
 }
 
 /// The last connection error of each server, by name.
@@ -95,14 +102,32 @@ impl ConnectErrors {
 }
 
 impl StatusBoard {
-    /// Returns every status, in the order of the request.
-    pub(crate) fn statuses(&self, snapshot: &HostSnapshot) -> Vec<ServerStatus> {
+    pub(crate) fn new(
+        descriptions: Vec<ServerDescription>,
+        startup_timeout: Duration,
+        connect_errors: Arc<ConnectErrors>,
+    ) -> StatusBoard {
+        StatusBoard { descriptions, startup_timeout, connect_errors, is_idle: AtomicBool::new(false) }
+    }
+
+    /// Returns whether the servers are stopped until their session uses them.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.is_idle.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_idle(&self, is_idle: bool) {
+        self.is_idle.store(is_idle, Ordering::Release);
+    }
+
+    /// Returns every status, in the order of the request. `None`: the host is not started.
+    pub(crate) fn statuses(&self, snapshot: Option<&HostSnapshot>) -> Vec<ServerStatus> {
         let mut tools: HashMap<&str, usize> = HashMap::new();
-        for tool in snapshot.catalog.tools() {
+        for tool in snapshot.iter().flat_map(|snapshot| snapshot.catalog.tools()) {
             *tools.entry(tool.server.as_str()).or_default() += 1;
         }
+        let servers = snapshot.iter().flat_map(|snapshot| &snapshot.servers);
         let states: HashMap<&str, &mcp_host::ServerStatus> =
-            snapshot.servers.iter().map(|status| (status.id.as_str(), status)).collect();
+            servers.map(|status| (status.id.as_str(), status)).collect();
         let status = |server: &ServerDescription| ServerStatus {
             name: server.name.clone(),
             transport: server.transport.clone(),
@@ -114,6 +139,9 @@ impl StatusBoard {
 
     /// A server that is missing in the snapshot is connecting: the snapshot is older than the request.
     fn state(&self, server: &ServerDescription, status: Option<&mcp_host::ServerStatus>) -> ConnectionState {
+        if self.is_idle() {
+            return ConnectionState::Idle;
+        }
         let Some(status) = status else { return ConnectionState::Connecting };
         match (status.state, &status.error) {
             (ServerState::Ready, _) => ConnectionState::Connected,
@@ -146,7 +174,8 @@ impl StatusBoard {
 /// A stream of the servers of a session: the current statuses, then each change. Ends with the session.
 pub struct StatusStream {
     board: Arc<StatusBoard>,
-    snapshots: watch::Receiver<Arc<HostSnapshot>>,
+    /// `None` without servers.
+    snapshots: Option<watch::Receiver<Arc<HostSnapshot>>>,
     reported: Vec<ServerStatus>,
     queued: VecDeque<ServerStatus>,
     is_started: bool,
@@ -155,7 +184,7 @@ pub struct StatusStream {
 impl StatusStream {
     pub(crate) fn new(
         board: Arc<StatusBoard>,
-        snapshots: watch::Receiver<Arc<HostSnapshot>>,
+        snapshots: Option<watch::Receiver<Arc<HostSnapshot>>>,
     ) -> StatusStream {
         StatusStream { board, snapshots, reported: Vec::new(), queued: VecDeque::new(), is_started: false }
     }
@@ -163,15 +192,16 @@ impl StatusStream {
     /// Returns the next changed status; `None` after the session has ended and all changes were returned.
     /// Cancel-safe.
     pub async fn next(&mut self) -> Option<ServerStatus> {
+        let snapshots = self.snapshots.as_mut()?;
         loop {
             if let Some(status) = self.queued.pop_front() {
                 return Some(status);
             }
-            if self.is_started && self.snapshots.changed().await.is_err() {
+            if self.is_started && snapshots.changed().await.is_err() {
                 return None;
             }
             self.is_started = true;
-            let statuses = self.board.statuses(&self.snapshots.borrow_and_update());
+            let statuses = self.board.statuses(Some(&snapshots.borrow_and_update()));
             self.queued.extend(statuses.iter().filter(|status| !self.reported.contains(status)).cloned());
             self.reported = statuses;
         }

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use agent_client_protocol::v1::schema;
 use agent_client_protocol::{Client, ConnectionTo, Error, RequestCancellation};
 use mcp_acp::{Capabilities, Policy, SessionMethod};
-use mcp_acp_agent::{ConnectOptions, OverAcp, SessionMcp, SessionRegistry, TypedSessionRequest};
+use mcp_acp_agent::{
+    ConnectOptions, NoticeSupport, OverAcp, SessionMcp, SessionRegistry, StatusUpdates, TypedSessionRequest,
+};
 
 use crate::turn::{QueuedTurn, TurnQueue};
 
@@ -18,6 +20,8 @@ pub(crate) struct Agent {
     policy: Policy,
     options: ConnectOptions,
     pub(crate) sessions: SessionRegistry,
+    /// What the client declared in `initialize`.
+    pub(crate) notices: OnceLock<NoticeSupport>,
     turns: Mutex<HashMap<String, TurnQueue>>,
     /// The number of ids so far.
     id_count: AtomicU64,
@@ -27,6 +31,8 @@ pub(crate) struct Agent {
 pub(crate) struct ConnectedSession {
     pub(crate) session: String,
     pub(crate) servers: Arc<SessionMcp>,
+    /// Sent after the response.
+    pub(crate) updates: StatusUpdates,
 }
 
 /// The error for an unknown session, in both versions.
@@ -35,12 +41,18 @@ pub(crate) fn session_not_found(session: &str) -> Error {
 }
 
 impl Agent {
-    pub(crate) fn new(capabilities: Capabilities, policy: Policy, options: ConnectOptions) -> Agent {
+    pub(crate) fn new(
+        capabilities: Capabilities,
+        policy: Policy,
+        options: ConnectOptions,
+        sessions: SessionRegistry,
+    ) -> Agent {
         Agent {
             capabilities,
             policy,
             options,
-            sessions: SessionRegistry::new(),
+            sessions,
+            notices: OnceLock::new(),
             turns: Mutex::default(),
             id_count: AtomicU64::new(0),
         }
@@ -79,7 +91,7 @@ impl Agent {
             (SessionMethod::Load | SessionMethod::Resume, Some(session)) => session,
         };
         let validated = request.validate(&self.capabilities, self.policy).await?;
-        let slot = self.sessions.reserve(session.as_str())?;
+        let slot = self.sessions.reserve(session.as_str(), &validated)?;
         let over_acp = Some(OverAcp::new(connection)?);
         let options = ConnectOptions { over_acp, ..self.options.clone() };
         let servers = SessionMcp::connect(validated, options).await?;
@@ -87,7 +99,9 @@ impl Agent {
         let mut turns = self.turns();
         let replaced = self.sessions.install(servers, slot)?;
         turns.entry(session.clone()).or_insert_with(TurnQueue::new);
-        Ok(ConnectedSession { session, servers: replaced.servers })
+        let servers = replaced.servers;
+        let updates = servers.status_updates(self.notices.get().copied().unwrap_or_default());
+        Ok(ConnectedSession { session, servers, updates })
     }
 
     /// Queues a prompt of a session. Its cancellation is observed from now on, so that none is missed. Its servers

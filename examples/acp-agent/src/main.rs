@@ -20,7 +20,7 @@ use std::time::Duration;
 use agent_client_protocol::{ConnectTo, Stdio};
 use clap::{Parser, ValueEnum};
 use mcp_acp::{Capabilities, InvalidEntryPolicy, Leniency, Policy, Tolerance};
-use mcp_acp_agent::{ConnectOptions, RequiredServers};
+use mcp_acp_agent::{ConnectOptions, RequiredServers, SessionRegistry};
 use tokio::signal::unix::{SignalKind, signal};
 
 use agent::Agent;
@@ -40,9 +40,16 @@ struct Arguments {
     /// Refuse a session if one of its servers cannot be connected.
     #[arg(long)]
     require_all: bool,
-    /// The timeout for connecting each server, in milliseconds.
+    /// How long a session waits for its servers, in milliseconds. It begins without the others, which join it later.
     #[arg(long, default_value_t = 30_000)]
+    wait: u64,
+    /// How long a server may take to start, in milliseconds. After that it is ended, and started again later.
+    #[arg(long, default_value_t = 300_000)]
     limit: u64,
+    /// The number of sessions with running servers. One more stops those of the session that was idle for longest,
+    /// until its next prompt.
+    #[arg(long, default_value_t = 64)]
+    max_sessions: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -72,10 +79,11 @@ impl Arguments {
         }
         let mut options = ConnectOptions::default();
         options.limits.startup = Duration::from_millis(self.limit.max(1));
+        options.total_timeout = Duration::from_millis(self.wait);
         if self.require_all {
             options.required = RequiredServers::All;
         }
-        Agent::new(capabilities, policy, options)
+        Agent::new(capabilities, policy, options, SessionRegistry::with_capacity(self.max_sessions))
     }
 }
 

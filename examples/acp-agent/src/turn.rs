@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent_client_protocol::RequestCancellation;
+use agent_client_protocol::{Error, RequestCancellation};
 use mcp_acp_agent::{SessionMcp, ToolCall};
 use serde_json::Value;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
@@ -104,17 +104,21 @@ impl TurnQueue {
 }
 
 impl QueuedTurn {
-    /// Waits for the turn, and returns it with the session's current servers. `None` if it was cancelled, or the
-    /// session closed.
-    pub(crate) async fn start(self) -> Option<Turn> {
+    /// Waits for the turn, and returns it with the session's current servers, which are started if they were idle.
+    /// `None` if it was cancelled, or the session closed.
+    pub(crate) async fn start(self) -> Result<Option<Turn>, Error> {
         let QueuedTurn { agent, session, turn_lock, mut cancellation } = self;
         let lock = tokio::select! {
             biased;
-            () = cancellation.cancelled() => return None,
+            () = cancellation.cancelled() => return Ok(None),
             lock = turn_lock.lock_owned() => lock,
         };
-        let servers = agent.sessions.get(&session)?;
-        Some(Turn { servers, cancellation, _lock: lock })
+        let servers = tokio::select! {
+            biased;
+            () = cancellation.cancelled() => return Ok(None),
+            servers = agent.sessions.acquire(&session) => servers?,
+        };
+        Ok(servers.map(|servers| Turn { servers, cancellation, _lock: lock }))
     }
 }
 

@@ -15,7 +15,7 @@ use agent_client_protocol::{Agent as Role, Client, ConnectTo, Error, schema::Pro
 use agent_client_protocol::{on_receive_notification, on_receive_request};
 use mcp_acp_agent::{ForkSession, LoadSession, NewSession, ResumeSession};
 
-use crate::agent::{Agent, session_not_found};
+use crate::agent::{Agent, ConnectedSession, session_not_found};
 use crate::turn::{Output, TurnOutcome};
 
 /// The handlers for a client of version 1.
@@ -26,9 +26,11 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
     Role.v1()
         .name("acp-agent")
         .on_receive_request(
-            async move |_: InitializeRequest,
+            async move |request: InitializeRequest,
                         responder: Responder<InitializeResponse>,
                         _: ConnectionTo<Client>| {
+                // A second `initialize` changes nothing.
+                let _ = initializing.notices.set((&request.client_capabilities).into());
                 responder.respond(initialize_response(&initializing))
             },
             on_receive_request!(),
@@ -38,11 +40,14 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         responder: Responder<NewSessionResponse>,
                         connection: ConnectionTo<Client>| {
                 let cancelled = responder.cancellation();
-                creating.set_up(request, connection.into_raw(), cancelled, |result| {
-                    let response = result.map(|connected| {
-                        NewSessionResponse::new(connected.session).meta(connected.servers.to_meta())
-                    });
-                    responder.respond_with_result(response)
+                let raw = connection.clone().into_raw();
+                creating.set_up(request, raw, cancelled, move |result| match result {
+                    Ok(connected) => {
+                        let meta = connected.servers.to_meta();
+                        responder.respond(NewSessionResponse::new(connected.session.clone()).meta(meta))?;
+                        report_servers(&connection, connected)
+                    }
+                    Err(error) => responder.respond_with_error(error),
                 })
             },
             on_receive_request!(),
@@ -52,10 +57,14 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         responder: Responder<LoadSessionResponse>,
                         connection: ConnectionTo<Client>| {
                 let cancelled = responder.cancellation();
-                loading.set_up(request, connection.into_raw(), cancelled, |result| {
-                    let response =
-                        result.map(|connected| LoadSessionResponse::new().meta(connected.servers.to_meta()));
-                    responder.respond_with_result(response)
+                let raw = connection.clone().into_raw();
+                loading.set_up(request, raw, cancelled, move |result| match result {
+                    Ok(connected) => {
+                        let meta = connected.servers.to_meta();
+                        responder.respond(LoadSessionResponse::new().meta(meta))?;
+                        report_servers(&connection, connected)
+                    }
+                    Err(error) => responder.respond_with_error(error),
                 })
             },
             on_receive_request!(),
@@ -65,10 +74,14 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         responder: Responder<ResumeSessionResponse>,
                         connection: ConnectionTo<Client>| {
                 let cancelled = responder.cancellation();
-                resuming.set_up(request, connection.into_raw(), cancelled, |result| {
-                    let response = result
-                        .map(|connected| ResumeSessionResponse::new().meta(connected.servers.to_meta()));
-                    responder.respond_with_result(response)
+                let raw = connection.clone().into_raw();
+                resuming.set_up(request, raw, cancelled, move |result| match result {
+                    Ok(connected) => {
+                        let meta = connected.servers.to_meta();
+                        responder.respond(ResumeSessionResponse::new().meta(meta))?;
+                        report_servers(&connection, connected)
+                    }
+                    Err(error) => responder.respond_with_error(error),
                 })
             },
             on_receive_request!(),
@@ -78,11 +91,14 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                         responder: Responder<ForkSessionResponse>,
                         connection: ConnectionTo<Client>| {
                 let cancelled = responder.cancellation();
-                forking.set_up(request, connection.into_raw(), cancelled, |result| {
-                    let response = result.map(|connected| {
-                        ForkSessionResponse::new(connected.session).meta(connected.servers.to_meta())
-                    });
-                    responder.respond_with_result(response)
+                let raw = connection.clone().into_raw();
+                forking.set_up(request, raw, cancelled, move |result| match result {
+                    Ok(connected) => {
+                        let meta = connected.servers.to_meta();
+                        responder.respond(ForkSessionResponse::new(connected.session.clone()).meta(meta))?;
+                        report_servers(&connection, connected)
+                    }
+                    Err(error) => responder.respond_with_error(error),
                 })
             },
             on_receive_request!(),
@@ -132,6 +148,18 @@ fn initialize_response(agent: &Agent) -> InitializeResponse {
         .agent_info(Implementation::new("acp-agent", env!("CARGO_PKG_VERSION")))
 }
 
+/// Tells the client of servers that are not connected, now and later, until they are closed or replaced.
+fn report_servers(connection: &ConnectionTo<Client>, connected: ConnectedSession) -> Result<(), Error> {
+    let ConnectedSession { session, servers: _, mut updates } = connected;
+    let client = connection.clone();
+    connection.spawn(async move {
+        while let Some(update) = updates.next().await {
+            client.send_notification(SessionNotification::new(session.clone(), update.into()))?;
+        }
+        Ok(())
+    })
+}
+
 /// Starts or queues a turn.
 fn prompt(
     agent: &Arc<Agent>,
@@ -154,8 +182,9 @@ fn prompt(
                 updates.send_notification(SessionNotification::new(session.clone(), update(&call, output)));
         };
         let outcome = match queued.start().await {
-            Some(turn) => turn.run(&prompt.join("\n"), send).await,
-            None => TurnOutcome::Cancelled,
+            Ok(Some(turn)) => turn.run(&prompt.join("\n"), send).await,
+            Ok(None) => TurnOutcome::Cancelled,
+            Err(error) => return responder.respond_with_error(error),
         };
         responder.respond(PromptResponse::new(match outcome {
             TurnOutcome::Finished => StopReason::EndTurn,

@@ -14,9 +14,9 @@ use agent_client_protocol::v2::schema::{
 use agent_client_protocol::v2::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent as Role, Client, ConnectTo, Error};
 use agent_client_protocol::{on_receive_notification, on_receive_request};
-use mcp_acp_agent::{ForkSessionV2, NewSessionV2, ResumeSessionV2};
+use mcp_acp_agent::{ForkSessionV2, NewSessionV2, NoticeSupport, ResumeSessionV2};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, ConnectedSession};
 use crate::turn::{Output, TurnOutcome};
 
 /// The handlers for a client of version 2.
@@ -30,6 +30,8 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             async move |request: InitializeRequest,
                         responder: Responder<InitializeResponse>,
                         _: ConnectionTo<Client>| {
+                // Every client of this version may receive notices. A second `initialize` changes nothing.
+                let _ = initializing.notices.set(NoticeSupport::Supported);
                 let sessions = SessionCapabilities::new()
                     .mcp(Some((&initializing.capabilities).into()))
                     .fork(SessionForkCapabilities::new());
@@ -48,11 +50,11 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                 let (cancelled, updates) = (responder.cancellation(), connection.clone());
                 creating.set_up(request, connection.into_raw(), cancelled, move |result| match result {
                     Ok(connected) => {
-                        let session = SessionId::new(connected.session);
-                        responder.respond(
-                            NewSessionResponse::new(session.clone()).meta(connected.servers.to_meta()),
-                        )?;
-                        send_idle(&updates, &session, None)
+                        let session = SessionId::new(connected.session.clone());
+                        let meta = connected.servers.to_meta();
+                        responder.respond(NewSessionResponse::new(session.clone()).meta(meta))?;
+                        send_idle(&updates, &session, None)?;
+                        report_servers(&updates, session, connected)
                     }
                     Err(error) => responder.respond_with_error(error),
                 })
@@ -66,11 +68,11 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                 let (cancelled, updates) = (responder.cancellation(), connection.clone());
                 forking.set_up(request, connection.into_raw(), cancelled, move |result| match result {
                     Ok(connected) => {
-                        let session = SessionId::new(connected.session);
-                        responder.respond(
-                            ForkSessionResponse::new(session.clone()).meta(connected.servers.to_meta()),
-                        )?;
-                        send_idle(&updates, &session, None)
+                        let session = SessionId::new(connected.session.clone());
+                        let meta = connected.servers.to_meta();
+                        responder.respond(ForkSessionResponse::new(session.clone()).meta(meta))?;
+                        send_idle(&updates, &session, None)?;
+                        report_servers(&updates, session, connected)
                     }
                     Err(error) => responder.respond_with_error(error),
                 })
@@ -84,8 +86,11 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
                 let (cancelled, updates) = (responder.cancellation(), connection.clone());
                 resuming.set_up(request, connection.into_raw(), cancelled, move |result| match result {
                     Ok(connected) => {
-                        send_idle(&updates, &SessionId::new(connected.session), None)?;
-                        responder.respond(ResumeSessionResponse::new().meta(connected.servers.to_meta()))
+                        let session = SessionId::new(connected.session.clone());
+                        send_idle(&updates, &session, None)?;
+                        let meta = connected.servers.to_meta();
+                        responder.respond(ResumeSessionResponse::new().meta(meta))?;
+                        report_servers(&updates, session, connected)
                     }
                     Err(error) => responder.respond_with_error(error),
                 })
@@ -131,6 +136,21 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
         )
 }
 
+/// Tells the client of servers that are not connected, now and later, until they are closed or replaced.
+fn report_servers(
+    connection: &ConnectionTo<Client>,
+    session: SessionId,
+    connected: ConnectedSession,
+) -> Result<(), Error> {
+    let (client, mut updates) = (connection.clone(), connected.updates);
+    connection.spawn(async move {
+        while let Some(update) = updates.next().await {
+            send_update(&client, &session, update.into())?;
+        }
+        Ok(())
+    })
+}
+
 /// Starts or queues a turn.
 fn prompt(
     agent: &Arc<Agent>,
@@ -149,8 +169,10 @@ fn prompt(
     let agent = Arc::clone(agent);
     let updates = connection.clone();
     connection.spawn(async move {
-        let Some(turn) = queued.start().await else {
-            return responder.respond_with_error(Error::request_cancelled());
+        let turn = match queued.start().await {
+            Ok(Some(turn)) => turn,
+            Ok(None) => return responder.respond_with_error(Error::request_cancelled()),
+            Err(error) => return responder.respond_with_error(error),
         };
         let prompt = request.prompt.iter().filter_map(text).collect::<Vec<_>>().join("\n");
         let message = MessageId::new(agent.new_id("user-message"));

@@ -26,18 +26,23 @@ impl ProgramOutput {
     }
 }
 
-/// Runs one prompt in a session with these servers. acpx stores its files in a folder of the test.
-fn run(transports: &str, servers: &Value, prompt: &str) -> Option<ProgramOutput> {
+/// Runs one prompt in a session with these servers and prints in a format. acpx stores its files in a folder of the test.
+fn acpx(arguments: &[&str], servers: &Value, format: &str, prompt: &str) -> Option<Output> {
     let acpx = installed_folder("MCP_HOST_NODE_MODULES")?.join("acpx/dist/cli.js");
     let home = tempfile::tempdir().unwrap();
     let configuration = home.path().join("mcp.json");
     std::fs::write(&configuration, json!({ "mcpServers": servers }).to_string()).unwrap();
     let mut command = Command::new("node");
-    command.arg(acpx).args(["--agent", &agent(&["--transports", transports]).join(" ")]);
-    command.args(["--cwd", "/", "--format", "json", "--approve-all", "--timeout", "60", "--mcp-config"]);
+    command.arg(acpx).args(["--agent", &agent(arguments).join(" ")]);
+    command.args(["--cwd", "/", "--format", format, "--approve-all", "--timeout", "60", "--mcp-config"]);
     command.arg(&configuration).args(["exec", prompt]);
     command.env("HOME", home.path()).env("XDG_STATE_HOME", home.path()).stdin(Stdio::null());
-    let Output { status, stdout, stderr } = command.output().unwrap();
+    Some(command.output().unwrap())
+}
+
+/// Runs one prompt in a session with these servers, and returns its messages.
+fn run(transports: &str, servers: &Value, prompt: &str) -> Option<ProgramOutput> {
+    let Output { status, stdout, stderr } = acpx(&["--transports", transports], servers, "json", prompt)?;
     let told = format!("{}\n{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     let messages = String::from_utf8_lossy(&stdout).into_owned();
     let messages = messages.lines().filter_map(|it| serde_json::from_str::<Value>(it).ok());
@@ -80,4 +85,20 @@ fn acp_016_acp_029_acpx_reports_undeclared_transports() {
     let message = "SSE transport not supported: agent did not declare mcpCapabilities.sse";
     assert_eq!(refused.collect::<Vec<_>>(), [(json!(-32602), json!(message))], "{}", ran.told);
     assert_ne!(ran.code, Some(0), "{}", ran.told);
+}
+
+#[test]
+fn acpx_01_acpx_shows_server_and_reason_of_a_refused_session() {
+    let missing = json!([{ "name": "files", "command": "/no/such/program", "args": [], "env": [] }]);
+    let relative = json!([{ "name": "files", "command": "npx", "args": [], "env": [] }]);
+    for (arguments, servers, want) in [
+        (&[][..], &relative, "MCP server 'files' command must be an absolute path"),
+        (&["--require-all"], &missing, "MCP server 'files': executable not found"),
+    ] {
+        let Some(Output { status, stdout, stderr }) = acpx(arguments, servers, "text", "/tools") else {
+            return;
+        };
+        let shown = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        assert!(shown.contains(want) && !status.success(), "{shown}");
+    }
 }

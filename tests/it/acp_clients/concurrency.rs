@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use mcp_acp::AcpVersion;
-use mcp_testkit::process::is_alive;
+use mcp_testkit::process::{is_alive, send_signal};
 use mcp_testkit::program::binary;
 use mcp_testkit::wait::block_until;
 use serde_json::{Value, json};
@@ -215,6 +215,46 @@ fn acp_020_turns_of_a_closed_session_are_cancelled() {
 }
 
 #[test]
+fn acpx_14_a_server_that_dies_is_told_to_the_client() {
+    for version in AcpVersion::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("it");
+        let mut wire = RawClient::start(version, &agent(&[]), folder.path());
+        let session = wire.session(json!([servers::demo_in_shell(version, "it", &file)]));
+        let pid = || std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+        let first = pid();
+        send_signal("KILL", first);
+        for status in ["failed", "connected"] {
+            let update = wire.update(&session, |it| it["_meta"]["mcpServers"][0]["status"] == status);
+            let kind = if version == AcpVersion::V1 { "session_info_update" } else { "notice" };
+            assert_eq!(update["sessionUpdate"], kind, "{update}");
+        }
+        assert_ne!(pid(), first);
+        assert_eq!(wire.turn(&session, r#"/it__echo {"text": "again"}"#), "again");
+        wire.end();
+    }
+}
+
+#[test]
+fn a_full_agent_stops_idle_servers_until_their_session_is_used() {
+    for version in AcpVersion::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let mut wire = RawClient::start(version, &agent(&["--max-sessions", "1"]), folder.path());
+        wire.session(json!([]));
+        let mut session = |name: &str| {
+            wire.session(json!([servers::demo_in_shell(version, name, &folder.path().join(name))]))
+        };
+        let [first, second] = ["a", "b"].map(&mut session);
+        for (session, name) in [(&first, "a"), (&second, "b"), (&first, "a")] {
+            assert_eq!(wire.turn(session, &format!(r#"/{name}__echo {{"text": "here"}}"#)), "here");
+        }
+        let idle = wire.update(&second, |it| it["_meta"]["mcpServers"][0]["status"] == "idle");
+        assert_eq!(idle["_meta"]["mcpServers"][0]["name"], "b", "{idle}");
+        wire.end();
+    }
+}
+
+#[test]
 fn hd_fr024_the_next_agent_ends_processes_of_a_killed_one() {
     for version in AcpVersion::ALL {
         let folder = tempfile::tempdir().unwrap();
@@ -229,7 +269,7 @@ fn hd_fr024_the_next_agent_ends_processes_of_a_killed_one() {
         block_until(|| !is_alive(pid("child")));
         assert!(is_alive(pid("grandchild")));
         let mut next = RawClient::start(version, &agent(&[]), folder.path());
-        next.session(json!([]));
+        next.session(json!([servers::stdio(version, "next", "green")]));
         block_until(|| !is_alive(pid("grandchild")));
         next.end();
     }

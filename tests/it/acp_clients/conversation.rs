@@ -77,6 +77,11 @@ impl Scenario {
         self.step("$gone", json!({ "file": file }))
     }
 
+    /// Waits until an update reports this status of an MCP server; only the npm client can.
+    pub(crate) fn until_reported(&mut self, name: &str, status: &str) -> &mut Scenario {
+        self.step("$status", json!({ "name": name, "status": status }))
+    }
+
     /// Runs the scenario against the agent that this command starts. `None` if the client is not installed.
     #[track_caller]
     pub(crate) fn run(&self, client: Client, agent: &[String]) -> Option<Conversation> {

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use mcp_acp::AcpVersion;
 use mcp_testkit::process::is_alive;
+use mcp_testkit::program::binary;
 use mcp_testkit::wait::block_until;
 use serde_json::{Value, json};
 
-use super::conversation::{PAIRS, Scenario};
+use super::conversation::{Client, PAIRS, Scenario};
 use super::{agent, servers};
 
 fn pid(file: &Path) -> u32 {
@@ -137,6 +138,28 @@ fn acp_021_a_stalled_server_ends_at_its_timeout() {
         assert_eq!(error["message"], "MCP server 'missing': executable not found", "{error:#}");
         assert_eq!(error["data"]["serverName"], "missing", "{error:#}");
         assert_gone(&[&stalled, &folder.path().join("good")]);
+    }
+}
+
+#[test]
+fn acpx_05_acpx_14_a_slow_server_joins_its_session_later_and_the_client_is_told() {
+    for (client, version) in PAIRS.into_iter().filter(|pair| pair.0 == Client::Node) {
+        let folder = tempfile::tempdir().unwrap();
+        let slow = format!("/bin/sh -c 'sleep 2; exec {} demo-server'", binary().display());
+        let slow = servers::shell(version, "slow", &folder.path().join("slow"), &slow);
+        let mut scenario = Scenario::new(version);
+        scenario.new_session(json!([slow, server(version, folder.path(), "a")]));
+        scenario.prompt(r#"/a__echo {"text": "begun"}"#).until_reported("slow", "connected");
+        scenario.prompt(r#"/slow__echo {"text": "joined"}"#);
+        let Some(conversation) = scenario.run(client, &agent(&["--wait", "500"])) else { return };
+        assert_eq!(conversation.said(), ["begun", "joined"], "{conversation:#?}");
+        let states = &conversation.steps[1]["result"]["_meta"]["mcpServers"];
+        assert_eq!((&states[0]["status"], &states[1]["status"]), (&json!("connecting"), &json!("connected")));
+        let update = &conversation.steps[3]["result"];
+        match version {
+            AcpVersion::V1 => assert_eq!(update["sessionUpdate"], "session_info_update", "{update}"),
+            AcpVersion::V2 => assert_eq!(update["title"], "MCP server 'slow' is connected", "{update}"),
+        }
     }
 }
 

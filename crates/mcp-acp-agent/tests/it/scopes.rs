@@ -3,14 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_acp_agent::{ConnectOptions, SessionMcp, SessionRegistry, SessionSetupError};
+use mcp_acp_agent::{
+    ConnectOptions, NoticeSupport, SessionMcp, SessionRegistry, SessionSetupError, SessionSlot,
+};
 use mcp_model::RpcError;
 
 use crate::sessions::{entries, options, session, summary, text_or_error, tool_call, validated};
 
+/// Reserves a slot for these servers.
+fn reserve(sessions: &SessionRegistry, id: &str, names: &[&str]) -> Result<SessionSlot, SessionSetupError> {
+    sessions.reserve(id, &validated(&entries(names)))
+}
+
 /// Gives a session these servers in memory.
 async fn put(sessions: &SessionRegistry, id: &str, names: &[&str]) -> Arc<SessionMcp> {
-    let place = sessions.reserve(id).unwrap();
+    let place = reserve(sessions, id, names).unwrap();
     let exchanged = sessions.install(session(names).await, place).unwrap();
     if let Some(former) = exchanged.previous {
         former.close().await;
@@ -23,17 +30,66 @@ async fn put(sessions: &SessionRegistry, id: &str, names: &[&str]) -> Arc<Sessio
 #[tokio::test(start_paused = true)]
 async fn acpx_03_session_limit_is_enforced_before_any_start() {
     let sessions = SessionRegistry::with_capacity(2);
-    put(&sessions, "1", &["a"]).await;
-    let place = sessions.reserve("2").unwrap();
-    let error = serde_json::to_string(&RpcError::from(&sessions.reserve("3").unwrap_err())).unwrap();
-    insta::assert_snapshot!(error, @r#"{"code":-32603,"message":"this agent has the maximum of 2 sessions with MCP servers","data":{"limit":2,"suggestion":"close a session first"}}"#);
-    // Whoever gives up gives his place back; so does a session that is closed, and one whose set is exchanged.
+    let _in_use = put(&sessions, "1", &["a"]).await;
+    let place = reserve(&sessions, "2", &["a"]).unwrap();
+    let error =
+        serde_json::to_string(&RpcError::from(&reserve(&sessions, "3", &["a"]).unwrap_err())).unwrap();
+    insta::assert_snapshot!(error, @r#"{"code":-32603,"message":"this agent has the maximum of 2 sessions with MCP servers, and all of them are in use","data":{"limit":2,"suggestion":"close a session, or start the agent with a higher limit"}}"#);
+    // A slot that is not used is free again; so is that of a closed session, and of a replaced set.
     drop(place);
-    put(&sessions, "1", &["b"]).await;
-    put(&sessions, "2", &["a"]).await;
-    assert!(sessions.reserve("3").is_err() && sessions.close("1").await);
+    let _in_use = [put(&sessions, "1", &["b"]).await, put(&sessions, "2", &["a"]).await];
+    assert!(reserve(&sessions, "3", &["a"]).is_err() && sessions.close("1").await);
     tokio::time::sleep(Duration::from_millis(1)).await;
-    assert!(sessions.reserve("3").is_ok());
+    assert!(reserve(&sessions, "3", &["a"]).is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_without_servers_need_no_slot_and_no_task() {
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let (sessions, before) = (SessionRegistry::with_capacity(0), tasks());
+    for id in 0..100 {
+        put(&sessions, &id.to_string(), &[]).await;
+    }
+    let empty = sessions.acquire("7").await.unwrap().unwrap();
+    assert!(empty.statuses().is_empty() && empty.tools().is_empty());
+    assert!(empty.status_updates(NoticeSupport::Unsupported).next().await.is_none());
+    assert_eq!(tasks(), before);
+    let unknown = text_or_error(&empty.call(tool_call("echo", "{}")).await);
+    assert!(unknown.starts_with("MCPToolNotFoundError: ") && empty.pin().snapshot().servers.is_empty());
+    assert!(sessions.close("7").await && reserve(&sessions, "8", &["a"]).is_err());
+    sessions.close_all().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_registry_stops_the_servers_of_the_session_that_was_idle_for_longest() {
+    let sessions = SessionRegistry::with_capacity(2);
+    let state = |id: &str| summary(&sessions.get(id).unwrap());
+    for id in ["1", "2"] {
+        put(&sessions, id, &["a"]).await;
+    }
+    let mut updates = sessions.get("2").unwrap().status_updates(NoticeSupport::Unsupported);
+    drop(sessions.acquire("1").await.unwrap());
+    put(&sessions, "3", &["a"]).await;
+    assert_eq!([state("1"), state("2"), state("3")], ["a:connected", "a:idle", "a:connected"]);
+    assert!(sessions.get("2").unwrap().tools().is_empty());
+    assert_eq!(updates.next().await.unwrap().status().state.as_str(), "idle");
+
+    // Its next use starts them again, in the slot of another session.
+    let second = sessions.acquire("2").await.unwrap().unwrap();
+    assert_eq!(text_or_error(&second.call(tool_call("echo", r#"{"text":"again"}"#)).await), "again");
+    assert_eq!([state("1"), state("2"), state("3")], ["a:idle", "a:connected", "a:connected"]);
+    assert_eq!(updates.next().await.unwrap().status().state.as_str(), "connected");
+
+    // Servers in use are not stopped.
+    let third = sessions.acquire("3").await.unwrap();
+    assert_eq!(sessions.acquire("1").await.err(), Some(SessionSetupError::TooManySessions { limit: 2 }));
+    assert!(reserve(&sessions, "4", &["a"]).is_err());
+    drop(third);
+    assert_eq!(summary(&sessions.acquire("1").await.unwrap().unwrap()), "a:connected");
+    assert_eq!(state("3"), "a:idle");
+    drop(second);
+    sessions.close_all().await;
+    assert!(sessions.acquire("2").await.unwrap().is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,7 +134,7 @@ async fn acp_020_servers_connected_for_a_closed_session_are_closed() {
     put(&sessions, "1", &["a"]).await;
     // A load that is under way when its session is closed, and one of a session that was never there.
     for (id, there) in [("1", true), ("2", false)] {
-        let place = sessions.reserve(id).unwrap();
+        let place = reserve(&sessions, id, &["b"]).unwrap();
         let connected = session(&["b"]).await;
         let mut changes = connected.status_stream();
         assert_eq!(sessions.close(id).await, there);
@@ -100,7 +156,7 @@ async fn acp_020_servers_connected_for_a_closed_session_are_closed() {
 async fn acpx_10_replacement_is_atomic_and_does_not_wait_for_the_previous_servers() {
     let sessions = SessionRegistry::new();
     let former = put(&sessions, "1", &["a"]).await;
-    let (place, latter) = (sessions.reserve("1").unwrap(), session(&["b"]).await);
+    let (place, latter) = (reserve(&sessions, "1", &["b"]).unwrap(), session(&["b"]).await);
     // A cancellation that comes after the connecting finds nothing to interrupt.
     let exchanged = sessions.install(latter, place).unwrap();
     assert!(exchanged.previous.is_some_and(|it| Arc::ptr_eq(&it, &former)));

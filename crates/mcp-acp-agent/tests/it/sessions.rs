@@ -14,7 +14,8 @@ use mcp_transport::{Disconnect, DisconnectReason, Link, RequestError, StartError
 use serde_json::Value;
 
 /// A dialer of in-memory servers. The name of a server selects its behaviour by its beginning: `silent` never
-/// responds, `gone` cannot be reached, `locked` requires another authentication; others are demo servers.
+/// responds, `gone` cannot be reached, `locked` requires another authentication, `slow` responds after a minute,
+/// `mortal` exits after a minute; others are demo servers.
 fn dialer() -> Dialer {
     Arc::new(|server, _| {
         let name = server.spec.id.as_str();
@@ -30,16 +31,33 @@ fn dialer() -> Dialer {
             in_memory("in memory", |_| async { refused(None, "connection refused") })
         } else if name.starts_with("locked") {
             in_memory("in memory", |_| async { refused(Some(401), "the server answered with status 401") })
+        } else if name.starts_with("slow") {
+            in_memory("in memory", |link| async {
+                tokio::time::sleep(MINUTE).await;
+                serve(link).await
+            })
+        } else if name.starts_with("mortal") {
+            in_memory("in memory", |link| async {
+                let served = tokio::time::timeout(MINUTE, serve(link)).await;
+                served.unwrap_or_else(|_| Disconnect::new(DisconnectReason::PeerClosed))
+            })
         } else {
             Arc::<DemoServers>::default().dial()
         })
     })
 }
 
+async fn serve(link: Link) -> Disconnect {
+    Arc::<DemoServers>::default().dial().dial().run(link).await
+}
+
 fn refused(status: Option<u16>, message: &str) -> Disconnect {
     let refusal = RequestError { status, message: message.to_owned(), error: None };
     Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(refusal)))
 }
+
+/// How long `slow` and `mortal` servers take.
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 /// Options for in-memory servers: no restarts, 10 s for each start and 20 s for all.
 pub(crate) fn options() -> ConnectOptions {

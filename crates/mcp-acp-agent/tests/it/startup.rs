@@ -1,14 +1,19 @@
 //! Servers are connected beside each other, each within its own limit and all within theirs. The clock is a virtual one.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use mcp_acp_agent::{ConnectOptions, RequiredServers, SessionMcp, SessionSetupError};
+use mcp_acp_agent::{
+    ConnectOptions, NoticeSupport, RequiredServers, SessionMcp, SessionSetupError, StatusUpdates,
+};
+use mcp_host::HostOptions;
 use mcp_model::RpcError;
 use tokio::time::Instant;
 
-use crate::sessions::{entries, options, session, summary, text_or_error, tool_call, validated};
+use crate::sessions::{MINUTE, entries, options, session, summary, text_or_error, tool_call, validated};
 
 /// How long a server that did not answer may take to end, on top of its limit.
 const PARTING: Duration = Duration::from_secs(1);
@@ -44,7 +49,82 @@ async fn acpx_05_total_timeout_bounds_all_servers() {
     let (begun, whole) = (Instant::now(), options.total_timeout);
     let session = SessionMcp::connect(validated(&entries(&["silent", "a"])), options).await.unwrap();
     assert!(begun.elapsed() >= whole && begun.elapsed() < whole + PARTING, "{:?}", begun.elapsed());
-    assert!(summary(&session).ends_with("a:connected"));
+    assert_eq!(summary(&session), "silent:connecting a:connected");
+}
+
+/// Options with restarts, and with the number of failed connections.
+fn restarting() -> (ConnectOptions, Arc<AtomicUsize>) {
+    let failures = Arc::new(AtomicUsize::new(0));
+    let mut options = ConnectOptions { host: HostOptions::default(), ..options() };
+    let counted = Arc::clone(&failures);
+    options.host.connections.on_connect_failure = Some(Arc::new(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+    }));
+    (options, failures)
+}
+
+/// The next update, as `<server>:<state>`.
+async fn next(updates: &mut StatusUpdates) -> String {
+    let update = updates.next().await.unwrap();
+    format!("{}:{}", update.status().name, update.status().state.as_str())
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_05_slow_server_joins_the_session_later() {
+    let (mut options, failures) = restarting();
+    options.limits.startup = 2 * MINUTE;
+    let (begun, wait) = (Instant::now(), options.total_timeout);
+    let session = SessionMcp::connect(validated(&entries(&["slow", "a"])), options).await.unwrap();
+    assert!(begun.elapsed() >= wait && begun.elapsed() < wait + PARTING, "{:?}", begun.elapsed());
+    assert_eq!(summary(&session), "slow:connecting a:connected");
+    assert!(session.tools().iter().all(|tool| tool.server.as_str() == "a"));
+    let mut updates = session.status_updates(NoticeSupport::Unsupported);
+    assert_eq!(next(&mut updates).await, "slow:connecting");
+    assert_eq!(next(&mut updates).await, "slow:connected");
+    assert!(begun.elapsed() < MINUTE + PARTING, "{:?}", begun.elapsed());
+    assert_eq!(text_or_error(&session.call(tool_call("slow__echo", r#"{"text":"late"}"#)).await), "late");
+    assert_eq!(failures.load(Ordering::Relaxed), 0, "its start was never cut short");
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_14_servers_that_fail_later_are_told_to_the_client() {
+    let (options, _) = restarting();
+    let entries = entries(&["mortal", "gone", "a"]);
+    let session = SessionMcp::connect(validated(&entries), options).await.unwrap();
+    let mut updates = session.status_updates(NoticeSupport::Supported);
+    let mut told = Vec::new();
+    for _ in 0..4 {
+        told.push(next(&mut updates).await);
+    }
+    // A failed restart is no news.
+    assert_eq!(told, ["gone:failed", "mortal:failed", "mortal:connected", "mortal:failed"]);
+    session.close().await;
+    drop(session);
+    while let Some(update) = updates.next().await {
+        assert_ne!(update.status().state.as_str(), "closed", "the client closed it");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn acpx_14_status_is_a_notice_or_session_information() {
+    for (notices, names) in
+        [(NoticeSupport::Supported, "notice"), (NoticeSupport::Unsupported, "information")]
+    {
+        let session = session(&["gone"]).await;
+        let update = session.status_updates(notices).next().await.unwrap();
+        let json = serde_json::to_value(&update).unwrap();
+        insta::with_settings!({ snapshot_suffix => names }, { insta::assert_json_snapshot!(json) });
+        #[cfg(feature = "sdk")]
+        {
+            let v1 = agent_client_protocol::v1::schema::SessionUpdate::from(update.clone());
+            assert_eq!(serde_json::to_value(v1).unwrap(), json);
+        }
+        #[cfg(feature = "protocol-v2")]
+        {
+            let v2 = agent_client_protocol::v2::schema::SessionUpdate::from(update);
+            assert_eq!(serde_json::to_value(v2).unwrap(), json);
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -58,7 +138,7 @@ async fn acpx_03_failed_required_server_fails_the_setup_at_once() {
     insta::assert_snapshot!(error, @r#"
     {
       "code": -32603,
-      "message": "MCP server 'gone': connection failed",
+      "message": "MCP server 'gone': connection failed: connection refused",
       "data": {"serverName":"gone","transportType":"http","error":"connection refused","suggestion":"check that the server is running, and that its URL is right"}
     }
     "#);
@@ -128,7 +208,7 @@ async fn acpx_14_response_may_contain_server_statuses() {
           "tools": 0,
           "error": {
             "code": -32603,
-            "message": "MCP server 'gone': connection failed",
+            "message": "MCP server 'gone': connection failed: connection refused",
             "data": {
               "serverName": "gone",
               "transportType": "http",

@@ -1,0 +1,156 @@
+//! `session/update` notifications about the servers of a session.
+//!
+//! A client that supports notices shows them to its user. Any other client receives the same status in the `_meta` of a
+//! `session_info_update`, which changes nothing else.
+
+use std::collections::HashMap;
+
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::status::{ConnectionState, ServerStatus, StatusStream};
+
+/// Whether a client shows notices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NoticeSupport {
+    /// It declared `clientCapabilities.session.notices` in `initialize`, or it uses version 2, where any agent may send
+    /// notices.
+    Supported,
+    /// It did not.
+    #[default]
+    Unsupported,
+}
+
+#[cfg(feature = "sdk")]
+impl From<&agent_client_protocol::v1::schema::ClientCapabilities> for NoticeSupport {
+    fn from(capabilities: &agent_client_protocol::v1::schema::ClientCapabilities) -> NoticeSupport {
+        match capabilities.session.as_ref().is_some_and(|session| session.notices.is_some()) {
+            true => NoticeSupport::Supported,
+            false => NoticeSupport::Unsupported,
+        }
+    }
+}
+
+/// The `update` member of a `session/update` notification.
+///
+/// Converts to `SessionUpdate` of both versions of the SDK.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusUpdate {
+    status: ServerStatus,
+    notices: NoticeSupport,
+}
+
+impl StatusUpdate {
+    /// Returns the status that it reports.
+    pub fn status(&self) -> &ServerStatus {
+        &self.status
+    }
+
+    /// Returns the text for a user, for clients that have no place for notices.
+    pub fn message(&self) -> String {
+        let name = self.status.name.escape_debug();
+        match &self.status.state {
+            ConnectionState::Failed(error) => error.to_string(),
+            ConnectionState::Connecting => format!("MCP server '{name}' is not connected yet"),
+            ConnectionState::Connected => format!("MCP server '{name}' is connected"),
+            ConnectionState::Idle => {
+                format!("MCP server '{name}' was stopped to make room for other sessions")
+            }
+            ConnectionState::Closed => format!("MCP server '{name}' is closed"),
+        }
+    }
+
+    fn description(&self) -> Option<&'static str> {
+        match &self.status.state {
+            ConnectionState::Failed(error) => Some(error.suggestion()),
+            ConnectionState::Connecting => {
+                Some("the session begins without it; its tools appear when it is ready")
+            }
+            ConnectionState::Idle => Some("it starts again when the session is used"),
+            ConnectionState::Connected | ConnectionState::Closed => None,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        let meta = json!({ "mcpServers": [self.status] });
+        match self.notices {
+            NoticeSupport::Unsupported => json!({ "sessionUpdate": "session_info_update", "_meta": meta }),
+            NoticeSupport::Supported => {
+                let severity = match self.status.state {
+                    ConnectionState::Failed(_) => "warning",
+                    ConnectionState::Connecting
+                    | ConnectionState::Connected
+                    | ConnectionState::Idle
+                    | ConnectionState::Closed => "info",
+                };
+                let mut notice = json!({
+                    "sessionUpdate": "notice",
+                    "severity": severity,
+                    "title": self.message(),
+                    "_meta": meta,
+                });
+                if let Some(description) = self.description() {
+                    notice["description"] = description.into();
+                }
+                notice
+            }
+        }
+    }
+}
+
+impl Serialize for StatusUpdate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_value().serialize(serializer)
+    }
+}
+
+#[cfg(feature = "sdk")]
+impl From<StatusUpdate> for agent_client_protocol::v1::schema::SessionUpdate {
+    fn from(update: StatusUpdate) -> agent_client_protocol::v1::schema::SessionUpdate {
+        serde_json::from_value(update.to_value()).expect("version 1 has notices and session information")
+    }
+}
+
+#[cfg(feature = "protocol-v2")]
+impl From<StatusUpdate> for agent_client_protocol::v2::schema::SessionUpdate {
+    fn from(update: StatusUpdate) -> agent_client_protocol::v2::schema::SessionUpdate {
+        serde_json::from_value(update.to_value()).expect("version 2 has notices and session information")
+    }
+}
+
+/// The updates for one set of servers; see [`SessionMcp::status_updates`](crate::SessionMcp::status_updates).
+pub struct StatusUpdates {
+    statuses: StatusStream,
+    notices: NoticeSupport,
+    /// The last reported state of each server.
+    reported: HashMap<String, &'static str>,
+}
+
+impl StatusUpdates {
+    pub(crate) fn new(statuses: StatusStream, notices: NoticeSupport) -> StatusUpdates {
+        StatusUpdates { statuses, notices, reported: HashMap::new() }
+    }
+
+    /// Returns the next update; `None` after the session has ended. The end of a session is not reported, because the
+    /// client caused it. Cancel-safe.
+    pub async fn next(&mut self) -> Option<StatusUpdate> {
+        loop {
+            let status = self.statuses.next().await?;
+            let state = status.state.as_str();
+            let previous = self.reported.get(&status.name).copied();
+            let is_news = match status.state {
+                // Repeated failures and changes of the tool list are no news.
+                ConnectionState::Failed(_) | ConnectionState::Idle => previous != Some(state),
+                ConnectionState::Connected => previous.is_some_and(|previous| previous != state),
+                ConnectionState::Connecting => previous.is_none(),
+                ConnectionState::Closed => false,
+            };
+            if is_news || previous.is_none() {
+                self.reported.insert(status.name.clone(), state);
+            }
+            if is_news {
+                return Some(StatusUpdate { status, notices: self.notices });
+            }
+        }
+    }
+}
