@@ -43,7 +43,13 @@ fn refusal(version: AcpVersion, transport: &str, supported: &[&str]) -> Value {
         [] => "this agent supports no MCP servers".to_owned(),
         words => {
             let words: Vec<_> = words.iter().map(|it| format!("`{it}`")).collect();
-            format!("use a server with one of these transports: {}", words.join(", "))
+            let supported = words.join(", ");
+            match (version, transport) {
+                (AcpVersion::V2, "sse") => format!(
+                    "version 2 has no sse; the server needs Streamable HTTP, `http`; this agent supports {supported}"
+                ),
+                _ => format!("use a server with one of these transports: {supported}"),
+            }
         }
     };
     json!({ "code": -32602, "message": message, "data": {
