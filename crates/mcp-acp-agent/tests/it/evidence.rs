@@ -38,8 +38,8 @@ async fn acpx_03_acpx_04_file_that_is_not_executable() {
     insta::assert_snapshot!(failed(entry, Duration::from_secs(20)).await, @r#"
     {
       "code": -32603,
-      "message": "MCP server 'files' could not be started: Permission denied (os error 13)",
-      "data": {"serverName":"files","transportType":"stdio","command":"/etc/passwd","error":"Permission denied (os error 13)","suggestion":"check that the file is a program and is executable"}
+      "message": "MCP server 'files' could not be started: /etc/passwd is not executable",
+      "data": {"serverName":"files","transportType":"stdio","command":"/etc/passwd","error":"/etc/passwd is not executable","suggestion":"check that the file is a program and is executable"}
     }
     "#);
 }
