@@ -248,8 +248,9 @@ fn a_full_agent_stops_idle_servers_until_their_session_is_used() {
         for (session, name) in [(&first, "a"), (&second, "b"), (&first, "a")] {
             assert_eq!(wire.turn(session, &format!(r#"/{name}__echo {{"text": "here"}}"#)), "here");
         }
-        let idle = wire.update(&second, |it| it["_meta"]["mcpServers"][0]["status"] == "idle");
-        assert_eq!(idle["_meta"]["mcpServers"][0]["name"], "b", "{idle}");
+        wire.session(json!([servers::stdio(version, "c", "green")]));
+        let idle = wire.update(&first, |it| it["_meta"]["mcpServers"][0]["status"] == "idle");
+        assert_eq!(idle["_meta"]["mcpServers"][0]["name"], "a", "{idle}");
         wire.end();
     }
 }
