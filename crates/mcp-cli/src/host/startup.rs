@@ -54,12 +54,12 @@ pub(crate) async fn wait_and_show(
             break;
         }
         let text = progress_text(&published, is_slow);
-        if let Some(text) = &text {
-            if shown.as_ref() != Some(&(text.clone(), is_noting)) {
-                progress.show(text);
-                if is_noting {
-                    progress.note(&format!("still {text}"));
-                }
+        if let Some(text) = &text
+            && shown.as_ref() != Some(&(text.clone(), is_noting))
+        {
+            progress.show(text);
+            if is_noting {
+                progress.note(&format!("still {text}"));
             }
         }
         shown = text.map(|text| (text, is_noting));

@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use crate::tls::{Company, Issued, Valid, company, connect};
+use crate::tls::{Company, Issuance, Valid, company, connect};
 
 /// The size of a large response: more than the initial flow-control window of a stream.
 const LARGE: usize = 4 << 20;
@@ -48,7 +48,7 @@ struct Seen {
 
 impl Server {
     async fn start() -> Server {
-        let Company { authority, acceptor } = company(&["127.0.0.1"], Valid::Now, Issued::ByAuthority);
+        let Company { authority, acceptor } = company(&["127.0.0.1"], Valid::Now, Issuance::Authority);
         let mut config = ServerConfig::clone(acceptor.config());
         config.alpn_protocols = vec![b"h2".to_vec()];
         let acceptor = TlsAcceptor::from(Arc::new(config));

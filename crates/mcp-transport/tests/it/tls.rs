@@ -34,15 +34,15 @@ pub(crate) enum Valid {
 
 /// The issuer of a certificate.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Issued {
-    ByAuthority,
-    ByItself,
-    /// By itself, and marked as an authority, as `openssl req -x509` does.
-    ByItselfAsAuthority,
+pub(crate) enum Issuance {
+    Authority,
+    SelfSigned,
+    /// Self-signed and marked as an authority, as `openssl req -x509` does.
+    SelfSignedAuthority,
 }
 
 /// Creates an authority and a server certificate for these names and addresses.
-pub(crate) fn company(names: &[&str], valid: Valid, issued: Issued) -> Company {
+pub(crate) fn company(names: &[&str], valid: Valid, issuance: Issuance) -> Company {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
@@ -56,15 +56,15 @@ pub(crate) fn company(names: &[&str], valid: Valid, issued: Issued) -> Company {
         Valid::Once => params.not_after = date_time_ymd(2020, 1, 1),
         Valid::Later => params.not_before = date_time_ymd(2999, 1, 1),
     }
-    let certificate = match issued {
-        Issued::ByAuthority => params.signed_by(&key, &issuer).unwrap(),
-        Issued::ByItself => params.self_signed(&key).unwrap(),
-        Issued::ByItselfAsAuthority => {
+    let certificate = match issuance {
+        Issuance::Authority => params.signed_by(&key, &issuer).unwrap(),
+        Issuance::SelfSigned => params.self_signed(&key).unwrap(),
+        Issuance::SelfSignedAuthority => {
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
             params.self_signed(&key).unwrap()
         }
     };
-    let authority = if issued == Issued::ByAuthority { authority } else { certificate.pem() };
+    let authority = if issuance == Issuance::Authority { authority } else { certificate.pem() };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
         ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
@@ -164,37 +164,37 @@ const UNKNOWN: &str = "cannot connect to URL: TLS failed: no trusted authority h
 
 #[tokio::test]
 async fn configured_authority_is_trusted() {
-    check(company(&["127.0.0.1"], Valid::Now, Issued::ByAuthority), "hello", UNKNOWN).await;
+    check(company(&["127.0.0.1"], Valid::Now, Issuance::Authority), "hello", UNKNOWN).await;
 }
 
 #[tokio::test]
 async fn self_signed_certificate_is_refused_unless_it_is_trusted() {
-    check(company(&["127.0.0.1"], Valid::Now, Issued::ByItself), "hello", UNKNOWN).await;
+    check(company(&["127.0.0.1"], Valid::Now, Issuance::SelfSigned), "hello", UNKNOWN).await;
     let authority = "cannot connect to URL: TLS failed: the certificate is self-signed and marked as an authority (\
                      |\ntrusting it does not help: issue a certificate that is no authority";
-    check(company(&["127.0.0.1"], Valid::Now, Issued::ByItselfAsAuthority), authority, authority).await;
+    check(company(&["127.0.0.1"], Valid::Now, Issuance::SelfSignedAuthority), authority, authority).await;
 }
 
 #[tokio::test]
 async fn certificate_for_another_name_is_refused() {
     let other = "cannot connect to URL: TLS failed: the certificate is for another name (\
                  |\nuse the name of the certificate in the URL";
-    check(company(&["server.example"], Valid::Now, Issued::ByAuthority), other, UNKNOWN).await;
+    check(company(&["server.example"], Valid::Now, Issuance::Authority), other, UNKNOWN).await;
 }
 
 #[tokio::test]
 async fn expired_certificate_is_refused() {
     let expired = "cannot connect to URL: TLS failed: the certificate has expired (\
                    |\nrenew the server's certificate; if it is new, check this machine's clock";
-    check(company(&["127.0.0.1"], Valid::Once, Issued::ByAuthority), expired, expired).await;
+    check(company(&["127.0.0.1"], Valid::Once, Issuance::Authority), expired, expired).await;
     let early = "cannot connect to URL: TLS failed: the certificate is not valid yet (\
                  |\ncheck this machine's clock";
-    check(company(&["127.0.0.1"], Valid::Later, Issued::ByAuthority), early, early).await;
+    check(company(&["127.0.0.1"], Valid::Later, Issuance::Authority), early, early).await;
 }
 
 #[tokio::test]
 async fn large_messages_are_sent_and_received_over_tls() {
-    let Company { authority, acceptor } = company(&["127.0.0.1"], Valid::Now, Issued::ByAuthority);
+    let Company { authority, acceptor } = company(&["127.0.0.1"], Valid::Now, Issuance::Authority);
     let web = web(acceptor).await;
     let endpoint = Endpoint::Http(UrlEndpoint::new(web.url.parse().unwrap()));
     let session = connect(endpoint, Authorities::from_pem(authority.as_bytes()).unwrap()).await.unwrap();

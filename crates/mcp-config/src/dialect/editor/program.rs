@@ -340,7 +340,7 @@ impl Program {
         let is_end = |end: &&str| {
             path.strip_suffix(*end).is_some_and(|before| before.is_empty() || before.ends_with('/'))
         };
-        PROGRAMS.iter().find(|it| it.home_files.iter().chain(it.files).any(|end| is_end(end)))
+        PROGRAMS.iter().find(|it| it.home_files.iter().chain(it.files).any(&is_end))
     }
 
     /// The program of the servers under a key of a file: that of the path, unless the key is another program's.
