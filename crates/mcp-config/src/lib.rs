@@ -82,6 +82,8 @@ pub use dialect::write::{
     FieldFallback, ProgramLookup, UnsupportedField, WrittenFile, write_editor_file, write_servers,
 };
 #[cfg(feature = "files")]
+pub use edit::field_changes::{FieldChange, FieldChangeError, FieldOperation, set_fields};
+#[cfg(feature = "files")]
 pub use edit::fix::{FixError, FixedFile, apply_fixes, fix_all};
 #[cfg(feature = "files")]
 pub use edit::new_server::{NewServer, NewTransport, UrlTransportKind};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mcp_config::{Applicability, Profile, UrlTransportKind};
+use mcp_config::{Applicability, FieldChange, Profile, UrlTransportKind};
 
 use crate::args::choice::{Choices, PROFILES, choice};
 
@@ -53,6 +53,25 @@ pub(crate) struct EditArgs {
     pub(crate) file: PathBuf,
     /// Name of the server
     pub(crate) server: String,
+    /// Show the change without writing it
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Arguments of `set`.
+#[derive(Debug, Args)]
+pub(crate) struct SetArgs {
+    /// Configuration file or folder
+    pub(crate) file: PathBuf,
+    /// Name of the server
+    pub(crate) server: String,
+    /// Changes: FIELD=VALUE sets a value, FIELD+=ITEM and FIELD-=ITEM change a list, FIELD:=JSON sets JSON as it is. A
+    /// field is a key of the server, or a path such as env.NAME. `${NAME}` in a value is replaced when the server starts
+    #[arg(value_name = "CHANGE", value_parser = FieldChange::parse, required_unless_present = "unset")]
+    pub(crate) changes: Vec<FieldChange>,
+    /// Remove this field, such as env.NAME; may be given several times
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) unset: Vec<String>,
     /// Show the change without writing it
     #[arg(long)]
     pub(crate) dry_run: bool,

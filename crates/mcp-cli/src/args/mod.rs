@@ -14,7 +14,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use mcp_config::Profile;
 
-pub(crate) use files::{AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs};
+pub(crate) use files::{AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs, SetArgs};
 pub(crate) use global::{DialectOptions, Format, FormatName, GlobalArgs, LockPolicyName};
 pub(crate) use servers::{
     CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, ServerArgs, ShellArgs, ToolsArgs, WatchArgs,
@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Add(AddArgs),
     /// List the servers that other programs on this machine are configured with, and import them
     Import(ImportArgs),
+    /// Change fields of a server; comments and formatting are kept
+    Set(SetArgs),
     /// Remove a server from a configuration
     Remove(EditArgs),
     /// Enable a server that is disabled

@@ -57,6 +57,7 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Convert(args) => convert::run(&context, &args),
         Command::Add(args) => edit::add::run(&context, args),
         Command::Import(args) => import::run(&context, &args),
+        Command::Set(args) => edit::set(&context, args),
         Command::Remove(args) => edit::remove(&context, &args),
         Command::Enable(args) => edit::switch(&context, &args, Switch::On),
         Command::Disable(args) => edit::switch(&context, &args, Switch::Off),

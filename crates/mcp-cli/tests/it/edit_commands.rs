@@ -448,3 +448,16 @@ fn dia_06_dia_08_vs_code_file_declares_inputs() {
         assert!(file.get("inputs").is_none(), "{to}");
     }
 }
+
+#[test]
+fn fields_are_set_and_removed() {
+    let (set, after) = run(WORKSPACE, &["set", ".", "a", "args+=-y", "env.KEY=${KEY}", "--unset", "env.KEY"]);
+    let changed = WORKSPACE.replace("    env: { KEY: hunter2 }   # why\n", "    args: [\"-y\"]\n");
+    assert_eq!((after, set.code), (changed, Some(0)), "{set:?}");
+    assert!(!set.out.contains("hunter2") && set.out.ends_with("✓ changed `a`\n"), "{}", set.out);
+    let (set, after) = run(WORKSPACE, &["set", ".", "b", "command=y", "--unset", "comand", "--dry-run"]);
+    assert_eq!((after.as_str(), set.code), (WORKSPACE, Some(0)), "{set:?}");
+    let (set, after) = run(WORKSPACE, &["set", ".", "a", "wcd=/hunter3"]);
+    assert_eq!((after.as_str(), set.code), (WORKSPACE, Some(1)), "{set:?}");
+    assert!(set.err.contains("unknown key 'wcd'") && !set.err.contains("hunter3"), "{}", set.err);
+}

@@ -96,7 +96,7 @@ pub(super) struct StructAccess<'a> {
     known: &'static [&'static str],
     all: &'a [Member],
     /// The fields that were not seen yet, one bit each.
-    missing: u64,
+    missing: u128,
     current: Option<(Location, Option<&'a Node>)>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> StructAccess<'a> {
         members: &'a [Member],
         known: &'static [&'static str],
     ) -> StructAccess<'a> {
-        assert!(known.len() < 64, "a wire struct has fewer fields than a word has bits");
+        assert!(known.len() < 128, "a wire struct has fewer fields than a word has bits");
         let missing = (1 << known.len()) - 1;
         StructAccess { context, at, members: members.iter(), known, all: members, missing, current: None }
     }

@@ -3,10 +3,10 @@
 use mcp_model::Dialect;
 
 use crate::dialect::editor::program::Program;
-use crate::dialect::editor::{is_map_of_servers, is_server};
+use crate::dialect::editor::{DEV_CONTAINER_SERVERS, is_goose_extensions, is_map_of_servers, is_server};
 use crate::dialect::holodeck;
 use crate::profile::Profile;
-use crate::syntax::{self, Content, Node, Syntax, looks_like_json};
+use crate::syntax::{self, Content, Node, Syntax, looks_like_json, looks_like_toml};
 
 /// The dialect of a file, by its path (`agent.yaml`, `.minds/mcp.yaml`, `mcp.json`), else by its content. `None` if it
 /// is not a dialect that this crate reads.
@@ -48,6 +48,9 @@ fn by_name(path: &str) -> Option<Dialect> {
 /// Detects the dialect by the top-level keys. A JSON text may also be a Dominds or HoloDeck file, because it is
 /// valid YAML.
 fn by_content(text: &str) -> Option<Dialect> {
+    if looks_like_toml(text) {
+        return Some(Dialect::McpJson);
+    }
     let json = looks_like_json(text);
     if json {
         let parsed = syntax::parse_as(text, Syntax::JsonWithComments);
@@ -57,6 +60,12 @@ fn by_content(text: &str) -> Option<Dialect> {
         }
     }
     let Some(root) = syntax::parse_any(text).root else { return guess_yaml(text) };
+    if root.get("mcpServers").is_some()
+        || root.get("extensions").is_some_and(|it| is_goose_extensions(&it.value))
+        || root.at(DEV_CONTAINER_SERVERS).is_some()
+    {
+        return Some(Dialect::McpJson);
+    }
     let transports = |node: &Node| {
         let members = node.members().unwrap_or_default();
         members.iter().any(|it| it.value.get("transport").is_some())
@@ -195,7 +204,13 @@ mod tests {
         check("x.json", r#"{"version": 1, "servers": {}}"#, Some(Dialect::Dominds));
         check("x.json", r#"{"mcpVersion": 1}"#, None);
         check("x.json", "[]", None);
-        check("x.yaml", "mcpServers: {}", None);
+        check("x.yaml", "mcpServers: {}", ours);
+        check("x.yaml", "extensions:\n  a: {type: stdio, cmd: x}", ours);
+        check("x.yaml", "extensions:\n  - a", None);
+        check("x.toml", "a = 1\n[mcp_servers.a]\ncommand = 'x'", ours);
+        check("/home/a/.codex/config.toml", "", ours);
+        check("librechat.yaml", "version: 1", ours);
+        check("x.json", r#"{"customizations": {"vscode": {"mcp": {"servers": {}}}}}"#, ours);
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn report_command_line(program: &str, at: &Location, severity: Severity, context
     } else {
         let first = quoted(first);
         let command = match context.policy.syntax {
-            Syntax::Yaml => format!("`command: {first}`"),
+            Syntax::Yaml | Syntax::Toml => format!("`command: {first}`"),
             Syntax::Json | Syntax::JsonWithComments => format!("`\"command\": \"{first}\"`"),
         };
         format!("write {command}, and each argument as an item of `args`")

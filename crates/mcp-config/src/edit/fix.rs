@@ -48,7 +48,7 @@ pub fn apply_fixes<'a>(
         changed.old.extend(fix.changed[0].iter().cloned());
         changed.new.extend(fix.changed[1].iter().cloned());
     }
-    let syntax = Policy::for_profile(document.profile).syntax;
+    let syntax = Policy::for_profile(document.profile).syntax_of(document.name, document.text);
     let (old, new) = (syntax::parse_as(document.text, syntax), syntax::parse_as(&text, syntax));
     let known = |it: &RawDiagnostic| {
         old.diagnostics.iter().any(|old| (old.code, &old.pointer) == (it.code, &it.pointer))

@@ -2,7 +2,8 @@
 
 use crate::diagnostic::TextEdit;
 use crate::dialect::editor::program::{Disabling, JsonExtensions, Program};
-use crate::edit::{EditError, EditableFile, list_pointers, unsupported_layout};
+use crate::edit::editable_file::{EditableFile, unsupported_layout};
+use crate::edit::{EditError, list_pointers};
 use crate::profile::Profile;
 use crate::read::{Document, read};
 use crate::syntax::commented_entry::{CommentedEntry, comment_out};
@@ -50,6 +51,9 @@ pub fn set_enabled(document: &Document<'_>, name: &str, switch: Switch) -> Resul
     let node = file.root.at(pointer).ok_or_else(|| unsupported_layout("the server was not found"))?;
     let edits = match method(&file, document, pointer, node, switch)? {
         SwitchMethod::Unchanged => return Ok(document.text.to_owned()),
+        SwitchMethod::Key(key, word) if file.is_toml() => {
+            return file.set(&child(pointer, key), &OutputValue::scalar(word));
+        }
         SwitchMethod::Key(key, word) => set_key(&file, node, pointer, (key, word))?,
         SwitchMethod::Comment => {
             let list = parent(pointer).and_then(|it| file.root.at(it));

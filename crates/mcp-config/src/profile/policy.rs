@@ -241,6 +241,14 @@ impl Policy {
         }
     }
 
+    /// The syntax of a file. Editors and agents also write YAML and TOML.
+    pub(crate) fn syntax_of(&self, name: &str, text: &str) -> Syntax {
+        match self.syntax {
+            Syntax::JsonWithComments => Syntax::of_editor_file(name, text),
+            Syntax::Yaml | Syntax::Json | Syntax::Toml => self.syntax,
+        }
+    }
+
     /// The dialect of the profile.
     pub(crate) fn dialect(&self) -> Dialect {
         self.profile.dialect()

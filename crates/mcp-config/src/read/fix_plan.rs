@@ -6,12 +6,13 @@ use crate::diagnostic::{Applicability, Fix, FixIntent, RawDiagnostic, ScalarKind
 use crate::syntax::entry_edits::{self, InsertPosition, NewEntry};
 use crate::syntax::layout::Layout;
 use crate::syntax::output::OutputValue;
-use crate::syntax::{Node, child, last, parent};
+use crate::syntax::{Node, Syntax, child, last, parent};
 
 /// The text of a file and its tree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SourceTree<'a> {
     pub(crate) text: &'a str,
+    pub(crate) syntax: Syntax,
     pub(crate) root: Option<&'a Node>,
 }
 
@@ -58,6 +59,10 @@ impl<'a> SourceTree<'a> {
                 let edit = TextEdit { span: start..start + from.len(), text: (*to).to_owned() };
                 let fits = found.eq_ignore_ascii_case(from);
                 fits.then(|| fix(format!("write `{to}://`"), Applicability::Suggested, vec![edit], here))?
+            }
+            // Members of TOML have another layout.
+            FixIntent::RemoveMember(..) | FixIntent::AddMembers { .. } if self.syntax == Syntax::Toml => {
+                return None;
             }
             FixIntent::RemoveMember(pointer, applicability) => {
                 let mapping = self.node(parent(pointer)?)?;

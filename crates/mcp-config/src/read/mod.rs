@@ -93,8 +93,9 @@ pub fn read(document: &Document<'_>) -> Reading {
 pub fn read_acp(document: &Document<'_>, leniency: Leniency) -> Reading {
     let policy = Policy::for_profile(document.profile);
     let context = ReadContext::new(policy, document.name);
+    let syntax = policy.syntax_of(document.name, document.text);
     let syntax::ParsedText { root, dropped: _, diagnostics, extensions } =
-        syntax::parse_as(document.text, policy.syntax);
+        syntax::parse_as(document.text, syntax);
     for diagnostic in diagnostics {
         let severity =
             if diagnostic.code == Code::UnknownTag { policy.unknown_tag } else { diagnostic.severity };
@@ -116,7 +117,7 @@ pub fn read_acp(document: &Document<'_>, leniency: Leniency) -> Reading {
         let span = first.span.clone();
         context.report(RawDiagnostic::new(Code::TooLarge, message, parent, span).help("split the file"));
     }
-    finish(entries, context, SourceTree { text: document.text, root: root.as_ref() })
+    finish(entries, context, SourceTree { text: document.text, syntax, root: root.as_ref() })
 }
 
 fn finish(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<'_>) -> Reading {
@@ -124,7 +125,7 @@ fn finish(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<'_>) ->
     let policy = context.policy;
     let servers = read.iter().take(MAX_SERVERS).filter(|entry| entry.spec.is_some());
     let pointers = servers.map(|entry| entry.pointer.clone()).collect();
-    let positions = Arc::new(ValuePositions::new(source.text, policy, pointers));
+    let positions = Arc::new(ValuePositions::new(source.text, source.syntax, policy, pointers));
     let raw = context.into_diagnostics();
     let owners: HashMap<&str, usize> = if raw.is_empty() {
         HashMap::new()

@@ -11,12 +11,13 @@ use mcp_model::Secret;
 use crate::de::{Location, ReadContext};
 use crate::diagnostic::LineIndex;
 use crate::profile::policy::Policy;
-use crate::syntax::{self, Node};
+use crate::syntax::{self, Node, Syntax};
 
 /// Source positions by JSON pointer. `Debug` does not print the text.
 #[derive(Debug)]
 pub(crate) struct ValuePositions {
     text: Secret,
+    syntax: Syntax,
     policy: &'static Policy,
     /// The pointers to the servers.
     servers: Vec<String>,
@@ -33,9 +34,14 @@ pub(crate) struct SourcePosition {
 
 impl ValuePositions {
     /// The positions in the servers at these pointers.
-    pub(crate) fn new(text: &str, policy: &'static Policy, servers: Vec<String>) -> ValuePositions {
+    pub(crate) fn new(
+        text: &str,
+        syntax: Syntax,
+        policy: &'static Policy,
+        servers: Vec<String>,
+    ) -> ValuePositions {
         let text = if servers.is_empty() { "" } else { text };
-        ValuePositions { text: Secret::new(text), policy, servers, positions: OnceLock::new() }
+        ValuePositions { text: Secret::new(text), syntax, policy, servers, positions: OnceLock::new() }
     }
 
     /// The position of the value at a pointer, or of the nearest value that contains it. The start of the file for a
@@ -50,7 +56,7 @@ impl ValuePositions {
     fn compute(&self) -> BTreeMap<String, SourcePosition> {
         let text = self.text.expose();
         let mut res = BTreeMap::new();
-        let Some(root) = syntax::parse_as(text, self.policy.syntax).root else { return res };
+        let Some(root) = syntax::parse_as(text, self.syntax).root else { return res };
         let (lines, context) = (LineIndex::new(text), ReadContext::new(self.policy, ""));
         for pointer in &self.servers {
             if let Some((node, at)) = find(&root, pointer, &context) {

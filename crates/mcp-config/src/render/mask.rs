@@ -28,7 +28,7 @@ const SAFE_KEYS: WordList = WordList(
 /// Keys whose collections have keys of their own.
 const CONTAINER_KEYS: WordList = WordList(
     "tools servers mcpServers mcp.servers context_servers mcp params prompts resources skills transform \
-    prefix whitelist blacklist mimeTypes amp.mcpServers",
+    prefix whitelist blacklist mimeTypes amp.mcpServers mcp_servers extensions",
 );
 
 /// Keys of lists whose items are shown: patterns, types and names of tools.
@@ -232,7 +232,8 @@ impl Masker {
             Visibility::Entries => self.hide(value, text),
             Visibility::Keys | Visibility::Items if collection => {
                 let is_servers = match key {
-                    "servers" | "mcpServers" | "mcp.servers" | "context_servers" | "amp.mcpServers" => true,
+                    "servers" | "mcpServers" | "mcp.servers" | "context_servers" | "amp.mcpServers"
+                    | "mcp_servers" | "extensions" => true,
                     "mcp" => value.get("servers").is_none() && value.get("inputs").is_none(),
                     _ => false,
                 };

@@ -5,9 +5,9 @@
 use std::ops::Range;
 
 use crate::diagnostic::TextEdit;
-use crate::syntax::Node;
 use crate::syntax::layout::Layout;
 use crate::syntax::output::{OutputValue, QuoteStyle, item_lines, member_lines};
+use crate::syntax::{Content, Node};
 
 /// An entry to insert into a collection.
 #[derive(Debug, Clone, Copy)]
@@ -263,13 +263,65 @@ fn quotes_of(text: &str, node: &Node, entry: NewEntry<'_>) -> QuoteStyle {
         NewEntry::Member(..) => node.members().and_then(|it| it.first()).map(|it| it.key.span.start),
         NewEntry::Item(_) => {
             let first = node.items().and_then(|it| it.first());
-            first.and_then(|it| it.members()?.first()).map(|it| it.key.span.start)
+            first.map(|it| it.members().and_then(<[_]>::first).map_or(it.span.start, |it| it.key.span.start))
         }
     };
     match own.and_then(|it| text.get(it..)) {
         Some(key) if key.starts_with('"') => QuoteStyle::Always,
         Some(_) | None => QuoteStyle::AsNeeded,
     }
+}
+
+/// Replaces the value of an entry. Returns `None` if the layout is not supported.
+pub(crate) fn replace(
+    layout: Layout<'_>,
+    node: &Node,
+    index: usize,
+    value: &OutputValue,
+) -> Option<TextEdit> {
+    let (key, old) = match (node.members(), node.items()) {
+        (Some(members), _) => members.get(index).map(|it| (Some(&it.key), &it.value))?,
+        (None, items) => (None, items?.get(index)?),
+    };
+    if matches!(old.content, Content::Shared(_)) {
+        return None;
+    }
+    let text = layout.text();
+    let source = text.get(old.span.clone())?;
+    let span = old.span.start..old.span.start + source.trim_end().len();
+    let start = key.map_or(span.start, |it| it.span.start);
+    if is_flow(layout, node) {
+        let json = key.is_none_or(|it| text[it.span.start..].starts_with('"'));
+        let quotes = if json { QuoteStyle::Always } else { QuoteStyle::AsNeeded };
+        let indent = layout.text_before(start);
+        let own_line = json && indent.trim().is_empty() && start > node.span.start;
+        let gap = format!("{}{indent}", layout.line_end());
+        let text = if own_line { value.pretty().join(&gap) } else { value.flow(quotes) };
+        return Some(TextEdit { span, text });
+    }
+    let flow = value.flow(QuoteStyle::AsNeeded);
+    let Some(key) = key else {
+        let is_line = value.block().len() == 1 && !source.contains('\n');
+        return is_line.then_some(TextEdit { span, text: flow });
+    };
+    let column = layout.column(start)?;
+    let lines = member_lines(&key.text, value);
+    let colon = text[key.span.end..].find(':').map(|it| key.span.end + it + 1)?;
+    // A comment after the key stays there.
+    let has_comment = text.get(colon..span.start).is_some_and(|it| it.contains('#'));
+    let is_inline = text.get(colon..span.start).is_some_and(|it| !it.contains('\n'));
+    if lines.len() == 1 && is_inline && !span.is_empty() {
+        return Some(TextEdit { span, text: flow });
+    }
+    if lines.len() == 1 && !has_comment {
+        return Some(TextEdit { span: colon..span.end.max(colon), text: format!(" {flow}") });
+    }
+    let below = if lines.len() == 1 { vec![flow] } else { value.block() };
+    let gap = format!("{}{}", layout.line_end(), " ".repeat(column + 2));
+    let below: String = below.iter().map(|line| format!("{gap}{line}")).collect();
+    // The line end before the old value, after the comment.
+    let from = if has_comment { colon + layout.line(colon).len() } else { colon };
+    Some(TextEdit { span: from..span.end.max(from), text: below })
 }
 
 /// Removes an entry. Returns `None` if the layout is not supported, or if it is the only entry.

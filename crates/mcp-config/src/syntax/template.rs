@@ -114,6 +114,13 @@ fn reference(text: &str, rule: VariableRule) -> Option<(Piece<'_>, usize)> {
     if !editor {
         return None;
     }
+    if let Some(secret) = inner.strip_prefix("{") {
+        // Continue's `${{ secrets.NAME }}`.
+        let end = secret.find("}}")?;
+        let name = secret[..end].trim().strip_prefix("secrets.")?;
+        let is_name = !name.is_empty() && name_length(name) == name.len();
+        return is_name.then_some((Piece::Variable(name), end + "${{}}".len()));
+    }
     // References do not nest, so the search is linear.
     let end = inner.find(['{', '}']).filter(|it| inner[*it..].starts_with('}'))?;
     editor_reference(&inner[..end], length).map(|it| (it, end + "${}".len()))

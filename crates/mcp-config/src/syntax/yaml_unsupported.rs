@@ -1,11 +1,11 @@
-//! Rejects YAML in a build without the feature `files`.
+//! Rejects YAML and TOML in a build without the feature `files`.
 
 use crate::diagnostic::{Code, RawDiagnostic};
 use crate::syntax::{ExtensionSpans, ParsedText};
 
-/// Reports that YAML is not read.
+/// Reports that YAML and TOML are not read.
 pub(super) fn parse(_: &str) -> ParsedText {
-    let message = "this build of mcp-config reads no YAML";
+    let message = "this build of mcp-config reads neither YAML nor TOML";
     let diagnostic =
         RawDiagnostic::new(Code::Syntax, message, "", 0..0).help("enable the feature `files` of mcp-config");
     ParsedText {

@@ -15,6 +15,7 @@ mod holodeck;
 mod limits;
 mod mcp_json;
 mod oracles;
+mod other_programs;
 mod property;
 mod resolve;
 mod sarif;

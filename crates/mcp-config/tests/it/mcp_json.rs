@@ -211,7 +211,7 @@ fn keys_of_other_programs_are_not_misspelt() {
     let message =
         |key: &str| format!("warning /{key} '{key}' is a key of other programs and has no effect here");
     let url = |fields: &str| format!(r#"{{"url": "https://a.example", {fields}}}"#);
-    for key in ["requestInit", "headersHelper", "bearer_token_env_var", "protocol", "http_headers"] {
+    for key in ["requestInit", "headersHelper", "bearerToken", "protocol"] {
         tells(&url(&format!(r#""{key}": {{}}"#)), &[&message(key)]);
     }
     tells(r#"{"command": "x", "working_directory": "/"}"#, &[&message("working_directory")]);

@@ -1,4 +1,4 @@
-//! `add`, `remove`, `enable`, `disable`: changes one server in a file, and shows the change.
+//! `add`, `set`, `remove`, `enable`, `disable`: changes one server in a file, and shows the change.
 //!
 //! The edits themselves are made by mcp-config; this module prints and saves them.
 
@@ -6,12 +6,15 @@ pub(crate) mod add;
 
 use std::path::Path;
 
-use mcp_config::{Colour, EditError, Profile, Switch, UnsupportedField, render_diff};
+use mcp_config::{
+    Colour, EditError, FieldChange, FieldOperation, Profile, Switch, UnsupportedField, WrittenFile,
+    render_diff,
+};
 use mcp_host::save;
 use mcp_model::Severity;
 use serde::Serialize;
 
-use crate::args::{EditArgs, Format};
+use crate::args::{EditArgs, Format, SetArgs};
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, FileError, open};
 use crate::output::console::Report;
@@ -64,6 +67,19 @@ pub(crate) fn remove(context: &Context, args: &EditArgs) -> Result<Report, Failu
     let edit = Edit { server, done: "removed", unchanged: "is already removed", mode };
     run(context, file, &edit, |config| {
         Ok((mcp_config::remove_server(&config.document(), server)?, Vec::new()))
+    })
+}
+
+/// Changes fields of a server. Blocks.
+pub(crate) fn set(context: &Context, args: SetArgs) -> Result<Report, Failure> {
+    let SetArgs { file, server, mut changes, unset, dry_run } = args;
+    changes.extend(unset.into_iter().map(|field| FieldChange { field, operation: FieldOperation::Remove }));
+    let mode = EditMode::new(dry_run);
+    let edit = Edit { server: &server, done: "changed", unchanged: "is unchanged", mode };
+    run(context, &file, &edit, |config| {
+        let written = mcp_config::set_fields(&config.document(), &server, &changes)?;
+        let WrittenFile { text, unsupported } = written;
+        Ok((text, unsupported))
     })
 }
 

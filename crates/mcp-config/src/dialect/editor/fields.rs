@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_model::{ConfigValue, Exposure, Filter, Limits, NameClass, NamePolicy};
 
-use crate::de::{Field, Location, NullableField, ReadContext};
+use crate::de::{Field, Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{CheckError, Code, FixIntent, quoted, quoted_key};
 use crate::dialect::editor::program::{EnvValues, Program, VariableSyntax};
 use crate::dialect::editor::wire::{Environment, Headers, Pair, Scalar, Tools, VariableItem};
@@ -289,20 +289,94 @@ pub(super) fn headers(
     }
 }
 
+/// Of two spellings of a field, the one that is given.
+pub(super) fn one_of<T>(
+    first: NullableField<T>,
+    second: NullableField<T>,
+    context: &ReadContext,
+) -> NullableField<T> {
+    if !second.is_given() {
+        return first;
+    }
+    if first.is_given() {
+        let message = "the same field is given twice; only one is allowed";
+        context.report(context.exclusive(&second.at, &first.at, message));
+        return first;
+    }
+    second
+}
+
+/// Adds variables of the environment without which the server does not start. Goose asks for them.
+pub(super) fn add_required_variables(
+    names: NullableField<Vec<Field<String>>>,
+    env: &mut Vec<(String, ConfigValue)>,
+    context: &ReadContext,
+) {
+    for slot in names.take().unwrap_or_default() {
+        let at = slot.at;
+        let value = slot.take().and_then(|name| Some((variable_value(&name, "", &at, context)?, name)));
+        if let Some((value, name)) = value
+            && !env.iter().any(|it| it.0 == name)
+        {
+            env.push((name, value));
+        }
+    }
+}
+
+/// The headers that name a variable, as in Codex's file.
+pub(super) fn variable_headers(
+    headers: NullableField<OrderedMap<String>>,
+    bearer: &NullableField<String>,
+    context: &ReadContext,
+) -> Vec<(String, ConfigValue)> {
+    let mut res = Vec::new();
+    if let Some(name) = bearer.value()
+        && let Some(value) = variable_value(name, "Bearer ", &bearer.at, context)
+    {
+        res.push(("Authorization".to_owned(), value));
+    }
+    for (header, slot) in headers.take().into_iter().flat_map(|it| it.0) {
+        let at = slot.at;
+        if let Err(error) = checks::check_header_name(&header) {
+            context.report_check(&at.at_key(), error);
+            continue;
+        }
+        let value = slot.take().and_then(|name| variable_value(&name, "", &at, context));
+        res.extend(value.map(|it| (header, it)));
+    }
+    res
+}
+
+/// The value of a variable of the environment, after a prefix.
+fn variable_value(name: &str, prefix: &str, at: &Location, context: &ReadContext) -> Option<ConfigValue> {
+    if let Err(error) = checks::check_env_name(name) {
+        context.report_check(at, error);
+        return None;
+    }
+    Some(template::parse_value(format!("{prefix}${{{name}}}"), VariableRule::Editor))
+}
+
 /// The durations of an entry.
 pub(super) struct Durations {
     pub(super) timeout: NullableField<f64>,
     pub(super) request_timeout: NullableField<f64>,
     pub(super) connection_timeout: NullableField<f64>,
     pub(super) startup_timeout_sec: NullableField<f64>,
+    pub(super) startup_milliseconds: NullableField<f64>,
     pub(super) tool_timeout_sec: NullableField<f64>,
 }
 
 /// The limits of an entry. Each key has its own unit (DIA-07).
 pub(super) fn limits(durations: &Durations, context: &ReadContext) -> Limits {
     const MILLISECONDS: f64 = 1000.0;
-    let Durations { timeout, request_timeout, connection_timeout, startup_timeout_sec, tool_timeout_sec } =
-        durations;
+    let Durations {
+        timeout,
+        request_timeout,
+        connection_timeout,
+        startup_timeout_sec,
+        startup_milliseconds,
+        tool_timeout_sec,
+    } = durations;
     let default = Limits::default();
     let request = duration(request_timeout, MILLISECONDS, context)
         .or(duration(tool_timeout_sec, 1.0, context))
@@ -311,7 +385,9 @@ pub(super) fn limits(durations: &Durations, context: &ReadContext) -> Limits {
     Limits {
         request,
         connect: duration(connection_timeout, MILLISECONDS, context).unwrap_or(default.connect),
-        startup: duration(startup_timeout_sec, 1.0, context).unwrap_or(default.startup),
+        startup: duration(startup_timeout_sec, 1.0, context)
+            .or(duration(startup_milliseconds, MILLISECONDS, context))
+            .unwrap_or(default.startup),
         ..default
     }
 }
@@ -347,6 +423,8 @@ fn duration(slot: &NullableField<f64>, unit: f64, context: &ReadContext) -> Opti
 /// The lists that select tools.
 pub(super) struct ToolLists {
     pub(super) included: [NullableField<Vec<Field<String>>>; 2],
+    /// Like `included`, but an empty list exposes all.
+    pub(super) available: NullableField<Vec<Field<String>>>,
     pub(super) tools: NullableField<Tools>,
     pub(super) excluded: [NullableField<Vec<Field<String>>>; 3],
 }
@@ -358,12 +436,14 @@ pub(super) fn exposure(shown: ToolLists) -> Exposure {
     let names = |lists: &mut dyn Iterator<Item = Vec<Field<String>>>| -> Vec<String> {
         lists.flatten().filter_map(Field::take).filter(|it| !it.trim().is_empty()).collect()
     };
-    let ToolLists { included, tools, excluded } = shown;
+    let ToolLists { included, available, tools, excluded } = shown;
+    let available = available.take().filter(|it| !it.is_empty());
     let listed = match tools.take() {
         Some(Tools::List(list)) => Some(list),
         Some(Tools::Mapping(_)) | None => None,
     };
-    let included: Vec<_> = included.into_iter().filter_map(NullableField::take).chain(listed).collect();
+    let included: Vec<_> =
+        included.into_iter().filter_map(NullableField::take).chain(listed).chain(available).collect();
     let given = !included.is_empty();
     let included = names(&mut included.into_iter());
     let restricted = given && !included.iter().any(|it| it == "*");

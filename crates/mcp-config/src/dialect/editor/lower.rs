@@ -44,24 +44,35 @@ pub(super) fn lower(
         transport,
         transport_type,
         command,
+        cmd,
         args,
         env,
         environment,
+        envs,
+        env_keys,
         env_file,
         cwd,
         url,
         server_url,
         http_url,
+        uri,
         headers,
+        http_headers,
+        env_http_headers,
+        bearer_token_env_var,
+        request_options,
         timeout,
         request_timeout,
         connection_timeout,
         startup_timeout_sec,
+        startup_timeout_ms,
+        init_timeout,
         tool_timeout_sec,
         disabled: _,
         enabled: _,
         include_tools,
         enabled_tools,
+        available_tools,
         tools,
         exclude_tools,
         disabled_tools,
@@ -115,13 +126,28 @@ pub(super) fn lower(
     {
         return LoweredEntry { kind: None, nothing_to_start: false, spec: None };
     }
-    let url = entry_url(url, server_url, http_url, context);
+    let command = fields::one_of(command, cmd, context);
+    let env = fields::one_of(env, envs, context);
+    let headers = fields::one_of(headers, http_headers, context);
+    let nested_headers = request_options.take().map(|it| it.headers);
+    let headers = match nested_headers {
+        Some(nested) => fields::one_of(headers, nested, context),
+        None => headers,
+    };
+    let url = entry_url([url, server_url, http_url, uri], context);
     let said = declared_transport([kind, transport, transport_type], context);
-    let durations =
-        Durations { timeout, request_timeout, connection_timeout, startup_timeout_sec, tool_timeout_sec };
+    let durations = Durations {
+        timeout,
+        request_timeout,
+        connection_timeout,
+        startup_timeout_sec,
+        startup_milliseconds: fields::one_of(startup_timeout_ms, init_timeout, context),
+        tool_timeout_sec,
+    };
     let limits = fields::limits(&durations, context);
     let exposure = fields::exposure(ToolLists {
         included: [include_tools, enabled_tools],
+        available: available_tools,
         tools,
         excluded: [exclude_tools, disabled_tools, disabled_tools_alias],
     });
@@ -129,6 +155,7 @@ pub(super) fn lower(
     let bare = !command.is_given() && !url.slot.is_given();
     let nothing_to_start =
         bare && matches!(said, DeclaredTransport::Undeclared) && (settings.is_given() || source.is_given());
+    let nothing_to_start = nothing_to_start || matches!(said, DeclaredTransport::BuiltIn);
     if nothing_to_start {
         return LoweredEntry { kind: None, nothing_to_start, spec: None };
     }
@@ -164,7 +191,8 @@ pub(super) fn lower(
             let env_file = env_file.value().filter(|it| !it.is_empty());
             let env_file = env_file
                 .map(|it| values.without_shell_syntax().value(it.clone(), at, checks::check_argument));
-            program.lower(&values).map(|(command, args, env)| {
+            program.lower(&values).map(|(command, args, mut env)| {
+                fields::add_required_variables(env_keys, &mut env, context);
                 let encoding = "utf-8".to_owned();
                 let inherit = EnvInherit::All;
                 TransportSpec::Stdio(StdioSpec { command, args, env, env_file, inherit, cwd, encoding })
@@ -181,6 +209,8 @@ pub(super) fn lower(
                     fields::headers(headers, &values)
                 }
             };
+            let mut headers = headers;
+            headers.extend(fields::variable_headers(env_http_headers, &bearer_token_env_var, context));
             url.value(kind, &values).map(|url| {
                 let spec = UrlSpec { url, headers, session_id: None, terminate_on_close: true, sse_fallback };
                 match kind {

@@ -29,7 +29,7 @@ use program::{JsonExtensions, Program};
 pub use references::{InputDeclarations, prompts_for_inputs};
 pub(crate) use schema::schema;
 use server_maps::ServerMap;
-pub(crate) use server_maps::{is_map_of_servers, is_server};
+pub(crate) use server_maps::{DEV_CONTAINER_SERVERS, is_goose_extensions, is_map_of_servers, is_server};
 
 /// The items of a list of servers, and the help for two of the same name.
 const DUPLICATE_NAME: (&str, &str) = ("servers of this file", "rename one of them");
@@ -41,7 +41,7 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     let inputs = DeclaredInputs::of(root);
     let mut res = Vec::new();
     let mut names = UniqueNames::default();
-    for ServerMap { node, at, program } in &roots {
+    for ServerMap { node, at, program, project } in &roots {
         let options = lower::EditorOptions { context, program, inputs: &inputs };
         match node.content() {
             Content::Mapping(members) => {
@@ -52,11 +52,18 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
                         continue;
                     }
                     let at = at.member(member, context);
+                    let mut name = member.key.text.to_string();
+                    // Projects may have servers of the same name.
+                    if let Some(folder) = project
+                        && res.iter().any(|it: &ReadEntry| it.name == name)
+                    {
+                        name = format!("{name}@{folder}");
+                    }
                     // The keys of a single mapping are unique.
-                    if roots.len() > 1 {
+                    if roots.len() > 1 && project.is_none() {
                         names.add(&member.key.text, at.at_key(), DUPLICATE_NAME, context);
                     }
-                    res.push(server(Some(&member.key.text), &member.value, &at, &options));
+                    res.push(server(Some(&name), &member.value, &at, &options));
                 }
             }
             Content::Sequence(items) => {
@@ -142,7 +149,12 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
         return res;
     }
     if lowered.nothing_to_start && !before && !context.has_error(at) {
-        let message = "there is nothing to start: the entry has only the settings of an editor's extension";
+        let is_extension = ["settings", "source"].iter().any(|it| node.get(it).is_some());
+        let message = if is_extension {
+            "there is nothing to start: the entry has only the settings of an editor's extension"
+        } else {
+            "there is nothing to start: the program of this file provides this server itself"
+        };
         let diagnostic = context.diagnostic(Code::NothingToStart, &at.at_key(), message);
         let help = "to run the server here, add its `command` and `args`";
         context.report(diagnostic.severity(mcp_model::Severity::Info).help(help));

@@ -51,6 +51,8 @@ pub(crate) enum VariableSyntax {
     EnvPrefixAndInputs,
     /// `{env:NAME}`, and `{file:path}` for the content of a file.
     Braces,
+    /// `${{ secrets.NAME }}`.
+    Secrets,
     /// No variables: every text is used unchanged.
     Unsupported,
 }
@@ -330,6 +332,51 @@ const PROGRAMS: &[Program] = &[
         content: FileContent::Settings,
         ..UNKNOWN
     },
+    Program {
+        name: "Codex",
+        home_files: &[".codex/config.toml"],
+        files: &[],
+        key: "mcp_servers",
+        variables: VariableSyntax::Unsupported,
+        disabling: Disabling::Enabled,
+        content: FileContent::Settings,
+        ..UNKNOWN
+    },
+    Program {
+        name: "Goose",
+        home_files: &[".config/goose/config.yaml"],
+        files: &[],
+        key: "extensions",
+        disabling: Disabling::Enabled,
+        content: FileContent::Settings,
+        ..UNKNOWN
+    },
+    Program {
+        name: "Continue",
+        home_files: &[".continue/config.yaml"],
+        files: &[],
+        variables: VariableSyntax::Secrets,
+        disabling: Disabling::Unsupported("Continue starts every server of its file"),
+        content: FileContent::Settings,
+        ..UNKNOWN
+    },
+    Program {
+        name: "LibreChat",
+        home_files: &[],
+        files: &["librechat.yaml", "librechat.yml"],
+        disabling: Disabling::Unsupported("LibreChat connects to every server of its file"),
+        url_transport: UrlTransport::Sse,
+        content: FileContent::Settings,
+        ..UNKNOWN
+    },
+    Program {
+        name: "Dev Containers",
+        home_files: &[],
+        files: &["devcontainer.json", ".devcontainer.json"],
+        key: "customizations.vscode.mcp.servers",
+        content: FileContent::Settings,
+        ..VS_CODE
+    },
     UNKNOWN,
 ];
 
@@ -349,6 +396,8 @@ impl Program {
         let by_key = || PROGRAMS.iter().find(|it| it.key == key && !it.is_unknown());
         match by_path {
             Some(program) if program.key == key => program,
+            // A path of keys leads there.
+            Some(program) if program.key.ends_with(&format!(".{key}")) => program,
             _ if key != UNKNOWN.key => by_key().unwrap_or(&UNKNOWN),
             Some(program) => program,
             None => {

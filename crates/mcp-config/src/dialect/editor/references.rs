@@ -49,7 +49,8 @@ impl Program {
                     if [WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, USER_HOME].contains(&name) =>
                 {
                     let is_read =
-                        ![VariableSyntax::Unsupported, VariableSyntax::Braces].contains(&self.variables);
+                        ![VariableSyntax::Unsupported, VariableSyntax::Braces, VariableSyntax::Secrets]
+                            .contains(&self.variables);
                     (format!("${{{name}}}"), is_read)
                 }
                 Piece::Variable(name) => match self.variables {
@@ -58,6 +59,7 @@ impl Program {
                         (format!("${{env:{name}}}"), true)
                     }
                     VariableSyntax::Braces => (format!("{{env:{name}}}"), true),
+                    VariableSyntax::Secrets => (format!("${{{{ secrets.{name} }}}}"), true),
                     VariableSyntax::Unsupported => (format!("${{{name}}}"), false),
                 },
                 Piece::VariableOr { name, default } => {

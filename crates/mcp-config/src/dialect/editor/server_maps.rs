@@ -3,18 +3,31 @@
 use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::{Applicability, Code, FixIntent, quoted};
 use crate::dialect::editor::program::{FileContent, Program, UNKNOWN};
-use crate::syntax::{Content, Node};
+use crate::syntax::{self, Content, Node};
 
 /// A map or list of servers in a file.
 pub(super) struct ServerMap<'a> {
     pub(super) node: &'a Node,
     pub(super) at: Location,
     pub(super) program: &'static Program,
+    /// The last folder of the project that the servers belong to, in Claude Code's settings.
+    pub(super) project: Option<String>,
 }
 
 /// The keys of server maps.
-const SERVER_KEYS: [&str; 6] =
-    ["mcpServers", "servers", "mcp.servers", "context_servers", "mcp", "amp.mcpServers"];
+const SERVER_KEYS: [&str; 8] = [
+    "mcpServers",
+    "servers",
+    "mcp.servers",
+    "context_servers",
+    "mcp",
+    "amp.mcpServers",
+    "mcp_servers",
+    "extensions",
+];
+
+/// The pointer to the servers of a dev container.
+pub(crate) const DEV_CONTAINER_SERVERS: &str = "/customizations/vscode/mcp/servers";
 
 /// Names of settings files of unknown programs, which are valid without servers.
 const SETTINGS_FILES: [&str; 3] = ["settings.json", "settings.jsonc", "settings.local.json"];
@@ -24,7 +37,7 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
     let at = Location::root(root, context);
     let map_of = |node: &'a Node, at: Location, key: &str| {
         let program = Program::of_servers(&context.file, key, node);
-        ServerMap { node, at, program }
+        ServerMap { node, at, program, project: None }
     };
     match root.content() {
         Content::Sequence(_) => return vec![map_of(root, at, UNKNOWN.key)],
@@ -50,7 +63,23 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
                 res.push(map_of(&inner.value, at.member(inner, context), "mcp.servers"));
             }
             ("mcp", None) if !is_map_of_servers(node) && by_path.is_none_or(|it| it.key != key) => {}
+            // Only Codex has this key, in TOML. In other files it is misspelt.
+            ("mcp_servers", _) if !may_be_toml(&context.file) => {}
+            // Other programs' extensions are no servers.
+            ("extensions", _) if !is_goose_extensions(node) => {}
             (_, _) => res.push(map_of(node, at, key)),
+        }
+    }
+    for pointer in nested_maps(root) {
+        let key = syntax::last(&pointer);
+        let found = syntax::segments(&pointer).try_fold((root, at), |(node, at), segment| {
+            let member = node.get(&segment)?;
+            Some((&member.value, at.member(member, context)))
+        });
+        if let Some((node, at)) = found {
+            let project = pointer.strip_prefix("/projects").and(syntax::parent(&pointer)).map(syntax::last);
+            let folder = project.map(|it| it.rsplit(['/', '\\']).next().unwrap_or_default().to_owned());
+            res.push(ServerMap { project: folder, ..map_of(node, at, &key) });
         }
     }
     if res.is_empty() && is_map_of_servers(root) {
@@ -130,6 +159,30 @@ fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
     let message = "the file has no MCP servers: neither 'mcpServers' nor 'servers', 'mcp.servers', \
                    'context_servers' or 'mcp'";
     context.error(Code::NoServers, at, message, help);
+}
+
+/// Returns whether a file may be TOML: by its extension, or because it has none.
+fn may_be_toml(file: &str) -> bool {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.rsplit_once('.').is_none_or(|it| it.1 == "toml")
+}
+
+/// The pointers to the server maps of a dev container, and of the projects in Claude Code's settings.
+fn nested_maps(root: &Node) -> Vec<String> {
+    let projects = root.get("projects").and_then(|it| it.value.members()).unwrap_or_default();
+    let of_project = |it: &syntax::Member| {
+        let servers = it.value.get("mcpServers")?;
+        let is_used = servers.value.members().is_some_and(|it| !it.is_empty());
+        is_used.then(|| syntax::child(&syntax::child("/projects", &it.key.text), "mcpServers"))
+    };
+    let dev_container = root.at(DEV_CONTAINER_SERVERS).map(|_| DEV_CONTAINER_SERVERS.to_owned());
+    dev_container.into_iter().chain(projects.iter().filter_map(of_project)).collect()
+}
+
+/// Returns whether a node is a map of Goose's extensions, which have a `type`.
+pub(crate) fn is_goose_extensions(node: &Node) -> bool {
+    let members = node.members().unwrap_or_default();
+    !members.is_empty() && members.iter().all(|it| it.value.get("type").is_some())
 }
 
 /// Returns whether a node looks like a server entry.

@@ -18,6 +18,8 @@ pub(super) enum DeclaredTransport {
     Kind(TransportKind),
     /// opencode's `remote`: any transport with a URL.
     AnyUrl,
+    /// Goose's types of extensions that it provides itself.
+    BuiltIn,
     /// A value that could not be read and has been reported.
     Invalid,
 }
@@ -35,6 +37,10 @@ const TRANSPORT_NAMES: &[(&str, DeclaredTransport)] = &[
     ("ws", DeclaredTransport::Kind(TransportKind::WebSocket)),
     ("websocket", DeclaredTransport::Kind(TransportKind::WebSocket)),
     ("remote", DeclaredTransport::AnyUrl),
+    ("builtin", DeclaredTransport::BuiltIn),
+    ("platform", DeclaredTransport::BuiltIn),
+    ("frontend", DeclaredTransport::BuiltIn),
+    ("inline_python", DeclaredTransport::BuiltIn),
 ];
 
 /// Reads `type`, `transport` and `transportType`, which mean the same. Different values are an error.
@@ -110,7 +116,7 @@ pub(super) fn choose_transport(
 ) -> Option<TransportChoice> {
     let has_url = url.slot.is_given();
     match said {
-        DeclaredTransport::Invalid => None,
+        DeclaredTransport::Invalid | DeclaredTransport::BuiltIn => None,
         DeclaredTransport::Kind(TransportKind::Stdio) => Some(TransportChoice::Stdio),
         DeclaredTransport::Kind(kind @ TransportKind::Http)
             if options.program.url_transport == UrlTransport::HttpThenSse =>
@@ -148,12 +154,10 @@ pub(super) struct EntryUrl {
 /// The URL of an entry, under any of its keys (DIA-03). Some files repeat the same URL under several keys, for
 /// several programs. Different URLs are an error.
 pub(super) fn entry_url(
-    url: NullableField<String>,
-    server_url: NullableField<String>,
-    http_url: NullableField<String>,
+    [url, server_url, http_url, uri]: [NullableField<String>; 4],
     context: &ReadContext,
 ) -> EntryUrl {
-    let all = [("httpUrl", http_url), ("serverUrl", server_url), ("url", url)];
+    let all = [("uri", uri), ("httpUrl", http_url), ("serverUrl", server_url), ("url", url)];
     let mut res: Option<EntryUrl> = None;
     for (key, slot) in all {
         match &res {
@@ -167,7 +171,7 @@ pub(super) fn entry_url(
             Some(_) | None => res = Some(EntryUrl { key, slot }),
         }
     }
-    res.expect("there are three to choose from")
+    res.expect("there are four to choose from")
 }
 
 impl EntryUrl {

@@ -29,12 +29,19 @@ pub(crate) struct EditorServer {
     pub(super) transport_type: NullableField<TransportField>,
     /// The program to start.
     pub(super) command: NullableField<Command>,
+    /// The same as `command`.
+    pub(super) cmd: NullableField<Command>,
     /// Its arguments.
     pub(super) args: NullableField<Vec<Field<String>>>,
     /// Its environment variables, added to the inherited ones.
     pub(super) env: NullableField<Environment>,
     /// The same as `env`.
     pub(super) environment: NullableField<Environment>,
+    /// The same as `env`.
+    pub(super) envs: NullableField<Environment>,
+    /// Variables of the environment that the server needs.
+    #[serde(rename = "env_keys")]
+    pub(super) env_keys: NullableField<Vec<Field<String>>>,
     /// A `.env` file; `env` takes precedence.
     pub(super) env_file: NullableField<String>,
     /// Its working directory, relative to the workspace.
@@ -45,8 +52,21 @@ pub(crate) struct EditorServer {
     pub(super) server_url: NullableField<String>,
     /// The same as `url`, over Streamable HTTP.
     pub(super) http_url: NullableField<String>,
+    /// The same as `url`.
+    pub(super) uri: NullableField<String>,
     /// Headers of every request.
     pub(super) headers: NullableField<Headers>,
+    /// The same as `headers`.
+    #[serde(rename = "http_headers")]
+    pub(super) http_headers: NullableField<Headers>,
+    /// Headers whose values are variables of the environment: the header and the name of the variable.
+    #[serde(rename = "env_http_headers")]
+    pub(super) env_http_headers: NullableField<OrderedMap<String>>,
+    /// The variable of the environment that holds the bearer token of every request.
+    #[serde(rename = "bearer_token_env_var")]
+    pub(super) bearer_token_env_var: NullableField<String>,
+    /// The headers of every request, in Continue's form.
+    pub(super) request_options: NullableField<RequestOptions>,
     /// The timeout of a request: milliseconds from 1000 on, seconds below.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub(super) timeout: NullableField<f64>,
@@ -60,6 +80,13 @@ pub(crate) struct EditorServer {
     #[serde(rename = "startup_timeout_sec")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub(super) startup_timeout_sec: NullableField<f64>,
+    /// The timeout of a start, in milliseconds.
+    #[serde(rename = "startup_timeout_ms")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub(super) startup_timeout_ms: NullableField<f64>,
+    /// The timeout of a start, in milliseconds.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub(super) init_timeout: NullableField<f64>,
     /// The timeout of a request, in seconds.
     #[serde(rename = "tool_timeout_sec")]
     #[schemars(extend("exclusiveMinimum" = 0))]
@@ -73,6 +100,9 @@ pub(crate) struct EditorServer {
     /// The same as `includeTools`.
     #[serde(rename = "enabled_tools")]
     pub(super) enabled_tools: NullableField<Vec<Field<String>>>,
+    /// The same as `includeTools`; an empty list exposes all.
+    #[serde(rename = "available_tools")]
+    pub(super) available_tools: NullableField<Vec<Field<String>>>,
     /// The same as `includeTools`, if it is a list.
     pub(super) tools: NullableField<Tools>,
     /// The hidden tools.
@@ -130,28 +160,61 @@ pub(super) const LOWERED_KEYS: &[&str] = &[
     "transport",
     "transportType",
     "command",
+    "cmd",
     "args",
     "env",
     "environment",
+    "envs",
+    "env_keys",
     "envFile",
     "cwd",
     "url",
     "serverUrl",
     "httpUrl",
+    "uri",
     "headers",
+    "http_headers",
+    "env_http_headers",
+    "bearer_token_env_var",
+    "requestOptions",
     "timeout",
     "requestTimeout",
     "connectionTimeout",
     "startup_timeout_sec",
+    "startup_timeout_ms",
+    "initTimeout",
     "tool_timeout_sec",
     "disabled",
     "enabled",
     "includeTools",
     "enabled_tools",
+    "available_tools",
     "excludeTools",
     "disabledTools",
     "disabled_tools",
 ];
+
+/// The options of a request, in Continue's form.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "McpRequestOptions")]
+#[expect(dead_code, reason = "what has no effect is known, and so no unknown key")]
+pub(crate) struct RequestOptions {
+    /// Headers of every request.
+    pub(super) headers: NullableField<Headers>,
+    /// Whether certificates are checked; without effect.
+    pub(super) verify_ssl: OptionalField<Ignored>,
+    /// Certificate authorities; without effect.
+    pub(super) ca_bundle_path: OptionalField<Ignored>,
+    /// A proxy; without effect.
+    pub(super) proxy: OptionalField<Ignored>,
+    /// Hosts without the proxy; without effect.
+    pub(super) no_proxy: OptionalField<Ignored>,
+    /// The certificate of the client; without effect.
+    pub(super) client_certificate: OptionalField<Ignored>,
+    /// The timeout; without effect.
+    pub(super) timeout: OptionalField<Ignored>,
+}
 
 /// The transport, as a word or as a mapping with a word (DIA-04).
 #[derive(Debug, Deserialize, JsonSchema)]

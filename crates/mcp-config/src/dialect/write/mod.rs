@@ -4,7 +4,7 @@
 //! every field of a server, so a new field fails to compile until it is handled.
 
 pub(super) mod common;
-pub(super) mod values;
+pub(crate) mod values;
 
 use std::collections::HashSet;
 use std::fmt;

@@ -111,7 +111,7 @@ impl BrokenJson<'_> {
             if character == '#' {
                 let help = match self.syntax {
                     Syntax::JsonWithComments => "begin the comment with `//`",
-                    Syntax::Json | Syntax::Yaml => "remove the comment: JSON has none",
+                    Syntax::Json | Syntax::Yaml | Syntax::Toml => "remove the comment: JSON has none",
                 };
                 return found("`#` does not begin a comment in JSON", help);
             }

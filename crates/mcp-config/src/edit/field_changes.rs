@@ -1,0 +1,260 @@
+//! Changes single fields of a server: everything else stays.
+//!
+//! A field is named as in the file, or by another spelling of it: `headers` is `http_headers` in Codex's file. A value is
+//! written as the type that the field has.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::dialect::write::values::dominds_value;
+use crate::dialect::write::{WriteReport, WrittenFile};
+use crate::edit::editable_file::{EditableFile, errors, unsupported_layout};
+use crate::edit::{EditError, declare_input, rewrite_references};
+use crate::profile::Profile;
+use crate::read::{Document, Reading, read};
+use crate::syntax::output::OutputValue;
+use crate::syntax::template::{VariableRule, parse_value};
+use crate::syntax::{Node, child, contains, last, parent};
+
+/// A change of one field. `Debug` hides the value, which may be secret.
+#[derive(derive_more::Debug, Clone, PartialEq, Eq)]
+pub struct FieldChange {
+    /// The path of the field in its server: `url`, `env.NAME`, `args.0`.
+    pub field: String,
+    /// What changes.
+    pub operation: FieldOperation,
+}
+
+/// What changes in a field. `Debug` hides values, which may be secret.
+#[derive(derive_more::Debug, Clone, PartialEq, Eq)]
+pub enum FieldOperation {
+    /// The value, as text. `${NAME}` is an environment variable, in any dialect. A text that spells a number or a
+    /// boolean is written as such where the field has this type.
+    Set(#[debug("***")] String),
+    /// The value, as JSON.
+    SetJson(#[debug("***")] mcp_model::RawJson),
+    /// Adds an item at the end of a list.
+    Append(#[debug("***")] String),
+    /// Removes the items of a list with this text.
+    RemoveItem(#[debug("***")] String),
+    /// Removes the field.
+    Remove,
+}
+
+impl FieldChange {
+    /// Parses `FIELD=VALUE`, `FIELD+=ITEM`, `FIELD-=ITEM` or `FIELD:=JSON`.
+    pub fn parse(text: &str) -> Result<FieldChange, FieldChangeError> {
+        let (field, value) = text.split_once('=').ok_or(FieldChangeError::NoValue)?;
+        let own = || value.to_owned();
+        let (field, operation) = if let Some(field) = field.strip_suffix('+') {
+            (field, FieldOperation::Append(own()))
+        } else if let Some(field) = field.strip_suffix('-') {
+            (field, FieldOperation::RemoveItem(own()))
+        } else if let Some(field) = field.strip_suffix(':') {
+            let json = mcp_model::RawJson::parse(own().into()).map_err(|_| FieldChangeError::InvalidJson)?;
+            (field, FieldOperation::SetJson(json))
+        } else {
+            (field, FieldOperation::Set(own()))
+        };
+        if field.trim().is_empty() {
+            return Err(FieldChangeError::NoField);
+        }
+        Ok(FieldChange { field: field.to_owned(), operation })
+    }
+}
+
+/// Why a text is not a change. The text itself may be secret and is not quoted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FieldChangeError {
+    /// There is no `=`.
+    #[error("write a change as FIELD=VALUE, FIELD+=ITEM, FIELD-=ITEM or FIELD:=JSON")]
+    NoValue,
+    /// There is nothing before the `=`.
+    #[error("write the name of a field before the `=`")]
+    NoField,
+    /// The text after `:=` is not JSON.
+    #[error("the text after `:=` is not valid JSON")]
+    InvalidJson,
+}
+
+/// The spellings of a field, in all programs.
+const SPELLINGS: &[&[&str]] = &[
+    &["command", "cmd"],
+    &["env", "environment", "envs"],
+    &["headers", "http_headers"],
+    &["url", "serverUrl", "httpUrl", "uri"],
+    &["type", "transport", "transportType"],
+];
+
+/// Fields whose members are texts with names of the user's choice.
+const TEXT_MAPS: &[&str] = &["env", "environment", "envs", "headers", "http_headers"];
+
+/// Changes fields of a server, in order. Changes nothing if one of them fails, or if the file would have a new mistake.
+pub fn set_fields(
+    document: &Document<'_>,
+    name: &str,
+    changes: &[FieldChange],
+) -> Result<WrittenFile, EditError> {
+    let mut res = WrittenFile { text: document.text.to_owned(), unsupported: Vec::new() };
+    for change in changes {
+        let now = Document { text: &res.text, ..*document };
+        let WrittenFile { text, unsupported } = set_field(&now, name, change)?;
+        res.text = text;
+        res.unsupported.extend(unsupported);
+    }
+    Ok(res)
+}
+
+fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Result<WrittenFile, EditError> {
+    let file = EditableFile::open(document)?;
+    let server = file.server(name)?.pointer.clone();
+    let FieldChange { field, operation } = change;
+    let pointer = field_pointer(&file, &server, field, operation)?;
+    let (mut unsupported, mut inputs) = (Vec::new(), Vec::new());
+    let mut written = |text: &str| {
+        let mut data = OutputValue::text(text);
+        let mut report = WriteReport {
+            profile: document.profile,
+            program: &|_| None,
+            server: name.to_owned(),
+            unsupported: &mut unsupported,
+        };
+        let is_text_map = parent(&pointer).is_some_and(|it| TEXT_MAPS.contains(&&*last(it)));
+        match document.profile {
+            Profile::McpJson => inputs.extend(rewrite_references(document.name, &mut data, &mut report)),
+            Profile::Dominds if is_text_map => {
+                let value = parse_value(text, VariableRule::ExpandWithFolder);
+                data = dominds_value(&value).map_err(|reason| EditError::Unsupported {
+                    field: field.clone(),
+                    reason: reason.to_owned(),
+                })?;
+            }
+            Profile::HoloDeck | Profile::HoloDeck07 | Profile::Dominds | Profile::AcpV1 | Profile::AcpV2 => {}
+        }
+        Ok::<_, EditError>(data)
+    };
+    let node = file.root.at(&pointer);
+    let no_such_field = || EditError::NoSuchField { server: name.to_owned(), field: field.clone() };
+    let texts: Vec<String> = match operation {
+        FieldOperation::Remove => {
+            node.ok_or_else(no_such_field)?;
+            vec![file.remove(emptied(&file, &server, &pointer))?]
+        }
+        FieldOperation::RemoveItem(item) => {
+            let items = node.and_then(Node::items).ok_or_else(no_such_field)?;
+            let OutputValue::Text(item) = written(item)? else { return Err(no_such_field()) };
+            let index = items.iter().position(|it| it.text() == Some(&item)).ok_or_else(no_such_field)?;
+            vec![file.remove(emptied(&file, &server, &child(&pointer, &index.to_string())))?]
+        }
+        FieldOperation::SetJson(json) => {
+            let value =
+                OutputValue::from_json(json).ok_or_else(|| unsupported_layout("the value is too deep"))?;
+            vec![file.set(&pointer, &value)?]
+        }
+        FieldOperation::Append(item) => {
+            let OutputValue::Text(text) = written(item)? else { return Err(no_such_field()) };
+            let is_new = node.is_none_or(|it| it.items().is_none_or(<[_]>::is_empty));
+            let add = |value: OutputValue| match node {
+                _ if is_new => file.set(&pointer, &OutputValue::List(vec![value])),
+                Some(_) | None => file.append(&pointer, &value),
+            };
+            if node.is_some_and(|it| it.items().is_none() && it.kind() != "nothing") {
+                return Err(unsupported_layout(&format!("'{field}' is not a list there")));
+            }
+            scalars(&text).map(add).collect::<Result<_, _>>()?
+        }
+        FieldOperation::Set(text) => {
+            let value = written(text)?;
+            let is_text_map = parent(&pointer).is_some_and(|it| TEXT_MAPS.contains(&&*last(it)));
+            let values: Vec<OutputValue> = match value {
+                OutputValue::Text(text) if !is_text_map => {
+                    let list = OutputValue::List(vec![OutputValue::text(&text)]);
+                    scalars(&text).chain([list]).collect()
+                }
+                value => vec![value],
+            };
+            values.iter().map(|value| file.set(&pointer, value)).collect::<Result<_, _>>()?
+        }
+    };
+    // The first value without a new mistake has the type of the field. The mistake of a text is the clearest.
+    let mut mistake = None;
+    for mut text in texts {
+        for id in &inputs {
+            text = declare_input(&Document { text: &text, ..*document }, id)?;
+        }
+        match new_mistake(&file.reading, &read(&Document { text: &text, ..*document }), &server) {
+            None => return Ok(WrittenFile { text, unsupported }),
+            Some(found) => mistake = mistake.or(Some(found)),
+        }
+    }
+    Err(EditError::InvalidResult { message: mistake.unwrap_or_default() })
+}
+
+/// A text as the values that it may mean: the number or boolean that it spells, and the text.
+fn scalars(text: &str) -> impl Iterator<Item = OutputValue> {
+    let is_scalar = matches!(text, "true" | "false") || text.parse::<serde_json::Number>().is_ok();
+    is_scalar.then(|| OutputValue::scalar(text)).into_iter().chain([OutputValue::text(text)])
+}
+
+/// The pointer of a field: that of its spelling in the server, else in the other servers, else as given.
+fn field_pointer(
+    file: &EditableFile<'_>,
+    server: &str,
+    field: &str,
+    operation: &FieldOperation,
+) -> Result<String, EditError> {
+    let (first, rest) = field.split_once('.').map_or((field, None), |it| (it.0, Some(it.1)));
+    let node = file.root.at(server).ok_or_else(|| unsupported_layout("the server was not found"))?;
+    if node.members().is_none() {
+        return Err(unsupported_layout("the server is not a mapping"));
+    }
+    let others = file.reading.entries.iter().filter_map(|it| file.root.at(&it.pointer));
+    let spellings = SPELLINGS.iter().find(|it| it.contains(&first)).copied().unwrap_or_default();
+    let spelling = |node: &Node| spellings.iter().copied().find(|it| node.get(it).is_some());
+    let own = if node.get(first).is_some() { Some(first) } else { spelling(node) };
+    let key = own.or_else(|| others.into_iter().find_map(spelling)).unwrap_or(first);
+    let mut pointer = child(server, key);
+    // opencode: the program and its arguments are one list.
+    let command = node.get("command").filter(|it| it.value.items().is_some());
+    match (first, operation, command) {
+        ("args", FieldOperation::Append(_) | FieldOperation::RemoveItem(_), Some(_)) if own.is_none() => {
+            pointer = child(server, "command");
+        }
+        ("args", _, Some(_)) if own.is_none() => {
+            return Err(unsupported_layout("the arguments are part of `command` there"));
+        }
+        ("command", FieldOperation::Set(_), Some(_)) if rest.is_none() => pointer = child(&pointer, "0"),
+        (_, _, _) => {}
+    }
+    Ok(match rest {
+        None => pointer,
+        Some(name) if TEXT_MAPS.contains(&key) => child(&pointer, name),
+        Some(path) => path.split('.').fold(pointer, |it, segment| child(&it, segment)),
+    })
+}
+
+/// The outermost value below the server that would be empty without the value at the pointer.
+fn emptied<'a>(file: &EditableFile<'_>, server: &str, pointer: &'a str) -> &'a str {
+    let mut res = pointer;
+    while let Some(above) = parent(res).filter(|it| *it != server) {
+        let node = file.root.at(above);
+        let count =
+            node.map_or(0, |it| it.members().map_or(0, <[_]>::len) + it.items().map_or(0, <[_]>::len));
+        if count != 1 {
+            break;
+        }
+        res = above;
+    }
+    res
+}
+
+/// An error that the file did not have before, or an unknown key of the server.
+fn new_mistake(before: &Reading, after: &Reading, server: &str) -> Option<String> {
+    let is_known = |it: &Diagnostic| {
+        before.diagnostics.iter().any(|old| (old.code, &old.pointer) == (it.code, &it.pointer))
+    };
+    let unknown =
+        after.diagnostics.iter().filter(|it| it.code == Code::UnknownKey && contains(server, &it.pointer));
+    let found = errors(after).chain(unknown).find(|it| !is_known(it))?;
+    let help = found.help.as_ref().map(|it| format!("; {it}")).unwrap_or_default();
+    Some(format!("{found}{help}"))
+}
