@@ -1,25 +1,22 @@
 //! Adding, removing and disabling servers: all other bytes stay.
 
-use mcp_config::{
-    Document, EditError, FieldChange, FieldOperation, Profile, Switch, add_server, read, remove_server,
-    set_enabled, set_fields,
-};
+use mcp_config::{Document, EditError, Profile, Switch, add_server, read, remove_server, set_enabled};
 use mcp_model::ServerSpec;
 
-fn document(profile: Profile, text: &str) -> Document<'_> {
+pub(crate) fn document(profile: Profile, text: &str) -> Document<'_> {
     let name = if profile == Profile::McpJson { "config.json" } else { "config.yaml" };
     Document { name, text, profile }
 }
 
 /// A server to add.
-fn server(name: &str) -> ServerSpec {
+pub(crate) fn server(name: &str) -> ServerSpec {
     let text = format!(
         "tools: [{{name: {name}, description: New., type: mcp, server: p, command: npx, args: ['-y', p], env: {{A: b}}}}]"
     );
     read(&document(Profile::HoloDeck, &text)).servers.remove(0)
 }
 
-fn shown(text: Result<String, EditError>) -> String {
+pub(crate) fn shown(text: Result<String, EditError>) -> String {
     text.unwrap_or_else(|it| format!("error: {it}"))
 }
 
@@ -299,7 +296,7 @@ fn unsupported_switches_are_refused() {
 }
 
 /// An editor's file with comments and trailing commas.
-const EDITOR: &str = "\
+pub(crate) const EDITOR: &str = "\
 {
     // ours
     \"mcpServers\": {
@@ -533,137 +530,4 @@ fn a_server_is_added_to_a_file_of_an_editor_that_has_none() {
     let entry = "\"new\": {\"command\": \"npx\", \"args\": [\"-y\", \"p\"], \"env\": {\"A\": \"b\"}, \"description\": \"New.\"}";
     adds(Profile::McpJson, &nested(""), &nested(&format!(", {entry}")));
     adds(Profile::AcpV1, "[]", "error: the servers of an ACP session are part of a request, not of a file");
-}
-
-/// Changes fields of the server `a`. A change with `--unset` in front removes a field.
-fn sets(name: &str, profile: Profile, before: &str, changes: &[&str]) -> String {
-    let change = |text: &&str| match text.strip_prefix("--unset ") {
-        Some(field) => FieldChange { field: field.to_owned(), operation: FieldOperation::Remove },
-        None => FieldChange::parse(text).unwrap(),
-    };
-    let changes: Vec<_> = changes.iter().map(change).collect();
-    shown(set_fields(&Document { name, text: before, profile }, "a", &changes).map(|it| it.text))
-}
-
-#[track_caller]
-fn check_set(profile: Profile, before: &str, changes: &[&str], from: &str, to: &str) {
-    assert!(before.contains(from));
-    let name = document(profile, "").name;
-    assert_eq!(sets(name, profile, before, changes), before.replacen(from, to, 1));
-}
-
-const FIELDS_YAML: &str = "\
-version: 1
-servers:
-  # about a
-  a:
-    transport: stdio
-    command: 'x'   # the program
-    args: # all
-      - -y  # yes
-      - p
-    env:
-      A: b # c
-      # of B
-      B: d
-  b: {transport: stdio, command: y}
-";
-
-#[test]
-fn fields_of_yaml_are_changed_and_comments_stay() {
-    let check = |changes: &[&str], from: &str, to: &str| {
-        check_set(Profile::Dominds, FIELDS_YAML, changes, from, to);
-    };
-    check(&["command=node"], "'x'   #", "node   #");
-    check(&["command=true"], "'x'   #", "\"true\"   #");
-    check(&["cwd=/w"], "      B: d\n", "      B: d\n    cwd: /w\n");
-    check(&["args+=--verbose"], "      - p\n", "      - p\n      - \"--verbose\"\n");
-    check(&["args+=1", "args-=p"], "      - p\n", "      - \"1\"\n");
-    check(&["args=q"], " # all\n      - -y  # yes\n      - p\n", " # all\n      [q]\n");
-    check(&["args.0=-q"], "- -y  #", "- \"-q\"  #");
-    check(&["env.A=1"], "A: b #", "A: \"1\" #");
-    check(&["env.B=Bearer ${KEY}"], "B: d\n", "B:\n        prefix: \"Bearer \"\n        env: KEY\n");
-    check(&["--unset env.B"], "      # of B\n      B: d\n", "");
-    let env = "    env:\n      A: b # c\n      # of B\n      B: d\n";
-    check(&["--unset env.A", "--unset env.B"], env, "");
-    check(&["--unset env", "env.NAME=v"], env, "    env:\n      NAME: v\n");
-    check(&["enabled=false"], "      B: d\n", "      B: d\n    enabled: false\n");
-    check(
-        &["tools:={\"whitelist\": [\"x\"]}"],
-        "      B: d\n",
-        "      B: d\n    tools:\n      whitelist: [x]\n",
-    );
-    let windows = FIELDS_YAML.replace('\n', "\r\n");
-    check_set(Profile::Dominds, &windows, &["args+=q"], "      - p\r\n", "      - p\r\n      - q\r\n");
-    let agent = "tools:\n- name: a\n  type: mcp\n  command: npx # c\n";
-    check_set(Profile::HoloDeck07, agent, &["request_timeout=30"], "# c\n", "# c\n  request_timeout: 30\n");
-}
-
-#[test]
-fn fields_of_json_are_changed_and_comments_stay() {
-    let check = |changes: &[&str], from: &str, to: &str| {
-        check_set(Profile::McpJson, EDITOR, changes, from, to);
-    };
-    check(&["command=npx"], "\"x\", // why", "\"npx\", // why");
-    check(&["args+=-y"], "[]", "[\"-y\"]");
-    check(&["timeout=30"], "\"args\": [],", "\"args\": [],\n            \"timeout\": 30,");
-    let env = "\"args\": [],\n            \"env\": {\n              \"PORT\": \"8080\"\n            },";
-    check(&["env.PORT=8080"], "\"args\": [],", env);
-    check(&["--unset args"], "            \"args\": [],\n", "");
-    let check = |name: &str, before: &str, changes: &[&str], want: &str| {
-        let file = |entry: &str| format!("{{\"mcpServers\": {{\"a\": {entry}}}}}");
-        assert_eq!(sets(name, Profile::McpJson, &file(before), changes), file(want));
-    };
-    let server = "{\"serverUrl\": \"https://a.example\"}";
-    check("mcp.json", server, &["url=https://b.example"], "{\"serverUrl\": \"https://b.example\"}");
-    let header = "{\"serverUrl\": \"https://a.example\", \"headers\": {\"X-Key\": \"${env:K}\"}}";
-    check(".cursor/mcp.json", server, &["headers.X-Key=${K}"], header);
-    // opencode has the program and its arguments in one list.
-    let list = "{\"command\": [\"npx\", \"-y\"]}";
-    check("mcp.json", list, &["args+=p", "command=bunx"], "{\"command\": [\"bunx\", \"-y\", \"p\"]}");
-}
-
-#[test]
-fn fields_of_toml_are_changed_and_comments_stay() {
-    let before = "\
-# mine
-[mcp_servers.a] # a
-command = \"npx\" # c
-args = [\"-y\"]
-
-[mcp_servers.b]
-url = \"https://b.example\"
-http_headers = { X = \"y\" }
-";
-    let check = |changes: &[&str], from: &str, to: &str| {
-        assert_eq!(sets("config.toml", Profile::McpJson, before, changes), before.replacen(from, to, 1));
-    };
-    check(&["command=uvx", "args+=p"], "\"npx\" # c\nargs = [\"-y\"]", "\"uvx\" # c\nargs = [\"-y\", \"p\"]");
-    check(&["env.A=b"], "args = [\"-y\"]\n", "args = [\"-y\"]\nenv = { A = \"b\" }\n");
-    check(&["enabled=false"], "args = [\"-y\"]\n", "args = [\"-y\"]\nenabled = false\n");
-    check(&["--unset args"], "args = [\"-y\"]\n", "");
-}
-
-#[test]
-fn unsupported_field_changes_are_refused() {
-    let check = |changes: &[&str], want: &str| {
-        assert_eq!(sets("mcp.yaml", Profile::Dominds, FIELDS_YAML, changes), format!("error: {want}"));
-    };
-    check(
-        &["enabld=no"],
-        "the edited file would have a mistake: ValidationError: unknown key 'enabld'; did you mean `enabled`?",
-    );
-    check(&["--unset env.C"], "the server 'a' has no 'env.C' to remove");
-    check(&["args-=q"], "the server 'a' has no 'args' to remove");
-    check(&["command+=q"], "the file cannot be edited safely: 'command' is not a list there");
-    check(&["command.x=q"], "the file cannot be edited safely: 'command' is not a mapping there");
-    check(
-        &["env.A=${X} and ${Y}"],
-        "the server cannot be written there: env.A: only a single variable with a prefix is supported there",
-    );
-    for text in ["command", "=x", "a:=x"] {
-        assert!(FieldChange::parse(text).is_err(), "{text}");
-    }
-    let change = FieldChange::parse("env.KEY=hunter2").unwrap();
-    assert!(!format!("{change:?}").contains("hunter2"));
 }

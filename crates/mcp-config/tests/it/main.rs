@@ -9,6 +9,7 @@ mod conversion;
 mod corpus;
 mod dominds;
 mod edits;
+mod field_changes;
 mod fixes;
 mod fixtures;
 mod holodeck;

@@ -16,7 +16,9 @@ fn check_program(name: &str, text: &str, want: &[&str]) {
             .map(|part| match part {
                 TemplatePart::Text(text) => text.expose().to_owned(),
                 TemplatePart::Variable(name) => format!("${name}"),
-                TemplatePart::VariableOr { .. } | TemplatePart::Input(_) => "?".to_owned(),
+                TemplatePart::VariableOr { .. } | TemplatePart::Input(_) | TemplatePart::File(_) => {
+                    "?".to_owned()
+                }
             })
             .collect(),
     };

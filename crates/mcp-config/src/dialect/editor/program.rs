@@ -3,7 +3,7 @@
 //! The only place that knows these programs. A file whose path is not in the table belongs to the program that its
 //! content points to, else to [`UNKNOWN`], whose conventions most programs share.
 
-use crate::dialect::editor::opencode;
+use crate::dialect::editor::{codex, opencode};
 use crate::dialect::write::WriteReport;
 use crate::syntax::Node;
 use crate::syntax::output::OutputValue;
@@ -91,6 +91,10 @@ pub(crate) enum EntryForm {
     Common,
     /// A `type`, the program and its arguments as one list, and no other keys: opencode.
     Opencode,
+    /// Codex's keys, and no others.
+    Codex,
+    /// Goose's, which is not written.
+    Goose,
 }
 
 /// What a program accepts beyond JSON.
@@ -337,6 +341,7 @@ const PROGRAMS: &[Program] = &[
         home_files: &[".codex/config.toml"],
         files: &[],
         key: "mcp_servers",
+        entry_form: EntryForm::Codex,
         variables: VariableSyntax::Unsupported,
         disabling: Disabling::Enabled,
         content: FileContent::Settings,
@@ -347,6 +352,7 @@ const PROGRAMS: &[Program] = &[
         home_files: &[".config/goose/config.yaml"],
         files: &[],
         key: "extensions",
+        entry_form: EntryForm::Goose,
         disabling: Disabling::Enabled,
         content: FileContent::Settings,
         ..UNKNOWN
@@ -427,6 +433,10 @@ impl Program {
         let mut data = match self.entry_form {
             EntryForm::Common => data,
             EntryForm::Opencode => opencode::entry(data, report)?,
+            EntryForm::Codex => codex::entry(data, report)?,
+            EntryForm::Goose => {
+                return report.server_omitted("server", "Goose's entries are read, but not written");
+            }
         };
         let ids = self.rewrite_references(&mut data, report);
         Some((data, ids))

@@ -16,7 +16,7 @@ use crate::syntax::{self, Syntax, to_json};
 impl Program {
     /// Rewrites the references of an entry for the editor and reports those that it does not replace. Returns the ids
     /// of the inputs that it prompts for, each once.
-    pub(super) fn rewrite_references(
+    pub(crate) fn rewrite_references(
         &self,
         data: &mut OutputValue,
         report: &mut WriteReport<'_>,
