@@ -64,6 +64,7 @@ fn help(error: &LoadError) -> Option<String> {
             "add `--dialect holodeck`, `--dialect dominds`, `--dialect mcp-json` or `--dialect acp`"
                 .to_owned(),
         ),
+        LoadError::UnreadFormat { format, .. } => Some(format.help.to_owned()),
         _ => None,
     }
 }

@@ -234,6 +234,7 @@ fn invalid_configuration_files_are_explained() {
     std::fs::write(workspace.path().join("huge.json"), vec![b' '; (8 << 20) + 1]).unwrap();
     workspace.write("empty.yaml", "");
     workspace.write("folder.json/x", "");
+    workspace.write("server.json", r#"{"name": "io.example/a", "remotes": []}"#);
     for (arguments, code, want) in [
         (&["check", "gone.yaml"][..], 1, "cannot read gone.yaml: it does not exist"),
         (&["check", "binary.json"], 1, "line 2 is not UTF-8; save the file as UTF-8 text"),
@@ -241,6 +242,11 @@ fn invalid_configuration_files_are_explained() {
         (&["doctor", "huge.json"], 1, "it is larger than 8 MiB"),
         (&["check", "empty.yaml"], 1, "help: add `--dialect holodeck`"),
         (&["check", "-"], 1, "no MCP configuration is recognised"),
+        (
+            &["check", "server.json"],
+            1,
+            "server.json: this is the server.json of a published server, which is not read yet",
+        ),
         (
             &["convert", "folder.json", "--to", "dominds"],
             1,

@@ -33,6 +33,44 @@ pub fn detect_profile(dialect: Dialect, text: &str) -> Profile {
     if is_startable && !has("server") && !has("envFile") { Profile::HoloDeck07 } else { default }
 }
 
+/// A known form of file that this crate does not read although it tells about MCP servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnreadFormat {
+    /// What the file is: "the manifest of an MCP bundle".
+    pub name: &'static str,
+    /// How to use its servers.
+    pub help: &'static str,
+}
+
+/// The form of a file whose dialect [`detect`] does not know. `None` if it is unknown too.
+pub fn unread_format(path: &str, text: &str) -> Option<UnreadFormat> {
+    const WRITE_MCP_JSON: &str = "write its servers in an mcp.json; `mcp-host add` does that";
+    let path = path.replace('\\', "/");
+    let format = |name, help| Some(UnreadFormat { name, help });
+    if path.contains(".docker/mcp/") {
+        return format("a file of Docker's MCP gateway", WRITE_MCP_JSON);
+    }
+    let root = syntax::parse_any(text).root?;
+    let is_mcp = |it: &Node| it.get("type").is_some_and(|kind| kind.value.text() == Some("mcp"));
+    let agents = root.get("agents").and_then(|it| it.value.members()).unwrap_or_default();
+    let toolsets = agents.iter().filter_map(|it| it.value.get("toolsets")?.value.items()).flatten();
+    if toolsets.into_iter().any(is_mcp) {
+        return format("an agent of Docker's cagent", WRITE_MCP_JSON);
+    }
+    if root.get("server").is_some_and(|it| it.value.get("mcp_config").is_some()) {
+        return format(
+            "the manifest of an MCP bundle",
+            "add the member `mcp_config` as a server to an mcp.json",
+        );
+    }
+    let is_list = |key| root.get(key).is_some_and(|it| it.value.items().is_some());
+    if root.get("name").is_some() && (is_list("packages") || is_list("remotes")) {
+        let help = "`mcp-host add FILE --server-json` adds the server to a configuration";
+        return format("the server.json of a published server", help);
+    }
+    None
+}
+
 fn by_name(path: &str) -> Option<Dialect> {
     let mut parts = path.rsplit(['/', '\\']);
     let file = parts.next()?;
@@ -163,6 +201,28 @@ mod tests {
         check("x.yaml", "servers: [", None);
         check("x.yaml", "name: a\ntools:\n\t- 1", Some(Dialect::HoloDeck));
         check("x.json", "{\n  \"tools\": {,\n", None);
+    }
+
+    #[test]
+    fn forms_that_are_not_read_are_named() {
+        let name = |path: &str, text: &str| unread_format(path, text).map_or("", |it| it.name);
+        assert_eq!(
+            name("/home/a/.docker/mcp/registry.yaml", "registry: {}"),
+            "a file of Docker's MCP gateway"
+        );
+        let agent = "agents:\n  root:\n    toolsets:\n      - {type: mcp, command: npx}\n";
+        assert_eq!(name("a.yaml", agent), "an agent of Docker's cagent");
+        let bundle = r#"{"name": "a", "server": {"type": "node", "mcp_config": {"command": "node"}}}"#;
+        assert_eq!(name("manifest.json", bundle), "the manifest of an MCP bundle");
+        let published =
+            r#"{"name": "io.example/a", "remotes": [{"type": "sse", "url": "https://a.example"}]}"#;
+        assert_eq!(name("server.json", published), "the server.json of a published server");
+        for other in ["", "a: b", "agents: [a]", r#"{"packages": []}"#] {
+            assert_eq!(unread_format("a.json", other), None, "{other}");
+        }
+        for text in [agent, bundle, published] {
+            assert_eq!(detect("x", text), None, "{text}");
+        }
     }
 
     #[test]

@@ -213,7 +213,7 @@ fn visit_headers_mut(table: &mut Table, visit: &mut dyn FnMut(&mut Table)) {
 
 /// The comments that a blank line separates from the item below them, with this line.
 fn detached_comments(prefix: &str) -> Option<&str> {
-    let end = prefix.match_indices('\n').filter(|(at, _)| prefix[..*at].ends_with('\n')).last()?.0 + 1;
+    let end = prefix.rfind("\n\n")? + 2;
     prefix[..end].contains('#').then_some(&prefix[..end])
 }
 

@@ -484,38 +484,6 @@ fn removing_an_added_server_restores_the_file() {
 }
 
 #[test]
-fn server_of_opencode_is_written_in_its_own_form() {
-    let add = |text: &str, server: &ServerSpec| {
-        let document = Document { name: "opencode.jsonc", text, profile: Profile::McpJson };
-        add_server(&document, server).map(|it| {
-            let lost: Vec<_> = it.unsupported.iter().filter(|it| it.reason.contains("opencode")).collect();
-            assert!(lost.iter().all(|it| it.field == "description"), "{lost:?}");
-            it.text
-        })
-    };
-    assert_eq!(
-        shown(add("{\"mcp\": {\"b\": {\"enabled\": true}}}", &server("new"))),
-        "{\"mcp\": {\"b\": {\"enabled\": true}, \"new\": {\"type\": \"local\", \"command\": [\"npx\", \"-y\", \"p\"], \
-         \"environment\": {\"A\": \"b\"}}}}"
-    );
-    let servers = |text: &str| read(&document(Profile::McpJson, text)).servers;
-    let web = servers(
-        "{\"mcpServers\": {\"w\": {\"type\": \"sse\", \"url\": \"https://a.example\", \"headers\": {\"A\": \"Bearer ${T}\"}, \
-         \"requestTimeout\": 9000}}}",
-    );
-    assert_eq!(
-        shown(add("{}", &web[0])),
-        "{\n  \"mcp\": {\n    \"w\": {\n      \"type\": \"remote\",\n      \"url\": \"https://a.example\",\n      \
-         \"headers\": {\n        \"A\": \"Bearer {env:T}\"\n      },\n      \"timeout\": 9000\n    }\n  }\n}"
-    );
-    let socket = servers("{\"mcpServers\": {\"w\": {\"type\": \"ws\", \"url\": \"wss://a.example\"}}}");
-    assert_eq!(
-        shown(add("{}", &socket[0])),
-        "error: the server cannot be written there: transport: opencode does not connect over WebSocket"
-    );
-}
-
-#[test]
 fn a_server_is_added_to_a_file_of_an_editor_that_has_none() {
     let servers = "{\n    \"new\": {\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"p\"],\n      \"env\": {\n        \
                    \"A\": \"b\"\n      },\n      \"description\": \"New.\"\n    }\n  }";

@@ -1,7 +1,9 @@
 //! Files of Codex, Goose, Continue, LibreChat and Amp, and servers inside of other settings.
 
-use mcp_config::{Code, Document, Profile, detect, read};
-use mcp_model::{ConfigValue, Dialect, TemplatePart, TransportSpec};
+use mcp_config::{Code, Document, Profile, add_server, detect, read};
+use mcp_model::{ConfigValue, Dialect, ServerSpec, TemplatePart, TransportSpec};
+
+use crate::edits::{document, server, shown};
 
 /// Checks the servers of another program's file: their JSON-like description, and the diagnostics.
 #[track_caller]
@@ -105,5 +107,37 @@ fn nested_server_maps_are_read() {
         ".config/amp/settings.json",
         "{\"amp.mcpServers\": {\"a\": {\"command\": \"x\", \"includeTools\": [\"t\"]}}}",
         &["a: x;; (60000, 60000) [\"t\"]"],
+    );
+}
+
+#[test]
+fn server_of_opencode_is_written_in_its_own_form() {
+    let add = |text: &str, server: &ServerSpec| {
+        let document = Document { name: "opencode.jsonc", text, profile: Profile::McpJson };
+        add_server(&document, server).map(|it| {
+            let lost: Vec<_> = it.unsupported.iter().filter(|it| it.reason.contains("opencode")).collect();
+            assert!(lost.iter().all(|it| it.field == "description"), "{lost:?}");
+            it.text
+        })
+    };
+    assert_eq!(
+        shown(add("{\"mcp\": {\"b\": {\"enabled\": true}}}", &server("new"))),
+        "{\"mcp\": {\"b\": {\"enabled\": true}, \"new\": {\"type\": \"local\", \"command\": [\"npx\", \"-y\", \"p\"], \
+         \"environment\": {\"A\": \"b\"}}}}"
+    );
+    let servers = |text: &str| read(&document(Profile::McpJson, text)).servers;
+    let web = servers(
+        "{\"mcpServers\": {\"w\": {\"type\": \"sse\", \"url\": \"https://a.example\", \"headers\": {\"A\": \"Bearer ${T}\"}, \
+         \"requestTimeout\": 9000}}}",
+    );
+    assert_eq!(
+        shown(add("{}", &web[0])),
+        "{\n  \"mcp\": {\n    \"w\": {\n      \"type\": \"remote\",\n      \"url\": \"https://a.example\",\n      \
+         \"headers\": {\n        \"A\": \"Bearer {env:T}\"\n      },\n      \"timeout\": 9000\n    }\n  }\n}"
+    );
+    let socket = servers("{\"mcpServers\": {\"w\": {\"type\": \"ws\", \"url\": \"wss://a.example\"}}}");
+    assert_eq!(
+        shown(add("{}", &socket[0])),
+        "error: the server cannot be written there: transport: opencode does not connect over WebSocket"
     );
 }

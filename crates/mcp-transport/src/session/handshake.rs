@@ -146,8 +146,8 @@ pub(crate) async fn open(
         };
         let failure = match tokio::time::timeout_at(deadline, negotiation).await {
             Ok(Ok(negotiated)) => return Ok((connection, negotiated)),
-            // Another start would take as long as this one.
-            Ok(Err(HandshakeFailure::Restart { eras, legacy })) if begun.elapsed() > limit / 2 => {
+            // A second start needs as long as this one, and time for the probe.
+            Ok(Err(HandshakeFailure::Restart { eras, legacy })) if begun.elapsed() > limit / 3 => {
                 let reason = if eras == Eras::Modern { EraReason::TooSlow } else { legacy.era_reason };
                 return Ok((connection, legacy.because(reason)));
             }

@@ -1,5 +1,7 @@
 //! Writes an entry in opencode's form, which refuses any other key.
 
+use mcp_model::TransportKind;
+
 use crate::dialect::write::WriteReport;
 use crate::syntax::output::OutputValue;
 
@@ -9,8 +11,8 @@ const COMMON_KEYS: [&str; 4] = ["enabled", "timeout", "oauth", "headers"];
 /// Rewrites an entry of the common form. `None` if opencode cannot connect to the server.
 pub(super) fn entry(data: OutputValue, report: &mut WriteReport<'_>) -> Option<OutputValue> {
     let OutputValue::Map(members) = data else { return Some(data) };
-    let is_websocket = members.iter().any(|(key, value)| key == "type" && *value == OutputValue::text("ws"));
-    if is_websocket {
+    let websocket = OutputValue::text(TransportKind::WebSocket.as_str());
+    if members.iter().any(|(key, value)| key == "type" && *value == websocket) {
         return report.server_omitted("transport", "opencode does not connect over WebSocket");
     }
     let is_local = members.iter().any(|it| it.0 == "command");

@@ -10,8 +10,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use mcp_config::{
-    Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, detect, detect_profile,
-    parse_env_file, read, resolve,
+    Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, UnreadFormat, detect,
+    detect_profile, parse_env_file, read, resolve, unread_format,
 };
 use mcp_model::{Dialect, ErrorKind, Severity};
 
@@ -133,6 +133,14 @@ pub enum LoadError {
         /// The file.
         path: String,
     },
+    /// A known form of file that is not read.
+    #[error("{path}: this is {}, which is not read yet", .format.name)]
+    UnreadFormat {
+        /// The file.
+        path: String,
+        /// The form.
+        format: UnreadFormat,
+    },
     /// The profile belongs to another dialect.
     #[error("the profile {} is not one of the dialect {}", .profile.as_str(), .dialect.as_str())]
     ProfileMismatch {
@@ -200,7 +208,10 @@ fn choose(
         }
         (_, Some(profile)) => Ok(profile),
         (dialect, None) => {
-            let unknown = || LoadError::UnknownDialect { path: path.to_owned() };
+            let unknown = || match unread_format(path, text) {
+                Some(format) => LoadError::UnreadFormat { path: path.to_owned(), format },
+                None => LoadError::UnknownDialect { path: path.to_owned() },
+            };
             let dialect = dialect.or_else(|| detect(path, text)).ok_or_else(unknown)?;
             Ok(detect_profile(dialect, text))
         }
