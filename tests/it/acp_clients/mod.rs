@@ -48,7 +48,7 @@ pub(crate) fn colours_by(method: &str, version: AcpVersion, web: &DemoHttpServer
     }
     scenario.step(method, json!({ "cwd": "/", "mcpServers": servers }));
     scenario.prompt(r#"/pipe__env {"name": "DEMO_COLOUR"}"#);
-    scenario.prompt(r#"/pipe__env {"name": "DEMO_INHERITED"}"#);
+    scenario.prompt(r#"/pipe__env {"name": "XDG_DEMO"}"#);
     scenario.prompt(r#"/web__header {"name": "x-colour"}"#);
     if version == AcpVersion::V1 {
         scenario.prompt(r#"/events__header {"name": "x-colour"}"#);
