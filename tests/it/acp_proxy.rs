@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::acp_clients::conversation::{Client, PAIRS, Scenario};
 use crate::acp_clients::servers::DemoHttpServer;
-use crate::acp_clients::{agent, assert_colours, colours};
+use crate::acp_clients::{INHERITING, agent, assert_colours, colours};
 
 fn proxy() -> &'static Path {
     static PROXY: OnceLock<PathBuf> = OnceLock::new();
@@ -36,7 +36,9 @@ fn acp_048_an_agent_behind_the_proxy_works_as_before() {
     let folder = tempfile::tempdir().unwrap();
     let web = DemoHttpServer::start(folder.path());
     for (client, version) in PAIRS {
-        let Some(conversation) = colours(version, &web).run(client, &guarded(&agent(&[]))) else { return };
+        let Some(conversation) = colours(version, &web).run(client, &guarded(&agent(INHERITING))) else {
+            return;
+        };
         assert_colours(version, &conversation);
     }
 }

@@ -21,6 +21,7 @@ use agent_client_protocol::{ConnectTo, Stdio};
 use clap::{Parser, ValueEnum};
 use mcp_acp::{Capabilities, InvalidEntryPolicy, Leniency, Policy, Tolerance};
 use mcp_acp_agent::{ConnectOptions, RequiredServers, SessionRegistry};
+use mcp_model::EnvInherit;
 use tokio::signal::unix::{SignalKind, signal};
 
 use agent::Agent;
@@ -50,6 +51,9 @@ struct Arguments {
     /// until its next prompt.
     #[arg(long, default_value_t = 64)]
     max_sessions: usize,
+    /// Start servers with the whole environment of the agent, not only with the variables that programs need to run.
+    #[arg(long)]
+    inherit_environment: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -78,6 +82,9 @@ impl Arguments {
             policy.leniency = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
         }
         let mut options = ConnectOptions::default();
+        if self.inherit_environment {
+            options.environment = EnvInherit::All;
+        }
         options.limits.startup = Duration::from_millis(self.limit.max(1));
         options.total_timeout = Duration::from_millis(self.wait);
         if self.require_all {

@@ -23,7 +23,7 @@ pub(crate) enum Client {
 pub(crate) const PAIRS: [(Client, AcpVersion); 3] =
     [(Client::Node, AcpVersion::V1), (Client::Python, AcpVersion::V1), (Client::Node, AcpVersion::V2)];
 
-/// The value of `XDG_DEMO`, one of the variables that are safe to inherit, in the client and its child processes.
+/// The value of `DEMO_INHERITED` in the client and its child processes.
 pub(crate) const INHERITED: &str = "of the client";
 
 /// The steps for a client.
@@ -101,7 +101,7 @@ impl Scenario {
             text["serves"] = id.into();
         }
         let (text, state) = (text.to_string(), tempfile::tempdir().unwrap());
-        command.arg(text).args(agent).env("MCP_HOST_NODE_MODULES", modules).env("XDG_DEMO", INHERITED);
+        command.arg(text).args(agent).env("MCP_HOST_NODE_MODULES", modules).env("DEMO_INHERITED", INHERITED);
         command.env("XDG_STATE_HOME", state.path());
         let output = command.stdin(Stdio::null()).output().unwrap();
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -48,7 +48,7 @@ pub(crate) fn colours_by(method: &str, version: AcpVersion, web: &DemoHttpServer
     }
     scenario.step(method, json!({ "cwd": "/", "mcpServers": servers }));
     scenario.prompt(r#"/pipe__env {"name": "DEMO_COLOUR"}"#);
-    scenario.prompt(r#"/pipe__env {"name": "XDG_DEMO"}"#);
+    scenario.prompt(r#"/pipe__env {"name": "DEMO_INHERITED"}"#);
     scenario.prompt(r#"/web__header {"name": "x-colour"}"#);
     if version == AcpVersion::V1 {
         scenario.prompt(r#"/events__header {"name": "x-colour"}"#);
@@ -56,6 +56,9 @@ pub(crate) fn colours_by(method: &str, version: AcpVersion, web: &DemoHttpServer
     scenario.step("session/close", json!({}));
     scenario
 }
+
+/// The arguments of the agent for [`colours`].
+pub(crate) const INHERITING: &[&str] = &["--inherit-environment"];
 
 /// Asserts the results of [`colours`].
 #[track_caller]
@@ -74,7 +77,7 @@ fn acp_017_acp_046_acp_047_acp_048_variables_and_headers_arrive_over_each_transp
     let folder = tempfile::tempdir().unwrap();
     let web = DemoHttpServer::start(folder.path());
     for (client, version) in PAIRS {
-        let Some(conversation) = colours(version, &web).run(client, &agent(&[])) else { return };
+        let Some(conversation) = colours(version, &web).run(client, &agent(INHERITING)) else { return };
         assert_colours(version, &conversation);
         assert_eq!(conversation.steps[1]["sent"], "typed");
     }
@@ -90,7 +93,7 @@ fn acpx_10_acp_046_acp_047_variables_and_headers_arrive_by_load_resume_and_fork_
             AcpVersion::V2 => &["session/resume", "session/fork"],
         };
         for method in methods {
-            let Some(conversation) = colours_by(method, version, &web).run(client, &agent(&[])) else {
+            let Some(conversation) = colours_by(method, version, &web).run(client, &agent(INHERITING)) else {
                 return;
             };
             assert_colours(version, &conversation);

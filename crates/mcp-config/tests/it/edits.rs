@@ -43,8 +43,7 @@ fn hdx_22_item_is_added_after_the_others() {
     let first = "name: agent # mine\ntools:\n  # the first\n  - {name: x, type: function}  # keep\n";
     adds(Profile::HoloDeck, first, &format!("{first}{item}"));
     adds(Profile::HoloDeck, &format!("{first}\nmodel: {{}}\n"), &format!("{first}{item}\nmodel: {{}}\n"));
-    // A list without indentation, with blank lines between items and a comment in the last one; then Windows line
-    // ends.
+    // Without indentation, with blank lines between items and a comment in the last one; then Windows line ends.
     let flat = "tools:\n- name: x\n  type: function\n\n- name: y\n  type: function\n  # of y\n# of nobody\n";
     let flat_item: String = item.lines().map(|it| format!("{}\n", &it[2..])).collect();
     let want = flat.replace("# of nobody\n", &format!("\n{flat_item}# of nobody\n"));
