@@ -70,7 +70,7 @@ pub(super) fn start_time(pid: u32) -> Option<u64> {
     running_since(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The start time in the text of `/proc/PID/stat`; `None` for a zombie, which nobody may ever wait for.
+/// The start time in the text of `/proc/PID/stat`; `None` for a zombie, which may never be reaped.
 fn running_since(stat: &str) -> Option<u64> {
     // The second field is the name in parentheses and may contain anything.
     let after_name = stat.rsplit_once(')')?.1;
