@@ -74,12 +74,9 @@ impl fmt::Debug for ConnectOptions {
     }
 }
 
-/// The default folder of the receipts of process groups: `mcp-acp-agent/receipts` in the user's state folder. A
-/// relative path is ignored: it would name another folder in each working directory.
+/// The default folder of the receipts of process groups; see [`mcp_host::state_path`].
 pub(crate) fn default_receipts(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
-    Some(state.join("mcp-acp-agent/receipts"))
+    mcp_host::state_path("mcp-acp-agent/receipts", variable)
 }
 
 /// Whether a session's folders are its servers' roots.

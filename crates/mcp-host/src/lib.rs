@@ -149,6 +149,7 @@ pub use state::event::{HostEvent, HostEventKind, ReleaseReason};
 pub use state::logins::{LoginHint, LoginOptions, Logins};
 pub use state::published::{HostSnapshot, ServerState, ServerStatus};
 pub use state::server_info_cache::ServerDetails;
+pub use state::state_folder::state_path;
 #[cfg(feature = "oauth")]
 pub use state::token_store::FileTokenStore;
 pub use supervisor::clock_jump::WallClock;

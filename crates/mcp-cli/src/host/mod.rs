@@ -143,12 +143,9 @@ pub(crate) fn token_store() -> Option<FileTokenStore> {
     Some(FileTokenStore::new(state_path("logins", &|name| env::var_os(name))?))
 }
 
-/// A path in the state folder of this program. `variable` reads an environment variable. `None` if neither
-/// `XDG_STATE_HOME` nor `HOME` is an absolute path.
+/// A path in the state folder of this program; see [`mcp_host::state_path`].
 pub(crate) fn state_path(name: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
-    Some(state.join("mcp-host").join(name))
+    mcp_host::state_path(&format!("mcp-host/{name}"), variable)
 }
 
 /// Keeps only the named server. If there is none, the error lists the existing servers.

@@ -1,4 +1,4 @@
-//! State that outlives an instance: snapshots and events, known eras, server info, logins.
+//! State that outlives an instance: snapshots and events, known eras, server info, logins, and their folder.
 
 pub(crate) mod dialog_id;
 pub(crate) mod event;
@@ -7,5 +7,6 @@ pub(crate) mod known_eras;
 pub(crate) mod logins;
 pub(crate) mod published;
 pub(crate) mod server_info_cache;
+pub(crate) mod state_folder;
 #[cfg(feature = "oauth")]
 pub(crate) mod token_store;
