@@ -1,8 +1,10 @@
 //! Settings that every command receives: the console, and how to read files.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use mcp_host::LoadRequest;
+use tokio::time::timeout;
 
 use crate::args::{DialectOptions, Format, GlobalArgs};
 use crate::config::file::{ConfigFile, FileError, open};
@@ -12,6 +14,10 @@ use crate::output::failure::Failure;
 use crate::output::progress::{Progress, ProgressMode};
 use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
+use crate::runtime::signals::Signal;
+
+/// How long the output may take after a signal.
+const INTERRUPTED_PRINT: Duration = Duration::from_secs(1);
 
 /// Settings that every command receives.
 #[derive(Debug, Clone)]
@@ -69,6 +75,13 @@ impl Context {
     pub(crate) async fn print(&self, report: Report) -> Exit {
         let console = self.console;
         blocking(move || console.print(&report)).await
+    }
+
+    /// Prints what is known when a signal ended the command, and returns the exit code of the signal. The time is bounded,
+    /// because a second signal must not wait for a reader of the output.
+    pub(crate) async fn print_interrupted(&self, report: Report, signal: Signal) -> Exit {
+        let _ = timeout(INTERRUPTED_PRINT, self.print(report)).await;
+        Exit::Signal(signal)
     }
 
     /// Prints a part of the result while the progress line is hidden.

@@ -18,7 +18,6 @@ use mcp_host::{DesiredServers, FailedServer, HostError};
 use mcp_model::ErrorKind;
 use mcp_registry::Problem;
 use serde::{Serialize, Serializer};
-use tokio::time::timeout;
 
 use crate::args::{Format, ServerArgs};
 use crate::config::context::Context;
@@ -34,9 +33,6 @@ use server_tests::ServerTests;
 
 /// The maximum of any time limit. Longer limits could overflow the clock.
 const MAX_LIMIT: Duration = Duration::from_secs(60 * 60 * 24);
-
-/// How long the output may take after a signal.
-const INTERRUPTED_PRINT: Duration = Duration::from_secs(1);
 
 /// The report on one server.
 #[derive(Debug, Serialize)]
@@ -127,12 +123,8 @@ pub(crate) async fn run(
     }
     match signal {
         None => Ok(unless_signalled(signals, context.print(report)).await.unwrap_or_else(Exit::Signal)),
-        Some(signal) => {
-            // Bounded, because a second signal must not wait for a reader of the output. The end of this function
-            // drops the tests, and with them every process that they started.
-            let _ = timeout(INTERRUPTED_PRINT, context.print(report)).await;
-            Ok(Exit::Signal(signal))
-        }
+        // The end of this function drops the tests, and with them every process that they started.
+        Some(signal) => Ok(context.print_interrupted(report, signal).await),
     }
 }
 

@@ -97,9 +97,12 @@ impl<'a> ServerTests<'a> {
     }
 
     fn waiting_text(&self) -> String {
-        let names: Vec<&str> =
-            self.tests.iter().filter(|test| !test.is_done).map(|test| test.name.as_str()).collect();
-        waiting_text("testing", &names, self.tests.len())
+        waiting_text("testing", &self.unfinished(), self.tests.len())
+    }
+
+    /// The names of the servers whose tests are not done.
+    fn unfinished(&self) -> Vec<&str> {
+        self.tests.iter().filter(|test| !test.is_done).map(|test| test.name.as_str()).collect()
     }
 
     /// Prints the reports of the servers that are done.
@@ -145,9 +148,7 @@ impl<'a> ServerTests<'a> {
                 text
             }
         };
-        let interrupted: Vec<&str> =
-            self.tests.iter().filter(|test| !test.is_done).map(|test| test.name.as_str()).collect();
-        let after = match interrupted.as_slice() {
+        let after = match self.unfinished().as_slice() {
             [] => String::new(),
             names => self.context.console.note(&format!("interrupted while testing {}", names.join(", "))),
         };

@@ -8,10 +8,9 @@ pub(crate) mod tools;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use mcp_host::{Approval, DesiredServers, Host, HostSnapshot, ServerState};
-use tokio::time::timeout;
 
 use crate::args::{Format, ServerArgs};
 use crate::call_arguments::schema::with_schema_problems;
@@ -34,8 +33,6 @@ use crate::runtime::signals::{Signals, unless_signalled};
 
 /// The output for a configuration without servers.
 const NO_SERVERS: &str = "no servers are configured\n";
-/// How long the output may take after a signal.
-const INTERRUPTED_PRINT: Duration = Duration::from_secs(1);
 
 /// What is listed.
 #[derive(Debug, Clone, Copy)]
@@ -88,9 +85,7 @@ pub(crate) async fn run(
             }
             Err(signal) => {
                 report.after = interruption_note(context, &published);
-                // Bounded, because a second signal must not wait for a reader of the output.
-                let _ = timeout(INTERRUPTED_PRINT, context.print(report)).await;
-                Exit::Signal(signal)
+                context.print_interrupted(report, signal).await
             }
         }
     });
