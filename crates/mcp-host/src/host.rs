@@ -37,6 +37,7 @@ use crate::supervisor::connection_count::ConnectionCounter;
 use crate::supervisor::connector::{Connector, Dialer, SharedState, default_dialer};
 use crate::supervisor::dialog::LeaseReceipt;
 use crate::supervisor::dialog::{DialogEnd, DialogEndCounter, DialogLifetime};
+use crate::supervisor::instance::CloseLimits;
 use crate::supervisor::machine::{MachineEvent, MachineSettings};
 use crate::supervisor::publishers::{Publishers, Senders};
 use crate::telemetry::metrics::HostMetrics;
@@ -83,7 +84,7 @@ impl Host {
     pub fn with_dialer(options: HostOptions, dialer: Dialer) -> Host {
         let HostOptions {
             client,
-            processes: ProcessOptions { receipts, own_executable, shutdown_grace },
+            processes: ProcessOptions { receipts, own_executable, drain, shutdown_grace },
             connections,
             server_requests: ServerRequestOptions { handlers, declared_capabilities },
             catalog: CatalogOptions { builtins, admin_tools, approval },
@@ -134,7 +135,7 @@ impl Host {
             Arc::new(connector),
             Publishers::new(Arc::clone(&senders)),
             ClockMonitor::new(wall_clock),
-            shutdown_grace,
+            CloseLimits { drain, grace: shutdown_grace },
         );
         let spills = SpillStore::new(spill);
         spills.remove_stale();
@@ -319,7 +320,8 @@ impl Host {
         self.router.restart(server).await
     }
 
-    /// Disables a server until it is restarted or its entry changes. Running calls get the grace period.
+    /// Disables a server until it is restarted or its entry changes. Running calls
+    /// may finish within [`ProcessOptions::drain`].
     pub async fn disable(&self, server: &ServerId) -> Result<(), HostError> {
         self.router.disable(server).await
     }

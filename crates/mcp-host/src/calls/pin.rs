@@ -1,6 +1,6 @@
 //! A pinned generation, whose names, schemas and routes do not change.
 //!
-//! A pinned instance may be retired. It then accepts pinned calls for the host's grace period; later calls fail. A
+//! A pinned instance may be retired. It then accepts pinned calls for the host's drain period; later calls fail. A
 //! call is never sent to another instance because that has a tool of the same name.
 
 use std::collections::HashMap;
@@ -73,7 +73,7 @@ impl PinnedGeneration {
     }
 
     /// Calls a tool of this generation, like [`Host::call`](crate::host::Host::call). If the server was replaced or
-    /// stopped and the grace period has passed, the error message begins with `Replaced`. In a dialog's turn
+    /// stopped and the drain period has passed, the error message begins with `Replaced`. In a dialog's turn
     /// ([`Dialog::pin`](crate::calls::dialog::Dialog::pin)) the call belongs to that dialog unless it names
     /// another.
     pub async fn call(&self, call: ToolCall) -> CallResult {

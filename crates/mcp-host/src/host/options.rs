@@ -50,7 +50,10 @@ pub struct ProcessOptions {
     pub receipts: Option<PathBuf>,
     /// The executable that replaces the command `mcp-host`. `None`: the command is looked up like any other.
     pub own_executable: Option<PathBuf>,
-    /// The time that running calls get when their server is stopped or the host shuts down; 5 s unless set.
+    /// The time that running calls and turns get when their instance is replaced, removed or disabled; 60 s unless
+    /// set. A call with an earlier deadline ends at that. New calls use the new instance at once.
+    pub drain: Duration,
+    /// The time that running calls get when the host shuts down, and that a server gets to close; 5 s unless set.
     pub shutdown_grace: Duration,
 }
 
@@ -120,7 +123,12 @@ impl Default for HostOptions {
 
 impl Default for ProcessOptions {
     fn default() -> ProcessOptions {
-        ProcessOptions { receipts: None, own_executable: None, shutdown_grace: Duration::from_secs(5) }
+        ProcessOptions {
+            receipts: None,
+            own_executable: None,
+            drain: Duration::from_secs(60),
+            shutdown_grace: Duration::from_secs(5),
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use mcp_config::ResolvedServer;
 use mcp_model::{ErrorKind, ServerId};
@@ -23,7 +23,7 @@ use crate::supervisor::clock_jump::ClockMonitor;
 use crate::supervisor::connector::{Connector, ListSource};
 use crate::supervisor::dialog::DialogEnd;
 use crate::supervisor::event_batcher::EventBatcher;
-use crate::supervisor::instance::Instance;
+use crate::supervisor::instance::{CloseLimits, Instance};
 use crate::supervisor::instance_watch::watch;
 use crate::supervisor::machine::{
     LeaseReply, LeaseRequest, Machine, MachineAction, MachineEvent, MachineSettings, StartTicket, WaiterId,
@@ -68,8 +68,7 @@ pub(crate) struct Committer {
     connector: Arc<Connector>,
     publishers: Publishers,
     clocks: ClockMonitor,
-    /// How long running calls may take after a shutdown began or an instance was replaced.
-    grace: Duration,
+    limits: CloseLimits,
     /// All tasks. Each returns the event that it ends with, if any.
     tasks: JoinSet<Option<MachineEvent<InstanceRef>>>,
     tasks_by_id: HashMap<Id, (TaskKind, AbortHandle)>,
@@ -121,7 +120,7 @@ impl Committer {
         connector: Arc<Connector>,
         publishers: Publishers,
         clocks: ClockMonitor,
-        grace: Duration,
+        limits: CloseLimits,
     ) -> Committer {
         let machine = Machine::new(settings);
         Committer {
@@ -129,7 +128,7 @@ impl Committer {
             connector,
             publishers,
             clocks,
-            grace,
+            limits,
             tasks: JoinSet::new(),
             tasks_by_id: HashMap::new(),
             waiters: HashMap::new(),
@@ -344,9 +343,9 @@ impl Committer {
             MachineAction::Retire { instance, drain, waiter } => {
                 // Immediately, not when the task first runs: a call with the old routing table must be refused.
                 instance.close_gate(drain);
-                let (grace, end) = (self.grace, self.end.subscribe());
+                let (limits, shutdown) = (self.limits, self.end.subscribe());
                 self.spawn(TaskKind::Retire(waiter), async move {
-                    instance.drain_and_close(drain, grace, end).await;
+                    instance.drain_and_close(drain, limits, shutdown).await;
                     None
                 });
             }
@@ -450,7 +449,7 @@ impl Committer {
 
     /// Waits for closing instances; aborts all other tasks.
     async fn shut_down(mut self) {
-        self.end.send_replace(Some(saturating_after(Instant::now(), self.grace)));
+        self.end.send_replace(Some(saturating_after(Instant::now(), self.limits.grace)));
         for (kind, handle) in self.tasks_by_id.values() {
             match kind {
                 TaskKind::Start(_) | TaskKind::Watch(_) | TaskKind::Probe(_) | TaskKind::ApplySettings => {

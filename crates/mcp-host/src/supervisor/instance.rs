@@ -24,6 +24,15 @@ use crate::telemetry::metrics::ConnectionGauge;
 /// The minimum time a server gets to close.
 const MIN_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The time limits for closing instances.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CloseLimits {
+    /// How long calls and pins may use an instance that was replaced or stopped.
+    pub(crate) drain: Duration,
+    /// How long a server may take to close, and how long calls may run after a shutdown began.
+    pub(crate) grace: Duration,
+}
+
 /// A connection with its calls.
 pub(crate) struct Instance {
     /// Counts calls and pins.
@@ -201,35 +210,47 @@ impl Instance {
     }
 
     /// Waits for running calls according to `drain`, then closes the connection. The gate is closed already. The wait
-    /// ends at `end` once that is set.
+    /// ends at `shutdown` once that is set.
     pub(crate) async fn drain_and_close(
         &self,
         drain: DrainMode,
-        grace: Duration,
-        mut end: watch::Receiver<Option<Instant>>,
+        limits: CloseLimits,
+        mut shutdown: watch::Receiver<Option<Instant>>,
     ) {
-        let deadline = saturating_after(Instant::now(), grace);
-        match drain {
-            // Closed in both cases, drained or timed out.
+        let limit = match drain {
             DrainMode::CallsAndPins | DrainMode::Calls => {
-                let _ = tokio::time::timeout_at(deadline, self.gate.drained()).await;
+                Some(saturating_after(Instant::now(), limits.drain))
             }
-            DrainMode::CallsUnlimited => {
-                let ended = async {
-                    match end.wait_for(Option::is_some).await.map(|it| *it) {
-                        Ok(Some(at)) => tokio::time::sleep_until(at).await,
-                        // Without a committer only a drop ends this.
-                        Ok(None) | Err(_) => std::future::pending().await,
-                    }
-                };
-                tokio::select! {
-                    () = self.gate.drained() => {}
-                    () = ended => {}
-                }
+            DrainMode::CallsUnlimited => None,
+        };
+        let mut state = self.session.state();
+        let expired = async {
+            tokio::time::sleep_until(limit?).await;
+            Some(())
+        };
+        tokio::select! {
+            () = self.gate.drained() => {}
+            Some(()) = expired => {
+                let server = self.server();
+                tracing::warn!(
+                    server = %server.spec.id,
+                    "the calls and turns that still use a replaced or stopped instance end after {:?}",
+                    limits.drain
+                );
+            }
+            // Pins neither delay a shutdown nor keep a lost connection.
+            Ok(Some(at)) = async { shutdown.wait_for(Option::is_some).await.map(|it| *it) } => {
+                self.gate.seal();
+                let _ = tokio::time::timeout_at(at, self.gate.drained()).await;
+            }
+            Ok(()) = async { state.wait_for(is_over).await.map(drop) } => {
+                self.gate.seal();
+                let _ = tokio::time::timeout(limits.grace, self.gate.drained()).await;
             }
         }
         self.gate.seal();
-        let left = deadline.saturating_duration_since(Instant::now());
+        let at = *shutdown.borrow();
+        let left = at.map_or(limits.grace, |at| at.saturating_duration_since(Instant::now()));
         self.session.close(left.max(MIN_CLOSE_TIMEOUT)).await;
         self.release_gauge();
     }
@@ -241,7 +262,7 @@ impl Instance {
 
     /// Whether the connection has ended.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(*self.session.state().borrow(), SessionState::Disconnected | SessionState::Error(_))
+        is_over(&self.session.state().borrow())
     }
 
     /// Refuses calls and stops counting the connection: the host was dropped and its transports were aborted.
@@ -253,4 +274,9 @@ impl Instance {
     fn release_gauge(&self) {
         self.gauge.lock().take();
     }
+}
+
+/// Whether a session in this state has ended.
+fn is_over(state: &SessionState) -> bool {
+    matches!(state, SessionState::Disconnected | SessionState::Error(_))
 }

@@ -8,7 +8,7 @@ use mcp_model::RawJson;
 use mcp_testkit::servers::configured_server;
 use tokio::time::Instant;
 
-use crate::fixture::{HostFixture, changed, text_or_error};
+use crate::fixture::{HostFixture, changed, short_drain, text_or_error};
 use crate::leases::leased;
 use crate::scripted_server::ScriptedServer;
 
@@ -116,7 +116,8 @@ async fn dm_077_release_at_any_moment_of_a_start_leaves_no_instance() {
 /// Replaces a server during a call. The server completes the call `ends` ms after the replacement; `want` is the
 /// start of the call's result. The old instance must be closed within `closed` ms after the replacement.
 async fn check_drain(ends: u64, want: &str, closed: u64) {
-    let fixture = HostFixture::running(&[("a", ScriptedServer::new(&["slow", "t"]))]).await;
+    let fixture =
+        HostFixture::with(&[("a", ScriptedServer::new(&["slow", "t"]))], short_drain()).started().await;
     let peer = fixture.peer("a");
     let swap = async {
         tokio::time::sleep(milliseconds(1)).await;
@@ -148,10 +149,10 @@ async fn check_drain(ends: u64, want: &str, closed: u64) {
 async fn dm_104_drain_deadline_before_at_and_after_the_end_of_a_call() {
     let lost = "MCPConnectionError: server 'a' (npx): the server is no longer available: it was stopped; it is not known";
     check_drain(0, "at last", 100).await;
-    check_drain(4_990, "at last", 5_100).await;
-    // The host's grace period is 5 s. After that, the server has 1 s to end by itself.
-    check_drain(5_500, lost, 6_100).await;
-    check_drain(60_000, lost, 6_100).await;
+    check_drain(19_990, "at last", 20_100).await;
+    // After the drain period of 20 s, the server has 5 s to end by itself.
+    check_drain(20_500, lost, 25_100).await;
+    check_drain(60_000, lost, 25_100).await;
 }
 
 #[tokio::test(start_paused = true)]

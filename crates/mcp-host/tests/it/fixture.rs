@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_host::{
-    DesiredServers, Dialer, Host, HostOptions, ProbePolicy, RestartPolicy, ServerState, Supervision, ToolCall,
+    DesiredServers, Dialer, Host, HostOptions, ProbePolicy, ProcessOptions, RestartPolicy, ServerState,
+    Supervision, ToolCall,
 };
 use mcp_model::{CallResult, Endpoint, RawJson};
 use mcp_testkit::servers::configured_server;
@@ -17,6 +18,12 @@ use crate::scripted_server::ScriptedServer;
 pub(crate) struct HostFixture {
     pub(crate) host: Host,
     peers: HashMap<&'static str, Arc<ScriptedServer>>,
+}
+
+/// Options without restarts. Replaced instances get 20 s for their calls.
+pub(crate) fn short_drain() -> HostOptions {
+    let processes = ProcessOptions { drain: Duration::from_secs(20), ..ProcessOptions::default() };
+    HostOptions { processes, supervision: Supervision::Off, ..HostOptions::default() }
 }
 
 impl HostFixture {

@@ -1,4 +1,4 @@
-//! A turn keeps its generation: its model can call the tools that it was shown, until the grace period ends.
+//! A turn keeps its generation: its model can call the tools that it was shown, until the drain period ends.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ const REPLACED: &str = "MCPConnectionError: Replaced: server 'a' was replaced or
                         'a__t' is no longer available";
 
 #[tokio::test(start_paused = true)]
-async fn dm_096_turn_keeps_names_schemas_and_routes_during_the_grace_period() {
+async fn dm_096_turn_keeps_names_schemas_and_routes_during_the_drain_period() {
     let fixture = HostFixture::running(&[("a", ScriptedServer::new(&["t"]))]).await;
     let pinned = fixture.host.pin();
     fixture.peer("a").set_tools(&["u"]);
     fixture.apply(vec![changed(configured_server("a"))]).await;
     fixture.wait_for_summary("a:ready | a__u").await;
     // The turn still lists and calls the old tools. A lookup in the latest generation does not find them.
-    tokio::time::sleep(Duration::from_secs(4)).await;
+    tokio::time::sleep(Duration::from_secs(59)).await;
     assert_eq!(pinned.snapshot().catalog.tools()[0].name.as_str(), "a__t");
     assert_eq!(text_or_error(&call(&pinned, "a__t").await), "{}");
     assert!(text_or_error(&fixture.call("a__t", "{}").await).contains("not found"));
     assert_eq!(fixture.peer("a").open(), 2);
-    // The old instance ends after the grace period. The turn's calls are not sent to the new one.
+    // The old instance ends after the drain period. The turn's calls are not sent to the new one.
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(fixture.peer("a").open(), 1);
     assert_eq!(text_or_error(&call(&pinned, "a__t").await), REPLACED);
@@ -86,7 +86,7 @@ async fn dm_074_turn_keeps_its_lease() {
     assert_eq!(text_or_error(&call(&pinned, "a__t").await), "{}");
     // A turn that made no call before the change has no pinned instance.
     assert_eq!(text_or_error(&call(&late, "a__t").await), REPLACED);
-    tokio::time::sleep(Duration::from_secs(6)).await;
+    tokio::time::sleep(Duration::from_secs(61)).await;
     assert_eq!(text_or_error(&call(&pinned, "a__t").await), REPLACED);
     assert_eq!(fixture.peer("a").open(), 0);
 }

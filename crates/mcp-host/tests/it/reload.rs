@@ -1,12 +1,18 @@
 //! A new configuration affects only the servers that it changes.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mcp_host::{DesiredServers, FailedServer, HostError};
-use mcp_model::{ErrorKind, Transform};
+use mcp_config::ResolvedServer;
+use mcp_host::{DesiredServers, DialogId, FailedServer, HostError, ToolCall};
+use mcp_model::{ErrorKind, RawJson, Transform};
+use mcp_testkit::random::Random;
 use mcp_testkit::servers::configured_server;
+use tokio::task::JoinSet;
 
-use crate::fixture::{HostFixture, changed, text_or_error};
+use crate::fixture::{HostFixture, changed, short_drain, text_or_error};
+use crate::leases::leased;
 use crate::scripted_server::{ScriptedServer, StartBehavior};
 
 #[tokio::test(start_paused = true)]
@@ -47,9 +53,82 @@ async fn dm_101_dm_104_changed_server_is_replaced_while_its_calls_continue() {
     assert_eq!(fixture.peer("a").open(), 1);
 }
 
+/// Calls one of three servers until the reloads are over. Returns the number of calls.
+async fn call_until(fixture: Arc<HostFixture>, number: u64, is_over: Arc<AtomicBool>) -> usize {
+    let dialog = fixture.host.dialog(DialogId::new(format!("client {number}")));
+    let name = ["a__sleep", "b__sleep", "a__sleep", "c__sleep"][number as usize % 4];
+    let mut random = Random::new(number + 1);
+    let mut calls = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        let ms = 1_000 + random.below(29_000);
+        let arguments = RawJson::parse(format!(r#"{{"ms":{ms}}}"#).into()).unwrap();
+        let result = text_or_error(&dialog.call(ToolCall::new(name, arguments)).await);
+        if name == "c__sleep" && result.contains("not found") {
+            // There is no such server now.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        } else {
+            assert_eq!(result, format!("slept {ms} ms"), "{name}");
+        }
+        calls += 1;
+    }
+    calls
+}
+
+/// 16 clients call a shared server, a leased one, and one that comes and goes, for 1 to 30 s each, during 50 reloads.
 #[tokio::test(start_paused = true)]
-async fn dm_104_drain_ends_after_the_grace_period() {
+async fn dm_104_no_call_ends_early_in_fifty_reloads() {
+    let peer = || ScriptedServer::new(&["sleep"]);
+    let fixture = HostFixture::new(&[("a", peer()), ("b", peer()), ("c", peer())]);
+    let servers = |reload: u64| {
+        let version = |server: ResolvedServer| if reload % 2 == 0 { server } else { changed(server) };
+        let mut res = vec![version(configured_server("a")), version(leased("b"))];
+        if reload % 4 < 2 {
+            res.push(configured_server("c"));
+        }
+        res
+    };
+    fixture.apply(servers(0)).await;
+    fixture.host.ready().await;
+    let fixture = Arc::new(fixture);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let mut clients = JoinSet::new();
+    for number in 0..16 {
+        clients.spawn(call_until(Arc::clone(&fixture), number, Arc::clone(&is_over)));
+    }
+    for reload in 1..=50 {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        fixture.apply(servers(reload)).await;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let calls = clients.join_all().await;
+    assert!(calls.iter().all(|it| *it > 1), "{calls:?}");
+    // The replaced instances ended with their last calls.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(fixture.peer("a").open() == 1 && fixture.peer("b").open() == 0, "{}", fixture.peer("b").open());
+    assert!(fixture.peer("a").count("connect") > 40, "{}", fixture.peer("a").count("connect"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_fr024_shutdown_ends_a_drain() {
     let fixture = HostFixture::running(&[("a", ScriptedServer::new(&["hang"]))]).await;
+    let pinned = fixture.host.pin();
+    let (hang, took) = tokio::join!(fixture.call("hang", "{}"), async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        fixture.apply(Vec::new()).await;
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        let begun = tokio::time::Instant::now();
+        fixture.host.shutdown().await;
+        begun.elapsed()
+    });
+    assert!(!hang.success);
+    // The grace period of a shutdown, not the rest of the drain period.
+    assert!(took >= Duration::from_secs(5) && took < Duration::from_secs(7), "{took:?}");
+    drop(pinned);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dm_104_drain_is_limited() {
+    let fixture = HostFixture::with(&[("a", ScriptedServer::new(&["hang"]))], short_drain()).started().await;
     let begun = tokio::time::Instant::now();
     let (hang, ()) = tokio::join!(fixture.call("hang", "{}"), async {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -60,7 +139,7 @@ async fn dm_104_drain_ends_after_the_grace_period() {
         "MCPConnectionError: server 'a' (npx): the server is no longer available: it was stopped; it is not known \
          whether the call ran"
     );
-    assert!(begun.elapsed() >= Duration::from_secs(5) && begun.elapsed() < Duration::from_secs(6));
+    assert!(begun.elapsed() >= Duration::from_secs(20) && begun.elapsed() < Duration::from_secs(21));
 }
 
 #[tokio::test(start_paused = true)]

@@ -202,6 +202,11 @@ impl ScriptedServer {
                     text("at last".to_owned())
                 }
                 "hang" => return None,
+                "sleep" => {
+                    let ms = params["arguments"]["ms"].as_u64().unwrap();
+                    tokio::time::sleep(Duration::from_millis(ms)).await;
+                    text(format!("slept {ms} ms"))
+                }
                 "meta" => text(params["_meta"].to_string()),
                 "structured" => json!({"content": [], "structuredContent": params["arguments"]}),
                 "strange" => json!({"content": [], "y": 1.0}),

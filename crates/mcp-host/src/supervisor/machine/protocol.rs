@@ -172,9 +172,9 @@ pub(crate) enum MachineAction<I> {
 /// What is waited for before an instance is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DrainMode {
-    /// Its calls and pins, for the host's grace period.
+    /// Its calls and pins, for the host's drain period.
     CallsAndPins,
-    /// Its calls, for the host's grace period.
+    /// Its calls, for the host's drain period.
     Calls,
     /// Its calls without a limit, because each has a deadline.
     CallsUnlimited,
