@@ -65,6 +65,10 @@ pub(crate) struct ServeArgs {
     /// Close a session after it was idle for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) idle: u64,
+    /// Let running calls finish for at most this many seconds after a reload replaced their server [default: 60], and
+    /// over HTTP after a signal [default: 5]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=3600))]
+    pub(crate) drain: Option<u64>,
 }
 
 /// Arguments of `record`.

@@ -108,6 +108,7 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
             receipts: state_path("receipts", &|name| env::var_os(name)),
             own_executable: env::current_exe().ok(),
             shutdown_grace: CALL_GRACE,
+            ..ProcessOptions::default()
         },
         connections: ConnectionOptions { logins: logins(None, None), ..ConnectionOptions::default() },
         supervision,

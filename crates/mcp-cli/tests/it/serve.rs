@@ -2,12 +2,17 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use mcp_testkit::process::{children, is_alive, send_signal};
+use mcp_testkit::random::Random;
+use mcp_testkit::wait::block_until;
 use serde_json::Value;
 
-use crate::support::{DEMO, Workspace};
+use crate::support::{DEMO, SHARED_DEMO, Workspace};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
@@ -35,37 +40,98 @@ fn stdio_client_is_served_until_it_disconnects() {
     assert!(servers.iter().all(|it| !is_alive(*it)), "{servers:?}");
 }
 
+/// Starts `serve --http` and returns its address.
+fn serve_http(workspace: &Workspace, arguments: &[&str]) -> (Child, String) {
+    let mut child = workspace.command(arguments).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = lines.by_ref().map_while(Result::ok).find(|line| line.contains("serving MCP at ")).unwrap();
+    // Read to the end, so that the program does not block on a full pipe.
+    std::thread::spawn(move || lines.for_each(drop));
+    let address = line.rsplit_once("http://").unwrap().1.trim_end_matches("/mcp").to_owned();
+    (child, address)
+}
+
+/// Sends a request without a body on a connection of its own. Returns the response with its head.
+fn ask(address: &str, request: &str, token: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!(
+        "{request} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    reply
+}
+
+/// Sends a message on a connection of its own. Returns the response with its head.
+fn post(address: &str, headers: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\n{headers}content-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    reply
+}
+
+/// 16 clients call while the file changes, and then the program is stopped. `MCP_TEST_RELOADS` sets a larger number of
+/// reloads, `MCP_TEST_CALL_MS` longer calls.
+#[test]
+fn dm_104_no_call_ends_early_at_a_reload_or_shutdown() {
+    let setting = |name, default| std::env::var(name).map_or(default, |it| it.parse::<u64>().unwrap());
+    let (reloads, call_ms) = (setting("MCP_TEST_RELOADS", 3), setting("MCP_TEST_CALL_MS", 1_500));
+    let file = |reload| format!("{SHARED_DEMO}    env: {{RELOAD: '{reload}'}}\n");
+    let workspace = Workspace::dominds(&file(0));
+    let (mut child, address) =
+        serve_http(&workspace, &["serve", ".", "--http", "127.0.0.1:0", "--drain", "60"]);
+    let (is_over, last_calls) = (AtomicBool::new(false), Barrier::new(17));
+    std::thread::scope(|scope| {
+        for client in 0..16 {
+            let (address, is_over, last_calls) = (&address, &is_over, &last_calls);
+            scope.spawn(move || {
+                let begun = post(address, "", INITIALIZE);
+                let session = begun.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+                let headers = format!("mcp-session-id: {session}\r\n");
+                let call_for = |ms: u64| {
+                    let call = format!(
+                        r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"sleep","arguments":{{"ms":{ms}}}}}}}"#
+                    );
+                    let reply = post(address, &headers, &call);
+                    assert!(reply.contains(&format!("slept {ms} ms")), "{reply}");
+                };
+                let mut random = Random::new(client);
+                while !is_over.load(Ordering::Relaxed) {
+                    call_for(call_ms / 3 + random.below(call_ms as usize) as u64);
+                }
+                last_calls.wait();
+                call_for(3_000);
+            });
+        }
+        for reload in 1..=reloads {
+            std::thread::sleep(Duration::from_millis(400));
+            let before = children(child.id());
+            workspace.write(".minds/mcp.yaml", &file(reload));
+            block_until(|| children(child.id()).iter().any(|it| !before.contains(it)));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        last_calls.wait();
+        block_until(|| ask(&address, "GET /metrics", "").contains("\nmcp_gateway_requests 16\n"));
+        send_signal("TERM", child.id());
+    });
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}
+
 #[test]
 fn http_is_served_until_a_signal() {
     let workspace = Workspace::dominds(DEMO);
     workspace.write("tokens", "ann-0123456789abcdef name=ann\n");
     let arguments = ["serve", ".", "--http", "127.0.0.1:0", "--token-file", "tokens"];
-    let mut child = workspace.command(&arguments).spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = lines.by_ref().map_while(Result::ok).find(|line| line.contains("serving MCP at ")).unwrap();
-    let address = line.rsplit_once("http://").unwrap().1.trim_end_matches("/mcp").to_owned();
-    let ask = |request: &str, token: &str| {
-        let mut stream = TcpStream::connect(&address).unwrap();
-        let head = format!(
-            "{request} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n"
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).unwrap();
-        reply
-    };
-    let post = |token: &str| {
-        let mut stream = TcpStream::connect(&address).unwrap();
-        let head = format!(
-            "POST /mcp HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
-             accept: application/json, text/event-stream\r\nauthorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n",
-            INITIALIZE.len()
-        );
-        stream.write_all(format!("{head}{INITIALIZE}").as_bytes()).unwrap();
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).unwrap();
-        reply
-    };
+    let (mut child, address) = serve_http(&workspace, &arguments);
+    let ask = |request: &str, token: &str| ask(&address, request, token);
+    let post = |token: &str| post(&address, &format!("authorization: Bearer {token}\r\n"), INITIALIZE);
     assert!(post("ann-0123456789abcdef").starts_with("HTTP/1.1 200 "));
     assert!(post("bob-0123456789abcdef").starts_with("HTTP/1.1 401 "));
     // The metrics of the gateway and those of the host.

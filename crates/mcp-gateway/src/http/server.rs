@@ -24,8 +24,6 @@ use crate::access::tokens::Tokens;
 use crate::gateway::{Gateway, GatewayInner};
 use crate::limits::bounds::Bounds;
 
-/// How long running requests may take after the shutdown began.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 /// The pause after a connection could not be accepted, usually because of too many open files.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
@@ -123,7 +121,8 @@ impl HttpServer {
         format!("{scheme}://{}/mcp", self.address)
     }
 
-    /// Serves until `shutdown` resolves. Running requests then have a few seconds to finish; all sessions and dialogs end.
+    /// Serves until `shutdown` resolves. No connection is accepted then; running requests may finish
+    /// within [`Bounds::shutdown_grace`], and all sessions and dialogs end.
     ///
     /// Dropping the future closes all connections at once. Sessions and dialogs then end with the gateway.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
@@ -154,13 +153,14 @@ impl HttpServer {
         }
         drop(listener);
         app.shutdown.cancel();
-        app.gateway.sessions.take_all().iter().for_each(|session| session.end());
+        let sessions = app.gateway.sessions.take_all();
+        sessions.iter().for_each(|session| session.close_streams());
+        let grace = app.bounds().shutdown_grace;
         let all = async { while connections.join_next().await.is_some() {} };
-        if timeout(SHUTDOWN_GRACE, all).await.is_err() {
-            tracing::warn!(
-                "cancelling the requests that still run {SHUTDOWN_GRACE:?} after the shutdown began"
-            );
+        if timeout(grace, all).await.is_err() {
+            tracing::warn!("cancelling the requests that still run {grace:?} after the shutdown began");
         }
+        sessions.iter().for_each(|session| session.end());
         connections.shutdown().await;
         app.gateway.pending_inputs.drop_all();
         app.gateway.dialogs.drop_all();

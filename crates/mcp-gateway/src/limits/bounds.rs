@@ -35,12 +35,14 @@ pub struct Bounds {
     pub send_timeout: Duration,
     /// How long a client may take to answer a server request.
     pub server_request_timeout: Duration,
+    /// How long running requests may take after the shutdown of an HTTP server began.
+    pub shutdown_grace: Duration,
 }
 
 impl Default for Bounds {
     /// Messages of 4 MiB; 1,024 sessions, 256 per client; 30 minutes idle; 256 requests per session, 4,096 in all; 16
     /// pending inputs per client; 1,024 connections; 256 MiB in memory; 1,024 queued messages of 16 MiB; 30 s to
-    /// receive and to send; 10 minutes for a server request.
+    /// receive and to send; 10 minutes for a server request; 5 s at shutdown.
     fn default() -> Bounds {
         Bounds {
             message_bytes: 4 * 1024 * 1024,
@@ -57,6 +59,7 @@ impl Default for Bounds {
             receive_timeout: Duration::from_secs(30),
             send_timeout: Duration::from_secs(30),
             server_request_timeout: Duration::from_secs(600),
+            shutdown_grace: Duration::from_secs(5),
         }
     }
 }

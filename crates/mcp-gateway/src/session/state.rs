@@ -137,9 +137,14 @@ impl Session {
         *self.log_level.lock() = Some(level);
     }
 
+    /// Closes its notification stream, and each one that is opened later. Its requests keep running.
+    pub(crate) fn close_streams(&self) {
+        self.ended.cancel();
+    }
+
     /// Ends the session: cancels its requests and closes its streams. Its leases end when nothing uses them.
     pub(crate) fn end(&self) {
-        self.ended.cancel();
+        self.close_streams();
         self.running.cancel_all();
     }
 }

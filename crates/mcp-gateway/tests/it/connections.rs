@@ -268,3 +268,21 @@ async fn disconnect_cancels_only_stateless_requests() {
     wait_until(|| fixture.gateway.clients().0 == 0).await;
     fixture.end().await;
 }
+
+#[tokio::test]
+async fn shutdown_lets_running_calls_finish() {
+    let fixture = TestGateway::new().await;
+    let session = fixture.initialize(&[]).await;
+    let address = fixture.address;
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let call = post(&format!("mcp-session-id: {session}\r\n"), &sleep_call(1_000));
+    stream.write_all(call.as_bytes()).await.unwrap();
+    let page = async || fixture.http("GET", "/metrics", &[], "").await.body;
+    while !page().await.contains("mcp_gateway_requests 1\n") {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let mut reply = String::new();
+    let (read, ()) = tokio::join!(stream.read_to_string(&mut reply), fixture.end());
+    assert!(read.is_ok() && reply.contains("slept 1000 ms"), "{reply}");
+    assert!(TcpStream::connect(address).await.is_err());
+}

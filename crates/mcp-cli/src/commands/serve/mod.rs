@@ -31,8 +31,8 @@ use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, serve_until_signalled};
 use metrics::HostMetrics;
 
-/// How long the shutdown waits for running requests.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(6);
+/// How long the shutdown may take after running requests have ended or were cancelled.
+const SHUTDOWN_MARGIN: Duration = Duration::from_secs(1);
 
 /// The maximum size of a token file, in bytes.
 const MAX_TOKEN_FILE: u64 = 1024 * 1024;
@@ -63,6 +63,10 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     // capabilities are declared, and a server request is refused if no connected client supports it.
     options.server_requests.declared_capabilities =
         RawJson::parse(CAPABILITIES.into()).ok().and_then(ClientCapabilities::new);
+    if let Some(drain) = args.drain {
+        options.processes.drain = Duration::from_secs(drain);
+    }
+    let shutdown_limit = prepared.bounds.shutdown_grace + SHUTDOWN_MARGIN;
     let host = Arc::new(Host::start(options));
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = async {
@@ -70,7 +74,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
         serve(context, &host, following, (prepared, stopped)).await
     };
     // After a signal, running requests finish and the clients are notified.
-    let exit = match serve_until_signalled(signals, (stop, DRAIN_TIMEOUT), serving).await {
+    let exit = match serve_until_signalled(signals, (stop, shutdown_limit), serving).await {
         Ok(Ok(())) => Exit::Success,
         Ok(Err(failure)) => context.fail(failure).await,
         Err(signal) => Exit::Signal(signal),
@@ -82,7 +86,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
 struct PreparedServe {
     scope: Scope,
     gateway_resources: Vec<GatewayResource>,
-    idle: Duration,
+    bounds: Bounds,
     endpoint: Endpoint,
 }
 
@@ -109,10 +113,15 @@ async fn prepare(args: &ServeArgs) -> Result<PreparedServe, Failure> {
             Endpoint::Http(address, HttpOptions { tokens, hosts, origins, tls, metrics }, host_metrics)
         }
     };
+    let defaults = Bounds::default();
     Ok(PreparedServe {
         scope: Scope { server, names, ..Scope::default() },
         gateway_resources: if args.admin { GatewayResource::ALL.to_vec() } else { Vec::new() },
-        idle: Duration::from_secs(args.idle),
+        bounds: Bounds {
+            idle_timeout: Duration::from_secs(args.idle),
+            shutdown_grace: args.drain.map_or(defaults.shutdown_grace, Duration::from_secs),
+            ..defaults
+        },
         endpoint,
     })
 }
@@ -144,7 +153,7 @@ async fn serve(
     following: FollowHandle,
     (prepared, stopped): (PreparedServe, oneshot::Receiver<()>),
 ) -> Result<(), Failure> {
-    let PreparedServe { scope, gateway_resources, idle, endpoint } = prepared;
+    let PreparedServe { scope, gateway_resources, bounds, endpoint } = prepared;
     if let Some(server) = &scope.server {
         let published = host.snapshot();
         let names: Vec<String> = published.servers.iter().map(|status| status.id.clone()).collect();
@@ -152,7 +161,6 @@ async fn serve(
             return Err(Failure::new(host::unknown_server(server.as_str(), &names)));
         }
     }
-    let bounds = Bounds { idle_timeout: idle, ..Bounds::default() };
     let options = GatewayOptions { scope, gateway_resources, bounds, ..GatewayOptions::default() };
     let gateway = Gateway::new(Arc::clone(host), options);
     let served = async {
