@@ -183,6 +183,16 @@ impl GatewayInner {
         runtime.spawn(async move { host.set_log_level(lowest).await });
     }
 
+    /// Ends the sessions, dialogs and pending calls of these clients. Returns the number of sessions.
+    pub(crate) fn end_clients(&self, principals: &[Principal]) -> usize {
+        let is_ended = |principal: &Principal| principals.contains(principal);
+        let sessions = self.sessions.take_of(is_ended);
+        sessions.iter().for_each(|session| self.end(session));
+        self.dialogs.drop_of(is_ended);
+        principals.iter().for_each(|principal| self.pending_inputs.drop_client(principal));
+        sessions.len()
+    }
+
     /// Ends sessions, dialogs and pending calls that were unused for too long.
     pub(crate) fn remove_expired(&self, now: Instant) {
         let idle = self.options.bounds.idle_timeout;

@@ -58,7 +58,7 @@ pub mod internal {
 pub use access::scope::{InvalidSelection, LeasedServers, NameStyle, Scope};
 pub use access::tokens::{InvalidTokens, Tokens};
 pub use gateway::{Gateway, GatewayOptions};
-pub use http::{ExtraMetrics, HttpOptions, HttpServer, ServeError, TlsFiles};
+pub use http::{ExtraMetrics, HttpOptions, HttpServer, ServeError, TlsFiles, TokenUpdater};
 pub use limits::bounds::Bounds;
 pub use lists::gateway_resources::GatewayResource;
 pub use protocol::meta::{DIALOG_HEADER, DIALOG_KEY};

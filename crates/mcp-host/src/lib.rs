@@ -132,8 +132,8 @@ pub use config::load::{
     load, lock_path, read_lock, replace, save,
 };
 pub use config::watch::{
-    FilePresence, FollowEvent, FollowHandle, FollowLock, FollowRequest, RefusedFile, Reload, ReloadedFile,
-    ShadowedServer, WatchMode,
+    FilePresence, FileWatch, FollowEvent, FollowHandle, FollowLock, FollowRequest, RefusedFile, Reload,
+    ReloadedFile, ShadowedServer, WatchMode,
 };
 pub use error::HostError;
 pub use host::Host;

@@ -40,7 +40,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_parser = choice(ERAS), value_name = "ERA")]
     pub(crate) era: Option<Eras>,
     /// File of bearer tokens, one per line, each with its scope: TOKEN [name=NAME] [servers=a,b*] [tools=…] [prompts=…]
-    /// [resources=…]. Without tokens, all clients count as one: they share limits, and dialogs of the same name
+    /// [resources=…]. Changes of the file apply at once; a removed token's sessions end. Without tokens, all clients count
+    /// as one: they share limits, and dialogs of the same name
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
     /// Environment variable that holds such lines

@@ -145,6 +145,19 @@ fn http_is_served_until_a_signal() {
         assert!(metrics.lines().any(|it| it == line), "{line} in {metrics}");
     }
     assert!(ask("GET /metrics", "bob-0123456789abcdef").starts_with("HTTP/1.1 401 "));
+    // The token file is followed; a file without a token changes nothing.
+    let get = |token: &str| ask("GET /metrics", token)[..12].to_owned();
+    workspace.write("tokens", "# nobody\n");
+    lines.by_ref().map_while(Result::ok).find(|line| line.contains("the previous tokens remain")).unwrap();
+    assert_eq!(get("ann-0123456789abcdef"), "HTTP/1.1 200");
+    workspace.write("tokens", "bob-0123456789abcdef name=bob servers=nowhere\n");
+    lines.by_ref().map_while(Result::ok).find(|line| line.contains("1 token; 1 session ended")).unwrap();
+    lines
+        .by_ref()
+        .map_while(Result::ok)
+        .find(|line| line.contains("`bob` names the server `nowhere`"))
+        .unwrap();
+    assert_eq!([get("ann-0123456789abcdef"), get("bob-0123456789abcdef")], ["HTTP/1.1 401", "HTTP/1.1 200"]);
     let servers = children(child.id());
     send_signal("INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -63,12 +63,13 @@ impl Scope {
 }
 
 /// Reads selections: `servers`, `tools`, `prompts` and `resources`, each with comma-separated patterns, in which `*`
-/// matches any characters. An empty value selects nothing. Other keys are ignored; `None` if there is no selection.
+/// matches any characters. An empty value selects nothing; `None` if there is no selection. An unknown or repeated key is
+/// an error, because a misspelt selection would show everything.
 pub fn view<'a>(
     selections: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> Result<Option<ViewFilter>, InvalidSelection> {
     let mut filter = ViewFilter::default();
-    let mut has_selection = false;
+    let mut seen = Vec::new();
     for (name, value) in selections {
         let ViewFilter { toolsets, tools, prompts, resources } = &mut filter;
         let selected = match name {
@@ -76,12 +77,20 @@ pub fn view<'a>(
             "tools" => tools,
             "prompts" => prompts,
             "resources" => resources,
-            _ => continue,
+            _ => return Err(unknown_key()),
         };
-        has_selection = true;
+        if seen.contains(&name) {
+            return Err(InvalidSelection(format!("`{name}` is given more than once")));
+        }
+        seen.push(name);
         *selected = selection(name, value)?;
     }
-    Ok(has_selection.then_some(filter))
+    Ok((!seen.is_empty()).then_some(filter))
+}
+
+/// The error for a key that selects nothing. It does not repeat the key, which a client chose.
+pub(crate) fn unknown_key() -> InvalidSelection {
+    InvalidSelection(format!("the keys of a scope are {}", SELECTIONS.join(", ")))
 }
 
 fn selection(name: &str, value: &str) -> Result<Selection, InvalidSelection> {
@@ -126,10 +135,12 @@ mod tests {
     }
 
     #[test]
-    fn other_keys_are_ignored_in_selections() {
+    fn other_keys_are_refused_in_selections() {
         check("", "all");
-        check("x=1", "all");
-        check("servers=a, b*&x=1", "a b* | ~ | ~ | ~");
+        check("servers=a, b*", "a b* | ~ | ~ | ~");
+        check("tool=a", "the keys of a scope are servers, tools, prompts, resources");
+        check("servers=a&x=1", "the keys of a scope are servers, tools, prompts, resources");
+        check("tools=a&tools=b", "`tools` is given more than once");
         check("tools=&resources=f*", "~ | - | ~ | f*");
         check(&format!("tools={}", "a,".repeat(65)), "`tools` has more than 64 patterns");
         check(&format!("tools={}", "a".repeat(300)), "`tools` has a pattern of more than 256 bytes");

@@ -15,16 +15,18 @@ use crate::access::scope;
 const MIN_TOKEN_BYTES: usize = 16;
 const MAX_TOKEN_BYTES: usize = 4096;
 const MAX_TOKENS: usize = 1024;
+/// Maximum length of a name in bytes. It is printed in logs and metrics.
+const MAX_NAME_BYTES: usize = 64;
 
 /// The accepted tokens.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Tokens(Vec<Token>);
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct Token {
     /// Its line in the list, from 1.
     line: usize,
-    hash: blake3::Hash,
+    id: TokenId,
     principal: Principal,
     view: Option<ViewFilter>,
 }
@@ -39,10 +41,25 @@ pub struct InvalidTokens {
     pub reason: String,
 }
 
+/// Identifies a token without revealing it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TokenId(blake3::Hash);
+
+/// Why a request is not admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenError {
+    /// There is no bearer token.
+    Missing,
+    /// The token is not accepted.
+    Unknown,
+}
+
 /// An authenticated client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Admission {
     pub(crate) principal: Principal,
+    /// The token; `None` without tokens.
+    pub(crate) token: Option<TokenId>,
     /// The part of the catalog that its token shows; `None` for everything.
     pub(crate) view: Option<ViewFilter>,
 }
@@ -50,7 +67,7 @@ pub struct Admission {
 impl Tokens {
     /// Reads a list with one token per line: the token, then optionally `name=NAME` and selections (`servers=a,b*`,
     /// `tools=…`, `prompts=…`, `resources=…`). Empty lines and lines that begin with `#` are ignored. Tokens of the
-    /// same name belong to one client.
+    /// same name belong to one client. A token without a name gets one from its hash.
     pub fn read(text: &Secret) -> Result<Tokens, InvalidTokens> {
         let mut tokens: Vec<Token> = Vec::new();
         let lines = text.expose().lines().map(str::trim).enumerate();
@@ -65,7 +82,11 @@ impl Tokens {
             let mut selections = Vec::new();
             for field in fields {
                 match field.split_once('=') {
-                    Some(("name", value)) => name = Some(value),
+                    Some(("name", value)) if is_printable_name(value) => name = Some(value),
+                    Some(("name", _)) => {
+                        let reason = format!("a name has 1 to {MAX_NAME_BYTES} printable bytes");
+                        return Err(invalid(reason));
+                    }
                     Some((key, value)) if scope::SELECTIONS.contains(&key) => selections.push((key, value)),
                     Some(_) => {
                         let reason = "a key must be one of name, servers, tools, prompts, resources";
@@ -75,14 +96,15 @@ impl Tokens {
                 }
             }
             let view = scope::view(selections.into_iter()).map_err(|error| invalid(error.to_string()))?;
-            let default_name = format!("token {}", tokens.len() + 1);
+            let id = TokenId(blake3::hash(token.as_bytes()));
+            // A name by position would change its owner when a line is removed.
+            let default_name = format!("token-{}", &id.0.to_hex()[..8]);
             let principal = Principal::named(name.unwrap_or(&default_name));
-            let hash = blake3::hash(token.as_bytes());
             // A repeated token is an error, because it would be ambiguous which of the two entries applies.
-            if let Some(same) = tokens.iter().find(|token| token.hash == hash) {
+            if let Some(same) = tokens.iter().find(|token| token.id == id) {
                 return Err(invalid(format!("the same token is on line {}", same.line)));
             }
-            tokens.push(Token { line: at + 1, hash, principal, view });
+            tokens.push(Token { line: at + 1, id, principal, view });
             if tokens.len() > MAX_TOKENS {
                 return Err(invalid(format!("there are more than {MAX_TOKENS} tokens")));
             }
@@ -95,25 +117,52 @@ impl Tokens {
         self.0.is_empty()
     }
 
-    /// Authenticates the value of an `Authorization` header; `None` if it is refused.
-    pub fn admit(&self, authorization: Option<&[u8]>) -> Option<Admission> {
+    /// The number of tokens.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Authenticates the value of an `Authorization` header.
+    pub fn admit(&self, authorization: Option<&[u8]>) -> Result<Admission, TokenError> {
         if self.0.is_empty() {
-            return Some(Admission { principal: Principal::anybody(), view: None });
+            return Ok(Admission { principal: Principal::anybody(), token: None, view: None });
         }
-        let value = authorization?;
-        let (scheme, token) = value.split_at_checked(7)?;
-        if !scheme.eq_ignore_ascii_case(b"bearer ") {
-            return None;
-        }
-        let hash = blake3::hash(token.trim_ascii());
+        let credentials = authorization.and_then(|value| value.split_at_checked(7));
+        let bearer = credentials.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
+        let (_, token) = bearer.ok_or(TokenError::Missing)?;
+        let id = TokenId(blake3::hash(token.trim_ascii()));
         let mut found = None;
         for token in &self.0 {
-            if token.hash == hash {
+            if token.id == id {
                 found = Some(token);
             }
         }
-        found.map(|token| Admission { principal: token.principal.clone(), view: token.view.clone() })
+        let Token { line: _, id, principal, view } = found.ok_or(TokenError::Unknown)?;
+        Ok(Admission { principal: principal.clone(), token: Some(*id), view: view.clone() })
     }
+
+    /// Whether the list has this token.
+    pub(crate) fn contains(&self, id: TokenId) -> bool {
+        self.0.iter().any(|token| token.id == id)
+    }
+
+    /// The clients that lose access, or whose view changes, when `new` replaces this list.
+    pub(crate) fn revoked_by(&self, new: &Tokens) -> Vec<Principal> {
+        let grants = |token: &Token| {
+            new.0.iter().any(|other| other.principal == token.principal && other.view == token.view)
+        };
+        self.0.iter().filter(|token| !grants(token)).map(|token| token.principal.clone()).collect()
+    }
+
+    /// The views of the tokens that do not show everything, with the names of the tokens. They are for
+    /// [`Host::set_views`](mcp_host::Host::set_views).
+    pub fn views(&self) -> impl Iterator<Item = (String, &ViewFilter)> {
+        self.0.iter().filter_map(|token| Some((token.principal.to_string(), token.view.as_ref()?)))
+    }
+}
+
+fn is_printable_name(name: &str) -> bool {
+    (1..=MAX_NAME_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
 }
 
 impl fmt::Debug for Tokens {
@@ -131,8 +180,9 @@ mod tests {
         let got = match Tokens::read(&Secret::new(tokens.to_owned())) {
             Err(error) => error.to_string(),
             Ok(tokens) => match tokens.admit(header.map(str::as_bytes)) {
-                None => "refused".to_owned(),
-                Some(Admission { principal, view }) => {
+                Err(TokenError::Missing) => "needed".to_owned(),
+                Err(TokenError::Unknown) => "wrong".to_owned(),
+                Ok(Admission { principal, token: _, view }) => {
                     format!("'{principal}'{}", if view.is_some() { " with a view" } else { "" })
                 }
             },
@@ -144,18 +194,40 @@ mod tests {
     fn only_a_listed_token_is_admitted() {
         let two = "# ours\n\nfirst-0123456789 name=ann servers=a,b*\n  second-0123456789\n";
         check(two, Some("Bearer first-0123456789"), "'ann' with a view");
-        check(two, Some("bearer  second-0123456789 "), "'token 2'");
-        check(two, Some("Bearer first-012345678"), "refused");
-        check(two, Some("Basic first-0123456789"), "refused");
-        check(two, Some("Bearer"), "refused");
-        check(two, None, "refused");
+        check(two, Some("bearer  second-0123456789 "), "'token-da9d357b'");
+        check(two, Some("Bearer first-012345678"), "wrong");
+        check(two, Some("Basic first-0123456789"), "needed");
+        check(two, Some("Bearer"), "needed");
+        check(two, None, "needed");
         check("", None, "''");
+    }
+
+    #[test]
+    fn replaced_list_revokes_lost_and_changed_access_only() {
+        let read = |text: &str| Tokens::read(&Secret::new(text.to_owned())).unwrap();
+        let revoked = |new: &str| {
+            let old = read("first-0123456789 name=ann\nsecond-0123456789 name=bob tools=x\nthird-0123456789");
+            let principals: Vec<String> =
+                old.revoked_by(&read(new)).iter().map(ToString::to_string).collect();
+            principals.join(" ")
+        };
+        // A new token of the same name and view is a rotation.
+        assert_eq!(
+            revoked("other-0123456789 name=ann\nsecond-0123456789 name=bob tools=x"),
+            "token-51b4db27"
+        );
+        assert_eq!(revoked("first-0123456789 name=ann\nthird-0123456789"), "bob");
+        assert_eq!(
+            revoked("third-0123456789\nfirst-0123456789 name=ann tools=y\nsecond-0123456789 name=bob"),
+            "ann bob"
+        );
     }
 
     #[test]
     fn token_list_error_names_the_line_and_no_token() {
         check("\nshort", None, "line 2 of the tokens: a token has 16 to 4096 bytes");
         check("first-0123456789 x", None, "line 1 of the tokens: only KEY=VALUE may follow the token");
+        check("first-0123456789 name=", None, "line 1 of the tokens: a name has 1 to 64 printable bytes");
         check(
             "first-0123456789 role=x",
             None,

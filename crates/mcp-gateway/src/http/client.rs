@@ -8,18 +8,20 @@ use mcp_model::{RpcError, ServerId};
 use mcp_registry::ViewFilter;
 
 use super::errors::{bad_request, invalid_request, refusal};
-use super::header_names::{MCP_HOST_SELECTIONS, MCP_SESSION_ID, single};
+use super::header_names::{MCP_HOST_DIALOG, MCP_HOST_SELECTIONS, MCP_SESSION_ID, single};
 use super::headers;
 use super::response::{Response, with_header};
 use super::server::AppState;
 use crate::access::principal::Principal;
 use crate::access::scope::{self, InvalidSelection, Scope};
-use crate::access::tokens::Admission;
+use crate::access::tokens::{Admission, TokenError, TokenId};
 
 /// An authorized client.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) principal: Principal,
+    /// Its token, if there are tokens.
+    pub(super) token: Option<TokenId>,
     pub(super) scope: Arc<Scope>,
 }
 
@@ -27,11 +29,11 @@ impl Client {
     /// Authorizes a request for `server`, or for the whole catalog. An error is the response that refuses the
     /// request.
     pub(super) fn authorize(app: &AppState, head: &Parts, server: Option<&str>) -> Result<Client, Response> {
-        let Admission { principal, view } = admit(app, head)?;
+        let Admission { principal, token, view } = admit(app, head)?;
         let query_view = query_selection(&head.uri).map_err(|error| bad_request(&error))?;
         let header_view = header_selection(&head.headers).map_err(|error| bad_request(&error))?;
         if view.is_none() && server.is_none() && query_view.is_none() && header_view.is_none() {
-            return Ok(Client { principal, scope: Arc::clone(&app.scope) });
+            return Ok(Client { principal, token, scope: Arc::clone(&app.scope) });
         }
         let mut scope = (*app.scope).clone();
         scope.views.extend(view);
@@ -40,7 +42,7 @@ impl Client {
         }
         scope.views.extend(query_view);
         scope.views.extend(header_view);
-        Ok(Client { principal, scope: Arc::new(scope) })
+        Ok(Client { principal, token, scope: Arc::new(scope) })
     }
 
     /// Authorizes a request whose body is a message: JSON without a coding that the gateway does not decode.
@@ -78,12 +80,20 @@ fn admit(app: &AppState, head: &Parts) -> Result<Admission, Response> {
     if let Err(forbidden) = app.guard.check(host.or(authority), origin).and_then(authority_allowed) {
         return Err(refusal(StatusCode::FORBIDDEN, None, &invalid_request(forbidden.message())));
     }
-    app.tokens.admit(authorization.map(str::as_bytes)).ok_or_else(|| {
-        let error =
-            invalid_request("the header `Authorization: Bearer TOKEN` is missing, or its token is unknown");
-        let response = refusal(StatusCode::UNAUTHORIZED, None, &error);
-        with_header(response, header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
-    })
+    app.tokens.borrow().admit(authorization.map(str::as_bytes)).map_err(unauthorized)
+}
+
+/// The response to a request without an accepted token. By RFC 6750 only a token that was sent has an error code.
+fn unauthorized(error: TokenError) -> Response {
+    let (message, challenge) = match error {
+        TokenError::Missing => ("a token is needed: send the header `Authorization: Bearer TOKEN`", "Bearer"),
+        TokenError::Unknown => (
+            "the token is wrong: it is not one of those that are accepted now",
+            "Bearer error=\"invalid_token\"",
+        ),
+    };
+    let response = refusal(StatusCode::UNAUTHORIZED, None, &invalid_request(message));
+    with_header(response, header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
 }
 
 /// Restricts a scope to a server. Returns `None` if the client must not learn that the server exists.
@@ -114,6 +124,14 @@ fn header_selection(headers: &HeaderMap) -> Result<Option<ViewFilter>, RpcError>
     // Most requests have none of these headers. One pass over the names costs less than four lookups.
     if !headers.keys().any(|name| name.as_str().starts_with("mcp-host-")) {
         return Ok(None);
+    }
+    let is_known = |name: &HeaderName| {
+        name == MCP_HOST_DIALOG
+            || MCP_HOST_SELECTIONS.contains(name)
+            || !name.as_str().starts_with("mcp-host-")
+    };
+    if !headers.keys().all(is_known) {
+        return Err(invalid_selection(scope::unknown_key()));
     }
     let mut selections = Vec::new();
     for (name, key) in MCP_HOST_SELECTIONS.iter().zip(scope::SELECTIONS) {

@@ -20,7 +20,7 @@ use super::header_names::{LAST_EVENT_ID, MCP_SESSION_ID, text};
 use super::headers::{self, Accepts};
 use super::permits::ClientPermit;
 use super::post;
-use super::server::AppState;
+use super::server::{AppState, Revocation};
 use super::sse;
 use crate::notifications::watch::{ChangeWatcher, session_notifications};
 use crate::session::event_log::EventId;
@@ -59,6 +59,7 @@ pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> Respons
         sent,
         sender,
         replaced,
+        revoked: app.revocation(client.token),
         is_started: false,
         _permit: permit,
     };
@@ -78,6 +79,8 @@ struct SessionStream {
     sender: MessageSender,
     /// Cancelled when another stream replaces this one.
     replaced: CancellationToken,
+    /// Resolves when the client's token is removed.
+    revoked: Revocation,
     /// Whether the first bytes were sent.
     is_started: bool,
     _permit: ClientPermit,
@@ -93,7 +96,7 @@ impl SessionStream {
             return Some(if has_ids { sse::start(self.sent) } else { sse::keep_alive() });
         }
         loop {
-            let SessionStream { session, messages, watcher, replaced, .. } = self;
+            let SessionStream { session, messages, watcher, replaced, revoked, .. } = self;
             if session.ended.is_cancelled() || replaced.is_cancelled() {
                 return None;
             }
@@ -105,6 +108,7 @@ impl SessionStream {
                 biased;
                 () = session.ended.cancelled() => return None,
                 () = replaced.cancelled() => return None,
+                () = revoked => return None,
                 Some(message) = messages.next() => session.event_log.append(message),
                 () = session.event_log.appended() => {}
                 change = watcher.next(&session.known_lists) => {

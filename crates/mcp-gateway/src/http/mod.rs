@@ -39,7 +39,7 @@ use std::sync::Arc;
 
 use crate::access::tokens::Tokens;
 
-pub use server::HttpServer;
+pub use server::{HttpServer, TokenUpdater};
 
 /// Options of the HTTP server.
 #[derive(Debug, Clone, Default)]

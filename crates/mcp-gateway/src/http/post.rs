@@ -224,7 +224,7 @@ async fn without_session(app: &Arc<AppState>, head: &Parts, client: Client, body
 fn initialize(app: &AppState, client: Client, request: &Request) -> ResponseResult {
     let handshake = initialize::read_handshake(request.params.raw())
         .map_err(|error| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
-    let Client { principal, scope } = client;
+    let Client { principal, token: _, scope } = client;
     let result = initialize::initialize_result(&app.gateway, &handshake, &scope);
     let session = app.gateway.start_session(principal, scope, handshake);
     let session = session.map_err(|CapacityError| too_many_sessions(&request.id))?;

@@ -4,11 +4,12 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -20,7 +21,7 @@ use super::permits::ClientPermits;
 use super::timed_stream::{TimeLimits, TimedStream};
 use super::{ExtraMetrics, HttpOptions, ServeError, tls};
 use crate::access::scope::{LeasedServers, Scope};
-use crate::access::tokens::Tokens;
+use crate::access::tokens::{TokenId, Tokens};
 use crate::gateway::{Gateway, GatewayInner};
 use crate::limits::bounds::Bounds;
 
@@ -43,7 +44,7 @@ pub(super) struct AppState {
     /// The gateway's scope without leased servers, for such clients when they name no dialog.
     pub(super) scope_without_leased: Arc<Scope>,
     /// The accepted tokens.
-    pub(super) tokens: Tokens,
+    pub(super) tokens: watch::Sender<Tokens>,
     /// Checks `Host` and `Origin`.
     pub(super) guard: Guard,
     /// Metrics to append to those of the gateway.
@@ -61,7 +62,23 @@ pub(super) struct AppState {
     pub(super) shutdown: CancellationToken,
 }
 
+/// Resolves when a token is removed.
+pub(super) type Revocation = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 impl AppState {
+    /// Resolves when the token is removed; never without a token.
+    pub(super) fn revocation(&self, token: Option<TokenId>) -> Revocation {
+        let Some(token) = token else { return Box::pin(std::future::pending()) };
+        let mut tokens = self.tokens.subscribe();
+        Box::pin(async move {
+            let revoked = tokens.wait_for(|tokens| !tokens.contains(token)).await.is_ok();
+            if !revoked {
+                // The server has ended, which ends the stream by itself.
+                std::future::pending().await
+            }
+        })
+    }
+
     pub(super) fn bounds(&self) -> &Bounds {
         &self.gateway.options.bounds
     }
@@ -98,7 +115,7 @@ impl HttpServer {
             scope_without_leased: Arc::new(Scope { leased: LeasedServers::Hidden, ..scope.clone() }),
             scope: Arc::new(scope),
             guard: Guard { address, hosts, origins, has_tokens: !tokens.is_empty() },
-            tokens,
+            tokens: watch::Sender::new(tokens),
             metrics,
             requests: Arc::new(Semaphore::new(gateway.options.bounds.requests)),
             stateless_requests: Arc::default(),
@@ -119,6 +136,11 @@ impl HttpServer {
     pub fn url(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}/mcp", self.address)
+    }
+
+    /// Replaces the tokens while the server runs.
+    pub fn token_updater(&self) -> TokenUpdater {
+        TokenUpdater(Arc::clone(&self.app))
     }
 
     /// Serves until `shutdown` resolves. No connection is accepted then; running requests may finish
@@ -164,6 +186,28 @@ impl HttpServer {
         connections.shutdown().await;
         app.gateway.pending_inputs.drop_all();
         app.gateway.dialogs.drop_all();
+    }
+}
+
+/// Replaces the tokens of a running server.
+#[derive(Debug, Clone)]
+pub struct TokenUpdater(Arc<AppState>);
+
+impl TokenUpdater {
+    /// Accepts these tokens from now on and no others. Streams that were opened with a removed token end; so do the
+    /// sessions, dialogs and pending input of clients that lose a token or whose view changes. A client keeps them if
+    /// another token has the same name and view. Returns the number of sessions that ended.
+    ///
+    /// An empty list is refused with `None`, because it would admit everybody.
+    pub fn replace(&self, tokens: Tokens) -> Option<usize> {
+        if tokens.is_empty() {
+            return None;
+        }
+        let gateway = &self.0.gateway;
+        let revoked = self.0.tokens.borrow().revoked_by(&tokens);
+        // Published first, so that no revoked client starts another session.
+        self.0.tokens.send_replace(tokens);
+        Some(gateway.end_clients(&revoked))
     }
 }
 

@@ -8,8 +8,9 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::errors::{ResponseResult, refusal};
-use super::server::AppState;
+use super::server::{AppState, Revocation};
 use super::sse;
+use crate::access::tokens::TokenId;
 use crate::methods::subscriptions::SubscriptionStream;
 use crate::protocol::frame::Request;
 use crate::protocol::message_writer;
@@ -18,7 +19,7 @@ use crate::session::caller::Caller;
 /// Opens the stream. `guards` is dropped with it.
 pub(super) async fn listen(
     app: &AppState,
-    caller: Caller,
+    (caller, token): (Caller, Option<TokenId>),
     request: &Request,
     guards: impl Send + 'static,
 ) -> ResponseResult {
@@ -28,6 +29,7 @@ pub(super) async fn listen(
         id: request.id.clone(),
         stream,
         shutdown: app.shutdown.clone(),
+        revoked: app.revocation(token),
         is_over: false,
         _guards: guards,
     };
@@ -41,6 +43,8 @@ struct EventSource<H> {
     id: RawJson,
     stream: SubscriptionStream,
     shutdown: CancellationToken,
+    /// Resolves when the client's token is removed.
+    revoked: Revocation,
     /// Whether the result was sent.
     is_over: bool,
     /// What exists as long as the stream.
@@ -56,6 +60,10 @@ impl<H> EventSource<H> {
         tokio::select! {
             biased;
             message = self.stream.next() => Some(sse::event(&message)),
+            () = &mut self.revoked => {
+                self.is_over = true;
+                None
+            }
             () = self.shutdown.cancelled() => {
                 self.is_over = true;
                 Some(sse::event(&message_writer::result(&self.id, self.stream.end_result().as_bytes())))

@@ -86,6 +86,11 @@ impl Dialogs {
         });
     }
 
+    /// Removes the dialogs of some clients.
+    pub(crate) fn drop_of(&self, is_dropped: impl Fn(&Principal) -> bool) {
+        self.table.lock().retain(|(principal, _), _| !is_dropped(principal));
+    }
+
     /// Removes all dialogs.
     pub(crate) fn drop_all(&self) {
         self.table.lock().clear();

@@ -82,15 +82,18 @@ impl SessionRegistry {
 
     /// Removes sessions that were unused for `idle`.
     pub(crate) fn take_unused(&self, now: Instant, idle: Duration) -> Vec<Arc<Session>> {
-        let is_expired = |session: &Session| {
+        self.take_if(|session| {
             session.unused_since().is_some_and(|since| now.saturating_duration_since(since) >= idle)
-        };
-        let mut table = self.table.lock();
-        let expired: Vec<_> = table.values().filter(|session| is_expired(session)).cloned().collect();
-        for session in &expired {
-            table.remove(&session.id);
-        }
-        expired
+        })
+    }
+
+    /// Removes the sessions of some clients.
+    pub(crate) fn take_of(&self, is_taken: impl Fn(&Principal) -> bool) -> Vec<Arc<Session>> {
+        self.take_if(|session| is_taken(&session.principal))
+    }
+
+    fn take_if(&self, is_taken: impl Fn(&Session) -> bool) -> Vec<Arc<Session>> {
+        self.table.lock().extract_if(|_, session| is_taken(session)).map(|(_, session)| session).collect()
     }
 
     /// Removes all sessions.

@@ -2,6 +2,7 @@
 
 use mcp_gateway::{Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, ServeError, Tokens};
 use mcp_model::Secret;
+use tokio::io::AsyncReadExt;
 
 use crate::support::{TestGateway, host, initialize};
 
@@ -32,6 +33,9 @@ async fn path_query_and_header_narrow_the_scope() {
     );
     assert_eq!(tools(&fixture, "/mcp?tools=*__echo", &[("mcp-host-servers", "demo")]).await, ["demo__echo"]);
     assert_eq!(tools(&fixture, "/mcp?tools=", &[]).await, [""; 0]);
+    // A misspelt selection would show everything.
+    assert_eq!(tools(&fixture, "/mcp?tool=*__echo", &[]).await, ["400"]);
+    assert_eq!(tools(&fixture, "/mcp", &[("mcp-host-tool", "*__echo")]).await, ["400"]);
 
     // A hidden tool cannot be called, and its existence is not revealed.
     let mut headers = vec![("content-type", "application/json"), ("accept", "application/json")];
@@ -54,6 +58,14 @@ async fn token_determines_scope_and_owns_sessions() {
         TestGateway::with(GatewayOptions::default(), HttpOptions { tokens, ..HttpOptions::default() }).await;
     let reply = fixture.post(&[], &initialize("2025-11-25")).await;
     assert_eq!((reply.status, reply.header("www-authenticate").as_deref()), (401, Some("bearer")));
+    assert!(reply.body.contains("a token is needed"), "{reply:?}");
+    let wrong =
+        fixture.post(&[("authorization", "Bearer eve-0123456789abcdef")], &initialize("2025-11-25")).await;
+    assert_eq!(
+        (wrong.status, wrong.header("www-authenticate").as_deref()),
+        (401, Some("bearer error=\"invalid_token\""))
+    );
+    assert!(wrong.body.contains("the token is wrong"), "{wrong:?}");
     assert_eq!(fixture.http("GET", "/metrics", &[], "").await.status, 401);
     let (ann, bob) =
         (("authorization", "Bearer ann-0123456789abcdef"), ("authorization", "Bearer bob-0123456789abcdef"));
@@ -65,6 +77,43 @@ async fn token_determines_scope_and_owns_sessions() {
     assert_eq!(fixture.post(&[bob, ("mcp-session-id", &session)], ping).await.status, 404);
     assert_eq!(fixture.http("DELETE", "/mcp", &[bob, ("mcp-session-id", &session)], "").await.status, 404);
     assert_eq!(fixture.post(&[ann, ("mcp-session-id", &session)], ping).await.status, 200);
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn removed_token_ends_its_sessions_and_streams_and_no_others() {
+    let read = |text: &str| Tokens::read(&Secret::new(text.to_owned())).unwrap();
+    let (ann, bob) = ("Bearer ann-0123456789abcdef", "Bearer bob-0123456789abcdef");
+    let tokens = read("ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob");
+    let fixture =
+        TestGateway::with(GatewayOptions::default(), HttpOptions { tokens, ..HttpOptions::default() }).await;
+    let (of_ann, of_bob) = (("authorization", ann), ("authorization", bob));
+    let (anns, bobs) = (fixture.initialize(&[of_ann]).await, fixture.initialize(&[of_bob]).await);
+    let stream = fixture.open("GET", &[of_ann, ("mcp-session-id", &anns)], "").await;
+    let (headers, body) = crate::support::modern("subscriptions/listen", None, r#""notifications":{}"#);
+    let mut headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
+    headers.push(of_ann);
+    let listening = fixture.open("POST", &headers, &body).await;
+    let mut kept = fixture.open("GET", &[of_bob, ("mcp-session-id", &bobs)], "").await;
+
+    assert_eq!(fixture.tokens.replace(Tokens::default()), None);
+    assert_eq!(
+        fixture.tokens.replace(read("bob-0123456789abcdef name=bob\nbo2-0123456789abcdef name=bob")),
+        Some(1)
+    );
+    for mut ended in [stream, listening] {
+        ended.read_to_end(&mut Vec::new()).await.unwrap();
+    }
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    assert_eq!(fixture.post(&[of_ann, ("mcp-session-id", &anns)], ping).await.status, 401);
+    assert_eq!(fixture.post(&[of_bob, ("mcp-session-id", &bobs)], ping).await.status, 200);
+    assert_eq!(fixture.gateway.clients().0, 1);
+
+    // A rotated token keeps the session; streams of the old one end.
+    assert_eq!(fixture.tokens.replace(read("bo2-0123456789abcdef name=bob")), Some(0));
+    kept.read_to_end(&mut Vec::new()).await.unwrap();
+    let rotated = ("authorization", "Bearer bo2-0123456789abcdef");
+    assert_eq!(fixture.post(&[rotated, ("mcp-session-id", &bobs)], ping).await.status, 200);
     fixture.end().await;
 }
 

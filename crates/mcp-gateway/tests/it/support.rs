@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use mcp_config::ResolvedServer;
-use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
+use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer, TokenUpdater};
 use mcp_host::{DesiredServers, Dialer, Host, HostOptions, ServerRequestOptions};
 use mcp_model::{Endpoint, RawJson, Sharing, UrlEndpoint};
 use mcp_testkit::servers::{DemoServers, configured_server};
@@ -63,6 +63,7 @@ pub(crate) struct TestGateway {
     pub(crate) servers: Arc<TestServers>,
     pub(crate) gateway: Gateway,
     pub(crate) address: SocketAddr,
+    pub(crate) tokens: TokenUpdater,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinHandle<()>,
 }
@@ -94,10 +95,10 @@ impl TestGateway {
         wait_until(|| servers.demo.open() == 1).await;
         let gateway = Gateway::new(Arc::clone(&host), options);
         let server = HttpServer::bind("127.0.0.1:0".parse().unwrap(), gateway.clone(), http).await.unwrap();
-        let address = server.address();
+        let (address, tokens) = (server.address(), server.token_updater());
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server.serve(async { drop(stopped.await) }));
-        TestGateway { host, servers, gateway, address, stop: Some(stop), serving }
+        TestGateway { host, servers, gateway, address, tokens, stop: Some(stop), serving }
     }
 
     /// Connects our own client, in one era.
@@ -153,6 +154,27 @@ impl TestGateway {
         let (head, body) = reply.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{reply:?} to {text}"));
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    /// Opens a stream and returns it after its first event. It can be read to its end.
+    pub(crate) async fn open(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
+        let mut text = format!("{method} /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
+        for (name, value) in headers {
+            text.push_str(&format!("{name}: {value}\r\n"));
+        }
+        text.push_str(&format!(
+            "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut head = Vec::new();
+        while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+            head.push(stream.read_u8().await.unwrap());
+        }
+        assert!(head.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&head));
+        stream
     }
 
     /// Sends a message with the usual headers.

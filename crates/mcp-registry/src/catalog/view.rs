@@ -33,7 +33,8 @@ pub struct ViewFilter {
     pub tools: Selection,
     /// Prompts, by exposed name.
     pub prompts: Selection,
-    /// Resources and resource templates, by exposed name.
+    /// Resources and resource templates: by URI or URI template if the pattern has a `:`, else by exposed name. One
+    /// pattern never matches both, because servers choose URIs.
     pub resources: Selection,
 }
 
@@ -59,11 +60,18 @@ impl Catalog {
         let seen = |by: &Selection, server: &ServerId, name: &ExposedName| {
             toolsets.contains(server.as_str()) && by.contains(name.as_str())
         };
+        let seen_resource = |server: &ServerId, name: &ExposedName, uri: &str| {
+            toolsets.contains(server.as_str()) && resources.contains_resource(name.as_str(), uri)
+        };
         CatalogView {
             tools: self.tools().iter().filter(|it| seen(tools, &it.server, &it.name)).collect(),
             prompts: self.prompts().iter().filter(|it| seen(prompts, &it.server, &it.name)).collect(),
-            resources: self.resources().iter().filter(|it| seen(resources, &it.server, &it.name)).collect(),
-            templates: self.templates().iter().filter(|it| seen(resources, &it.server, &it.name)).collect(),
+            resources: (self.resources().iter())
+                .filter(|it| seen_resource(&it.server, &it.name, &it.resource.uri))
+                .collect(),
+            templates: (self.templates().iter())
+                .filter(|it| seen_resource(&it.server, &it.name, &it.template.uri_template))
+                .collect(),
             problems: self.missing(toolsets),
         }
     }
@@ -85,6 +93,16 @@ impl Selection {
             Selection::None => false,
             Selection::Patterns(patterns) => first_match(patterns, name).is_some(),
         }
+    }
+
+    fn contains_resource(&self, name: &str, uri: &str) -> bool {
+        let Selection::Patterns(patterns) = self else { return self.contains(name) };
+        let by_uri = |pattern: &str| pattern.contains(':');
+        let matches = |pattern: &String| {
+            let key = if by_uri(pattern) { uri } else { name };
+            first_match(std::slice::from_ref(pattern), key).is_some()
+        };
+        patterns.iter().any(matches)
     }
 }
 
@@ -164,6 +182,10 @@ mod tests {
         check_others("-", "~", "~", ["", "", ""]);
         check_others("db", "*_ask", "*", ["db_ask", "db.md", "db.md"]);
         check_others("~", "web_tell", "w*.md", ["web_tell", "web.md", "web.md"]);
+        check_others("db", "-", "f:*", ["", "db.md", "db.md"]);
+        check_others("~", "-", "f:y *:z", ["", "", ""]);
+        // A pattern for names matches no URI.
+        check_others("~", "-", "f*", ["", "", ""]);
     }
 
     #[test]

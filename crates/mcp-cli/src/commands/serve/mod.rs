@@ -3,6 +3,7 @@
 //! Over stdio, standard output carries only the protocol. Everything else is written to standard error.
 
 mod metrics;
+mod tokens;
 
 use std::convert::Infallible;
 use std::io::{self, Write};
@@ -12,10 +13,10 @@ use std::time::Duration;
 
 use mcp_gateway::{
     Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle, Scope, ServeError,
-    TlsFiles, Tokens, serve_stdio,
+    TlsFiles, serve_stdio,
 };
 use mcp_host::{AdminTools, FollowEvent, FollowHandle, Host, Supervision};
-use mcp_model::{RawJson, Secret, ServerId};
+use mcp_model::{RawJson, ServerId};
 use mcp_transport::{ClientCapabilities, Eras};
 use tokio::sync::oneshot;
 
@@ -25,17 +26,13 @@ use crate::config::follow::FollowedConfig;
 use crate::host;
 use crate::output::failure::Failure;
 use crate::output::{error_chain, sanitize};
-use crate::runtime::blocking;
-use crate::runtime::bounded_read::read_file;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, serve_until_signalled};
 use metrics::HostMetrics;
+use tokens::{TokenSource, publish_scopes};
 
 /// How long the shutdown may take after running requests have ended or were cancelled.
 const SHUTDOWN_MARGIN: Duration = Duration::from_secs(1);
-
-/// The maximum size of a token file, in bytes.
-const MAX_TOKEN_FILE: u64 = 1024 * 1024;
 
 /// The client capabilities that the host declares to servers.
 const CAPABILITIES: &str =
@@ -93,7 +90,7 @@ struct PreparedServe {
 /// The endpoint at which clients connect.
 enum Endpoint {
     Stdio,
-    Http(SocketAddr, HttpOptions, Option<HostMetrics>),
+    Http(SocketAddr, HttpOptions, TokenSource, Option<HostMetrics>),
 }
 
 async fn prepare(args: &ServeArgs) -> Result<PreparedServe, Failure> {
@@ -105,12 +102,18 @@ async fn prepare(args: &ServeArgs) -> Result<PreparedServe, Failure> {
         Some(address) => {
             let tls = args.tls_cert.clone().zip(args.tls_key.clone());
             let tls = tls.map(|(certificate, key)| TlsFiles { certificate, key });
-            let tokens = tokens(args).await?;
+            let source = TokenSource::new(args.token_file.clone(), args.token_env.as_deref())?;
+            let tokens = source.read_at_start().await?;
             let (hosts, origins) = (args.allow_host.clone(), args.allow_origin.clone());
             // Installed before any server starts, so that gauges count every increment and decrement.
             let host_metrics = HostMetrics::install();
             let metrics = host_metrics.as_ref().map(HostMetrics::text);
-            Endpoint::Http(address, HttpOptions { tokens, hosts, origins, tls, metrics }, host_metrics)
+            Endpoint::Http(
+                address,
+                HttpOptions { tokens, hosts, origins, tls, metrics },
+                source,
+                host_metrics,
+            )
         }
     };
     let defaults = Bounds::default();
@@ -124,27 +127,6 @@ async fn prepare(args: &ServeArgs) -> Result<PreparedServe, Failure> {
         },
         endpoint,
     })
-}
-
-async fn tokens(args: &ServeArgs) -> Result<Tokens, Failure> {
-    let mut text = String::new();
-    if let Some(path) = args.token_file.clone() {
-        let shown = path.display().to_string();
-        let read = blocking(move || read_file(&path, MAX_TOKEN_FILE)).await;
-        text = read.map_err(|error| Failure::new(format!("cannot read {shown}: {error}")))?;
-    }
-    if let Some(name) = &args.token_env {
-        let value = std::env::var(name).map_err(|_| {
-            Failure::new(format!("the environment variable {name} is not set or not valid UTF-8"))
-        })?;
-        text.push('\n');
-        text.push_str(&value);
-    }
-    let tokens = Tokens::read(&Secret::new(text)).map_err(|error| Failure::new(error.to_string()))?;
-    if tokens.is_empty() && (args.token_file.is_some() || args.token_env.is_some()) {
-        return Err(Failure::new("the token file or variable contains no token"));
-    }
-    Ok(tokens)
 }
 
 async fn serve(
@@ -172,18 +154,23 @@ async fn serve(
                 }
                 Ok(())
             }
-            Endpoint::Http(address, options, host_metrics) => {
+            Endpoint::Http(address, options, source, host_metrics) => {
                 let upkeep = async {
                     match &host_metrics {
                         Some(metrics) => metrics.run_upkeep().await,
                         None => std::future::pending().await,
                     }
                 };
+                let tokens = options.tokens.clone();
                 let server = HttpServer::bind(address, gateway, options).await?;
                 print_note(context, &format!("serving MCP at {}", server.url()));
+                let updater = server.token_updater();
+                let note = |text: &str| print_note(context, text);
+                publish_scopes(host, &tokens, note).await;
                 tokio::select! {
                     () = server.serve(async { drop(stopped.await) }) => {}
                     never = upkeep => match never {},
+                    never = source.follow(tokens, updater, host, note) => match never {},
                 }
                 Ok(())
             }

@@ -6,6 +6,7 @@
 
 mod debounce;
 mod event;
+mod file_watch;
 mod files;
 mod lock;
 mod merge;
@@ -26,6 +27,7 @@ use crate::notifications::stream::{NotificationRouter, NotificationStream, Notif
 use task::Follower;
 
 pub use event::{FilePresence, FollowEvent, RefusedFile, Reload, ReloadedFile, ShadowedServer, WatchMode};
+pub use file_watch::FileWatch;
 pub use lock::FollowLock;
 
 /// Which files to follow, and how.

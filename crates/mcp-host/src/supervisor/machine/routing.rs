@@ -153,7 +153,11 @@ impl<I: Clone> Machine<I> {
     /// All current problems; each keeps the time since when it exists (DM-124).
     fn problems(&mut self, catalog: &Catalog, now: SystemTime) -> Vec<ActiveProblem> {
         let own = self.file_problems.iter().cloned().chain(self.slots.iter().flat_map(ServerSlot::problems));
+        // A server that has no lists yet, or has failed, is not missing.
+        let is_configured =
+            |it: &Problem| self.slots.iter().any(|slot| *it == Problem::toolset_not_found(&slot.name));
         let views = self.views.iter().flat_map(|it| catalog.view(it).problems);
+        let views = views.filter(|it| !is_configured(it));
         let results = self.spill_problem.iter().chain(self.stopped.values().map(|it| &it.problem)).cloned();
         let all = own.chain(catalog.problems().iter().cloned()).chain(views).chain(results);
         self.problems = ActiveProblem::update(&self.problems, all, now);
