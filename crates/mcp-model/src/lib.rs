@@ -40,7 +40,7 @@ pub use lists::resource::{
     ReadResult, Resource, ResourceBody, ResourceContent, ResourceTemplate, read_resource_result,
     read_resource_templates, read_resources,
 };
-pub use lists::tool::{Tool, ToolHints, read_tools};
+pub use lists::tool::{TaskSupport, Tool, ToolHints, read_tools};
 pub use protocol::era::{Era, ProtocolVersion, UnknownProtocolVersion};
 pub use protocol::log_level::{LogLevel, UnknownLogLevel};
 pub use protocol::rpc::RpcError;
@@ -48,6 +48,7 @@ pub use protocol::trace::{InvalidTraceContext, TraceContext};
 pub use result::call::{CallFailure, CallMetadata, CallResult, ToolResult};
 pub use result::completion::Completion;
 pub use result::content::Content;
+pub use result::task::{TASKS_EXTENSION, Task, TaskStatus, read_created_task};
 #[cfg(feature = "endpoint")]
 pub use server::endpoint::{Endpoint, StdioEndpoint, UrlEndpoint};
 pub use server::exposure::{Exposure, Filter, NameClass, NameLimit, NamePolicy, Rules, Transform};

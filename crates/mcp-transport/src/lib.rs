@@ -77,9 +77,10 @@ pub use rpc::server_request::{
     ElicitParams, ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult,
 };
 pub use session::{
-    CallOptions, CallResponse, ClientInfo, CompletionArgument, CompletionReference, EraReason, Eras,
-    InputHandling, ListChangeCounts, ListResult, OnSessionNotification, RetryPolicy, ServerCapabilities,
-    ServerInfo, Session, SessionNotification, SessionOptions, SessionState,
+    CallOptions, CallResponse, ClientInfo, CompletionArgument, CompletionReference, DEFAULT_TASK_TIMEOUT,
+    EraReason, Eras, InputHandling, ListChangeCounts, ListResult, OnSessionNotification, RetryPolicy,
+    ServerCapabilities, ServerInfo, Session, SessionNotification, SessionOptions, SessionState, StartedCall,
+    TaskCapabilities, TaskRequest,
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{

@@ -24,6 +24,8 @@ pub struct Tool {
     pub output_schema: Option<RawJson>,
     /// The server's claims about its effects.
     pub hints: ToolHints,
+    /// Whether a call may be a task of 2025-11-25.
+    pub task_support: TaskSupport,
     /// The complete definition.
     pub raw: RawJson,
 }
@@ -56,6 +58,20 @@ impl ToolHints {
     }
 }
 
+/// `execution.taskSupport` of 2025-11-25: whether a call may or must request a task. Counts only if the server has the
+/// capability `tasks.requests.tools.call`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskSupport {
+    /// A call must not request a task.
+    #[default]
+    Forbidden,
+    /// A call may request a task.
+    Optional,
+    /// A call must request a task.
+    Required,
+}
+
 /// Reads the result of `tools/list`. Fails if it is not a list. The result is at the start of `result`, which need
 /// not be validated; what follows it is ignored.
 pub fn read_tools<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Tool>, serde_json::Error> {
@@ -74,6 +90,8 @@ struct ToolJson<'a> {
     output_schema: Option<&'a RawValue>,
     #[serde(borrow)]
     annotations: Option<&'a RawValue>,
+    #[serde(borrow)]
+    execution: Option<&'a RawValue>,
 }
 
 impl<'a> ListItem<'a> for ToolJson<'a> {
@@ -95,6 +113,7 @@ impl<'a> ListItem<'a> for ToolJson<'a> {
             input_schema: whole.part(input_schema),
             output_schema: self.output_schema.filter(is_object).map(|it| whole.part(it)),
             hints: self.annotations.map(hints).unwrap_or_default(),
+            task_support: self.execution.map(task_support).unwrap_or_default(),
             raw: whole.raw,
         })
     }
@@ -111,6 +130,16 @@ fn hints(annotations: &RawValue) -> ToolHints {
         idempotent: flag("idempotentHint"),
         open_world: flag("openWorldHint"),
     }
+}
+
+/// A value of the wrong form counts as missing.
+fn task_support(execution: &RawValue) -> TaskSupport {
+    #[derive(Deserialize)]
+    struct Execution {
+        #[serde(default, rename = "taskSupport")]
+        task_support: TaskSupport,
+    }
+    serde_json::from_str::<Execution>(execution.get()).map(|it| it.task_support).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -156,6 +185,19 @@ mod tests {
         let hints = page.items[0].hints;
         assert_eq!((hints.read_only, hints.idempotent), (Some(true), None));
         assert!(hints.is_repeatable());
+    }
+
+    #[test]
+    fn task_support_is_forbidden_unless_stated() {
+        let support = |execution: &str| {
+            let json = format!(r#"{{"tools":[{{"name":"a","inputSchema":{{}},"execution":{execution}}}]}}"#);
+            read_tools(&RawJson::parse(Bytes::from(json)).unwrap()).unwrap().items[0].task_support
+        };
+        assert_eq!(support(r#"{"taskSupport":"required"}"#), TaskSupport::Required);
+        assert_eq!(support(r#"{"x":1,"taskSupport":"optional"}"#), TaskSupport::Optional);
+        for forbidden in [r#"{"taskSupport":"forbidden"}"#, r#"{"taskSupport":7}"#, "{}", "null", "[]"] {
+            assert_eq!(support(forbidden), TaskSupport::Forbidden, "{forbidden}");
+        }
     }
 
     #[test]

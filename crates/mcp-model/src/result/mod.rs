@@ -1,5 +1,6 @@
-//! Results: of tool calls, with their content blocks, and of completions.
+//! Results: of tool calls, with their content blocks, of tasks, and of completions.
 
 pub(crate) mod call;
 pub(crate) mod completion;
 pub(crate) mod content;
+pub(crate) mod task;

@@ -59,6 +59,7 @@ impl CallError {
             CallError::InputRequired(_) => {
                 "configure a handler for this input, or call a tool that needs no input"
             }
+            CallError::TaskCancelled(_) => "call the tool again, or check the server's log for the reason",
             CallError::OutcomeUnknown(_) => "check whether the call took effect before repeating it",
             CallError::ResponseLost(RequestError { status: None, .. }) => {
                 "try again, or check the server's log"

@@ -180,6 +180,9 @@ pub enum CallError {
     /// The server requires input and does not get it: which input, and why not.
     #[error("{0}")]
     InputRequired(String),
+    /// The task of the call was cancelled, with the server's status message.
+    #[error("the task was cancelled{}", .0.as_ref().map(|it| format!(": {it}")).unwrap_or_default())]
+    TaskCancelled(Option<String>),
     /// The resource does not exist, with the server's error.
     #[error("the server has no such resource: {0}")]
     ResourceNotFound(RpcError),
@@ -210,6 +213,7 @@ impl CallError {
             | CallError::Unsupported(_)
             | CallError::ListTooLarge(_)
             | CallError::ResponseTooLarge(_) => ErrorKind::Protocol,
+            CallError::TaskCancelled(_) => ErrorKind::Tool,
             CallError::OutcomeUnknown(_) => ErrorKind::OutcomeUnknown,
             CallError::InvalidParams(_) => ErrorKind::Validation,
         }
@@ -300,6 +304,7 @@ mod tests {
             CallError::Reopen(Arc::new(ConnectError::InvalidResponse("no".to_owned()))),
             CallError::InvalidParams("no".to_owned()),
             CallError::InputRequired("no".to_owned()),
+            CallError::TaskCancelled(None),
             CallError::ResourceNotFound(RpcError::new(-1, "no")),
             CallError::Unsupported("no".to_owned()),
             CallError::ListTooLarge("no".to_owned()),

@@ -1,6 +1,6 @@
 //! Client information in requests: name, capabilities, and the `_meta` members of the modern era.
 
-use mcp_model::{LogLevel, ProtocolVersion};
+use mcp_model::{LogLevel, ProtocolVersion, TASKS_EXTENSION};
 use serde_json::json;
 
 use super::{ClientInfo, SessionOptions};
@@ -8,7 +8,7 @@ use crate::rpc::caller::capability_members;
 use crate::rpc::request_owner::OwnerHint;
 
 /// The members of `_meta` in the modern era, for a request of `owner`. Requests without an owner, for example lists,
-/// declare the configured capabilities.
+/// declare the configured capabilities. All declare the extension for tasks, because the session follows tasks.
 pub(crate) fn modern_meta(
     version: ProtocolVersion,
     options: &SessionOptions,
@@ -18,33 +18,53 @@ pub(crate) fn modern_meta(
     let level =
         log_level.map(|it| format!(r#","io.modelcontextprotocol/logLevel":"{it}""#)).unwrap_or_default();
     let session = &options.handlers;
-    let capabilities = match owner {
-        OwnerHint::None => declared_capabilities(options),
+    let mut capabilities = match owner {
+        OwnerHint::None => declared_members(options),
         OwnerHint::Session => members(capability_members(&[session]), options),
         OwnerHint::Caller(caller) => match &caller.capabilities {
-            Some(capabilities) => object(capabilities.members(config(options))),
+            Some(capabilities) => capabilities.members(config(options)),
             None => members(capability_members(&[&caller.handlers, session]), options),
         },
     };
+    declare_tasks(&mut capabilities);
     format!(
-        r#""io.modelcontextprotocol/protocolVersion":"{version}","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{capabilities}{level}"#,
+        r#""io.modelcontextprotocol/protocolVersion":"{version}","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{}{level}"#,
         client_json(&options.client),
+        object(capabilities),
     )
+}
+
+/// Adds the extension for tasks to the members of capabilities.
+fn declare_tasks(members: &mut Vec<String>) {
+    let tasks = format!("\"{TASKS_EXTENSION}\":{{}}");
+    match members.iter_mut().find(|it| it.starts_with("\"extensions\":{")) {
+        Some(extensions) if extensions.contains(&format!("\"{TASKS_EXTENSION}\"")) => {}
+        Some(extensions) => {
+            let start = "\"extensions\":{".len();
+            let comma = if extensions[start..].trim_start().starts_with('}') { "" } else { "," };
+            extensions.insert_str(start, &format!("{tasks}{comma}"));
+        }
+        None => members.push(format!("\"extensions\":{{{tasks}}}")),
+    }
 }
 
 /// The capabilities declared to a server: the configured ones, otherwise those of the session's handlers.
 pub(crate) fn declared_capabilities(options: &SessionOptions) -> String {
+    object(declared_members(options))
+}
+
+fn declared_members(options: &SessionOptions) -> Vec<String> {
     match &options.client_capabilities {
-        Some(capabilities) => object(capabilities.members(config(options))),
+        Some(capabilities) => capabilities.members(config(options)),
         None => members(capability_members(&[&options.handlers]), options),
     }
 }
 
-fn members(mut members: Vec<String>, options: &SessionOptions) -> String {
+fn members(mut members: Vec<String>, options: &SessionOptions) -> Vec<String> {
     if let Some(config) = config(options) {
         members.push(format!(r#""experimental":{{"config":{config}}}"#));
     }
-    object(members)
+    members
 }
 
 fn config(options: &SessionOptions) -> Option<&str> {
@@ -58,4 +78,27 @@ fn object(members: Vec<String>) -> String {
 /// The client's name and version as JSON.
 pub(crate) fn client_json(client: &ClientInfo) -> String {
     json!({"name": client.name, "version": client.version}).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_declared_beside_other_extensions() {
+        let check = |members: &[&str], want: &str| {
+            let mut members: Vec<String> = members.iter().map(|it| (*it).to_owned()).collect();
+            declare_tasks(&mut members);
+            assert_eq!(members.join(","), want);
+        };
+        let tasks = r#""io.modelcontextprotocol/tasks":{}"#;
+        check(&[], &format!(r#""extensions":{{{tasks}}}"#));
+        check(&[r#""extensions":{ }"#], &format!(r#""extensions":{{{tasks} }}"#));
+        check(
+            &[r#""sampling":{}"#, r#""extensions":{"a/b":{}}"#],
+            &format!(r#""sampling":{{}},"extensions":{{{tasks},"a/b":{{}}}}"#),
+        );
+        let own = format!(r#""extensions":{{{tasks}}}"#);
+        check(&[&own], &own);
+    }
 }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::cache::ResourceCache;
 use super::notification_router::{self, NotificationRouter};
 use super::request_responder::RequestResponder;
-use super::resubscribe::Resubscription;
+use super::resubscribe::DetachedRequest;
 use super::server::ListChangeSupport;
 use super::subscription_stream::{SubscriptionAck, SubscriptionStream};
 use super::{
@@ -153,14 +153,22 @@ impl Connection {
             return;
         }
         let engine = Arc::clone(&self.engine);
-        let resubscription = Resubscription { engine, negotiated: Arc::clone(negotiated), epoch, limit };
+        let request = DetachedRequest { engine, negotiated: Arc::clone(negotiated), epoch, limit };
         if let Some(level) = level.filter(|_| negotiated.server.capabilities.logging) {
-            self.spawn(resubscription.clone().set_log_level(level));
+            self.spawn(request.clone().set_log_level(level));
         }
         let resources = self.subscriptions.borrow().clone();
         if !resources.is_empty() {
-            self.spawn(resubscription.subscribe(resources, self.on_notification.clone()));
+            self.spawn(request.subscribe(resources, self.on_notification.clone()));
         }
+    }
+
+    /// Runs a request whose response nothing waits for, until the connection ends.
+    pub(crate) fn send_detached<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        request: impl FnOnce(Arc<Engine>) -> F,
+    ) {
+        self.spawn(request(Arc::clone(&self.engine)));
     }
 
     /// The subscribed resources.

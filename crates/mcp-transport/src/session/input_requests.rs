@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::request::{RawResponse, Request};
 use super::request_params;
-use super::{InputHandling, Session};
+use super::{CallOptions, InputHandling, Session};
 use crate::error::CallError;
 use crate::error::Expiry;
 use crate::rpc::frame;
@@ -42,6 +42,21 @@ struct InputRequest<'a> {
     method: String,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
+}
+
+/// When input must be there.
+#[derive(Clone, Copy)]
+pub(super) struct InputDeadline {
+    pub(super) at: Instant,
+    /// The time limit of the call, for the error message.
+    pub(super) limit: Duration,
+}
+
+impl InputDeadline {
+    /// The same, later by this time.
+    pub(super) fn paused_for(self, pause: Duration) -> InputDeadline {
+        InputDeadline { at: self.at.checked_add(pause).unwrap_or_else(super::far_future), ..self }
+    }
 }
 
 impl Session {
@@ -96,20 +111,11 @@ impl Session {
             response.read().map_err(|it| CallError::InvalidResponse(it.to_string()))?;
         let mut extra_params = Vec::new();
         if let Some(ObjectMembers(requests)) = requests {
-            let mut requests_to_answer = Vec::with_capacity(requests.len().min(MAX_CONCURRENT));
-            if requests.len() > MAX_CONCURRENT {
-                let message = format!("the server requests {} inputs at once", requests.len());
-                return Err(CallError::InputRequired(message));
-            }
-            for (MemberName(key), input_request) in requests {
-                let input_request: InputRequest<'_> = serde_json::from_str(input_request.get())
-                    .map_err(|it| CallError::InvalidResponse(format!("an input request: {it}")))?;
-                requests_to_answer.push((key, input_request));
-            }
-            extra_params.push(format!(
-                "\"inputResponses\":{{{}}}",
-                self.handle_input_requests(request, requests_to_answer, max_pause).await?
-            ));
+            let limit = request.options.timeout.unwrap_or(self.limits().request);
+            let at = request.started_at.checked_add(limit).unwrap_or_else(super::far_future);
+            let deadline = InputDeadline { at, limit }.paused_for(max_pause);
+            let input = self.provide_inputs(request.options, requests, deadline).await?;
+            extra_params.push(format!("\"inputResponses\":{{{input}}}"));
         } else if state.is_none() {
             let message = "the server requires input but does not say which".to_owned();
             return Err(CallError::InputRequired(message));
@@ -120,15 +126,26 @@ impl Session {
         Ok(extra_params.join(","))
     }
 
-    /// Handled one after another, because most of them reach the same person.
-    async fn handle_input_requests(
+    /// The input for these requests, as JSON members. They are handled one after another, because most of them reach the
+    /// same person.
+    pub(super) async fn provide_inputs(
         &self,
-        request: &Request<'_>,
-        requests_to_answer: Vec<(std::borrow::Cow<'_, str>, InputRequest<'_>)>,
-        max_pause: Duration,
+        options: &CallOptions,
+        requests: Vec<(MemberName<'_>, &RawValue)>,
+        deadline: InputDeadline,
     ) -> Result<String, CallError> {
-        // They belong to the owner of this request.
-        let owner = match &request.options.caller {
+        if requests.len() > MAX_CONCURRENT {
+            let message = format!("the server requests {} inputs at once", requests.len());
+            return Err(CallError::InputRequired(message));
+        }
+        let mut requests_to_answer = Vec::with_capacity(requests.len());
+        for (MemberName(key), input_request) in requests {
+            let input_request: InputRequest<'_> = serde_json::from_str(input_request.get())
+                .map_err(|it| CallError::InvalidResponse(format!("an input request: {it}")))?;
+            requests_to_answer.push((key, input_request));
+        }
+        // They belong to the owner of the call.
+        let owner = match &options.caller {
             Some(caller) => RequestOwner::Caller(Arc::clone(caller)),
             None => RequestOwner::Session,
         };
@@ -143,18 +160,15 @@ impl Session {
             );
             return Err(CallError::InputRequired(message));
         }
-        let limit = request.options.timeout.unwrap_or(self.limits().request);
-        let deadline =
-            request.started_at.checked_add(limit.saturating_add(max_pause)).unwrap_or_else(super::far_future);
         let mut res = Vec::with_capacity(requests_to_answer.len());
         for (key, InputRequest { method, params }) in requests_to_answer {
             let input = async {
                 let _permit = self.responder.permit().await;
                 self.responder.handle(&owner, &method, params.map(RawJson::copy_of)).await
             };
-            let input = match tokio::time::timeout_at(deadline, input).await {
+            let input = match tokio::time::timeout_at(deadline.at, input).await {
                 Ok(input) => input,
-                Err(_) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
+                Err(_) => return Err(CallError::TimedOut(Expiry::Absolute(deadline.limit))),
             };
             let input = input.map_err(|error| {
                 let message = format!(

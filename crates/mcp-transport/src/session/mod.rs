@@ -26,6 +26,7 @@ mod resources;
 mod resubscribe;
 mod server;
 mod subscription_stream;
+mod tasks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -53,7 +54,8 @@ pub use lists::ListResult;
 pub use notification_router::{OnSessionNotification, SessionNotification};
 pub use options::{CallOptions, ClientInfo, Eras, InputHandling, RetryPolicy, SessionOptions};
 pub use resources::{CompletionArgument, CompletionReference};
-pub use server::{ServerCapabilities, ServerInfo};
+pub use server::{ServerCapabilities, ServerInfo, TaskCapabilities};
+pub use tasks::{DEFAULT_TASK_TIMEOUT, StartedCall, TaskRequest};
 
 /// The state of a session (HD-082 to HD-084).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -197,7 +199,8 @@ impl Session {
     /// Calls a tool. `arguments` is a JSON object.
     ///
     /// The timeout is that of `options`, otherwise the session's `limits.request`. Set [`CallOptions::retry`] if the
-    /// call may be sent again after its response was lost.
+    /// call may be sent again after its response was lost. If the server makes a task of the call, the session waits for
+    /// its result, for up to [`DEFAULT_TASK_TIMEOUT`] from then on; see [`Session::start_tool_call`] for another limit.
     pub async fn call_tool(
         &self,
         name: &str,
@@ -206,10 +209,12 @@ impl Session {
     ) -> Result<CallResponse<ToolResult>, CallError> {
         let options = CallOptions { input: InputHandling::ByHandlers, ..options };
         let response = self.call(name, arguments, &options).await?;
+        let response = self.finish_call(response, &options).await?;
         Ok(CallResponse { value: response.tool_result()?, request_id: response.request_id })
     }
 
-    /// Calls a tool and returns its result byte for byte.
+    /// Calls a tool and returns its result byte for byte; if the server makes a task of the call, that is the created
+    /// task.
     pub async fn call_tool_raw(
         &self,
         name: &str,
@@ -229,7 +234,13 @@ impl Session {
         if !arguments.is_object() {
             return Err(CallError::InvalidParams("a tool's arguments are a JSON object".to_owned()));
         }
-        let caller_params = CallerParams::of(options)?;
+        let mut caller_params = CallerParams::of(options)?;
+        if let Some(task) = &options.task
+            && self.era() == Era::Legacy
+            && self.supports_tasks()
+        {
+            caller_params.request_task(task);
+        }
         let request =
             Request::for_caller("tools/call", Params::Named { name, arguments }, options, &caller_params);
         match self.request_with_input(request).await {

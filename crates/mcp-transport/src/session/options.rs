@@ -11,6 +11,7 @@ use crate::rpc::caller::{Caller, ClientCapabilities};
 use crate::rpc::handlers::Handlers;
 use crate::rpc::progress::OnProgress;
 use crate::session::SessionState;
+use crate::session::tasks::TaskRequest;
 
 /// Options of a session.
 #[derive(Clone)]
@@ -99,6 +100,9 @@ pub struct CallOptions {
     pub extra_params: Option<RawJson>,
     /// What happens when a result requires input.
     pub input: InputHandling,
+    /// Requests a task of a server of 2025-11-25 that supports them, as a tool with
+    /// [`TaskSupport::Required`](mcp_model::TaskSupport) demands.
+    pub task: Option<TaskRequest>,
 }
 
 /// What happens when a result requires input (2026-07-28).

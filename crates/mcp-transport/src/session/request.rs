@@ -179,6 +179,8 @@ fn is_read_only(method: &str) -> bool {
             | "resources/templates/list"
             | "resources/read"
             | "completion/complete"
+            | "tasks/get"
+            | "tasks/result"
     )
 }
 
@@ -309,9 +311,13 @@ impl Session {
 
     fn rpc_error(&self, response: &RawResponse) -> CallError {
         match response.read::<RpcError>() {
-            Ok(error) => CallError::Rpc(handshake_errors::redacted_error(error, self.dial.as_ref())),
+            Ok(error) => self.redacted_rpc_error(error),
             Err(unreadable) => unreadable,
         }
+    }
+
+    pub(super) fn redacted_rpc_error(&self, error: RpcError) -> CallError {
+        CallError::Rpc(handshake_errors::redacted_error(error, self.dial.as_ref()))
     }
 }
 
@@ -323,6 +329,11 @@ pub(super) struct RawResponse {
 }
 
 impl RawResponse {
+    /// A response whose payload is this result.
+    pub(super) fn of_result(result: RawJson, request_id: RequestId) -> RawResponse {
+        RawResponse { frame: result.into_bytes(), payload_start: 0, request_id }
+    }
+
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, CallError> {
         T::deserialize(&mut serde_json::Deserializer::from_slice(self.payload()))
             .map_err(|it| self.parse_error(&it))

@@ -7,6 +7,7 @@ use crate::error::CallError;
 use crate::rpc::frame;
 use crate::rpc::object_members::{MemberName, ObjectMembers};
 use crate::session::CallOptions;
+use crate::session::tasks::TaskRequest;
 
 /// The members of an object without `_meta`, and the members of its `_meta`, as JSON text without braces.
 pub(super) fn split_meta(params: &RawJson) -> Result<(String, String), String> {
@@ -72,6 +73,18 @@ impl CallerParams {
             }
         }
         Ok(res)
+    }
+
+    /// Adds the request for a task, unless the caller has its own.
+    pub(super) fn request_task(&mut self, task: &TaskRequest) {
+        if has_member(&self.extra_params, "task") {
+            return;
+        }
+        if !self.extra_params.is_empty() {
+            self.extra_params.push(',');
+        }
+        let ttl = task.ttl.map(|it| format!("\"ttl\":{}", it.as_millis())).unwrap_or_default();
+        self.extra_params.push_str(&format!("\"task\":{{{ttl}}}"));
     }
 }
 

@@ -1,4 +1,5 @@
-//! Sets the log level and the resource subscriptions in a new or reopened legacy session.
+//! Requests that the session sends by itself: the log level and the resource subscriptions of a new or reopened legacy
+//! session, and the cancellation of tasks.
 //!
 //! A refusal by the server does not end the connection.
 
@@ -17,9 +18,9 @@ use crate::rpc::handlers::ServerEvent;
 use crate::rpc::pending::CallOutcome;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, StreamError};
 
-/// A legacy session that was opened.
+/// Sends requests in a task of the connection.
 #[derive(Clone)]
-pub(super) struct Resubscription {
+pub(super) struct DetachedRequest {
     pub(super) engine: Arc<Engine>,
     pub(super) negotiated: Arc<Negotiated>,
     pub(super) epoch: Epoch,
@@ -27,10 +28,10 @@ pub(super) struct Resubscription {
     pub(super) limit: Duration,
 }
 
-impl Resubscription {
+impl DetachedRequest {
     /// Sets the log level.
     pub(super) async fn set_log_level(self, level: LogLevel) {
-        if let Err(why) = self.send("logging/setLevel", &format!(r#""level":"{level}""#)).await {
+        if let Err(why) = self.send("logging/setLevel", None, &format!(r#""level":"{level}""#)).await {
             let server = &self.negotiated.server.name;
             tracing::warn!(server, level = level.as_str(), "the log level was not set: {why}");
         }
@@ -44,7 +45,10 @@ impl Resubscription {
         on_notification: Option<OnSessionNotification>,
     ) {
         for uri in resources {
-            match self.send("resources/subscribe", &format!(r#""uri":{}"#, frame::json_string(&uri))).await {
+            match self
+                .send("resources/subscribe", None, &format!(r#""uri":{}"#, frame::json_string(&uri)))
+                .await
+            {
                 Ok(()) => {
                     if let Some(on_notification) = &on_notification {
                         on_notification(SessionNotification {
@@ -60,11 +64,19 @@ impl Resubscription {
         }
     }
 
-    async fn send(&self, method: &'static str, params: &str) -> Result<(), String> {
+    /// Sends a request. `name` is what Streamable HTTP repeats in a header.
+    pub(super) async fn send(
+        &self,
+        method: &'static str,
+        name: Option<&str>,
+        params: &str,
+    ) -> Result<(), String> {
+        let mut head = MessageHead::new(None, method.into(), Some(self.negotiated.version));
+        head.name = name.map(Into::into);
         let message = |id| OutboundMessage {
             epoch: self.epoch,
-            head: MessageHead::new(Some(id), method.into(), Some(self.negotiated.version)),
-            body: frame::request(id, method, params, ""),
+            head: MessageHead { id: Some(id), ..head },
+            body: frame::request(id, method, params, &self.negotiated.meta),
         };
         let settings = CallSettings { timeout: Some(self.limit), ..CallSettings::default() };
         match self.engine.call(settings, message).await.1 {

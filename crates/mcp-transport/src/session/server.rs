@@ -1,6 +1,6 @@
 //! A server's description of itself.
 
-use mcp_model::RawJson;
+use mcp_model::{RawJson, TASKS_EXTENSION};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -28,6 +28,8 @@ pub struct ServerCapabilities {
     pub resources: bool,
     /// Whether it sends log messages.
     pub logging: bool,
+    /// Its support of tasks.
+    pub tasks: TaskCapabilities,
     /// The complete capabilities, unchanged.
     pub raw: Option<RawJson>,
 }
@@ -35,7 +37,7 @@ pub struct ServerCapabilities {
 impl ServerCapabilities {
     /// The capabilities of a server that was not asked: it may have anything.
     pub(crate) fn unknown() -> ServerCapabilities {
-        ServerCapabilities { tools: true, prompts: true, resources: true, logging: false, raw: None }
+        ServerCapabilities { tools: true, prompts: true, resources: true, ..ServerCapabilities::default() }
     }
 
     /// The lists whose changes the server announces.
@@ -59,7 +61,28 @@ impl ServerCapabilities {
             prompts: has("prompts"),
             resources: has("resources"),
             logging: has("logging"),
+            tasks: TaskCapabilities::of(&members),
             raw: Some(RawJson::copy_of(raw)),
+        }
+    }
+}
+
+/// A server's support of tasks, in either form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TaskCapabilities {
+    /// Tool calls may become tasks.
+    pub call: bool,
+    /// Tasks can be cancelled.
+    pub cancel: bool,
+}
+
+impl TaskCapabilities {
+    fn of(capabilities: &Map<String, Value>) -> TaskCapabilities {
+        let tasks = capabilities.get("tasks").unwrap_or(&Value::Null);
+        let extension = capabilities.get("extensions").is_some_and(|it| it[TASKS_EXTENSION].is_object());
+        TaskCapabilities {
+            call: extension || tasks["requests"]["tools"]["call"].is_object(),
+            cancel: extension || tasks["cancel"].is_object(),
         }
     }
 }

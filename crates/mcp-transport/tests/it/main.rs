@@ -24,6 +24,7 @@ mod session;
 mod sse;
 #[cfg(feature = "stdio")]
 mod stdio;
+mod tasks;
 #[cfg(all(feature = "http", feature = "websocket"))]
 mod tls;
 #[cfg(feature = "websocket")]

@@ -147,6 +147,7 @@ fn error_text(error: &CallError) -> String {
         CallError::Reopen(_) => "not reopened".to_owned(),
         CallError::InvalidParams(_)
         | CallError::InputRequired(_)
+        | CallError::TaskCancelled(_)
         | CallError::ResourceNotFound(_)
         | CallError::Unsupported(_)
         | CallError::ListTooLarge(_) => panic!("unexpected error: {error}"),

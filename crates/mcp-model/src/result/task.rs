@@ -1,0 +1,190 @@
+//! Tasks: requests that a server continues after its response. Their results are fetched later.
+//!
+//! Two forms exist: the experimental one of 2025-11-25, and the extension `io.modelcontextprotocol/tasks` of 2026-07-28.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// The name of the extension of 2026-07-28.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// A task of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Task {
+    /// The server's id of the task.
+    pub id: String,
+    /// The status.
+    pub status: TaskStatus,
+    /// The server's description of the status.
+    pub message: Option<String>,
+    /// When it was created: ISO 8601, as the server sent it.
+    pub created_at: Option<String>,
+    /// How long after its creation the server keeps it; `None`: without limit, or unknown.
+    pub ttl: Option<Duration>,
+    /// The requested pause between two polls.
+    pub poll_interval: Option<Duration>,
+}
+
+/// The status of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// The server works on it.
+    Working,
+    /// The server waits for input.
+    InputRequired,
+    /// There is a result; a tool's failure (`isError`) is one.
+    Completed,
+    /// It failed with a JSON-RPC error. In 2025-11-25 also: the tool failed.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl TaskStatus {
+    /// Whether the task has ended: its status never changes again.
+    pub fn is_final(self) -> bool {
+        match self {
+            TaskStatus::Working | TaskStatus::InputRequired => false,
+            TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled => true,
+        }
+    }
+
+    /// The name in the protocol.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TaskStatus::Working => "working",
+            TaskStatus::InputRequired => "input_required",
+            TaskStatus::Completed => "completed",
+            TaskStatus::Failed => "failed",
+            TaskStatus::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Both forms of a task.
+#[derive(Deserialize)]
+struct TaskJson<'a> {
+    #[serde(borrow, rename = "taskId")]
+    id: Cow<'a, str>,
+    status: TaskStatus,
+    #[serde(borrow, default, rename = "statusMessage")]
+    message: Option<Cow<'a, str>>,
+    #[serde(borrow, default, rename = "createdAt")]
+    created_at: Option<Cow<'a, str>>,
+    #[serde(default, alias = "ttlMs")]
+    ttl: Option<f64>,
+    #[serde(default, rename = "pollInterval", alias = "pollIntervalMs")]
+    poll_interval: Option<f64>,
+}
+
+impl<'de> Deserialize<'de> for Task {
+    /// Reads the result of `tasks/get` in both forms. Fails without an id and a known status.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Task, D::Error> {
+        let json = TaskJson::deserialize(deserializer)?;
+        if json.id.is_empty() {
+            return Err(serde::de::Error::custom("the id of the task is empty"));
+        }
+        Ok(Task {
+            id: json.id.into_owned(),
+            status: json.status,
+            message: json.message.map(Cow::into_owned).filter(|it| !it.is_empty()),
+            created_at: json.created_at.map(Cow::into_owned),
+            ttl: json.ttl.and_then(milliseconds),
+            poll_interval: json.poll_interval.and_then(milliseconds),
+        })
+    }
+}
+
+/// A number of milliseconds. Negative and huge numbers count as missing.
+fn milliseconds(number: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(number / 1000.0).ok()
+}
+
+/// Reads the result of `tools/call` as a created task. `None` if the call is complete or requires input.
+pub fn read_created_task(result: &[u8]) -> Option<Result<Task, serde_json::Error>> {
+    #[derive(Deserialize)]
+    struct Created<'a> {
+        #[serde(borrow, rename = "resultType")]
+        result_type: Option<Cow<'a, str>>,
+        /// The task of 2025-11-25.
+        #[serde(borrow)]
+        task: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct WithId {
+        #[serde(rename = "taskId")]
+        _id: IgnoredAny,
+    }
+    // Most results do not contain the word.
+    memchr::memmem::find(result, b"\"task\"")?;
+    match Created::deserialize(&mut serde_json::Deserializer::from_slice(result)) {
+        Ok(Created { result_type: Some(kind), .. }) if kind == "task" => {
+            Some(Task::deserialize(&mut serde_json::Deserializer::from_slice(result)))
+        }
+        // A result may have a member of this name with another content.
+        Ok(Created { result_type: None, task: Some(task) }) => {
+            serde_json::from_str::<WithId>(task.get()).is_ok().then(|| serde_json::from_str(task.get()))
+        }
+        Ok(_) | Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(result: &str, want: Option<&str>) {
+        let got = read_created_task(format!("{result},\"id\":1}}").as_bytes()).map(|it| match it {
+            Ok(it) => format!("{} {} {:?} {:?}", it.id, it.status.as_str(), it.ttl, it.poll_interval),
+            Err(error) => error.to_string().split(" at line").next().unwrap_or_default().to_owned(),
+        });
+        assert_eq!(got.as_deref(), want, "{result}");
+    }
+
+    #[test]
+    fn created_tasks_of_both_forms_are_read() {
+        check(
+            r#"{"task":{"taskId":"a","status":"working","ttl":30000,"pollInterval":500,"createdAt":"2026"}}"#,
+            Some("a working Some(30s) Some(500ms)"),
+        );
+        check(
+            r#"{"resultType":"task","taskId":"b","status":"input_required","ttlMs":null,"pollIntervalMs":0}"#,
+            Some("b input_required None Some(0ns)"),
+        );
+        check(
+            r#"{"resultType":"task","taskId":"b","status":"completed","ttlMs":-1,"pollIntervalMs":1e300}"#,
+            Some("b completed None None"),
+        );
+        check(r#"{"task":{"taskId":"b"}}"#, Some("missing field `status`"));
+        check(r#"{"resultType":"task","taskId":"","status":"working"}"#, Some("the id of the task is empty"));
+        check(r#"{"resultType":"task","status":"working"}"#, Some("missing field `taskId`"));
+        check(
+            r#"{"resultType":"task","taskId":"b","status":"asleep"}"#,
+            Some(
+                "unknown variant `asleep`, expected one of `working`, `input_required`, `completed`, `failed`, `cancelled`",
+            ),
+        );
+        for complete in [
+            r#"{"content":[]}"#,
+            r#"{"content":[],"task":{"title":"wash"}}"#,
+            r#"{"content":[{"type":"text","text":"task"}],"structuredContent":{"task":"x","a":"task"}}"#,
+            r#"{"resultType":"complete","task":{"taskId":"a","status":"working"}}"#,
+        ] {
+            check(complete, None);
+        }
+    }
+
+    #[test]
+    fn only_ended_tasks_are_final() {
+        use TaskStatus::{Cancelled, Completed, Failed, InputRequired, Working};
+        let all = [Working, InputRequired, Completed, Failed, Cancelled];
+        assert_eq!(all.map(TaskStatus::is_final), [false, false, true, true, true]);
+    }
+}
