@@ -7,11 +7,11 @@ use std::pin::pin;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::ErrorKind;
-use mcp_transport::{CallError, CallOptions, RetryPolicy};
+use mcp_model::{ErrorKind, Task};
+use mcp_transport::{CallError, CallOptions, RetryPolicy, Session};
 use tokio::time::Instant;
 
-use super::result_format::RequestError;
+use super::result_format::{RequestError, ResultFormat};
 use crate::error::HostError;
 use crate::supervisor::connector::{call_error, server_error};
 use crate::supervisor::machine::saturating_after;
@@ -72,6 +72,20 @@ impl CallDeadline {
             Ok(outcome) => outcome.map_err(|it| RequestError::new(call_error(server, &it), &it)),
             Err(_) => Err(timeout_error(server, timeout).into()),
         }
+    }
+
+    /// Waits for the result of a task. Without a limit of the call, the session limits the time.
+    pub(super) async fn follow_task<T: ResultFormat>(
+        self,
+        server: &ResolvedServer,
+        session: &Session,
+        task: &Task,
+        options: CallOptions,
+    ) -> Result<T, RequestError> {
+        let timeout = self.limit.map(|it| self.remaining(it));
+        let options = CallOptions { timeout, ..options };
+        let result = session.follow_task(task, &options).await.and_then(|it| T::from_task(it.value));
+        result.map_err(|it| RequestError::new(call_error(server, &it), &it))
     }
 
     /// Applies the deadline to a request that has no time limit of its own in the session.

@@ -23,9 +23,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{CallResult, ErrorKind, RawJson, ServerId, Tool, TraceContext};
+use mcp_model::{CallResult, ErrorKind, RawJson, ServerId, TaskSupport, Tool, TraceContext};
 use mcp_registry::{ValidationOutcome, ValidatorCache};
-use mcp_transport::{CallOptions, Caller, RequestId, RetryPolicy};
+use mcp_transport::{CallOptions, CallResponse, Caller, RequestId, RetryPolicy, StartedCall, TaskRequest};
 use tokio::sync::{mpsc, watch};
 use tracing::Instrument;
 
@@ -46,7 +46,7 @@ pub use requests::RequestOptions;
 use result_format::ResultFormat;
 pub use result_format::{RawResult, RequestError};
 use route::{MAX_ATTEMPTS, RequestScope, RouteError, being_replaced};
-pub use tool_call::ToolCall;
+pub use tool_call::{TaskHandling, ToolCall};
 use tool_lookup::{display_name, find_tool};
 
 /// Routes calls and requests to instances.
@@ -226,7 +226,8 @@ impl CallRouter {
     ) -> Result<CallSuccess<T>, RequestError> {
         let id = &server.spec.id;
         self.validate(call, id, tool)?;
-        let options = CallOptions {
+        let must_be_task = tool.task_support == TaskSupport::Required && call.tasks == TaskHandling::Follow;
+        let options = || CallOptions {
             retry: if tool.hints.is_repeatable() { RetryPolicy::Once } else { RetryPolicy::Never },
             progress: call.progress.clone(),
             trace: self.trace_for(call.trace.as_ref()),
@@ -234,12 +235,21 @@ impl CallRouter {
             meta: call.meta.clone(),
             extra_params: call.extra_params.clone(),
             input: call.input,
+            task: must_be_task.then(TaskRequest::default),
             ..CallOptions::default()
         };
-        let send = |options| T::fetch(&instance.session, &tool.name, &call.arguments, options);
-        let response = deadline.send(server, options, send).await?;
-        let warnings = response.value.check_output(self, id, tool);
-        Ok(CallSuccess { request_id: Some(response.request_id), value: response.value, warnings })
+        let session = &instance.session;
+        let send = |options| T::fetch(session, &tool.name, &call.arguments, options, call.tasks);
+        let CallResponse { value, request_id } = deadline.send(server, options(), send).await?;
+        let value = match value {
+            StartedCall::Complete(value) => value,
+            // Boxed, because it is rare and would enlarge the future of every call.
+            StartedCall::Task(task) => {
+                Box::pin(deadline.follow_task(server, session, &task, options())).await?
+            }
+        };
+        let warnings = value.check_output(self, id, tool);
+        Ok(CallSuccess { request_id: Some(request_id), value, warnings })
     }
 
     /// Validates the arguments against the tool's schema.

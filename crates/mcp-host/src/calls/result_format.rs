@@ -1,10 +1,11 @@
 //! The forms of a call's result: parsed and checked, or raw.
 
-use mcp_model::{Content, RawJson, RpcError, ServerId, Tool, ToolResult};
-use mcp_transport::{CallError, CallOptions, CallResponse, RequestId, Session};
+use mcp_model::{Content, RawJson, RpcError, ServerId, Tool, ToolResult, read_created_task};
+use mcp_transport::{CallError, CallOptions, CallResponse, RequestId, Session, StartedCall};
 use serde_json::json;
 
 use super::CallRouter;
+use super::tool_call::TaskHandling;
 use crate::error::HostError;
 
 /// A result as its server sent it.
@@ -60,7 +61,11 @@ pub(super) trait ResultFormat: Sized {
         tool: &str,
         arguments: &RawJson,
         options: CallOptions,
-    ) -> Result<CallResponse<Self>, CallError>;
+        tasks: TaskHandling,
+    ) -> Result<CallResponse<StartedCall<Self>>, CallError>;
+
+    /// Reads the result of a task.
+    fn from_task(result: RawJson) -> Result<Self, CallError>;
 
     /// The result of one of the host's own tools.
     fn from_text(text: String) -> Self;
@@ -75,8 +80,13 @@ impl ResultFormat for ToolResult {
         tool: &str,
         arguments: &RawJson,
         options: CallOptions,
-    ) -> Result<CallResponse<ToolResult>, CallError> {
-        session.call_tool(tool, arguments, options).await
+        _: TaskHandling,
+    ) -> Result<CallResponse<StartedCall<ToolResult>>, CallError> {
+        session.start_tool_call(tool, arguments, options).await
+    }
+
+    fn from_task(result: RawJson) -> Result<ToolResult, CallError> {
+        result.read().map_err(|it| CallError::InvalidResponse(it.to_string()))
     }
 
     fn from_text(text: String) -> ToolResult {
@@ -94,8 +104,23 @@ impl ResultFormat for RawJson {
         tool: &str,
         arguments: &RawJson,
         options: CallOptions,
-    ) -> Result<CallResponse<RawJson>, CallError> {
-        session.call_tool_raw(tool, arguments, options).await
+        tasks: TaskHandling,
+    ) -> Result<CallResponse<StartedCall<RawJson>>, CallError> {
+        let CallResponse { value, request_id } = session.call_tool_raw(tool, arguments, options).await?;
+        let task = match tasks {
+            TaskHandling::Follow => read_created_task(value.as_bytes()),
+            TaskHandling::Return => None,
+        };
+        let value = match task {
+            None => StartedCall::Complete(value),
+            Some(Ok(task)) => StartedCall::Task(task),
+            Some(Err(error)) => return Err(CallError::InvalidResponse(format!("the created task: {error}"))),
+        };
+        Ok(CallResponse { value, request_id })
+    }
+
+    fn from_task(result: RawJson) -> Result<RawJson, CallError> {
+        Ok(result)
     }
 
     fn from_text(text: String) -> RawJson {

@@ -40,6 +40,19 @@ pub struct ToolCall {
     /// What is done with a result that requires input. Only [`Host::call_raw`](crate::host::Host::call_raw) can
     /// forward it.
     pub input: InputHandling,
+    /// What is done with a call that its server makes a task.
+    pub tasks: TaskHandling,
+}
+
+/// What is done with a call that its server makes a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TaskHandling {
+    /// The host waits for the result of the task: for `deadline`, or for an hour after the server created it. A task is
+    /// cancelled with its call. A server that requires it is asked for a task.
+    #[default]
+    Follow,
+    /// The created task is the result. Only for [`Host::call_raw`](crate::host::Host::call_raw).
+    Return,
 }
 
 impl ToolCall {
@@ -57,6 +70,7 @@ impl ToolCall {
             meta: None,
             extra_params: None,
             input: InputHandling::ByHandlers,
+            tasks: TaskHandling::Follow,
         }
     }
 }
@@ -76,6 +90,7 @@ impl fmt::Debug for ToolCall {
             meta: _,
             extra_params: _,
             input,
+            tasks,
         } = self;
         f.debug_struct("ToolCall")
             .field("name", name)
@@ -86,6 +101,7 @@ impl fmt::Debug for ToolCall {
             .field("trace", trace)
             .field("caller", caller)
             .field("input", input)
+            .field("tasks", tasks)
             .finish_non_exhaustive()
     }
 }

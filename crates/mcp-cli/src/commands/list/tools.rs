@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use mcp_config::Colour;
 use mcp_host::{HostSnapshot, Projection, Provider, ServerStatus};
-use mcp_model::{Tool, ToolHints};
+use mcp_model::{TaskSupport, Tool, ToolHints};
 use mcp_registry::{ExposedTool, ToolLookup, project};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -159,14 +159,20 @@ pub(crate) fn tool_text(
 ) -> Result<String, String> {
     let exposed = find_tool(published, name)?;
     let colour = table_style.colour;
-    let Tool { name: original, description: _, input_schema, output_schema, hints, raw: _ } = &*exposed.tool;
+    let Tool { name: original, description: _, input_schema, output_schema, hints, task_support, raw: _ } =
+        &*exposed.tool;
     let mut text = format!("{}\n", style::paint(colour, style::NOTE, &sanitize::line(exposed.name.as_str())));
     let summary = format!(
-        "tool `{}` of server `{}`, about {} tokens{}",
+        "tool `{}` of server `{}`, about {} tokens{}{}",
         sanitize::line(original),
         exposed.server,
         token_count(exposed),
-        annotations(*hints)
+        annotations(*hints),
+        match task_support {
+            TaskSupport::Forbidden => "",
+            TaskSupport::Optional => "; can run as a task",
+            TaskSupport::Required => "; runs as a task",
+        }
     );
     let _ = writeln!(text, "{}", style::paint(colour, style::DIM, &summary));
     let description = exposed.tool.description_text();
