@@ -68,6 +68,8 @@ fn hd_100_hd_112_the_holodeck_example_lists_and_calls() {
     assert!(servers.iter().all(|it| it["state"] == "ready" && it["era"].is_string()), "{servers:?}");
 
     call(&installed, &file, "everything__echo", r#"{"message":"hello"}"#, "hello");
+    // This tool must run as a task.
+    call(&installed, &file, "everything__simulate-research-query", r#"{"topic":"ants"}"#, "Report: ants");
     call(&installed, &file, "get_current_time", r#"{"timezone":"UTC"}"#, "UTC");
     call(&installed, &file, "files__list_directory", r#"{"path":"."}"#, "package.json");
 }
