@@ -55,6 +55,7 @@ pub mod internal {
     pub use crate::protocol::{frame, json_splice, meta, params};
 }
 
+pub use access::oauth::{InvalidAuthUrl, InvalidScopes, ResourceServer, ScopeMap};
 pub use access::scope::{InvalidSelection, LeasedServers, NameStyle, Scope};
 pub use access::tokens::{InvalidTokens, Tokens};
 pub use gateway::{Gateway, GatewayOptions};

@@ -1,4 +1,4 @@
-//! Interfaces for mcp-oauth, mcp-recording and mcp-rmcp, for mcp-testkit and for the benchmarks.
+//! Interfaces for mcp-gateway, mcp-oauth, mcp-recording and mcp-rmcp, for mcp-testkit and for the benchmarks.
 //!
 //! Not part of the public API; may change in any release.
 
@@ -6,6 +6,8 @@
 pub use crate::net::error_body;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub use crate::net::event_stream::{Event, EventStreamParser};
+#[cfg(any(feature = "http", feature = "sse"))]
+pub use crate::net::fetch::fetch_json;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use crate::net::{loopback::is_loopback, tls};
 pub use crate::redact::{Redactor, argument_secrets, map_json_strings};

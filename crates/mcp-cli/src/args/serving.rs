@@ -47,6 +47,19 @@ pub(crate) struct ServeArgs {
     /// Environment variable that holds such lines
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(crate) token_env: Option<String>,
+    /// Accept the access tokens of this OAuth authorization server: its issuer URL, such as https://id.example. Clients
+    /// find it and log in there by themselves
+    #[arg(long, value_name = "ISSUER_URL", requires = "http")]
+    pub(crate) auth: Option<String>,
+    /// Public URL of the gateway, which access tokens must have as their audience, such as https://tools.example/mcp
+    /// [default: the address of --http]
+    #[arg(long, value_name = "URL", requires = "auth")]
+    pub(crate) resource: Option<String>,
+    /// File of the scopes of access tokens, one per line, each with what it shows: SCOPE [servers=a,b*] [tools=…]
+    /// [prompts=…] [resources=…]. The first one is what clients request at first. Without the file, every access token
+    /// shows everything
+    #[arg(long, value_name = "FILE", requires = "auth")]
+    pub(crate) scope_map: Option<PathBuf>,
     /// Accept this host name from clients, besides localhost and the address; may be given several times
     #[arg(long, value_name = "HOST", requires = "http")]
     pub(crate) allow_host: Vec<String>,

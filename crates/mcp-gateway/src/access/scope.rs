@@ -20,6 +20,8 @@ pub struct Scope {
     pub names: NameStyle,
     /// Filters; a definition must pass all of them.
     pub views: Vec<ViewFilter>,
+    /// Filters, of which a definition must pass one; empty for no restriction.
+    pub granted: Vec<ViewFilter>,
     /// Whether leased servers are listed.
     pub leased: LeasedServers,
 }
@@ -52,8 +54,8 @@ pub struct InvalidSelection(String);
 impl Scope {
     /// Whether the scope filters nothing, apart from leased servers.
     pub(crate) fn is_whole(&self) -> bool {
-        let Scope { server, names: _, views, leased: _ } = self;
-        server.is_none() && views.is_empty()
+        let Scope { server, names: _, views, granted, leased: _ } = self;
+        server.is_none() && views.is_empty() && granted.is_empty()
     }
 
     /// Whether everything is visible under the names of the catalog.

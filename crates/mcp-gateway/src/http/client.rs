@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
-use mcp_model::{RpcError, ServerId};
+use mcp_model::{RawJson, RpcError, ServerId};
 use mcp_registry::ViewFilter;
 
 use super::errors::{bad_request, invalid_request, refusal};
@@ -12,9 +12,15 @@ use super::header_names::{MCP_HOST_DIALOG, MCP_HOST_SELECTIONS, MCP_SESSION_ID, 
 use super::headers;
 use super::response::{Response, with_header};
 use super::server::AppState;
+use crate::access::oauth::{Grant, TokenRefusal, TokenVerifier};
 use crate::access::principal::Principal;
 use crate::access::scope::{self, InvalidSelection, Scope};
 use crate::access::tokens::{Admission, TokenError, TokenId};
+use crate::lists::definitions::ListKind;
+use crate::protocol::frame::Request;
+
+/// How long a client waits before it tries again whether its token can be checked, in seconds.
+const KEYS_RETRY: HeaderValue = HeaderValue::from_static("10");
 
 /// An authorized client.
 #[derive(Debug)]
@@ -23,26 +29,64 @@ pub(super) struct Client {
     /// Its token, if there are tokens.
     pub(super) token: Option<TokenId>,
     pub(super) scope: Arc<Scope>,
+    /// What its access token grants, if it has one of the authorization server.
+    pub(super) grant: Option<Arc<Grant>>,
 }
 
 impl Client {
     /// Authorizes a request for `server`, or for the whole catalog. An error is the response that refuses the
     /// request.
     pub(super) fn authorize(app: &AppState, head: &Parts, server: Option<&str>) -> Result<Client, Response> {
-        let Admission { principal, token, view } = admit(app, head)?;
+        let (Admission { principal, token, view }, grant) = admit(app, head, server)?;
+        let base = grant.as_ref().map_or(&app.scope, |grant| &grant.scope);
         let query_view = query_selection(&head.uri).map_err(|error| bad_request(&error))?;
         let header_view = header_selection(&head.headers).map_err(|error| bad_request(&error))?;
         if view.is_none() && server.is_none() && query_view.is_none() && header_view.is_none() {
-            return Ok(Client { principal, token, scope: Arc::clone(&app.scope) });
+            return Ok(Client { principal, token, scope: Arc::clone(base), grant });
         }
-        let mut scope = (*app.scope).clone();
+        let mut scope = (**base).clone();
         scope.views.extend(view);
         if let Some(name) = server {
-            restrict_to_server(app, &mut scope, name).ok_or_else(no_such_server)?;
+            scope = match restricted_to_server(app, &scope, name) {
+                Some(restricted) => restricted,
+                None => return Err(hidden_server(app, grant.as_deref(), &scope, name)),
+            };
         }
         scope.views.extend(query_view);
         scope.views.extend(header_view);
-        Ok(Client { principal, token, scope: Arc::new(scope) })
+        Ok(Client { principal, token, scope: Arc::new(scope), grant })
+    }
+
+    /// Refuses a request for something that only another scope of the authorization server shows.
+    pub(super) fn check_scope(
+        &self,
+        app: &AppState,
+        server: Option<&str>,
+        request: &Request,
+    ) -> Result<(), Response> {
+        let (Some(verifier), Some(grant)) = (&app.verifier, &self.grant) else { return Ok(()) };
+        let (kind, parameter) = match &*request.method {
+            "tools/call" => (ListKind::Tools, "name"),
+            "prompts/get" => (ListKind::Prompts, "name"),
+            "resources/read" | "resources/subscribe" => (ListKind::Resources, "uri"),
+            _ => return Ok(()),
+        };
+        let Some(key) = request.params.text(parameter) else { return Ok(()) };
+        let shows = |granted| {
+            let listing = app.gateway.listing(&Arc::new(Scope { granted, ..(*self.scope).clone() }));
+            listing.find(kind, &key).is_some()
+                || (kind == ListKind::Resources && listing.matching_template(&key).is_some())
+        };
+        // The first check saves the others for a name that does not exist.
+        if self.scope.granted.is_empty() || shows(self.scope.granted.clone()) || !shows(Vec::new()) {
+            return Ok(());
+        }
+        match verifier.missing_scope(grant, shows) {
+            None => Ok(()),
+            scope => {
+                Err(refuse(verifier, TokenRefusal::InsufficientScope, (server, scope, Some(&request.id))))
+            }
+        }
     }
 
     /// Authorizes a request whose body is a message: JSON without a coding that the gateway does not decode.
@@ -70,7 +114,11 @@ impl Client {
 }
 
 /// Checks `Host`, `Origin` and the token.
-fn admit(app: &AppState, head: &Parts) -> Result<Admission, Response> {
+fn admit(
+    app: &AppState,
+    head: &Parts,
+    server: Option<&str>,
+) -> Result<(Admission, Option<Arc<Grant>>), Response> {
     let single = |name: &HeaderName| single(&head.headers, name).map_err(|error| bad_request(&error));
     let (host, origin) = (single(&header::HOST)?, single(&header::ORIGIN)?);
     let (authorization, _) = (single(&header::AUTHORIZATION)?, single(&MCP_SESSION_ID)?);
@@ -80,7 +128,24 @@ fn admit(app: &AppState, head: &Parts) -> Result<Admission, Response> {
     if let Err(forbidden) = app.guard.check(host.or(authority), origin).and_then(authority_allowed) {
         return Err(refusal(StatusCode::FORBIDDEN, None, &invalid_request(forbidden.message())));
     }
-    app.tokens.borrow().admit(authorization.map(str::as_bytes)).map_err(unauthorized)
+    let authorization = authorization.map(str::as_bytes);
+    let tokens = app.tokens.borrow();
+    let Some(verifier) = &app.verifier else {
+        return tokens.admit(authorization).map(|admission| (admission, None)).map_err(unauthorized);
+    };
+    // Without listed tokens, the list admits everybody.
+    if !tokens.is_empty()
+        && let Ok(admission) = tokens.admit(authorization)
+    {
+        return Ok((admission, None));
+    }
+    match verifier.admit(authorization, server) {
+        Ok(grant) => {
+            let principal = grant.principal.clone();
+            Ok((Admission { principal, token: None, view: None }, Some(grant)))
+        }
+        Err(refusal) => Err(refuse(verifier, refusal, (server, None, None))),
+    }
 }
 
 /// The response to a request without an accepted token. By RFC 6750 only a token that was sent has an error code.
@@ -96,18 +161,51 @@ fn unauthorized(error: TokenError) -> Response {
     with_header(response, header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
 }
 
-/// Restricts a scope to a server. Returns `None` if the client must not learn that the server exists.
-fn restrict_to_server(app: &AppState, scope: &mut Scope, name: &str) -> Option<()> {
+/// The response to a request without an acceptable access token.
+fn refuse(
+    verifier: &TokenVerifier,
+    reason: TokenRefusal,
+    (server, scope, id): (Option<&str>, Option<&str>, Option<&RawJson>),
+) -> Response {
+    tracing::info!("refused a request: {}", reason.message());
+    let status = match reason {
+        TokenRefusal::Missing | TokenRefusal::Invalid(_) => StatusCode::UNAUTHORIZED,
+        TokenRefusal::InsufficientScope => StatusCode::FORBIDDEN,
+        TokenRefusal::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let response = refusal(status, id, &invalid_request(reason.message()));
+    if reason == TokenRefusal::Unavailable {
+        return with_header(response, header::RETRY_AFTER, KEYS_RETRY);
+    }
+    let challenge = HeaderValue::try_from(verifier.challenge(reason, server, scope));
+    with_header(response, header::WWW_AUTHENTICATE, challenge.expect("scopes and URLs are visible ASCII"))
+}
+
+/// The scope for one server. Returns `None` if the client must not learn that the server exists.
+fn restricted_to_server(app: &AppState, scope: &Scope, name: &str) -> Option<Scope> {
     let id = ServerId::parse(name).ok()?;
     let is_allowed = scope.server.as_ref().is_none_or(|only| *only == id);
     let is_known = app.gateway.snapshot().servers.iter().any(|server| server.id == id.as_str());
     if !is_allowed || !is_known {
         return None;
     }
-    scope.server = Some(id);
+    let restricted = Scope { server: Some(id), ..scope.clone() };
     // A server that the token hides looks like one that does not exist.
-    let is_hidden = !scope.views.is_empty() && app.gateway.listing(&Arc::new(scope.clone())).is_empty();
-    (!is_hidden).then_some(())
+    let is_filtered = !restricted.views.is_empty() || !restricted.granted.is_empty();
+    let is_hidden = is_filtered && app.gateway.listing(&Arc::new(restricted.clone())).is_empty();
+    (!is_hidden).then_some(restricted)
+}
+
+/// The response to a request for a server that does not exist, or that the scope hides.
+fn hidden_server(app: &AppState, grant: Option<&Grant>, scope: &Scope, name: &str) -> Response {
+    let shows = |granted| restricted_to_server(app, &Scope { granted, ..scope.clone() }, name).is_some();
+    match app.verifier.as_ref().zip(grant) {
+        Some((verifier, grant)) => match verifier.missing_scope(grant, shows) {
+            None => no_such_server(),
+            scope => refuse(verifier, TokenRefusal::InsufficientScope, (Some(name), scope, None)),
+        },
+        None => no_such_server(),
+    }
 }
 
 fn no_such_server() -> Response {

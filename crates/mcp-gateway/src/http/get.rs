@@ -59,7 +59,7 @@ pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> Respons
         sent,
         sender,
         replaced,
-        revoked: app.revocation(client.token),
+        revoked: app.revocation(client.token, client.grant.as_deref()),
         is_started: false,
         _permit: permit,
     };

@@ -37,6 +37,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::access::oauth::{InvalidAuthUrl, ResourceServer};
 use crate::access::tokens::Tokens;
 
 pub use server::{HttpServer, TokenUpdater};
@@ -47,6 +48,8 @@ pub struct HttpOptions {
     /// The accepted tokens. Without any, which only loopback allows, every request is accepted, and all clients count as
     /// one: they share its limits and its dialogs. A session is still usable only with its id.
     pub tokens: Tokens,
+    /// The access tokens of an authorization server, accepted in addition to `tokens`.
+    pub resource_server: Option<ResourceServer>,
     /// Accepted values of `Host`, with or without a port, besides loopback names and the address itself.
     pub hosts: Vec<String>,
     /// Accepted values of `Origin` besides loopback origins. Only pages of these origins may read responses (CORS).
@@ -96,6 +99,9 @@ pub enum ServeError {
     /// The address is reachable from other machines, and there are no tokens.
     #[error("{0} is reachable from other machines, and no token is configured")]
     TokensRequired(SocketAddr),
+    /// The public URL of the gateway is needed, or cannot be used for authorization.
+    #[error("the public URL of the gateway is needed: {0}")]
+    PublicUrl(#[source] InvalidAuthUrl),
     /// The address cannot be bound.
     #[error("cannot listen at {address}")]
     Bind {
@@ -124,6 +130,9 @@ impl ServeError {
     pub fn help(&self) -> Option<&'static str> {
         match self {
             ServeError::TokensRequired(_) => Some("configure tokens, or listen at 127.0.0.1 or [::1]"),
+            ServeError::PublicUrl(_) => {
+                Some("give the URL that clients use, such as https://tools.example/mcp, with `--resource`")
+            }
             ServeError::Bind { .. } => Some("with port 0 the system chooses a free port"),
             ServeError::TlsFile { .. } | ServeError::Tls(_) => {
                 Some("both files are PEM: the certificate with its chain, and its unencrypted private key")

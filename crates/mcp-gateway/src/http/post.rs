@@ -21,6 +21,7 @@ use super::request_body::{self, BodyError};
 use super::response::{self, Response, with_header};
 use super::server::AppState;
 use super::stateless;
+use crate::access::scope::Scope;
 use crate::limits::bounds::Bounds;
 use crate::methods::{RequestContext, initialize};
 use crate::protocol::frame::{self, FrameError, Incoming, Request};
@@ -40,8 +41,8 @@ pub(super) async fn post(
     let client = Client::authorize_message(app, head, server)?;
     let body = read_body(app, body).await?;
     match text(&head.headers, &MCP_SESSION_ID) {
-        Some(id) => in_session(app, head, &client, id, body).await,
-        None => without_session(app, head, client, body).await,
+        Some(id) => in_session(app, head, (&client, server, id), body).await,
+        None => without_session(app, head, (client, server), body).await,
     }
 }
 
@@ -73,7 +74,12 @@ async fn read_body(app: &AppState, body: IncomingBody) -> Result<Bytes, Response
     Err(response)
 }
 
-async fn in_session(app: &AppState, head: &Parts, client: &Client, id: &str, body: Bytes) -> ResponseResult {
+async fn in_session(
+    app: &AppState,
+    head: &Parts,
+    (client, server, id): (&Client, Option<&str>, &str),
+    body: Bytes,
+) -> ResponseResult {
     let session = find_session(app, client, id)?;
     let version = single(&head.headers, &MCP_PROTOCOL_VERSION).map_err(|error| bad_request(&error))?;
     let era = version.map(|version| version.parse().map(ProtocolVersion::era));
@@ -83,7 +89,7 @@ async fn in_session(app: &AppState, head: &Parts, client: &Client, id: &str, bod
     }
     session.touch(Instant::now());
     if session.version == ProtocolVersion::V2025_03_26 && frame::is_batch(&body) {
-        return batch(app, &session, &body).await;
+        return batch(app, &session, client, &body).await;
     }
     let request = match frame::read(&body).map_err(unreadable)? {
         Incoming::Request(request) => request,
@@ -92,13 +98,14 @@ async fn in_session(app: &AppState, head: &Parts, client: &Client, id: &str, bod
             return Ok(accepted());
         }
     };
+    client.check_scope(app, server, &request)?;
     let accepts = headers::accepts(&head.headers);
     let (mut sender, messages) = message_channel(app.bounds());
     if accepts == Accepts::Json {
         // The response can contain only the result. Other messages, such as server requests, need another stream.
         sender = closed_sender(app);
     }
-    let work = start(app, &session, sender, request)
+    let work = start(app, &session, client, (sender, request))
         .map_err(|(id, error)| refusal(StatusCode::OK, Some(&id), &error))?;
     Ok(PendingResponse::new(work, messages, OnDisconnect::Finish).respond(accepts).await)
 }
@@ -115,15 +122,21 @@ fn unreadable(FrameError { id, error }: FrameError) -> Response {
 /// The session with this id, if it belongs to the client and has the client's scope.
 pub(super) fn find_session(app: &AppState, client: &Client, id: &str) -> Result<Arc<Session>, Response> {
     let session = app.gateway.sessions.get(id, &client.principal);
-    session.filter(|session| session.scope == client.scope).ok_or_else(no_session)
+    // A session outlives its access token: the next one may grant more, or less.
+    let is_same = |scope: &Scope| {
+        *scope == *client.scope
+            || (client.grant.is_some()
+                && *scope == Scope { granted: scope.granted.clone(), ..(*client.scope).clone() })
+    };
+    session.filter(|session| is_same(&session.scope)).ok_or_else(no_session)
 }
 
 /// Acquires the permits of a request and prepares its work.
 fn start(
     app: &AppState,
     session: &Arc<Session>,
-    sender: MessageSender,
-    request: Request,
+    client: &Client,
+    (sender, request): (MessageSender, Request),
 ) -> Result<Work, (RawJson, RpcError)> {
     if request.method == "initialize" {
         return Err((request.id, invalid_request("this session is already initialized")));
@@ -142,8 +155,12 @@ fn start(
     };
     let gateway = Arc::clone(&app.gateway);
     let session = Arc::clone(session);
+    let granted_scope = client.grant.as_ref().map(|_| Arc::clone(&client.scope));
     Ok(Box::pin(async move {
-        let caller = Caller::of_session(&session, sender);
+        let mut caller = Caller::of_session(&session, sender);
+        if let Some(scope) = granted_scope {
+            caller.scope = scope;
+        }
         let result = tokio::select! {
             biased;
             () = guard.cancelled() => None,
@@ -169,7 +186,7 @@ fn receive(app: &AppState, session: &Arc<Session>, message: Incoming) {
 }
 
 /// Handles the messages of a batch concurrently. The responses are in the order of the requests.
-async fn batch(app: &AppState, session: &Arc<Session>, body: &Bytes) -> ResponseResult {
+async fn batch(app: &AppState, session: &Arc<Session>, client: &Client, body: &Bytes) -> ResponseResult {
     let messages = frame::read_many(body).map_err(unreadable)?;
     let failed = |id: Option<&RawJson>, error: &RpcError| -> Work {
         let body = message_writer::error(id, error);
@@ -178,10 +195,12 @@ async fn batch(app: &AppState, session: &Arc<Session>, body: &Bytes) -> Response
     let mut work = Vec::new();
     for message in messages {
         match message {
-            Ok(Incoming::Request(request)) => match start(app, session, closed_sender(app), request) {
-                Ok(running) => work.push(running),
-                Err((id, error)) => work.push(failed(Some(&id), &error)),
-            },
+            Ok(Incoming::Request(request)) => {
+                match start(app, session, client, (closed_sender(app), request)) {
+                    Ok(running) => work.push(running),
+                    Err((id, error)) => work.push(failed(Some(&id), &error)),
+                }
+            }
             Ok(other) => receive(app, session, other),
             Err(unreadable) => work.push(failed(unreadable.id.as_ref(), &unreadable.error)),
         }
@@ -194,12 +213,18 @@ async fn batch(app: &AppState, session: &Arc<Session>, body: &Bytes) -> Response
     })
 }
 
-async fn without_session(app: &Arc<AppState>, head: &Parts, client: Client, body: Bytes) -> ResponseResult {
+async fn without_session(
+    app: &Arc<AppState>,
+    head: &Parts,
+    (client, server): (Client, Option<&str>),
+    body: Bytes,
+) -> ResponseResult {
     let version = text(&head.headers, &MCP_PROTOCOL_VERSION).map(str::parse::<ProtocolVersion>);
     let is_legacy = matches!(version, Some(Ok(version)) if version.era() == Era::Legacy);
     match frame::read(&body).map_err(unreadable)? {
         // A legacy client sends the version header only once it has a session.
         Incoming::Request(request) if request.meta.is_modern() || (version.is_some() && !is_legacy) => {
+            client.check_scope(app, server, &request)?;
             stateless::respond(app, head, client, request).await
         }
         Incoming::Request(request) if request.method == "initialize" => {
@@ -224,7 +249,7 @@ async fn without_session(app: &Arc<AppState>, head: &Parts, client: Client, body
 fn initialize(app: &AppState, client: Client, request: &Request) -> ResponseResult {
     let handshake = initialize::read_handshake(request.params.raw())
         .map_err(|error| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
-    let Client { principal, token: _, scope } = client;
+    let Client { principal, token: _, scope, grant: _ } = client;
     let result = initialize::initialize_result(&app.gateway, &handshake, &scope);
     let session = app.gateway.start_session(principal, scope, handshake);
     let session = session.map_err(|CapacityError| too_many_sessions(&request.id))?;

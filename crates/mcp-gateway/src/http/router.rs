@@ -23,6 +23,14 @@ pub(super) async fn route(app: &Arc<AppState>, head: &Parts, body: Incoming) -> 
 }
 
 async fn dispatch(app: &Arc<AppState>, head: &Parts, body: Incoming) -> Response {
+    if let Some(verifier) = &app.verifier {
+        if let Some(metadata) = verifier.metadata(head.uri.path()) {
+            return read_only(head, || response::json(StatusCode::OK, metadata.into()));
+        }
+        let authorization = head.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+        // Boxed, because it is rare and would enlarge every request's future.
+        Box::pin(verifier.prepare(authorization)).await;
+    }
     let server = match head.uri.path() {
         "/mcp" => None,
         "/healthz" => return read_only(head, health::alive),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +20,7 @@ use super::guard::Guard;
 use super::permits::ClientPermits;
 use super::timed_stream::{TimeLimits, TimedStream};
 use super::{ExtraMetrics, HttpOptions, ServeError, tls};
+use crate::access::oauth::{Grant, ResourceServer, TokenVerifier};
 use crate::access::scope::{LeasedServers, Scope};
 use crate::access::tokens::{TokenId, Tokens};
 use crate::gateway::{Gateway, GatewayInner};
@@ -45,6 +46,8 @@ pub(super) struct AppState {
     pub(super) scope_without_leased: Arc<Scope>,
     /// The accepted tokens.
     pub(super) tokens: watch::Sender<Tokens>,
+    /// Checks the access tokens of the authorization server, if there is one.
+    pub(super) verifier: Option<TokenVerifier>,
     /// Checks `Host` and `Origin`.
     pub(super) guard: Guard,
     /// Metrics to append to those of the gateway.
@@ -62,12 +65,15 @@ pub(super) struct AppState {
     pub(super) shutdown: CancellationToken,
 }
 
-/// Resolves when a token is removed.
+/// Resolves when a token is no longer accepted.
 pub(super) type Revocation = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl AppState {
-    /// Resolves when the token is removed; never without a token.
-    pub(super) fn revocation(&self, token: Option<TokenId>) -> Revocation {
+    /// Resolves when a listed token is removed, or an access token expires; never without a token.
+    pub(super) fn revocation(&self, token: Option<TokenId>, grant: Option<&Grant>) -> Revocation {
+        if let Some(grant) = grant {
+            return Box::pin(sleep(Duration::from_secs(grant.remaining_seconds())));
+        }
         let Some(token) = token else { return Box::pin(std::future::pending()) };
         let mut tokens = self.tokens.subscribe();
         Box::pin(async move {
@@ -99,8 +105,8 @@ impl HttpServer {
         options: HttpOptions,
     ) -> Result<HttpServer, ServeError> {
         let gateway = Arc::clone(gateway.inner());
-        let HttpOptions { tokens, hosts, origins, tls, metrics } = options;
-        if !address.ip().is_loopback() && tokens.is_empty() {
+        let HttpOptions { tokens, resource_server, mut hosts, origins, tls, metrics } = options;
+        if !address.ip().is_loopback() && tokens.is_empty() && resource_server.is_none() {
             return Err(ServeError::TokensRequired(address));
         }
         let tls = match tls {
@@ -110,12 +116,22 @@ impl HttpServer {
         let failed = |source| ServeError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let scope = gateway.options.scope.clone();
+        let scope = Arc::new(gateway.options.scope.clone());
+        let verifier = match resource_server {
+            None => None,
+            Some(options) => Some(verifier(options, &listening_url(address, tls.is_some()), &scope)?),
+        };
+        // A gateway on loopback does not know the name under which a proxy publishes it.
+        if address.ip().is_loopback() {
+            hosts.extend(verifier.as_ref().and_then(|verifier| verifier.public_host()));
+        }
+        let has_tokens = !tokens.is_empty() || verifier.is_some();
         let app = AppState {
-            scope_without_leased: Arc::new(Scope { leased: LeasedServers::Hidden, ..scope.clone() }),
-            scope: Arc::new(scope),
-            guard: Guard { address, hosts, origins, has_tokens: !tokens.is_empty() },
+            scope_without_leased: Arc::new(Scope { leased: LeasedServers::Hidden, ..(*scope).clone() }),
+            scope,
+            guard: Guard { address, hosts, origins, has_tokens },
             tokens: watch::Sender::new(tokens),
+            verifier,
             metrics,
             requests: Arc::new(Semaphore::new(gateway.options.bounds.requests)),
             stateless_requests: Arc::default(),
@@ -134,8 +150,7 @@ impl HttpServer {
 
     /// The URL of the whole catalog. `/NAME` after it selects one server.
     pub fn url(&self) -> String {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        format!("{scheme}://{}/mcp", self.address)
+        listening_url(self.address, self.tls.is_some())
     }
 
     /// Replaces the tokens while the server runs.
@@ -155,13 +170,20 @@ impl HttpServer {
         let mut sweep =
             interval((idle_timeout / 4).clamp(Duration::from_millis(100), Duration::from_secs(60)));
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        tokio::pin!(shutdown);
+        let keys = async {
+            match &app.verifier {
+                Some(verifier) => verifier.run().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(shutdown, keys);
         loop {
             tokio::select! {
                 biased;
                 () = &mut shutdown => break,
                 _ = sweep.tick() => app.gateway.remove_expired(Instant::now()),
                 Some(_) = connections.join_next() => {}
+                never = &mut keys => match never {},
                 accepted = accept(&listener, &permits) => match accepted {
                     Ok((stream, permit)) => {
                         connections.spawn(serve_connection(stream, Arc::clone(&app), tls.clone(), permit));
@@ -209,6 +231,25 @@ impl TokenUpdater {
         self.0.tokens.send_replace(tokens);
         Some(gateway.end_clients(&revoked))
     }
+}
+
+/// The URL of a listener.
+fn listening_url(address: SocketAddr, has_tls: bool) -> String {
+    let scheme = if has_tls { "https" } else { "http" };
+    format!("{scheme}://{address}/mcp")
+}
+
+/// The check of access tokens for the configured public URL, or for the URL of the listener.
+fn verifier(
+    options: ResourceServer,
+    listener: &str,
+    scope: &Arc<Scope>,
+) -> Result<TokenVerifier, ServeError> {
+    let resource = match options.resource() {
+        Some(resource) => resource.clone(),
+        None => options.checked_resource(listener).map_err(ServeError::PublicUrl)?,
+    };
+    Ok(TokenVerifier::new(options, &resource, Arc::clone(scope)))
 }
 
 /// Accepts a connection as soon as there is a permit for it. Cancel-safe.

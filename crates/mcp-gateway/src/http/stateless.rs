@@ -35,7 +35,7 @@ pub(super) async fn respond(
     let refused = |error: RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error);
     let is_busy = || refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
     let (version, capabilities) = required_meta(head, &request).map_err(refused)?;
-    let Client { principal, token, scope } = client;
+    let Client { principal, token, scope, grant } = client;
     check_argument_headers(app, head, &scope, &request).map_err(refused)?;
     let header_dialog = single(&head.headers, &MCP_HOST_DIALOG).map_err(refused)?;
     let header_dialog = header_dialog.filter(|name| !name.is_empty());
@@ -77,7 +77,8 @@ pub(super) async fn respond(
         let stream_permit = ClientPermit::stream(app, &caller.principal).ok_or_else(is_busy)?;
         // The dialog and its leases exist as long as the stream.
         let guards = (stream_permit, permit, caller.dialog.clone());
-        return subscriptions::listen(app, (caller, token), &request, guards).await;
+        let revoked = app.revocation(token, grant.as_deref());
+        return subscriptions::listen(app, (caller, revoked), &request, guards).await;
     }
     let gateway = Arc::clone(&app.gateway);
     let request = Arc::new(request);

@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 use super::errors::{ResponseResult, refusal};
 use super::server::{AppState, Revocation};
 use super::sse;
-use crate::access::tokens::TokenId;
 use crate::methods::subscriptions::SubscriptionStream;
 use crate::protocol::frame::Request;
 use crate::protocol::message_writer;
@@ -19,7 +18,7 @@ use crate::session::caller::Caller;
 /// Opens the stream. `guards` is dropped with it.
 pub(super) async fn listen(
     app: &AppState,
-    (caller, token): (Caller, Option<TokenId>),
+    (caller, revoked): (Caller, Revocation),
     request: &Request,
     guards: impl Send + 'static,
 ) -> ResponseResult {
@@ -29,7 +28,7 @@ pub(super) async fn listen(
         id: request.id.clone(),
         stream,
         shutdown: app.shutdown.clone(),
-        revoked: app.revocation(token),
+        revoked,
         is_over: false,
         _guards: guards,
     };

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mcp_model::ServerId;
-use mcp_registry::Catalog;
+use mcp_registry::{Catalog, ViewFilter};
 
 use crate::access::scope::{LeasedServers, Scope};
 use crate::lists::definitions::{DefinitionEntry, DefinitionList, Definitions, ListKind, Target};
@@ -185,7 +185,8 @@ fn literal_length(template: &str, uri: &str) -> Option<usize> {
     (uri.len() > length && uri.starts_with(prefix) && uri.ends_with(suffix)).then_some(length)
 }
 
-/// Whether each definition passes all views of a scope, by list and by position in the catalog.
+/// Whether each definition passes all views of a scope, and one of those that are granted, by list and by position in
+/// the catalog.
 fn selected(catalog: &Catalog, scope: &Scope) -> [Vec<bool>; 4] {
     let counts = [
         catalog.tools().len(),
@@ -194,15 +195,30 @@ fn selected(catalog: &Catalog, scope: &Scope) -> [Vec<bool>; 4] {
         catalog.templates().len(),
     ];
     let mut selected = counts.map(|count| vec![true; count]);
-    let [tools, prompts, resources, templates] = &mut selected;
     for view in &scope.views {
-        let view = catalog.view(view);
-        narrow(tools, catalog.tools(), &view.tools);
-        narrow(prompts, catalog.prompts(), &view.prompts);
-        narrow(resources, catalog.resources(), &view.resources);
-        narrow(templates, catalog.templates(), &view.templates);
+        narrow_to_view(&mut selected, catalog, view);
     }
-    selected
+    if scope.granted.is_empty() {
+        return selected;
+    }
+    let mut res = counts.map(|count| vec![false; count]);
+    for view in &scope.granted {
+        let mut granted = selected.clone();
+        narrow_to_view(&mut granted, catalog, view);
+        let pairs = res.iter_mut().flatten().zip(granted.iter().flatten());
+        pairs.for_each(|(any, granted)| *any |= granted);
+    }
+    res
+}
+
+/// Clears the flags of items that a view hides.
+fn narrow_to_view(selected: &mut [Vec<bool>; 4], catalog: &Catalog, view: &ViewFilter) {
+    let view = catalog.view(view);
+    let [tools, prompts, resources, templates] = selected;
+    narrow(tools, catalog.tools(), &view.tools);
+    narrow(prompts, catalog.prompts(), &view.prompts);
+    narrow(resources, catalog.resources(), &view.resources);
+    narrow(templates, catalog.templates(), &view.templates);
 }
 
 /// Clears the flags of items that are not in `viewed`. It has the order of `all`.

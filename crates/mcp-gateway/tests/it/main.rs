@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
+mod authorization;
 mod bounds;
 mod clients;
 mod connections;

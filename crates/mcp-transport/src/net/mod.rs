@@ -16,6 +16,8 @@ pub(crate) mod event_stream;
 #[cfg(any(feature = "http", feature = "sse"))]
 mod exchange;
 #[cfg(any(feature = "http", feature = "sse"))]
+pub(crate) mod fetch;
+#[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod headers;
 pub(crate) mod http1;
 pub(crate) mod loopback;

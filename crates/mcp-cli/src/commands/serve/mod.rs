@@ -2,6 +2,7 @@
 //!
 //! Over stdio, standard output carries only the protocol. Everything else is written to standard error.
 
+mod authorization;
 mod metrics;
 mod tokens;
 
@@ -41,7 +42,7 @@ const CAPABILITIES: &str =
 impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Failure {
         let exit = match error {
-            ServeError::TokensRequired(_) => Exit::Usage,
+            ServeError::TokensRequired(_) | ServeError::PublicUrl(_) => Exit::Usage,
             _ => Exit::Failure,
         };
         Failure::with_exit(exit, error_chain(&error)).help(error.help())
@@ -104,13 +105,14 @@ async fn prepare(args: &ServeArgs) -> Result<PreparedServe, Failure> {
             let tls = tls.map(|(certificate, key)| TlsFiles { certificate, key });
             let source = TokenSource::new(args.token_file.clone(), args.token_env.as_deref())?;
             let tokens = source.read_at_start().await?;
+            let resource_server = authorization::resource_server(args).await?;
             let (hosts, origins) = (args.allow_host.clone(), args.allow_origin.clone());
             // Installed before any server starts, so that gauges count every increment and decrement.
             let host_metrics = HostMetrics::install();
             let metrics = host_metrics.as_ref().map(HostMetrics::text);
             Endpoint::Http(
                 address,
-                HttpOptions { tokens, hosts, origins, tls, metrics },
+                HttpOptions { tokens, resource_server, hosts, origins, tls, metrics },
                 source,
                 host_metrics,
             )

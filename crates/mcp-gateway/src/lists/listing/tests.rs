@@ -106,6 +106,10 @@ fn a_scope_only_narrows() {
     check(Scope { leased: LeasedServers::Hidden, ..Scope::default() }, "a__t a__u");
     check(Scope { views: vec![tools("*__t")], ..Scope::default() }, "a__t own__t");
     check(Scope { views: vec![tools("*__t"), tools("a__*")], ..Scope::default() }, "a__t");
+    // Of the granted views one suffices.
+    let granted = vec![tools("own__*"), tools("a__*")];
+    check(Scope { views: vec![tools("*__t")], granted, ..Scope::default() }, "a__t own__t");
+    check(Scope { granted: vec![tools("own__*"), tools("x")], ..Scope::default() }, "own__t");
 }
 
 #[test]
