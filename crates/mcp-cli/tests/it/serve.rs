@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use mcp_testkit::process::{children, is_alive, send_signal};
@@ -42,13 +43,40 @@ fn stdio_client_is_served_until_it_disconnects() {
 
 /// Starts `serve --http` and returns its address.
 fn serve_http(workspace: &Workspace, arguments: &[&str]) -> (Child, String) {
+    let (child, address, _) = serve_and_log(workspace, arguments);
+    (child, address)
+}
+
+/// The lines of a log.
+struct Log(Receiver<String>);
+
+impl Log {
+    /// Waits for a line with all these texts.
+    #[track_caller]
+    fn until(&self, texts: &[&str]) {
+        let mut seen = Vec::new();
+        loop {
+            let Ok(line) = self.0.recv_timeout(Duration::from_secs(60)) else {
+                panic!("{texts:?} in {seen:?}")
+            };
+            if texts.iter().all(|text| line.contains(text)) {
+                return;
+            }
+            seen.push(line);
+        }
+    }
+}
+
+/// Starts `serve --http` and returns its address and the rest of its log.
+fn serve_and_log(workspace: &Workspace, arguments: &[&str]) -> (Child, String, Log) {
     let mut child = workspace.command(arguments).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let line = lines.by_ref().map_while(Result::ok).find(|line| line.contains("serving MCP at ")).unwrap();
     // Read to the end, so that the program does not block on a full pipe.
-    std::thread::spawn(move || lines.for_each(drop));
+    let (sender, log) = channel();
+    std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| drop(sender.send(line))));
     let address = line.rsplit_once("http://").unwrap().1.trim_end_matches("/mcp").to_owned();
-    (child, address)
+    (child, address, Log(log))
 }
 
 /// Sends a request without a body on a connection of its own. Returns the response with its head.
@@ -129,7 +157,7 @@ fn http_is_served_until_a_signal() {
     let workspace = Workspace::dominds(DEMO);
     workspace.write("tokens", "ann-0123456789abcdef name=ann\n");
     let arguments = ["serve", ".", "--http", "127.0.0.1:0", "--token-file", "tokens"];
-    let (mut child, address) = serve_http(&workspace, &arguments);
+    let (mut child, address, log) = serve_and_log(&workspace, &arguments);
     let ask = |request: &str, token: &str| ask(&address, request, token);
     let post = |token: &str| post(&address, &format!("authorization: Bearer {token}\r\n"), INITIALIZE);
     assert!(post("ann-0123456789abcdef").starts_with("HTTP/1.1 200 "));
@@ -148,15 +176,11 @@ fn http_is_served_until_a_signal() {
     // The token file is followed; a file without a token changes nothing.
     let get = |token: &str| ask("GET /metrics", token)[..12].to_owned();
     workspace.write("tokens", "# nobody\n");
-    lines.by_ref().map_while(Result::ok).find(|line| line.contains("the previous tokens remain")).unwrap();
+    log.until(&["the previous tokens remain"]);
     assert_eq!(get("ann-0123456789abcdef"), "HTTP/1.1 200");
     workspace.write("tokens", "bob-0123456789abcdef name=bob servers=nowhere\n");
-    lines.by_ref().map_while(Result::ok).find(|line| line.contains("1 token; 1 session ended")).unwrap();
-    lines
-        .by_ref()
-        .map_while(Result::ok)
-        .find(|line| line.contains("`bob` names the server `nowhere`"))
-        .unwrap();
+    log.until(&["1 token; 1 session ended"]);
+    log.until(&["`bob` names the server `nowhere`"]);
     assert_eq!([get("ann-0123456789abcdef"), get("bob-0123456789abcdef")], ["HTTP/1.1 401", "HTTP/1.1 200"]);
     let servers = children(child.id());
     send_signal("INT", child.id());
