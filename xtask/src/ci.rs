@@ -144,6 +144,7 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
     for (library, feature) in [
         ("mcp-acp", "schema"),
         ("mcp-acp-agent", "mcp-over-acp"),
+        ("mcp-acp-agent", "oauth"),
         ("mcp-acp-agent", "protocol-v2"),
         ("mcp-host", "oauth"),
         ("mcp-host", "otel"),

@@ -24,6 +24,7 @@
 //! async fn serve(client: impl ConnectTo<Agent>) -> Result<(), Error> {
 //!     let sessions = Arc::new(SessionRegistry::new());
 //!     let begun = Arc::clone(&sessions);
+//!     let options = ConnectOptions::default();
 //!     // Good as long as the agent loads no session of an earlier run: then ids have to be random.
 //!     let made = AtomicU64::new(0);
 //!     let served = Agent.v1().on_receive_request(
@@ -31,13 +32,14 @@
 //!                     responder: Responder<NewSessionResponse>,
 //!                     connection: ConnectionTo<Client>| {
 //!             let (sessions, cancelled) = (Arc::clone(&begun), responder.cancellation());
+//!             let options = options.clone();
 //!             let id = format!("session-{}", made.fetch_add(1, Ordering::Relaxed));
 //!             // Awaiting in the handler itself would hold up every other message.
 //!             connection.spawn(async move {
 //!                 let set_up = async {
 //!                     let validated = request.validate(&CAPABILITIES, Policy::default()).await?;
-//!                     let slot = sessions.reserve(id.as_str(), &validated)?;
-//!                     let servers = SessionMcp::connect(validated, ConnectOptions::default()).await?;
+//!                     let slot = sessions.reserve(id.as_str(), &validated, &options)?;
+//!                     let servers = SessionMcp::connect(validated, options).await?;
 //!                     let exchanged = sessions.install(servers, slot)?;
 //!                     Ok(NewSessionResponse::new(id).meta(exchanged.servers.to_meta()))
 //!                 };
@@ -56,39 +58,43 @@
 //! `examples/acp-agent` is a complete agent with versions 1 and 2, prompts and cancellation. Without the SDK, use
 //! plain values: [`mcp_acp::SessionRequest`] in, [`mcp_model::RpcError`] out.
 //!
-//! Every session has its own [`mcp_host::Host`]: sessions share no name, tool or process. The session's folders are
-//! the roots that its servers may request ([`FoldersAsRoots`]). The agent may provide sampling and elicitation
-//! handlers ([`ConnectOptions::host`]). A lost server is restarted by the host. [`RequiredServers`] decides whether a
+//! Every session has its own [`mcp_host::Host`]: sessions share no name, tool or process, unless the agent has
+//! [`SharedServers`]. The session's folders are the roots that its servers may request ([`FoldersAsRoots`]). The agent
+//! may have servers of its own ([`ConnectOptions::own_servers`]), and sampling and elicitation handlers
+//! ([`ConnectOptions::host`]). Servers may start with the first use ([`StartPolicy`]). A lost server is restarted by the host. [`RequiredServers`] decides whether a
 //! session can start without a server. The states are available as data ([`SessionMcp::statuses`]), as a stream
 //! ([`SessionMcp::status_stream`]), as JSON for a response's `_meta` ([`SessionMcp::to_meta`]), and as notifications for
 //! the client ([`SessionMcp::status_updates`]).
 //!
 //! Features: `sdk`, on by default (requests and errors of agent-client-protocol), `protocol-v2` and `session-fork`
-//! (unstable parts of it), and `mcp-over-acp` (servers that the client provides).
+//! (unstable parts of it), `mcp-over-acp` (servers that the client provides), and `oauth` (logins).
 
 #![forbid(unsafe_code)]
 
 mod error;
 mod folder;
+mod login;
 mod options;
 #[cfg(feature = "mcp-over-acp")]
 mod over_acp;
 #[cfg(feature = "sdk")]
 mod request;
 mod roots;
+mod server_set;
 mod servers;
 mod session;
-mod session_registry;
 mod start_error;
 mod status;
-mod status_update;
 
 pub use mcp_host::ToolCall;
 pub use mcp_registry::ExposedTool;
 
 pub use error::SessionSetupError;
 pub use folder::check_folder;
-pub use options::{ConnectOptions, FoldersAsRoots, RequiredServers};
+pub use login::LoginPage;
+#[cfg(feature = "oauth")]
+pub use login::oauth::OAuthLogins;
+pub use options::{ConnectOptions, FoldersAsRoots, RequiredServers, StartPolicy};
 #[cfg(feature = "mcp-over-acp")]
 pub use over_acp::OverAcp;
 #[cfg(all(feature = "sdk", feature = "session-fork"))]
@@ -99,7 +105,9 @@ pub use request::ForkSessionV2;
 pub use request::{LoadSession, NewSession, ResumeSession, TypedSessionRequest};
 #[cfg(feature = "protocol-v2")]
 pub use request::{NewSessionV2, ResumeSessionV2};
+pub use server_set::SharedServers;
+pub use servers::ServerSource;
+pub use session::registry::{ReplacedServers, SessionRegistry, SessionSlot};
 pub use session::{PendingSession, SessionMcp};
-pub use session_registry::{ReplacedServers, SessionRegistry, SessionSlot};
+pub use status::update::{NoticeSupport, StatusUpdate, StatusUpdates};
 pub use status::{ConnectionState, ServerStatus, StatusStream};
-pub use status_update::{NoticeSupport, StatusUpdate, StatusUpdates};

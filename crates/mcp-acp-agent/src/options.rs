@@ -6,8 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::{env, fmt};
 
-use mcp_host::{Dialer, HostOptions};
+use mcp_host::{DesiredServers, Dialer, HostOptions};
 use mcp_model::{EnvInherit, Limits};
+
+#[cfg(feature = "oauth")]
+use crate::login::oauth::OAuthLogins;
+use crate::server_set::SharedServers;
 
 /// Options for connecting the servers of a session.
 #[derive(Clone)]
@@ -22,6 +26,20 @@ pub struct ConnectOptions {
     pub max_servers: usize,
     /// The servers that a session requires.
     pub required: RequiredServers,
+    /// When the servers start; with the session unless set.
+    pub start: StartPolicy,
+    /// The agent's own servers ([`mcp_host::load`]), which every session has besides those of its request. A server of
+    /// the request replaces the agent's of the same name. They are not counted by `max_servers`, and their failures do
+    /// not refuse a session.
+    pub own_servers: DesiredServers,
+    /// Has sessions with equal lists of servers use the same servers; see [`SharedServers`] for what is not separated
+    /// then. `None`, the default: each session has its own. A session with a server over the ACP connection always has
+    /// its own.
+    pub shared: Option<SharedServers>,
+    /// Logins with OAuth, whose pages are told to the client. `None`, the default: only the `Authorization` header of an
+    /// entry is sent. Replaces [`ConnectionOptions::logins`](mcp_host::ConnectionOptions::logins).
+    #[cfg(feature = "oauth")]
+    pub logins: Option<OAuthLogins>,
     /// Options of the host: client info, supervision, and handlers. Sampling and elicitation need
     /// [`HostOptions::server_requests`]; without them servers see no such capability. With the receipts in
     /// [`HostOptions::processes`], the next session with servers ends the processes of an agent that crashed; unless
@@ -42,7 +60,8 @@ pub struct ConnectOptions {
 
 impl Default for ConnectOptions {
     /// The session waits for 30 s, and a server may take 5 minutes, which is enough to download its packages. At most 64
-    /// servers, none required, default host options, folders as roots.
+    /// servers, none required, all started with the session, none shared, no logins, default host options, folders as
+    /// roots.
     fn default() -> ConnectOptions {
         let mut host = HostOptions::default();
         host.processes.receipts = default_receipts(&|name| env::var_os(name));
@@ -51,6 +70,11 @@ impl Default for ConnectOptions {
             total_timeout: Duration::from_secs(30),
             max_servers: 64,
             required: RequiredServers::None,
+            start: StartPolicy::AtSession,
+            own_servers: DesiredServers::default(),
+            shared: None,
+            #[cfg(feature = "oauth")]
+            logins: None,
             host,
             folders: FoldersAsRoots::default(),
             environment: EnvInherit::Safe,
@@ -68,6 +92,7 @@ impl fmt::Debug for ConnectOptions {
             .field("total_timeout", &self.total_timeout)
             .field("max_servers", &self.max_servers)
             .field("required", &self.required)
+            .field("start", &self.start)
             .field("folders", &self.folders)
             .field("environment", &self.environment)
             .finish_non_exhaustive()
@@ -77,6 +102,18 @@ impl fmt::Debug for ConnectOptions {
 /// The default folder of the receipts of process groups; see [`mcp_host::state_path`].
 pub(crate) fn default_receipts(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     mcp_host::state_path("mcp-acp-agent/receipts", variable)
+}
+
+/// When the servers of a session start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StartPolicy {
+    /// With the session, which waits for them.
+    #[default]
+    AtSession,
+    /// With its first use: [`SessionRegistry::acquire`](crate::SessionRegistry::acquire) or
+    /// [`SessionMcp::wake`](crate::SessionMcp::wake). Until then the session has no tools and needs no slot. No server
+    /// is required.
+    FirstUse,
 }
 
 /// Whether a session's folders are its servers' roots.

@@ -1,11 +1,14 @@
-//! Conversion of a session's servers into a host's servers.
+//! Conversion of a session's servers into a host's servers: those of the client, then the agent's own.
 //!
 //! Each server's program and secrets are kept, for its error messages.
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use mcp_acp::{AcpTransport, ServerTimeouts, SessionServer, ValidatedRequest};
+use mcp_acp::{
+    AcpTransport, RequestDiagnostic, RequestWarning, ServerTimeouts, SessionServer, ValidatedRequest,
+    WarningEffect,
+};
 use mcp_config::{ResolveContext, ResolvedServer, resolve};
 use mcp_host::{DesiredServers, FailedServer, HostError};
 use mcp_model::{
@@ -13,12 +16,23 @@ use mcp_model::{
     Passthrough, Secret, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec,
 };
 use mcp_transport::secret_parts;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+/// Where a server of a session comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ServerSource {
+    /// The request of the client.
+    Client,
+    /// The agent's own configuration ([`ConnectOptions::own_servers`](crate::ConnectOptions::own_servers)).
+    Agent,
+}
 
 /// A server's data for its status and errors.
 #[derive(Clone)]
 pub(crate) struct ServerDescription {
     pub(crate) name: String,
+    pub(crate) source: ServerSource,
     pub(crate) transport: AcpTransport,
     /// The program, if it is a child process.
     pub(crate) command: Option<String>,
@@ -28,21 +42,30 @@ pub(crate) struct ServerDescription {
 
 /// The servers of a session.
 pub(crate) struct SessionServers {
-    /// In the order of the request.
+    /// In the order of the request; then the agent's own.
     pub(crate) descriptions: Vec<ServerDescription>,
     pub(crate) desired: DesiredServers,
     /// Server ids on the ACP connection, by server name.
     pub(crate) over_acp: HashMap<String, String>,
+    /// About servers of the client that replace the agent's own.
+    pub(crate) warnings: Vec<RequestWarning>,
 }
 
-/// Converts the servers of a request. Values in ACP are literal: no environment variable is substituted.
-/// `has_over_acp` tells whether servers over the ACP connection are supported.
-pub(crate) fn session_servers(
-    validated: &ValidatedRequest,
-    limits: &Limits,
-    environment: EnvInherit,
-    has_over_acp: bool,
-) -> SessionServers {
+/// What an agent adds to the servers of a request.
+pub(crate) struct AgentSettings {
+    pub(crate) limits: Limits,
+    pub(crate) environment: EnvInherit,
+    /// Whether servers over the ACP connection are supported.
+    pub(crate) has_over_acp: bool,
+    pub(crate) own_servers: DesiredServers,
+    /// Whether the host of the servers has one user, so that sharing has no meaning.
+    pub(crate) has_one_user: bool,
+}
+
+/// Converts the servers of a request, and adds the agent's own. Values in ACP are literal: no environment variable is
+/// substituted.
+pub(crate) fn session_servers(validated: &ValidatedRequest, settings: AgentSettings) -> SessionServers {
+    let AgentSettings { limits, environment, has_over_acp, own_servers, has_one_user } = settings;
     let mut descriptions = Vec::new();
     let mut desired = DesiredServers::default();
     let mut over_acp = HashMap::new();
@@ -55,6 +78,7 @@ pub(crate) fn session_servers(
         };
         let mut description = ServerDescription {
             name: server.name().to_owned(),
+            source: ServerSource::Client,
             transport: server.transport(),
             command: None,
             secrets: Vec::new(),
@@ -85,7 +109,78 @@ pub(crate) fn session_servers(
         }
         descriptions.push(description);
     }
-    SessionServers { descriptions, desired, over_acp }
+    let mut servers = SessionServers { descriptions, desired, over_acp, warnings: Vec::new() };
+    servers.add_own(own_servers, validated, has_one_user);
+    servers
+}
+
+impl SessionServers {
+    /// Adds the agent's own servers. A server of the client replaces the agent's of the same name, with a warning. The
+    /// working directory of a child process is the session's unless its entry has one.
+    fn add_own(&mut self, own: DesiredServers, validated: &ValidatedRequest, has_one_user: bool) {
+        for mut server in own.servers {
+            let Some(description) = self.describe_own(server.spec.id.as_str(), Some(&server), validated)
+            else {
+                continue;
+            };
+            self.descriptions.push(description);
+            if let Endpoint::Stdio(stdio) = &mut server.endpoint {
+                stdio.cwd.get_or_insert_with(|| validated.cwd.clone().into());
+            }
+            if has_one_user {
+                server.spec.sharing = Sharing::Shared;
+            }
+            self.desired.servers.push(server);
+        }
+        for failed in own.failed {
+            if let Some(description) = self.describe_own(&failed.id, None, validated) {
+                self.descriptions.push(description);
+                self.desired.failed.push(failed);
+            }
+        }
+    }
+
+    /// Describes one of the agent's own servers; `None`, and a warning, if the client has one of the same name.
+    fn describe_own(
+        &mut self,
+        name: &str,
+        server: Option<&ResolvedServer>,
+        validated: &ValidatedRequest,
+    ) -> Option<ServerDescription> {
+        if let Some(replacement) = validated.servers.iter().find(|server| server.name() == name) {
+            self.warnings.push(replaces_own(replacement));
+            return None;
+        }
+        let mut description = ServerDescription {
+            name: name.to_owned(),
+            source: ServerSource::Agent,
+            transport: server.map_or(AcpTransport::Stdio, |server| server.spec.transport.kind().into()),
+            command: None,
+            secrets: server.and_then(|server| server.config.clone()).into_iter().collect(),
+        };
+        if let Some(server) = server {
+            describe(&server.endpoint, &mut description);
+        }
+        Some(description)
+    }
+}
+
+/// The warning about a server of the client that replaces the agent's own.
+fn replaces_own(server: &SessionServer) -> RequestWarning {
+    let pointer = match server {
+        SessionServer::Spec(spec) => spec.origin.pointer.clone(),
+        SessionServer::Extension { .. } => "/params/mcpServers".to_owned(),
+    };
+    let diagnostic = RequestDiagnostic {
+        index: None,
+        server_name: Some(server.name().to_owned()),
+        field: None,
+        pointer,
+        message: "it replaces the agent's own server of the same name".to_owned(),
+        requested_transport: None,
+        suggestion: Some("rename one of them to have both".to_owned()),
+    };
+    RequestWarning { effect: WarningEffect::Noted, diagnostic }
 }
 
 fn resolve_server(
@@ -197,7 +292,17 @@ mod tests {
         let request = SessionRequest { method: SessionMethod::New, params };
         let capabilities = Capabilities::STDIO;
         let validated = validate(&request, &AgentProfile::new(AcpVersion::V1, &capabilities)).unwrap();
-        session_servers(&validated, &Limits::default(), environment, false).desired.servers
+        session_servers(&validated, settings(environment, DesiredServers::default())).desired.servers
+    }
+
+    fn settings(environment: EnvInherit, own_servers: DesiredServers) -> AgentSettings {
+        AgentSettings {
+            limits: Limits::default(),
+            environment,
+            has_over_acp: false,
+            own_servers,
+            has_one_user: true,
+        }
     }
 
     #[test]

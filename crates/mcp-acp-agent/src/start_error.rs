@@ -2,6 +2,8 @@
 //!
 //! Pure. A connection error has the evidence; without one, the host's error is used.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use mcp_acp::{ServerStartError, ServerStartErrorKind};
@@ -24,20 +26,45 @@ impl RecordedConnectError {
     }
 }
 
-/// Returns why a server is not connected. `recorded` is its last connection error, which may be older than `error`.
+/// The last connection error of each server, by name.
+#[derive(Default)]
+pub(crate) struct ConnectErrors(Mutex<HashMap<String, RecordedConnectError>>);
+
+impl ConnectErrors {
+    pub(crate) fn insert(&self, server: &str, error: RecordedConnectError) {
+        // A panic cannot leave the map inconsistent: each change is one call.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), error);
+    }
+
+    pub(crate) fn get(&self, server: &str) -> Option<RecordedConnectError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned()
+    }
+}
+
+/// What is known of a failed server besides its current error.
+pub(crate) struct FailureContext {
+    /// Its last connection error, which may be older than the current error.
+    pub(crate) recorded: Option<RecordedConnectError>,
+    /// Why the last login failed.
+    pub(crate) login_failure: Option<String>,
+    /// Its startup timeout.
+    pub(crate) timeout: Duration,
+}
+
+/// Returns why a server is not connected.
 pub(crate) fn start_error(
     server: &ServerDescription,
     error: &HostError,
-    recorded: Option<&RecordedConnectError>,
-    timeout: Duration,
+    context: FailureContext,
 ) -> ServerStartError {
+    let FailureContext { recorded, login_failure, timeout } = context;
     // The host may add to the message of a repeated failure.
     let is_recorded = |recorded: &&RecordedConnectError| {
         recorded.host_error.kind == error.kind && error.message.starts_with(&recorded.host_error.message)
     };
-    let kind = match recorded.filter(is_recorded) {
+    let kind = match recorded.as_ref().filter(is_recorded) {
         Some(recorded) => connect_error_kind(&recorded.cause, server),
-        None if error.kind == ErrorKind::Timeout => return startup_timeout(server, timeout),
+        None if error.kind == ErrorKind::Timeout => timed_out(timeout),
         None => {
             let help = error.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
             let prefix = format!("server '{}': ", server.name);
@@ -45,12 +72,24 @@ pub(crate) fn start_error(
             ServerStartErrorKind::ConnectionFailed { error: format!("{message}{help}") }
         }
     };
+    let kind = match (kind, login_failure) {
+        // Connections time out while they wait for a login.
+        (
+            ServerStartErrorKind::AuthenticationFailed { .. } | ServerStartErrorKind::TimedOut { .. },
+            Some(error),
+        ) => ServerStartErrorKind::LoginFailed { error },
+        (kind, _) => kind,
+    };
     acp_error(server, kind)
 }
 
 /// The error of a server that has not connected within the total timeout.
 pub(crate) fn startup_timeout(server: &ServerDescription, timeout: Duration) -> ServerStartError {
-    acp_error(server, ServerStartErrorKind::TimedOut { limit: timeout, stderr: String::new() })
+    acp_error(server, timed_out(timeout))
+}
+
+fn timed_out(limit: Duration) -> ServerStartErrorKind {
+    ServerStartErrorKind::TimedOut { limit, stderr: String::new() }
 }
 
 fn acp_error(server: &ServerDescription, kind: ServerStartErrorKind) -> ServerStartError {

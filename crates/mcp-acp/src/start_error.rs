@@ -64,6 +64,12 @@ pub enum ServerStartErrorKind {
         /// The message.
         error: String,
     },
+    /// The server requires a login, which failed.
+    #[error(": login failed{}", reason(error.lines()))]
+    LoginFailed {
+        /// The message.
+        error: String,
+    },
     /// The server did not respond in time.
     #[error(" did not respond within {} ms", limit.as_millis())]
     TimedOut {
@@ -135,6 +141,7 @@ impl ServerStartError {
                 "check that the server is running, and that its URL is right"
             }
             ServerStartErrorKind::AuthenticationFailed { .. } => "check the server's headers",
+            ServerStartErrorKind::LoginFailed { .. } => "load the session again, or begin another, to log in",
             ServerStartErrorKind::TimedOut { .. } => {
                 "check that the server is running, or use a longer timeout"
             }
@@ -151,7 +158,8 @@ impl ServerStartErrorKind {
             ServerStartErrorKind::SpawnFailed { command, error } => vec![command, error],
             ServerStartErrorKind::Exited { command, exit_code: _, stderr } => vec![command, stderr],
             ServerStartErrorKind::ConnectionFailed { error }
-            | ServerStartErrorKind::AuthenticationFailed { error } => vec![error],
+            | ServerStartErrorKind::AuthenticationFailed { error }
+            | ServerStartErrorKind::LoginFailed { error } => vec![error],
             ServerStartErrorKind::TimedOut { stderr, limit: _ } => vec![stderr],
             ServerStartErrorKind::NoCommonVersion { expected, actual } => vec![expected, actual],
         }

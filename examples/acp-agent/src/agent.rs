@@ -91,7 +91,7 @@ impl Agent {
             (SessionMethod::Load | SessionMethod::Resume, Some(session)) => session,
         };
         let validated = request.validate(&self.capabilities, self.policy).await?;
-        let slot = self.sessions.reserve(session.as_str(), &validated)?;
+        let slot = self.sessions.reserve(session.as_str(), &validated, &self.options)?;
         let over_acp = Some(OverAcp::new(connection)?);
         let options = ConnectOptions { over_acp, ..self.options.clone() };
         let servers = SessionMcp::connect(validated, options).await?;

@@ -13,14 +13,20 @@ mod turn;
 mod v1;
 mod v2;
 
+use std::env;
 use std::error::Error;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agent_client_protocol::{ConnectTo, Stdio};
-use clap::{Parser, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, ValueEnum};
 use mcp_acp::{Capabilities, InvalidEntryPolicy, Leniency, Policy, Tolerance};
-use mcp_acp_agent::{ConnectOptions, RequiredServers, SessionRegistry};
+use mcp_acp_agent::{
+    ConnectOptions, OAuthLogins, RequiredServers, SessionRegistry, SharedServers, StartPolicy,
+};
+use mcp_host::{LoadRequest, load, state_path};
 use mcp_model::EnvInherit;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -54,6 +60,22 @@ struct Arguments {
     /// Start servers with the whole environment of the agent, not only with the variables that programs need to run.
     #[arg(long)]
     inherit_environment: bool,
+    /// A configuration file with servers that every session has. A server of the client replaces one of the same name.
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// Start the servers of a session with its first prompt.
+    #[arg(long)]
+    first_use: bool,
+    /// Have sessions with equal lists of servers use the same servers.
+    #[arg(long)]
+    share: bool,
+    /// Log in to servers that require it, with OAuth. The client receives the page that its user has to open. Logins are
+    /// stored in the user's state folder.
+    #[arg(long)]
+    login: bool,
+    /// How long the user may take to log in, in milliseconds.
+    #[arg(long, default_value_t = 300_000)]
+    login_timeout: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -65,7 +87,7 @@ enum Transport {
 }
 
 impl Arguments {
-    fn agent(&self) -> Agent {
+    fn agent(&self) -> Result<Agent, Box<dyn Error>> {
         let has = |transport| self.transports.contains(&transport);
         let capabilities = Capabilities {
             stdio: has(Transport::Stdio),
@@ -90,13 +112,36 @@ impl Arguments {
         if self.require_all {
             options.required = RequiredServers::All;
         }
-        Agent::new(capabilities, policy, options, SessionRegistry::with_capacity(self.max_sessions))
+        if let Some(file) = &self.config {
+            options.own_servers = load(&LoadRequest::new(file))?.into_desired()?;
+        }
+        if self.first_use {
+            options.start = StartPolicy::FirstUse;
+        }
+        options.shared = self.share.then(SharedServers::new);
+        options.logins = self.login.then(|| self.logins());
+        let sessions = SessionRegistry::with_capacity(self.max_sessions);
+        Ok(Agent::new(capabilities, policy, options, sessions))
+    }
+
+    fn logins(&self) -> OAuthLogins {
+        let logins = match state_path("acp-agent/logins", &|name| env::var_os(name)) {
+            Some(folder) => OAuthLogins::stored_in("acp-agent", folder),
+            None => OAuthLogins::in_memory("acp-agent"),
+        };
+        OAuthLogins { timeout: Duration::from_millis(self.login_timeout), ..logins }
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let agent = Arc::new(Arguments::parse().agent());
+    let agent = match Arguments::parse().agent() {
+        Ok(agent) => Arc::new(agent),
+        Err(error) => {
+            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+            Arguments::command().error(ErrorKind::Io, format!("{error}{cause}")).exit();
+        }
+    };
     let served = agent_client_protocol::Agent
         .protocol_router()
         .with_v1(v1::serve(&agent))

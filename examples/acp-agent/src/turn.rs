@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agent_client_protocol::{Error, RequestCancellation};
-use mcp_acp_agent::{SessionMcp, ToolCall};
+use mcp_acp_agent::{ServerSource, SessionMcp, ToolCall};
 use serde_json::Value;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
@@ -141,7 +141,14 @@ async fn run(servers: &SessionMcp, prompt: &str, output: Arc<dyn Fn(Output) + Se
     match Command::parse(prompt) {
         Command::Tools => {
             let tools = servers.tools();
-            let lines = tools.iter().map(|tool| format!("{} of {}", tool.name, tool.server));
+            let statuses = servers.statuses();
+            let is_own = |server: &str| {
+                statuses.iter().any(|status| status.name == server && status.source == ServerSource::Agent)
+            };
+            let lines = tools.iter().map(|tool| {
+                let source = if is_own(tool.server.as_str()) { " (agent)" } else { "" };
+                format!("{} of {}{source}", tool.name, tool.server)
+            });
             output(Output::Text(lines.collect::<Vec<_>>().join("\n")));
         }
         Command::Servers => {

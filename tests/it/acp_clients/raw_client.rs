@@ -159,6 +159,11 @@ impl RawClient {
         }
     }
 
+    /// Everything that the agent has written, for searches.
+    pub(super) fn of_agent(&self) -> String {
+        self.said.iter().filter(|it| it["from"] == "agent").map(Value::to_string).collect()
+    }
+
     /// Kills the agent with SIGKILL.
     pub(super) fn kill(mut self) {
         self.child.kill().unwrap();

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod evidence;
+mod own_servers;
 mod processes;
 #[cfg(feature = "sdk")]
 mod raw_client;
@@ -11,6 +12,7 @@ mod scopes;
 mod secrets;
 mod server_requests;
 mod sessions;
+mod shared_servers;
 mod startup;
 
 #[cfg(all(feature = "sdk", feature = "protocol-v2", feature = "session-fork"))]

@@ -12,7 +12,7 @@ use crate::sessions::{entries, options, session, summary, text_or_error, tool_ca
 
 /// Reserves a slot for these servers.
 fn reserve(sessions: &SessionRegistry, id: &str, names: &[&str]) -> Result<SessionSlot, SessionSetupError> {
-    sessions.reserve(id, &validated(&entries(names)))
+    sessions.reserve(id, &validated(&entries(names)), &options())
 }
 
 /// Gives a session these servers in memory.

@@ -44,7 +44,7 @@ async fn heard(handlers: Handlers) -> [String; 2] {
     [text_or_error(&user), text_or_error(&model)]
 }
 
-fn says(word: &'static str) -> Handlers {
+pub(crate) fn says(word: &'static str) -> Handlers {
     let says = Arc::new(Says(word));
     Handlers { elicitation: Some(says.clone()), sampling: Some(says), ..Handlers::default() }
 }

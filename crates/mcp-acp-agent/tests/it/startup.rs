@@ -199,12 +199,14 @@ async fn acpx_14_response_may_contain_server_statuses() {
       "mcpServers": [
         {
           "name": "a",
+          "source": "client",
           "transport": "http",
           "status": "connected",
           "tools": 0
         },
         {
           "name": "gone",
+          "source": "client",
           "transport": "http",
           "status": "failed",
           "tools": 0,

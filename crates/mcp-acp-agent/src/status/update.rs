@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::status::{ConnectionState, ServerStatus, StatusStream};
+use super::{ConnectionState, ServerStatus, StatusStream};
 
 /// Whether a client shows notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,6 +53,8 @@ impl StatusUpdate {
             ConnectionState::Failed(error) => error.to_string(),
             ConnectionState::Connecting => format!("MCP server '{name}' is not connected yet"),
             ConnectionState::Connected => format!("MCP server '{name}' is connected"),
+            ConnectionState::LoginRequired(_) => format!("MCP server '{name}' requires a login"),
+            ConnectionState::NotStarted => format!("MCP server '{name}' is not started yet"),
             ConnectionState::Idle => {
                 format!("MCP server '{name}' was stopped to make room for other sessions")
             }
@@ -60,15 +62,21 @@ impl StatusUpdate {
         }
     }
 
-    fn description(&self) -> Option<&'static str> {
-        match &self.status.state {
-            ConnectionState::Failed(error) => Some(error.suggestion()),
-            ConnectionState::Connecting => {
-                Some("the session begins without it; its tools appear when it is ready")
+    fn description(&self) -> Option<String> {
+        let text = match &self.status.state {
+            ConnectionState::Failed(error) => error.suggestion(),
+            ConnectionState::Connecting => "the session begins without it; its tools appear when it is ready",
+            ConnectionState::LoginRequired(page) => {
+                return Some(format!(
+                    "open this page in a browser on the agent's machine: {}",
+                    page.as_str()
+                ));
             }
-            ConnectionState::Idle => Some("it starts again when the session is used"),
-            ConnectionState::Connected | ConnectionState::Closed => None,
-        }
+            ConnectionState::NotStarted => "it starts when the session is used",
+            ConnectionState::Idle => "it starts again when the session is used",
+            ConnectionState::Connected | ConnectionState::Closed => return None,
+        };
+        Some(text.to_owned())
     }
 
     fn to_value(&self) -> Value {
@@ -77,9 +85,10 @@ impl StatusUpdate {
             NoticeSupport::Unsupported => json!({ "sessionUpdate": "session_info_update", "_meta": meta }),
             NoticeSupport::Supported => {
                 let severity = match self.status.state {
-                    ConnectionState::Failed(_) => "warning",
+                    ConnectionState::Failed(_) | ConnectionState::LoginRequired(_) => "warning",
                     ConnectionState::Connecting
                     | ConnectionState::Connected
+                    | ConnectionState::NotStarted
                     | ConnectionState::Idle
                     | ConnectionState::Closed => "info",
                 };
@@ -140,10 +149,12 @@ impl StatusUpdates {
             let previous = self.reported.get(&status.name).copied();
             let is_news = match status.state {
                 // Repeated failures and changes of the tool list are no news.
-                ConnectionState::Failed(_) | ConnectionState::Idle => previous != Some(state),
+                ConnectionState::Failed(_) | ConnectionState::LoginRequired(_) | ConnectionState::Idle => {
+                    previous != Some(state)
+                }
                 ConnectionState::Connected => previous.is_some_and(|previous| previous != state),
                 ConnectionState::Connecting => previous.is_none(),
-                ConnectionState::Closed => false,
+                ConnectionState::NotStarted | ConnectionState::Closed => false,
             };
             if is_news || previous.is_none() {
                 self.reported.insert(status.name.clone(), state);

@@ -13,8 +13,9 @@ use mcp_acp::ValidatedRequest;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
+use super::SessionMcp;
 use crate::error::SessionSetupError;
-use crate::session::SessionMcp;
+use crate::options::{ConnectOptions, StartPolicy};
 
 /// The default capacity.
 const DEFAULT_CAPACITY: usize = 64;
@@ -56,7 +57,7 @@ struct Generation;
 pub struct SessionSlot {
     session: String,
     generation: Arc<Generation>,
-    /// `None` for an empty set.
+    /// `None` if nothing runs.
     permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -87,7 +88,8 @@ impl SessionRegistry {
         SessionRegistry { state: Mutex::default(), slots: Arc::new(Semaphore::new(capacity)), capacity }
     }
 
-    /// Reserves a slot for a session's servers before they are connected. A request without servers needs none.
+    /// Reserves a slot for a session's servers before they are connected with these options. A session without servers
+    /// needs none, and one whose servers start with the first use needs it then.
     ///
     /// If all are taken, the idle session that was not used for longest loses its slot: its servers are stopped, and
     /// [`SessionRegistry::acquire`] starts them again. A session is idle while nothing but the registry holds its
@@ -101,12 +103,15 @@ impl SessionRegistry {
         &self,
         session: impl Into<String>,
         request: &ValidatedRequest,
+        options: &ConnectOptions,
     ) -> Result<SessionSlot, SessionSetupError> {
         let session = session.into();
         let mut state = self.lock();
-        let permit = match request.servers.is_empty() {
-            true => None,
-            false => Some(self.permit(&mut state, &session)?),
+        let own = &options.own_servers;
+        let is_empty = request.servers.is_empty() && own.servers.is_empty() && own.failed.is_empty();
+        let permit = match options.start {
+            StartPolicy::AtSession if !is_empty => Some(self.permit(&mut state, &session)?),
+            StartPolicy::AtSession | StartPolicy::FirstUse => None,
         };
         state.generations.retain(|_, generation| generation.strong_count() > 0);
         let current = state.generations.get(&session).and_then(Weak::upgrade);
@@ -163,8 +168,8 @@ impl SessionRegistry {
         self.lock().sessions.get(session).map(|installed| Arc::clone(&installed.servers))
     }
 
-    /// Returns the servers of a session for use, for example in a turn; `None` if there is no such session. Idle ones
-    /// are started first, as [`SessionMcp::connect`] does, which may need the slot of another idle session. Holding the
+    /// Returns the servers of a session for use, for example in a turn; `None` if there is no such session. Those that
+    /// do not run are started first, as [`SessionMcp::connect`] does, which may need the slot of another idle session. Holding the
     /// result keeps them running.
     ///
     /// Cancel-safe: the next call continues the start.

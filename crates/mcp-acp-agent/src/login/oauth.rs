@@ -1,0 +1,260 @@
+//! Logins with OAuth that run beside the session.
+//!
+//! The first connection that is refused with 401 begins a login, and the client is told its page. Connections wait for
+//! the login. It goes on if they reach their own timeouts meanwhile, and it starts the server again when it is done. A
+//! failed login is not repeated in this session, because a server that is restarted would ask its user for ever.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use mcp_config::ResolvedServer;
+use mcp_host::{Dialer, FileTokenStore, LoginOptions, Logins};
+use mcp_model::Secret;
+use mcp_oauth::{Login, LoopbackRedirect, MemoryTokenStore, RegisteredClient, TokenStore, UserAgent};
+use mcp_transport::{Authorities, Authorization, Challenge, Remedy, Unauthorized};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use url::Url;
+
+use super::{LoginPage, LoginState, LoginStates};
+
+/// The default timeout of a login.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The maximum length of a page's URL.
+const MAX_PAGE_BYTES: usize = 8 << 10;
+
+/// Logins with OAuth to servers over HTTP and SSE whose entries have no `Authorization` header.
+///
+/// The page redirects the user's browser to a port of 127.0.0.1, so the browser has to run on the agent's machine.
+#[derive(Debug, Clone)]
+pub struct OAuthLogins {
+    /// The store of tokens. A stored login is used by all sessions with the same URL.
+    pub store: Arc<dyn TokenStore>,
+    /// The agent's name, which the user sees on the page.
+    pub client_name: String,
+    /// The agent's client metadata document: an https URL with a path.
+    pub client_metadata: Option<Url>,
+    /// A client that was registered by hand, for every server.
+    pub client: Option<RegisteredClient>,
+    /// How long the user may take; 5 minutes unless set.
+    pub timeout: Duration,
+}
+
+impl OAuthLogins {
+    /// Creates logins with this store.
+    pub fn new(client_name: impl Into<String>, store: Arc<dyn TokenStore>) -> OAuthLogins {
+        OAuthLogins {
+            store,
+            client_name: client_name.into(),
+            client_metadata: None,
+            client: None,
+            timeout: DEFAULT_TIMEOUT,
+        }
+    }
+
+    /// Creates logins that are forgotten when the agent exits.
+    pub fn in_memory(client_name: impl Into<String>) -> OAuthLogins {
+        OAuthLogins::new(client_name, Arc::new(MemoryTokenStore::default()))
+    }
+
+    /// Creates logins that are stored in a private folder.
+    pub fn stored_in(client_name: impl Into<String>, folder: impl Into<PathBuf>) -> OAuthLogins {
+        OAuthLogins::new(client_name, Arc::new(FileTokenStore::new(folder)))
+    }
+}
+
+/// Called after a login, to start the server.
+type OnLogin = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// The logins of a set of servers. Dropping it ends those that are running.
+pub(crate) struct BackgroundLogins {
+    options: OAuthLogins,
+    states: Arc<LoginStates>,
+    /// By server name. All connections to a server share one.
+    servers: Mutex<HashMap<String, Arc<ServerLogin>>>,
+    tasks: Arc<Mutex<JoinSet<()>>>,
+    on_login: Arc<OnceLock<OnLogin>>,
+}
+
+impl BackgroundLogins {
+    pub(crate) fn new(options: OAuthLogins, states: Arc<LoginStates>) -> BackgroundLogins {
+        BackgroundLogins {
+            options,
+            states,
+            servers: Mutex::default(),
+            tasks: Arc::default(),
+            on_login: Arc::default(),
+        }
+    }
+
+    /// Sets what happens after a login. Only the first call has an effect.
+    pub(crate) fn set_on_login(&self, on_login: OnLogin) {
+        let _ = self.on_login.set(on_login);
+    }
+
+    /// Returns a dialer whose connections can begin a login.
+    pub(crate) fn dialer(self: &Arc<BackgroundLogins>, inner: Dialer) -> Dialer {
+        let logins = Arc::clone(self);
+        Arc::new(move |server, options| {
+            let mut options = options.clone();
+            if let Some(login) = logins.of(server, &options.authorities) {
+                options.authorization = Some(login);
+            }
+            inner(server, &options)
+        })
+    }
+
+    /// Ends the logins that are running.
+    pub(crate) fn abort(&self) {
+        lock(&self.tasks).abort_all();
+    }
+
+    /// Returns the login of a server; `None` if it can have none.
+    fn of(&self, server: &ResolvedServer, authorities: &Authorities) -> Option<Arc<ServerLogin>> {
+        let name = server.spec.id.as_str();
+        let mut servers = lock(&self.servers);
+        if let Some(known) = servers.get(name) {
+            return Some(Arc::clone(known));
+        }
+        let OAuthLogins { store, client_name, client_metadata, client, timeout } = self.options.clone();
+        let user = Arc::new(User { server: name.to_owned(), states: Arc::clone(&self.states), timeout });
+        let logins = Logins::new(LoginOptions {
+            store,
+            user: Some(Arc::new(SessionUser(Arc::clone(&user)))),
+            client_name,
+            client_metadata,
+            client,
+            // There is a user.
+            hint: Arc::new(|_| String::new()),
+        });
+        let oauth = logins.authorization(&server.spec.id, &server.endpoint, authorities)?;
+        let (tasks, on_login) = (Arc::clone(&self.tasks), Arc::clone(&self.on_login));
+        let login = Arc::new(ServerLogin { oauth, user, tasks, on_login });
+        servers.insert(name.to_owned(), Arc::clone(&login));
+        Some(login)
+    }
+}
+
+/// The authorization of one server.
+struct ServerLogin {
+    oauth: Arc<dyn Authorization>,
+    user: Arc<User>,
+    tasks: Arc<Mutex<JoinSet<()>>>,
+    on_login: Arc<OnceLock<OnLogin>>,
+}
+
+impl std::fmt::Debug for ServerLogin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerLogin").field("server", &self.user.server).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Authorization for ServerLogin {
+    async fn token(&self) -> Result<Option<Secret>, Unauthorized> {
+        self.oauth.token().await
+    }
+
+    fn is_in_progress(&self) -> bool {
+        self.oauth.is_in_progress()
+    }
+
+    /// Handles the challenge on a task of its own, because a login goes on when this connection ends.
+    async fn challenged(&self, challenge: Challenge) -> Result<Remedy, Unauthorized> {
+        let (oauth, user, on_login) =
+            (Arc::clone(&self.oauth), Arc::clone(&self.user), Arc::clone(&self.on_login));
+        let (sender, handled) = oneshot::channel();
+        let task = async move {
+            let outcome = oauth.challenged(challenge).await;
+            let was_asked = user.finish(&outcome);
+            // An error means that the connection has ended.
+            let _ = sender.send(outcome);
+            if was_asked && let Some(on_login) = on_login.get() {
+                on_login().await;
+            }
+        };
+        {
+            let mut tasks = lock(&self.tasks);
+            // Reaps finished tasks.
+            while tasks.try_join_next().is_some() {}
+            tasks.spawn(task);
+        }
+        handled.await.unwrap_or_else(|_| Err(Unauthorized("the session has ended".to_owned())))
+    }
+}
+
+/// The user, as one server's login sees it.
+struct User {
+    server: String,
+    states: Arc<LoginStates>,
+    timeout: Duration,
+}
+
+impl User {
+    /// Records the outcome of a login; returns whether the user was asked.
+    fn finish(&self, outcome: &Result<Remedy, Unauthorized>) -> bool {
+        let mut was_asked = false;
+        self.states.0.send_if_modified(|states| {
+            was_asked = matches!(states.get(&self.server), Some(LoginState::Pending(_)));
+            if was_asked {
+                match outcome {
+                    Ok(_) => states.remove(&self.server),
+                    Err(reason) => states.insert(self.server.clone(), LoginState::Failed(reason.to_string())),
+                };
+            }
+            was_asked
+        });
+        was_asked
+    }
+}
+
+/// Opens the pages of one server: tells them to the client.
+struct SessionUser(Arc<User>);
+
+#[async_trait]
+impl UserAgent for SessionUser {
+    async fn start_login(&self) -> Result<Box<dyn Login>, String> {
+        if let Some(reason) = self.0.states.failure(&self.0.server) {
+            return Err(reason);
+        }
+        // The page is passed to the client by `PageLogin`.
+        let redirect = LoopbackRedirect::new(|_| {}).start_login().await?;
+        Ok(Box::new(PageLogin { redirect, user: Arc::clone(&self.0) }))
+    }
+}
+
+/// One login.
+struct PageLogin {
+    redirect: Box<dyn Login>,
+    user: Arc<User>,
+}
+
+#[async_trait]
+impl Login for PageLogin {
+    fn redirect_uri(&self) -> &Url {
+        self.redirect.redirect_uri()
+    }
+
+    async fn authorize(self: Box<Self>, page: Url) -> Result<Url, String> {
+        let PageLogin { redirect, user } = *self;
+        if page.as_str().len() > MAX_PAGE_BYTES {
+            return Err(format!("the URL of the login page has more than {MAX_PAGE_BYTES} bytes"));
+        }
+        let pending = LoginState::Pending(LoginPage(page.clone()));
+        user.states.0.send_modify(|states| {
+            states.insert(user.server.clone(), pending);
+        });
+        let expired = || format!("nobody logged in within {} s", user.timeout.as_secs_f64());
+        tokio::time::timeout(user.timeout, redirect.authorize(page)).await.unwrap_or_else(|_| Err(expired()))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic cannot leave the contents inconsistent: each change is one call.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

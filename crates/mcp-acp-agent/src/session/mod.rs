@@ -1,0 +1,428 @@
+//! The MCP servers of one session.
+//!
+//! Each session has its own host, so sessions share no tool, process or name, unless the agent shares equal lists of
+//! servers. A session without servers has no host. Dropping the session, or the future that connects it, ends
+//! everything that was started for it; a cancelled request leaves nothing.
+
+pub(crate) mod registry;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use mcp_acp::{AcpTransport, RequestWarning, ServerStartError, ValidatedRequest};
+use mcp_host::{Dialog, DialogId, Host, PinnedGeneration, ToolCall};
+use mcp_model::{CallFailure, CallMetadata, CallResult, ErrorKind};
+use mcp_registry::{Catalog, ExposedTool};
+use mcp_transport::{Caller, CallerId, ClientCapabilities};
+use serde_json::{Map, Value, json};
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
+
+use crate::error::SessionSetupError;
+#[cfg(feature = "oauth")]
+use crate::login::oauth::BackgroundLogins;
+use crate::options::{ConnectOptions, FoldersAsRoots, RequiredServers, StartPolicy};
+use crate::roots::SessionRoots;
+use crate::server_set::{ServerSet, ServerSetParts};
+use crate::servers::{AgentSettings, ServerDescription, ServerSource, SessionServers, session_servers};
+use crate::start_error::{self, ConnectErrors, RecordedConnectError};
+use crate::status::update::{NoticeSupport, StatusUpdates};
+use crate::status::{ConnectionState, ServerStatus, SessionPhase, StatusBoard, StatusStream};
+
+/// The servers of a session.
+///
+/// All methods may be called concurrently. Dropping it ends all servers and process groups without waiting, except
+/// those that other sessions use; [`SessionMcp::close`] waits.
+pub struct SessionMcp {
+    set: Arc<ServerSet>,
+    /// Handles the server requests of this session's calls; `None` if the host has this session only.
+    caller: Option<Arc<Caller>>,
+    /// The session as the host of a shared set sees it, from its first call on.
+    dialog: OnceLock<Dialog>,
+    total_timeout: Duration,
+    board: Arc<StatusBoard>,
+    /// Whether this session uses the servers of the set, which run then.
+    is_used: AtomicBool,
+    /// Held while the servers are started or stopped for this session.
+    transition: Mutex<()>,
+    warnings: Vec<RequestWarning>,
+}
+
+/// Servers that are not connected yet. Dropping it ends them.
+pub struct PendingSession {
+    session: SessionMcp,
+    required: RequiredServers,
+    max_servers: usize,
+}
+
+impl SessionMcp {
+    /// Connects the servers of a request concurrently. Returns when each is connected or has failed, or when
+    /// [`ConnectOptions::total_timeout`] expires (ACPX-05, ACPX-13). A server that is not connected by then joins the
+    /// session when it is ready: its tools appear in [`SessionMcp::tools`], and [`SessionMcp::status_updates`] tells
+    /// the client.
+    ///
+    /// Fails if the request has more than [`ConnectOptions::max_servers`] servers, before any is started, and as soon
+    /// as a required server has failed, after closing those that were started. Dropping the future ends what was
+    /// started.
+    ///
+    /// # Panics
+    ///
+    /// When called outside of a Tokio runtime.
+    pub async fn connect(
+        validated: ValidatedRequest,
+        options: ConnectOptions,
+    ) -> Result<SessionMcp, SessionSetupError> {
+        SessionMcp::prepare(validated, options).connect().await
+    }
+
+    /// Prepares the servers without starting any, so that a caller can observe the progress
+    /// ([`PendingSession::changes`]). [`PendingSession::connect`] starts them.
+    ///
+    /// # Panics
+    ///
+    /// When called outside of a Tokio runtime.
+    pub fn prepare(validated: ValidatedRequest, options: ConnectOptions) -> PendingSession {
+        let ConnectOptions {
+            limits,
+            total_timeout,
+            max_servers,
+            required,
+            start,
+            own_servers,
+            shared,
+            #[cfg(feature = "oauth")]
+            logins,
+            mut host,
+            folders,
+            environment,
+            dialer,
+            #[cfg(feature = "mcp-over-acp")]
+            over_acp,
+        } = options;
+        #[cfg(feature = "mcp-over-acp")]
+        let has_over_acp = over_acp.is_some();
+        #[cfg(not(feature = "mcp-over-acp"))]
+        let has_over_acp = false;
+        // Another session has another connection.
+        let is_on_connection = validated.servers.iter().any(|server| server.transport() == AcpTransport::Acp);
+        let shared = shared.filter(|_| !is_on_connection);
+        let startup = limits.startup;
+        let has_one_user = shared.is_none();
+        let settings = AgentSettings { limits, environment, has_over_acp, own_servers, has_one_user };
+        let SessionServers { descriptions, desired, over_acp: servers, warnings } =
+            session_servers(&validated, settings);
+        let connect_errors = Arc::new(ConnectErrors::default());
+        let handlers = &mut host.server_requests.handlers;
+        if handlers.roots.is_none() && folders == FoldersAsRoots::Offered {
+            handlers.roots = Some(Arc::new(SessionRoots::of(&validated)));
+        }
+        let caller = shared.is_some().then(|| {
+            let handlers = std::mem::take(handlers);
+            let declared = ClientCapabilities::from_handlers(&handlers);
+            host.server_requests.declared_capabilities.get_or_insert(declared);
+            Arc::new(Caller::new(CallerId::unique(), handlers))
+        });
+        let (recorded, other_handler) =
+            (Arc::clone(&connect_errors), host.connections.on_connect_failure.take());
+        host.connections.on_connect_failure = Some(Arc::new(move |failure| {
+            recorded.insert(failure.server.as_str(), RecordedConnectError::of(failure));
+            if let Some(other_handler) = &other_handler {
+                other_handler(failure);
+            }
+        }));
+        let dialer = dialer
+            .unwrap_or_else(|| Arc::new(|server, options| mcp_transport::dialer(&server.endpoint, options)));
+        #[cfg(feature = "mcp-over-acp")]
+        let dialer = match over_acp {
+            Some(over_acp) => over_acp.dialer(servers, dialer),
+            None => dialer,
+        };
+        #[cfg(not(feature = "mcp-over-acp"))]
+        drop(servers);
+        let login_states = Arc::default();
+        #[cfg(feature = "oauth")]
+        let logins = logins.map(|logins| Arc::new(BackgroundLogins::new(logins, Arc::clone(&login_states))));
+        #[cfg(feature = "oauth")]
+        let dialer = match &logins {
+            Some(logins) => logins.dialer(dialer),
+            None => dialer,
+        };
+        let set = ServerSet::new(ServerSetParts {
+            host_options: host,
+            dialer,
+            desired,
+            connect_errors,
+            login_states,
+            #[cfg(feature = "oauth")]
+            logins,
+            shared,
+        });
+        let phase = match start {
+            StartPolicy::AtSession => SessionPhase::Starting,
+            StartPolicy::FirstUse => SessionPhase::NotStarted,
+        };
+        let known = (Arc::clone(&set.connect_errors), Arc::clone(&set.login_states));
+        let session = SessionMcp {
+            set,
+            caller,
+            dialog: OnceLock::new(),
+            total_timeout,
+            board: Arc::new(StatusBoard::new(descriptions, startup, known, phase)),
+            is_used: AtomicBool::new(false),
+            transition: Mutex::default(),
+            warnings: validated.warnings.into_iter().chain(warnings).collect(),
+        };
+        PendingSession { session, required, max_servers }
+    }
+
+    fn host(&self) -> &Host {
+        self.set.host()
+    }
+
+    /// Returns the session as a dialog of the host; `None` if the host has this session only.
+    fn dialog(&self) -> Option<&Dialog> {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let caller = self.caller.as_ref()?;
+        Some(self.dialog.get_or_init(|| {
+            let id = DialogId::new(format!("session-{}", LAST.fetch_add(1, Ordering::Relaxed)));
+            self.host().dialog_with(id, Arc::clone(caller))
+        }))
+    }
+
+    /// Returns the current state of every server, in the order of the request; then the agent's own.
+    pub fn statuses(&self) -> Vec<ServerStatus> {
+        self.board.statuses(self.set.snapshot().as_deref())
+    }
+
+    /// Returns a stream of the current states and their changes.
+    ///
+    /// # Panics
+    ///
+    /// When called outside of a Tokio runtime.
+    pub fn status_stream(&self) -> StatusStream {
+        // Without servers there is nothing to report.
+        let changes = (!self.is_empty()).then(|| self.board.changes(self.host().subscribe()));
+        StatusStream::new(Arc::clone(&self.board), changes)
+    }
+
+    /// Returns the `session/update` notifications that tell the client of its servers: those that are not connected
+    /// now, and from now on each that fails, is connected, or is stopped. An agent sends them after the response to
+    /// the setup.
+    ///
+    /// # Panics
+    ///
+    /// When called outside of a Tokio runtime.
+    pub fn status_updates(&self, notices: NoticeSupport) -> StatusUpdates {
+        StatusUpdates::new(self.status_stream(), notices)
+    }
+
+    /// Returns whether the session has no servers.
+    pub fn is_empty(&self) -> bool {
+        self.board.descriptions.is_empty()
+    }
+
+    /// Returns the warnings about the request, including dropped entries.
+    pub fn warnings(&self) -> &[RequestWarning] {
+        &self.warnings
+    }
+
+    /// Returns the content for a response's `_meta`: `{"mcpServers": [status…], "mcpReports": [warning…]}`, the latter
+    /// only if there are some.
+    pub fn to_meta(&self) -> Map<String, Value> {
+        let mut meta = Map::from_iter([("mcpServers".to_owned(), json!(self.statuses()))]);
+        if !self.warnings.is_empty() {
+            meta.insert("mcpReports".to_owned(), json!(self.warnings));
+        }
+        meta
+    }
+
+    /// Returns the current tools, in the order of [`SessionMcp::statuses`]. The names of a client's tools are accepted by
+    /// every provider; those of the agent's own servers follow its configuration.
+    pub fn tools(&self) -> Vec<ExposedTool> {
+        self.catalog().tools().to_vec()
+    }
+
+    /// Returns the current catalog.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        match self.set.snapshot().filter(|_| self.is_active()) {
+            Some(snapshot) => Arc::clone(&snapshot.catalog),
+            None => Arc::new(Catalog::empty()),
+        }
+    }
+
+    /// Calls a tool. Errors are part of the result. Dropping the future cancels the call.
+    ///
+    /// # Panics
+    ///
+    /// When polled outside of a Tokio runtime.
+    pub async fn call(&self, call: ToolCall) -> CallResult {
+        match self.dialog() {
+            None => self.host().call(call).await,
+            Some(dialog) if self.is_active() => dialog.call(call).await,
+            // The host runs for other sessions.
+            Some(_) => not_active(call),
+        }
+    }
+
+    /// Pins the current tools, for one turn of a model. In a session with shared servers it remains usable after the end
+    /// of the session, so drop it then.
+    ///
+    /// # Panics
+    ///
+    /// When called outside of a Tokio runtime.
+    pub fn pin(&self) -> PinnedGeneration {
+        match self.dialog() {
+            Some(dialog) => dialog.pin(),
+            None => self.host().pin(),
+        }
+    }
+
+    /// Ends the servers with their process groups, and returns when none is left. Servers that other sessions use go on
+    /// for these. May be called repeatedly and concurrently. Cancel-safe: the shutdown continues while this value
+    /// exists.
+    pub async fn close(&self) {
+        self.board.set_phase(SessionPhase::Closed);
+        if self.set.is_shared() {
+            self.set.stop(&self.is_used).await;
+        }
+        self.set.shut_down().await;
+    }
+
+    /// Returns whether the servers run for this session.
+    pub(crate) fn is_active(&self) -> bool {
+        matches!(self.board.phase(), SessionPhase::Active | SessionPhase::Starting)
+    }
+
+    /// Marks the servers as idle. [`SessionMcp::stop_if_idle`] stops them.
+    pub(crate) fn set_idle(&self) {
+        self.board.set_phase(SessionPhase::Idle);
+    }
+
+    /// Stops the servers, unless the session uses them again.
+    pub(crate) async fn stop_if_idle(&self) {
+        let _transition = self.transition.lock().await;
+        if self.board.phase() == SessionPhase::Idle {
+            self.set.stop(&self.is_used).await;
+        }
+    }
+
+    /// Starts servers that are idle, or that start with the first use. Returns as [`SessionMcp::connect`] does. Use
+    /// [`SessionRegistry::acquire`](crate::SessionRegistry::acquire) for a session of a registry. Cancel-safe: the next
+    /// call continues.
+    ///
+    /// # Panics
+    ///
+    /// When polled outside of a Tokio runtime.
+    pub async fn wake(&self) {
+        let _transition = self.transition.lock().await;
+        if matches!(self.board.phase(), SessionPhase::Idle | SessionPhase::NotStarted) {
+            self.start(&RequiredServers::None).await;
+        }
+    }
+
+    /// Starts the servers. Returns when they are settled, or after the total timeout.
+    async fn start(&self, required: &RequiredServers) {
+        if self.is_empty() {
+            return;
+        }
+        let mut changes = self.board.changes(self.host().subscribe());
+        let settled = async {
+            self.set.start(&self.is_used).await;
+            if self.board.set_phase(SessionPhase::Active) == SessionPhase::Closed {
+                return self.set.stop(&self.is_used).await;
+            }
+            while !self.board.is_settled(&changes.snapshot(), required) {
+                // The end of the host also ends the wait.
+                if !changes.changed().await {
+                    return;
+                }
+            }
+        };
+        // After a timeout, the current state counts.
+        let _ = tokio::time::timeout(self.total_timeout, settled).await;
+    }
+}
+
+impl Drop for SessionMcp {
+    fn drop(&mut self) {
+        self.board.set_phase(SessionPhase::Closed);
+        // The servers of a set that is not shared end with it.
+        if self.set.is_shared()
+            && *self.is_used.get_mut()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let (set, is_used) = (Arc::clone(&self.set), AtomicBool::new(true));
+            runtime.spawn(async move { set.stop(&is_used).await });
+        }
+    }
+}
+
+/// The result of a call of a session that is closed, or whose servers do not run.
+fn not_active(call: ToolCall) -> CallResult {
+    let message = "the session does not use its servers now".to_owned();
+    CallResult {
+        success: false,
+        content: Vec::new(),
+        error: Some(CallFailure { kind: ErrorKind::Connection, message }),
+        metadata: CallMetadata {
+            server: None,
+            tool: call.name,
+            duration: Duration::ZERO,
+            request_id: None,
+            structured_content: None,
+            warnings: Vec::new(),
+        },
+    }
+}
+
+impl PendingSession {
+    /// Returns a stream of the current states and their changes.
+    pub fn changes(&self) -> StatusStream {
+        self.session.status_stream()
+    }
+
+    /// Starts and connects the servers; see [`SessionMcp::connect`].
+    pub async fn connect(self) -> Result<SessionMcp, SessionSetupError> {
+        let PendingSession { session, required, max_servers } = self;
+        let of_client = |server: &&ServerDescription| server.source == ServerSource::Client;
+        let requested = session.board.descriptions.iter().filter(of_client).count();
+        if requested > max_servers {
+            return Err(SessionSetupError::TooManyServers { requested, limit: max_servers });
+        }
+        if session.board.phase() == SessionPhase::NotStarted {
+            return Ok(session);
+        }
+        session.start(&required).await;
+        let failures = session.missing_required(&required);
+        if failures.is_empty() {
+            return Ok(session);
+        }
+        session.close().await;
+        Err(SessionSetupError::Failed(failures))
+    }
+}
+
+impl SessionMcp {
+    /// Returns the errors of required servers that are not connected.
+    ///
+    /// If another server has failed, connecting servers are omitted until their timeout.
+    fn missing_required(&self, required: &RequiredServers) -> Vec<ServerStartError> {
+        let mut statuses = self.statuses();
+        statuses.retain(|status| status.is_in(required));
+        let has_failed = statuses.iter().any(|status| matches!(status.state, ConnectionState::Failed(_)));
+        let error = |ServerStatus { name, state, .. }: ServerStatus| match state {
+            // The user can log in only if there is a session.
+            ConnectionState::Connected | ConnectionState::LoginRequired(_) => None,
+            ConnectionState::Failed(error) => Some(error),
+            ConnectionState::Connecting
+            | ConnectionState::NotStarted
+            | ConnectionState::Idle
+            | ConnectionState::Closed => {
+                let server = self.board.descriptions.iter().find(|server| server.name == name)?;
+                (!has_failed).then(|| start_error::startup_timeout(server, self.total_timeout))
+            }
+        };
+        statuses.into_iter().filter_map(error).collect()
+    }
+}

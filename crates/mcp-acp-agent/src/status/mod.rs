@@ -1,0 +1,295 @@
+//! The states of a session's servers, as data and as a stream.
+//!
+//! A slow reader of a stream sees only the latest state, and delays nothing.
+
+pub(crate) mod update;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_acp::{AcpTransport, ServerStartError};
+use mcp_host::{HostSnapshot, ServerState};
+use mcp_model::RpcError;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use tokio::sync::watch;
+
+use crate::login::{LoginChanges, LoginPage, LoginStates};
+use crate::options::RequiredServers;
+use crate::servers::{ServerDescription, ServerSource};
+use crate::start_error::{self, ConnectErrors, FailureContext};
+
+/// The status of one server (ACPX-14).
+///
+/// Serializes as `{"name", "source", "transport", "status", "tools"}`, and `"error"` with code, message and data if it
+/// failed, or `"loginUrl"` if it requires a login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerStatus {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from.
+    pub source: ServerSource,
+    /// The transport.
+    pub transport: AcpTransport,
+    /// The state.
+    pub state: ConnectionState,
+    /// The number of its exposed tools.
+    pub tools: usize,
+}
+
+impl ServerStatus {
+    /// Returns whether the session requires the server. The agent's own servers never are.
+    pub(crate) fn is_in(&self, required: &RequiredServers) -> bool {
+        self.source == ServerSource::Client && required.contains(&self.name)
+    }
+}
+
+/// The state of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConnectionState {
+    /// Starting or connecting.
+    Connecting,
+    /// Ready for calls.
+    Connected,
+    /// Failed. It may be retried and become [`ConnectionState::Connected`].
+    Failed(ServerStartError),
+    /// The user has to log in at this page. The server is connected when that is done.
+    LoginRequired(LoginPage),
+    /// Not started yet ([`StartPolicy::FirstUse`](crate::StartPolicy::FirstUse)). It starts with the first
+    /// [`SessionRegistry::acquire`](crate::SessionRegistry::acquire).
+    NotStarted,
+    /// Stopped to make room for other sessions. It starts with the next
+    /// [`SessionRegistry::acquire`](crate::SessionRegistry::acquire).
+    Idle,
+    /// Its session is closed, or it was disabled.
+    Closed,
+}
+
+impl ConnectionState {
+    /// Returns `connecting`, `connected`, `failed`, `login_required`, `not_started`, `idle` or `closed`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            ConnectionState::Connecting => "connecting",
+            ConnectionState::Connected => "connected",
+            ConnectionState::Failed(_) => "failed",
+            ConnectionState::LoginRequired(_) => "login_required",
+            ConnectionState::NotStarted => "not_started",
+            ConnectionState::Idle => "idle",
+            ConnectionState::Closed => "closed",
+        }
+    }
+}
+
+impl Serialize for ServerStatus {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ServerStatus { name, source, transport, state, tools } = self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", name)?;
+        map.serialize_entry("source", source)?;
+        map.serialize_entry("transport", transport)?;
+        map.serialize_entry("status", state.as_str())?;
+        map.serialize_entry("tools", tools)?;
+        match state {
+            ConnectionState::Failed(error) => map.serialize_entry("error", &RpcError::from(error))?,
+            ConnectionState::LoginRequired(page) => map.serialize_entry("loginUrl", page.as_str())?,
+            ConnectionState::Connecting
+            | ConnectionState::Connected
+            | ConnectionState::NotStarted
+            | ConnectionState::Idle
+            | ConnectionState::Closed => {}
+        }
+        map.end()
+    }
+}
+
+/// Whether a session uses its servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionPhase {
+    /// They are being started for the first time.
+    Starting,
+    /// They start with the first use.
+    NotStarted,
+    /// They run.
+    Active,
+    /// They are stopped until the next use.
+    Idle,
+    /// The session is closed.
+    Closed,
+}
+
+/// The servers of one session, and what is known of them besides the host's snapshot.
+pub(crate) struct StatusBoard {
+    /// In the order of the request; then the agent's own.
+    pub(crate) descriptions: Vec<ServerDescription>,
+    startup_timeout: Duration,
+    connect_errors: Arc<ConnectErrors>,
+    logins: Arc<LoginStates>,
+    phase: watch::Sender<SessionPhase>,
+}
+
+impl StatusBoard {
+    pub(crate) fn new(
+        descriptions: Vec<ServerDescription>,
+        startup_timeout: Duration,
+        (connect_errors, logins): (Arc<ConnectErrors>, Arc<LoginStates>),
+        phase: SessionPhase,
+    ) -> StatusBoard {
+        let phase = watch::Sender::new(phase);
+        StatusBoard { descriptions, startup_timeout, connect_errors, logins, phase }
+    }
+
+    pub(crate) fn phase(&self) -> SessionPhase {
+        *self.phase.borrow()
+    }
+
+    /// Changes the phase, and returns the previous one. A closed session stays closed.
+    pub(crate) fn set_phase(&self, phase: SessionPhase) -> SessionPhase {
+        let mut previous = phase;
+        self.phase.send_if_modified(|current| {
+            previous = *current;
+            let changes = previous != phase && previous != SessionPhase::Closed;
+            if changes {
+                *current = phase;
+            }
+            changes
+        });
+        previous
+    }
+
+    /// Returns what changes the statuses, with the snapshots of the host.
+    pub(crate) fn changes(&self, snapshots: watch::Receiver<Arc<HostSnapshot>>) -> StatusChanges {
+        StatusChanges { snapshots, logins: self.logins.subscribe(), phase: self.phase.subscribe() }
+    }
+
+    /// Returns every status, in the order of the descriptions. `None`: the host is not started.
+    pub(crate) fn statuses(&self, snapshot: Option<&HostSnapshot>) -> Vec<ServerStatus> {
+        let mut tools: HashMap<&str, usize> = HashMap::new();
+        for tool in snapshot.iter().flat_map(|snapshot| snapshot.catalog.tools()) {
+            *tools.entry(tool.server.as_str()).or_default() += 1;
+        }
+        let servers = snapshot.iter().flat_map(|snapshot| &snapshot.servers);
+        let states: HashMap<&str, &mcp_host::ServerStatus> =
+            servers.map(|status| (status.id.as_str(), status)).collect();
+        let status = |server: &ServerDescription| ServerStatus {
+            name: server.name.clone(),
+            source: server.source,
+            transport: server.transport.clone(),
+            state: self.state(server, states.get(server.name.as_str()).copied()),
+            tools: tools.get(server.name.as_str()).copied().unwrap_or_default(),
+        };
+        self.descriptions.iter().map(status).collect()
+    }
+
+    /// A server that is missing in the snapshot is connecting: the snapshot is older than the request.
+    fn state(&self, server: &ServerDescription, status: Option<&mcp_host::ServerStatus>) -> ConnectionState {
+        match self.phase() {
+            SessionPhase::NotStarted => return ConnectionState::NotStarted,
+            SessionPhase::Idle => return ConnectionState::Idle,
+            SessionPhase::Closed => return ConnectionState::Closed,
+            SessionPhase::Starting | SessionPhase::Active => {}
+        }
+        if let Some(page) = self.logins.page(&server.name) {
+            return ConnectionState::LoginRequired(page);
+        }
+        let Some(status) = status else { return ConnectionState::Connecting };
+        match (status.state, &status.error) {
+            (ServerState::Ready, _) => ConnectionState::Connected,
+            (ServerState::Disabled | ServerState::Stopped, _) => ConnectionState::Closed,
+            (ServerState::Starting, _) | (ServerState::Restarting | ServerState::Failed, None) => {
+                ConnectionState::Connecting
+            }
+            (ServerState::Restarting | ServerState::Failed, Some(error)) => {
+                let context = FailureContext {
+                    recorded: self.connect_errors.get(&server.name),
+                    login_failure: self.logins.failure(&server.name),
+                    timeout: self.startup_timeout,
+                };
+                ConnectionState::Failed(start_error::start_error(server, error, context))
+            }
+        }
+    }
+
+    /// Returns whether all servers are settled, or a required one has failed. One that waits for a login is settled.
+    pub(crate) fn is_settled(&self, snapshot: &HostSnapshot, required: &RequiredServers) -> bool {
+        // The snapshot may be older than the request.
+        if snapshot.servers.len() < self.descriptions.len() {
+            return false;
+        }
+        let statuses = self.statuses(Some(snapshot));
+        let is_connecting = |status: &ServerStatus| status.state == ConnectionState::Connecting;
+        let has_failed = |status: &ServerStatus| matches!(status.state, ConnectionState::Failed(_));
+        !statuses.iter().any(is_connecting)
+            || statuses.iter().any(|status| has_failed(status) && status.is_in(required))
+    }
+}
+
+/// Is notified of everything that changes the statuses of a session.
+pub(crate) struct StatusChanges {
+    snapshots: watch::Receiver<Arc<HostSnapshot>>,
+    logins: LoginChanges,
+    phase: watch::Receiver<SessionPhase>,
+}
+
+impl StatusChanges {
+    /// Returns the current snapshot.
+    pub(crate) fn snapshot(&mut self) -> Arc<HostSnapshot> {
+        Arc::clone(&self.snapshots.borrow_and_update())
+    }
+
+    /// Waits for a change; false after the end of the host. Cancel-safe.
+    pub(crate) async fn changed(&mut self) -> bool {
+        tokio::select! {
+            changed = self.snapshots.changed() => changed.is_ok(),
+            changed = self.logins.changed() => changed,
+            changed = self.phase.changed() => changed.is_ok(),
+        }
+    }
+}
+
+/// A stream of the servers of a session: the current statuses, then each change. Ends with the session.
+pub struct StatusStream {
+    board: Arc<StatusBoard>,
+    /// `None` without servers, and after the end.
+    changes: Option<StatusChanges>,
+    reported: Vec<ServerStatus>,
+    queued: VecDeque<ServerStatus>,
+    is_started: bool,
+}
+
+impl StatusStream {
+    pub(crate) fn new(board: Arc<StatusBoard>, changes: Option<StatusChanges>) -> StatusStream {
+        StatusStream { board, changes, reported: Vec::new(), queued: VecDeque::new(), is_started: false }
+    }
+
+    /// Returns the next changed status; `None` after the session has ended and all changes were returned.
+    /// Cancel-safe.
+    pub async fn next(&mut self) -> Option<ServerStatus> {
+        loop {
+            if let Some(status) = self.queued.pop_front() {
+                return Some(status);
+            }
+            let changes = self.changes.as_mut()?;
+            if self.is_started && !changes.changed().await {
+                self.changes = None;
+                continue;
+            }
+            self.is_started = true;
+            let snapshot = changes.snapshot();
+            // Nothing changes after the end, which may come while the host serves other sessions.
+            if self.board.phase() == SessionPhase::Closed {
+                self.changes = None;
+            }
+            let statuses = self.board.statuses(Some(&snapshot));
+            self.queued.extend(statuses.iter().filter(|status| !self.reported.contains(status)).cloned());
+            self.reported = statuses;
+        }
+    }
+
+    /// Converts to a [`Stream`](futures_util::Stream).
+    pub fn stream(self) -> futures_util::stream::BoxStream<'static, ServerStatus> {
+        let next =
+            |mut stream: StatusStream| async move { stream.next().await.map(|status| (status, stream)) };
+        Box::pin(futures_util::stream::unfold(self, next))
+    }
+}
