@@ -1,18 +1,18 @@
-//! Parses JSON, with or without comments, into a tree. The only file that depends on the JSON parser.
+//! Parses JSON, with or without comments, into a tree. Only this module depends on the JSON parser.
 //!
-//! The tree is built from tokens in one pass. At the first syntax error, the library's parser determines the message.
+//! The tree is built from tokens in one pass. After a syntax error, the library's parser determines the messages.
 //! Characters that it accepts but JSON does not (line breaks in strings, unusual blanks) are reported here, and so are
 //! duplicate keys, with both positions. The limits are those of YAML.
 
 pub(in crate::syntax) mod mistakes;
+mod recovery;
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use jsonc_parser::errors::ParseErrorKind;
 use jsonc_parser::tokens::Token;
-use jsonc_parser::{CollectOptions, ParseOptions, Scanner, ScannerOptions, parse_to_ast};
+use jsonc_parser::{ParseOptions, Scanner, ScannerOptions};
 
 use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary, quoted_key};
 use crate::syntax::key_interner::KeyInterner;
@@ -20,7 +20,6 @@ use crate::syntax::{
     Content, ExtensionSpans, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText,
     SPLIT_FILE_HELP, Syntax, child, last, look_alike, push,
 };
-use mistakes::BrokenJson;
 
 /// The tokens of JSON, without the extensions of JSON5.
 const SCANNER: ScannerOptions = ScannerOptions {
@@ -60,11 +59,10 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
         }
         Err(Stop::Syntax) => {
             reader.dropped.clear();
-            // A quote that is not closed on its line is the cause of what follows.
-            reader.diagnostics.retain(|it| it.code == Code::Syntax);
-            reader.diagnostics.truncate(1);
+            reader.diagnostics = recovery::errors(text, skipped, syntax);
             if reader.diagnostics.is_empty() {
-                reader.diagnostics = vec![reader.syntax_error()];
+                let message = "invalid JSON: unexpected character";
+                reader.diagnostics.push(RawDiagnostic::new(Code::Syntax, message, "", reader.span()));
             }
             None
         }
@@ -285,11 +283,7 @@ impl<'a> JsonReader<'a> {
             return;
         }
         self.bad_strings += 1;
-        let start = self.span().start;
-        let message = "invalid JSON: a string contains a line break or another control character";
-        let diagnostic = RawDiagnostic::new(Code::Syntax, message, self.pointer(), start..start + 1);
-        self.diagnostics
-            .push(diagnostic.help("write `\\n` for a line break, `\\t` for a tab; or close the quote"));
+        self.diagnostics.push(control_character(self.pointer(), self.span().start));
     }
 
     fn pointer(&self) -> String {
@@ -312,33 +306,6 @@ impl<'a> JsonReader<'a> {
         self.scanner.token_start() + self.skipped..self.scanner.token_end() + self.skipped
     }
 
-    /// The first syntax error, as the library's parser reports it.
-    fn syntax_error(&self) -> RawDiagnostic {
-        let lenient = self.syntax == Syntax::JsonWithComments;
-        let options = ParseOptions {
-            allow_comments: lenient,
-            allow_trailing_commas: lenient,
-            allow_loose_object_property_names: false,
-            allow_missing_commas: false,
-            allow_single_quoted_strings: false,
-            allow_hexadecimal_numbers: false,
-            allow_unary_plus_numbers: false,
-            allow_bare_decimal_point_numbers: false,
-            allow_non_finite_numbers: false,
-            allow_extended_string_escapes: false,
-        };
-        match parse_to_ast(self.text, &CollectOptions::default(), &options) {
-            Err(error) if matches!(error.kind(), ParseErrorKind::NestingDepthExceeded) => {
-                too_large(too_deep_message(), "", self.skipped + error.range().start..self.skipped)
-            }
-            Err(error) => {
-                let broken = BrokenJson { text: self.text, skipped: self.skipped, syntax: self.syntax };
-                broken.diagnose(&error, &SCANNER)
-            }
-            Ok(_) => RawDiagnostic::new(Code::Syntax, "invalid JSON: unexpected character", "", self.span()),
-        }
-    }
-
     /// The character at a line and byte column, both from 1, as serde_json counts.
     fn offset(&self, line: usize, column: usize) -> Range<usize> {
         let start = self.text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
@@ -346,6 +313,30 @@ impl<'a> JsonReader<'a> {
         let length = self.text[start..].chars().next().map_or(0, char::len_utf8);
         start + self.skipped..start + length + self.skipped
     }
+}
+
+/// The options of the library's parser for a syntax.
+fn parse_options(syntax: Syntax) -> ParseOptions {
+    let lenient = syntax == Syntax::JsonWithComments;
+    ParseOptions {
+        allow_comments: lenient,
+        allow_trailing_commas: lenient,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
+}
+
+/// The diagnostic for a string with a control character that starts at `start`.
+fn control_character(pointer: String, start: usize) -> RawDiagnostic {
+    let message = "invalid JSON: a string contains a line break or another control character";
+    let help = "write `\\n` for a line break, `\\t` for a tab; or close the quote";
+    RawDiagnostic::new(Code::Syntax, message, pointer, start..start + 1).help(help)
 }
 
 fn too_large(message: String, pointer: &str, span: Range<usize>) -> RawDiagnostic {

@@ -35,6 +35,7 @@ const FOREIGN_WORDS: &[(&str, &str)] = &[
     ("undefined", "null"),
 ];
 
+const NO_VALUE: (&str, &str) = ("a key has no value", "write a value after the `:`");
 const QUOTES: &str = "write names and texts in double quotes";
 
 /// A text with a syntax error.
@@ -165,7 +166,9 @@ impl BrokenJson<'_> {
             }
             Kind::ExpectedComma => ("a comma is missing", "put a comma between the two"),
             Kind::ExpectedColonAfterObjectKey => ("a `:` is missing after a key", "write `\"key\": value`"),
-            Kind::ExpectedObjectValue => ("a key has no value", "write a value after the `:`"),
+            Kind::ExpectedObjectValue => NO_VALUE,
+            _ if self.lacks_value(range.start) => NO_VALUE,
+            _ if self.has_extra_comma(range.start) => ("a comma too many", "remove the comma"),
             Kind::ExpectedStringObjectProperty => ("a key is not in quotes", QUOTES),
             Kind::SingleQuotedStringsNotAllowed => ("single quotes are not allowed", QUOTES),
             Kind::UnexpectedWord => self.word_text(range.start),
@@ -224,6 +227,16 @@ impl BrokenJson<'_> {
         }
     }
 
+    /// Returns whether a comma or brace follows the `:` of a key.
+    pub(super) fn lacks_value(&self, at: usize) -> bool {
+        self.text[at..].starts_with([',', '}']) && self.text[..at].trim_end().ends_with(':')
+    }
+
+    /// Returns whether a comma has nothing before it.
+    pub(super) fn has_extra_comma(&self, at: usize) -> bool {
+        self.text[at..].starts_with(',') && self.text[..at].trim_end().ends_with([',', '[', '{'])
+    }
+
     fn is_word(&self, at: usize) -> bool {
         self.text.get(at..).is_some_and(|it| it.starts_with(|it: char| it.is_alphanumeric() || it == '_'))
     }
@@ -242,9 +255,9 @@ pub(in crate::syntax) const CONFLICT_HELP: &str =
 
 /// The brackets of a text up to its first lexical error.
 #[derive(Default)]
-struct Brackets {
+pub(super) struct Brackets {
     /// The brackets without a closing one, outermost first.
-    open: Vec<OpenBracket>,
+    pub(super) open: Vec<OpenBracket>,
     /// The bracket that was probably not closed: another one's closing bracket closes it.
     suspect: Option<OpenBracket>,
     /// The first bracket that is closed by the other kind, and the closing one.
@@ -254,9 +267,9 @@ struct Brackets {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct OpenBracket {
+pub(super) struct OpenBracket {
     at: usize,
-    sign: char,
+    pub(super) sign: char,
     /// The indentation of its line.
     indent: usize,
 }
@@ -268,7 +281,7 @@ impl OpenBracket {
 }
 
 impl Brackets {
-    fn scan(text: &str, options: &ScannerOptions) -> Brackets {
+    pub(super) fn scan(text: &str, options: &ScannerOptions) -> Brackets {
         let mut res = Brackets::default();
         let mut scanner = Scanner::new(text, options);
         while let Ok(Some(token)) = scanner.scan() {

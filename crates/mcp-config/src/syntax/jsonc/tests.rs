@@ -143,7 +143,7 @@ fn missing_bracket_is_reported_where_it_opened() {
 fn quote_that_is_not_closed_on_its_line_is_the_only_diagnostic() {
     let parsed = parse("{\n  \"a\": \"b,\n  \"c\": \"d\"\n}", Syntax::JsonWithComments);
     let [diagnostic] = &parsed.diagnostics[..] else { panic!("{:?}", parsed.diagnostics) };
-    assert!(diagnostic.message.contains("a line break"), "{diagnostic:?}");
+    assert_eq!(diagnostic.message, "invalid JSON: a quote is not closed on its line");
     assert_eq!(diagnostic.span, 9..10);
 }
 
@@ -167,4 +167,104 @@ fn text_with_json_comments_is_not_parsed_as_yaml() {
     assert_eq!(root("{\"a\": 1, // \"b\": 2\n}").as_deref(), Some(r#"{"a":1}"#));
     assert_eq!(root("{\"a\": 1 // \"b\": 2\n \"c\": 3}"), None);
     assert_eq!(root("a: {b: 1} # \"c\"").as_deref(), Some(r#"{"a":{"b":1}}"#));
+}
+
+/// Five servers, each over several lines.
+fn servers() -> Vec<String> {
+    let server = |name: char| {
+        format!(
+            "    \"{name}\": {{\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"${{A}}\"],\n      \"env\": \
+             {{\"A\": \"https://b.example\", \"B\": \"\"}},\n      \"timeout\": 30,\n      \"disabled\": false\n    }}"
+        )
+    };
+    "abcde".chars().map(server).collect()
+}
+
+/// A mistake: a part of a server, and its replacement.
+const MISTAKES: &[(&str, &str)] = &[
+    // Commas and colons.
+    ("\"npx\",", "\"npx\""),
+    ("\"npx\",", "\"npx\";"),
+    ("\"npx\",", "\"npx\",,"),
+    ("\"npx\",", "\"npx\"，"),
+    ("\"-y\", ", "\"-y\" "),
+    ("[\"-y\"", "[, \"-y\""),
+    (": \"npx\"", " \"npx\""),
+    (": \"npx\"", " = \"npx\""),
+    (": \"npx\"", "： \"npx\""),
+    (": {\"A\"", " {\"A\""),
+    // Quotes.
+    ("\"npx\"", "\"npx"),
+    ("\"npx\"", "“npx”"),
+    ("\"npx\"", "'npx'"),
+    ("\"npx\"", "`npx`"),
+    ("\"${A}\"", "\"${A}"),
+    ("\"${A}\"]", "\"${A}]"),
+    ("\"npx\"", "\"n\npx\""),
+    ("\"npx\"", "\"npx\n\""),
+    ("\"npx\"", "\"n\tpx\""),
+    ("\"npx\"", "\"C:\\Users\\my\""),
+    ("\"timeout\"", "timeout"),
+    ("\"timeout\"", "'timeout'"),
+    ("\"timeout\"", "“timeout”"),
+    ("\"timeout\"", "\"timeout"),
+    // Values.
+    ("\"npx\"", "npx"),
+    ("false", "False"),
+    ("30", "0x1e"),
+    ("30", ".5"),
+    ("30", "+30"),
+    ("30", "thirty"),
+    (" 30", ""),
+    // Comments.
+    ("30,", "30, # of mine"),
+];
+
+fn with(mistakes: &[(usize, usize)]) -> String {
+    let mut servers = servers();
+    for (server, mistake) in mistakes {
+        let (from, to) = MISTAKES[*mistake];
+        assert!(servers[*server].contains(from), "{from}");
+        servers[*server] = servers[*server].replacen(from, to, 1);
+    }
+    format!("{{\n  \"mcpServers\": {{\n{}\n  }}\n}}\n", servers.join(",\n"))
+}
+
+fn errors_of(text: &str) -> Vec<(String, Range<usize>)> {
+    let diagnostics = parse(text, Syntax::Json).diagnostics;
+    diagnostics.into_iter().map(|it| (it.message, it.span)).collect()
+}
+
+#[test]
+fn each_of_two_mistakes_is_reported_and_nothing_else() {
+    for first in 0..MISTAKES.len() {
+        let alone = errors_of(&with(&[(1, first)]));
+        let [(message, span)] = &alone[..] else { panic!("{:?}: {alone:?}", MISTAKES[first]) };
+        for second in 0..MISTAKES.len() {
+            let text = with(&[(1, first), (3, second)]);
+            let found = errors_of(&text);
+            let [one, two] = &found[..] else {
+                panic!("{:?}, {:?}: {found:?}", MISTAKES[first], MISTAKES[second])
+            };
+            assert_eq!(one, &(message.clone(), span.clone()), "{text}");
+            let only = errors_of(&with(&[(3, second)])).remove(0);
+            assert_eq!(two.0, only.0, "{text}");
+            assert_eq!(&text[two.1.clone()], &with(&[(3, second)])[only.1.clone()], "{text}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_reported_after_a_mistake_without_an_obvious_correction() {
+    let check =
+        |text: &str, want: usize| assert_eq!(errors_of(text).len(), want, "{text}: {:?}", errors_of(text));
+    // A bracket that is not closed, a text that ends at a quote in its middle, a placeholder, a merge conflict.
+    check("{\"a\": {\"b\": [1, 2, \"c\": 3}, d: 4}", 1);
+    check("{\"a\": \"b \"c\" d\", e: 1}", 1);
+    check("{\"a\": [1, ...], b: 2}", 1);
+    check("{\n<<<<<<< HEAD\n  \"a\": 1\n=======\n  a: 2\n>>>>>>> x\n}", 1);
+    check("{a: 1, b: 2, \"c\": {", 3);
+    check("{\"a\": {\"b\": \"x\n\" },\n\"c\": [\"y\nz\",\n \"d\"]}", 2);
+    let many: Vec<String> = (0..50).map(|it| format!("\"k{it}\": True")).collect();
+    check(&format!("{{{}}}", many.join(",\n")), 10);
 }
