@@ -16,7 +16,7 @@ pub fn render_diff(name: &str, before: &str, after: &str, colour: Colour) -> Str
     // Split like the masked text, where a lone carriage return does not end a line.
     let (olds, news) = (split_lines(before), split_lines(after));
     let diff = TextDiff::from_slices(&olds, &news);
-    let (old, new) = (MaskedText::new(before), MaskedText::new(after));
+    let (old, new) = (MaskedText::new(name, before), MaskedText::new(name, after));
     let (old, new) = (old.lines(), new.lines());
     let mut res = String::new();
     for hunk in diff.grouped_ops(CONTEXT_LINES) {
@@ -82,6 +82,8 @@ mod tests {
              \"command\": [\"npx\", \"-y\", \"x-mcp\"], \"environment\": {\"LOG_LEVEL\": \"debug\"}}}}\n",
             "{\"mcpServers\": {\"a\": {\"alwaysAllow\": [\"read_file\"], \"url\": \"https://a.example/mcp\"}}}\n",
             "{\"servers\": {\n  // \"a\": {\n  //   \"command\": \"npx\"\n  // }\n}}\n",
+            "{\"mcp\": {\"excluded\": [\"a\"], \"allowed\": [\"b\"]}}\n",
+            "extensions:\n  a:\n    type: stdio\n    cmd: npx\n    args: [\"-y\", x-mcp]\n    envs:\n      LOG_LEVEL: debug\n    env_keys: [KEY]\n",
         ] {
             assert_eq!(shown(text), text);
         }
@@ -96,6 +98,27 @@ mod tests {
                 "{\"servers\": {\n  // \"a\": {\"command\": \"x\", \"env\": {\"KEY\": \"hunter\"}},\n  // of me\n}}\n"
             ),
             "{\"servers\": {\n  // \"a\": {\"command\": \"x\", \"env\": {\"KEY\": \"******\"}},\n  // ** **\n}}\n"
+        );
+    }
+
+    #[test]
+    fn tables_of_toml_are_shown_with_their_names() {
+        let shown = |text: &str| {
+            let diff = render_diff("/h/.codex/config.toml", "", text, Colour::Never);
+            diff.lines().skip(3).map(|it| format!("{}\n", &it[1..])).collect::<String>()
+        };
+        for text in [
+            "[mcp_servers.a]\ncommand = \"npx\"\nargs = [\"-y\", \"x-mcp\"]\nenabled = false\n",
+            "model = \"*\"\n\n[mcp_servers.\"a b\"]\ncommand = \"x\"\n\n[mcp_servers.c.env]\nLOG_LEVEL = \"debug\"\n",
+            "[[x]]\ncommand = \"*\"\n\n[mcp_servers.c]\nurl = \"https://a.example/mcp\"\n",
+        ] {
+            assert_eq!(shown(text), text);
+        }
+        assert_eq!(
+            shown(
+                "[mcp_servers.a] # hunter\ncommand = \"x\"\nenv = { KEY = \"hunter\" }\n\n[mcp_servers.a.http_headers]\nX = \"\"\"\n[hunter]\n\"\"\"\n"
+            ),
+            "[mcp_servers.a] # ******\ncommand = \"x\"\nenv = { KEY = \"******\" }\n\n[mcp_servers.a.http_headers]\nX = \"**\n********\n**\"\n"
         );
     }
 

@@ -5,6 +5,8 @@
 //! `${env:NAME}` and `${input:id}` are shown. Of a file that cannot be parsed, only known keys and punctuation are
 //! shown.
 
+mod ranges;
+
 use std::ops::Range;
 
 use url::Url;
@@ -14,8 +16,8 @@ use crate::dialect::editor::is_map_of_servers;
 use crate::render::safe_values::{self, WordList};
 use crate::syntax::commented_entry::CommentedEntry;
 use crate::syntax::layout::Layout;
-use crate::syntax::template::{Piece, split_holodeck};
 use crate::syntax::{self, Content, Member, Node, Syntax};
+use ranges::{RangeCursor, reference_ranges};
 
 /// Keys whose scalar values are shown.
 const SAFE_KEYS: WordList = WordList(
@@ -28,14 +30,17 @@ const SAFE_KEYS: WordList = WordList(
 /// Keys whose collections have keys of their own.
 const CONTAINER_KEYS: WordList = WordList(
     "tools servers mcpServers mcp.servers context_servers mcp params prompts resources skills transform \
-    prefix whitelist blacklist mimeTypes amp.mcpServers mcp_servers extensions",
+    prefix whitelist blacklist mimeTypes amp.mcpServers mcp_servers extensions requestOptions customizations vscode",
 );
 
 /// Keys of lists whose items are shown: patterns, types and names of tools.
 const ITEM_KEYS: WordList = WordList(
     "whitelist blacklist mimeTypes includeTools excludeTools disabledTools disabled_tools enabled_tools \
-    alwaysAllow autoApprove",
+    alwaysAllow autoApprove excluded allowed env_keys available_tools",
 );
+
+/// Keys of the program to start.
+const COMMAND_KEYS: [&str; 2] = ["command", "cmd"];
 
 /// Keys with hidden values; the keys are shown in files that cannot be parsed.
 const SECRET_KEYS: WordList = WordList("env headers args config url sessionId manual instructions model");
@@ -59,10 +64,15 @@ pub(super) struct LineWindow<'a> {
 }
 
 impl MaskedText {
-    pub(super) fn new(text: &str) -> MaskedText {
-        let syntax::ParsedText { root, dropped, diagnostics, extensions: _ } = syntax::parse_any(text);
+    pub(super) fn new(name: &str, text: &str) -> MaskedText {
+        let syntax = Syntax::of_editor_file(name, text);
+        let parsed = match syntax {
+            Syntax::Toml => syntax::parse_as(text, syntax),
+            Syntax::Yaml | Syntax::Json | Syntax::JsonWithComments => syntax::parse_any(text),
+        };
+        let syntax::ParsedText { root, dropped, diagnostics, extensions: _ } = parsed;
         let twice = diagnostics.into_iter().filter(|it| it.code == Code::DuplicateKey);
-        let mut shown = Masker { visible: Vec::new(), hidden: dropped };
+        let mut shown = Masker { syntax, visible: Vec::new(), hidden: dropped };
         for diagnostic in twice {
             let shows = if redact_pointer(&diagnostic.pointer) == diagnostic.pointer {
                 Visibility::Keys
@@ -133,6 +143,7 @@ enum Visibility {
 }
 
 struct Masker {
+    syntax: Syntax,
     visible: Vec<Range<usize>>,
     /// Values whose punctuation is hidden too.
     hidden: Vec<Range<usize>>,
@@ -149,8 +160,9 @@ impl Masker {
         }
         match node.content() {
             Content::Mapping(members) => {
-                let command = members.iter().find(|it| &*it.key.text == "command");
+                let command = members.iter().find(|it| COMMAND_KEYS.contains(&&*it.key.text));
                 for member in members {
+                    self.table_header(&member.value, text);
                     self.key(&member.key.span, Some(&member.key.text), text, shows);
                     match (shows, &*member.key.text, &member.value.content) {
                         (Visibility::Keys, "args", Content::Sequence(items)) => {
@@ -168,7 +180,7 @@ impl Masker {
                                 self.arguments(program.text(), arguments, text);
                             }
                         }
-                        (Visibility::Keys, "env" | "environment", Content::Mapping(variables)) => {
+                        (Visibility::Keys, "env" | "environment" | "envs", Content::Mapping(variables)) => {
                             self.variables(variables, text)
                         }
                         (_, key, _) => self.member(key, &member.value, text, shows),
@@ -177,6 +189,7 @@ impl Masker {
             }
             Content::Sequence(items) => {
                 for item in items {
+                    self.table_header(item, text);
                     let collection = item.members().is_some() || item.items().is_some();
                     match shows {
                         _ if collection => self.value(item, text, shows),
@@ -187,6 +200,15 @@ impl Masker {
             }
             _ => self.hide(node, text),
         }
+    }
+
+    /// Shows the header of a table of TOML: names only.
+    fn table_header(&mut self, node: &Node, text: &str) {
+        let start = node.span.start;
+        let is_table = self.syntax == Syntax::Toml && node.members().is_some();
+        let header = text.get(start..).filter(|it| is_table && it.starts_with('['));
+        let end = header.and_then(|it| it.lines().next()?.rfind(']'));
+        self.visible.extend(end.map(|it| start..start + it));
     }
 
     /// Shows a key. If it wrongly contains a value (`NAME=value`, or `Name: value` for variables and headers), only the
@@ -228,6 +250,9 @@ impl Masker {
         let collection = value.members().is_some() || value.items().is_some();
         match shows {
             Visibility::Nothing => self.value(value, text, Visibility::Nothing),
+            Visibility::Entries if value.items().is_some() && ITEM_KEYS.contains(key) => {
+                self.value(value, text, Visibility::Items)
+            }
             Visibility::Entries if collection => self.value(value, text, Visibility::Keys),
             Visibility::Entries => self.hide(value, text),
             Visibility::Keys | Visibility::Items if collection => {
@@ -245,12 +270,12 @@ impl Masker {
                 };
                 self.value(value, text, below);
             }
-            Visibility::Keys | Visibility::Items if key == "command" => self.command(value, text),
+            Visibility::Keys | Visibility::Items if COMMAND_KEYS.contains(&key) => self.command(value, text),
             Visibility::Keys | Visibility::Items if SAFE_KEYS.contains(key) => {
                 self.visible.push(value.span.clone())
             }
             Visibility::Keys | Visibility::Items
-                if ["url", "serverUrl", "httpUrl", "$schema"].contains(&key) =>
+                if ["url", "serverUrl", "httpUrl", "uri", "$schema"].contains(&key) =>
             {
                 self.url(value, text);
             }
@@ -355,13 +380,15 @@ impl Masker {
         }
     }
 
-    /// Shows the known keys at the starts of lines, for a text that is neither YAML nor JSON.
+    /// Shows the known keys at the starts of lines, for a text that cannot be parsed.
     fn known_keys(&mut self, text: &str) {
         let mut start = 0;
         for line in text.split_inclusive('\n') {
-            let content = line.trim_start_matches([' ', '\t', '-', '\u{feff}', '{', '"']);
+            let content = line.trim_start_matches([' ', '\t', '-', '\u{feff}', '{', '"', '[']);
             let at = start + line.len() - content.len();
-            let known = content.split_once(':').map(|it| it.0.trim_end_matches('"')).filter(|it| {
+            let ends: &[char] = if self.syntax == Syntax::Toml { &['=', '.', ']'] } else { &[':'] };
+            let key = content.split_once(ends).map(|it| it.0.trim_end().trim_end_matches('"'));
+            let known = key.filter(|it| {
                 SAFE_KEYS.contains(it) || CONTAINER_KEYS.contains(it) || SECRET_KEYS.contains(it)
             });
             if let Some(key) = known {
@@ -420,64 +447,5 @@ fn literal_source<'a>(node: &Node, text: &'a str) -> Option<(usize, &'a str)> {
         }
         Content::Bool(_) | Content::Integer(_) => Some((node.span.start, source)),
         _ => None,
-    }
-}
-
-/// The ranges of `${NAME}`, `${env:NAME}`, `{env:NAME}` and `${input:id}`.
-fn reference_ranges(text: &str) -> Vec<Range<usize>> {
-    let mut res = prefixed_references(text);
-    let mut at = 0;
-    for piece in split_holodeck(text) {
-        match piece {
-            Piece::Text(text) => at += text.len(),
-            // Only in editor files, where references are masked like other text.
-            Piece::VariableOr { .. } | Piece::Input(_) | Piece::File(_) => {}
-            Piece::Variable(name) => {
-                let length = name.len() + "${}".len();
-                res.push(at..at + length);
-                at += length;
-            }
-        }
-    }
-    res.sort_by_key(|it| it.start);
-    res
-}
-
-/// The ranges of `${env:NAME}`, `{env:NAME}` and `${input:id}`.
-fn prefixed_references(text: &str) -> Vec<Range<usize>> {
-    let is_part = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
-    let found = text.match_indices('{').filter_map(|(brace, _)| {
-        let inner = &text[brace + "{".len()..];
-        let has_dollar = text[..brace].ends_with('$');
-        let start = brace - usize::from(has_dollar);
-        let input = || inner.strip_prefix("input:").filter(|_| has_dollar);
-        let name = inner.strip_prefix("env:").or_else(input)?;
-        let length = name.bytes().take_while(|it| is_part(*it)).count();
-        let whole = (1..=64).contains(&length) && name[length..].starts_with('}');
-        whole.then(|| start..brace + "{".len() + (inner.len() - name.len()) + length + "}".len())
-    });
-    found.collect()
-}
-
-/// Sorted ranges, queried with increasing offsets.
-struct RangeCursor<'a> {
-    ranges: &'a [Range<usize>],
-    /// The largest end of the ranges that have started.
-    end: usize,
-}
-
-impl<'a> RangeCursor<'a> {
-    fn new(ranges: &'a [Range<usize>]) -> RangeCursor<'a> {
-        RangeCursor { ranges, end: 0 }
-    }
-
-    fn covers(&mut self, offset: usize) -> bool {
-        while let [first, rest @ ..] = self.ranges
-            && first.start <= offset
-        {
-            self.end = self.end.max(first.end);
-            self.ranges = rest;
-        }
-        offset < self.end
     }
 }

@@ -76,9 +76,9 @@ pub fn render(name: &str, text: &str, diagnostics: &[Diagnostic], colour: Colour
     let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(120);
     let name = printable(name);
     let mut page = FileRenderer {
+        masked: MaskedText::new(&name, text),
         name,
         lines: LineIndex::new(text),
-        masked: MaskedText::new(text),
         bytes_left: MAX_DRAWN_BYTES,
     };
     let mut res = String::new();
