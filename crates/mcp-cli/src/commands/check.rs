@@ -144,6 +144,7 @@ struct Counts<'a> {
     dialect: Dialect,
     servers: usize,
     accepted: usize,
+    disabled: usize,
     errors: usize,
     warnings: usize,
     fixed: usize,
@@ -158,6 +159,7 @@ impl Counts<'_> {
             dialect: loaded.profile.dialect(),
             servers: loaded.reading.entries.len(),
             accepted: loaded.reading.entries.iter().filter(|it| file.accepts(it)).count(),
+            disabled: loaded.reading.entries.iter().filter(|it| it.disabled).count(),
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
             fixed: 0,
@@ -165,9 +167,9 @@ impl Counts<'_> {
     }
 }
 
-/// The summary line of a file: `✗ agent.yaml: holodeck, 3 servers, 2 accepted; 1 error, 2 warnings`.
+/// The summary line of a file: `✗ agent.yaml: holodeck, 3 servers, 2 accepted, 1 disabled; 1 error, 2 warnings`.
 fn summary(counts: &Counts<'_>, colour: Colour) -> String {
-    let Counts { path, dialect, servers, accepted, errors, warnings, fixed } = *counts;
+    let Counts { path, dialect, servers, accepted, disabled, errors, warnings, fixed } = *counts;
     // The file name is untrusted, like the content.
     let path = sanitize::line(path);
     let is_valid = errors == 0 && servers == accepted;
@@ -180,6 +182,9 @@ fn summary(counts: &Counts<'_>, colour: Colour) -> String {
     );
     if accepted != servers {
         line.push_str(&format!(", {accepted} accepted"));
+    }
+    if disabled > 0 {
+        line.push_str(&format!(", {disabled} disabled"));
     }
     let findings: Vec<String> = [(errors, "error"), (warnings, "warning")]
         .into_iter()
@@ -228,6 +233,9 @@ struct CheckedServerJson<'a> {
     name: &'a str,
     transport: Option<TransportKind>,
     accepted: bool,
+    /// Accepted, but not started.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    disabled: bool,
 }
 
 /// A diagnostic, or the error of a file that could not be read, with the same members.
@@ -275,6 +283,7 @@ impl<'a> FileJson<'a> {
                     name: &entry.name,
                     transport: entry.transport,
                     accepted: file.accepts(entry),
+                    disabled: entry.disabled,
                 };
                 FileJson {
                     path,
@@ -308,6 +317,7 @@ mod tests {
             dialect: Dialect::Dominds,
             servers,
             accepted,
+            disabled: 0,
             errors,
             warnings,
             fixed: 0,
@@ -315,6 +325,10 @@ mod tests {
         assert_eq!(summary(&counts, Colour::Never), want);
         let fixed = Counts { fixed: 2, ..counts };
         assert_eq!(summary(&fixed, Colour::Never), format!("{want}; 2 fixed"));
+        let disabled = Counts { disabled: 1, ..counts };
+        let (servers, findings) =
+            want.split_once("; ").map_or((want, String::new()), |it| (it.0, format!("; {}", it.1)));
+        assert_eq!(summary(&disabled, Colour::Never), format!("{servers}, 1 disabled{findings}"));
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Context {
     pub(crate) async fn open_and_report(&self, path: Option<&Path>) -> Result<ConfigFile, FileError> {
         let file = self.open(path.unwrap_or(Path::new(""))).await?;
         let diagnostics = file.diagnostics_text(self.console.err_colour);
-        self.print(Report::err(file.detection_notes() + &diagnostics)).await;
+        self.print(Report::err(file.detection_notes() + &file.disabled_note() + &diagnostics)).await;
         Ok(file)
     }
 

@@ -102,6 +102,18 @@ impl ConfigFile {
         ))
     }
 
+    /// A note with the names of disabled servers. Empty for those that a diagnostic is about.
+    pub(crate) fn disabled_note(&self) -> String {
+        let LoadedConfig { path, reading, diagnostics, .. } = &self.loaded;
+        let is_reported = |name: &str| diagnostics.iter().any(|it| it.server.as_deref() == Some(name));
+        let disabled = reading.entries.iter().filter(|it| it.disabled && !is_reported(&it.name));
+        let names: Vec<_> = disabled.map(|it| it.name.as_str()).collect();
+        if names.is_empty() || self.console.verbosity == Verbosity::Quiet {
+            return String::new();
+        }
+        self.console.note(&format!("disabled in {path}: {}", names.join(", ")))
+    }
+
     /// All diagnostics of the file as text, including variables without a value.
     pub(crate) fn diagnostics_text(&self, colour: Colour) -> String {
         self.render(&self.loaded.diagnostics, colour)

@@ -118,6 +118,8 @@ codes! {
     Extension = "0043" McpConfig,
     /// A value begins or ends with a blank that counts.
     SurroundingBlank = "0044" McpConfig,
+    /// A server is disabled by a list of the file, or by a key that the program of the file ignores.
+    DisabledServer = "0045" McpConfig,
 }
 
 impl Code {

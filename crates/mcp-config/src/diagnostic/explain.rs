@@ -11,7 +11,8 @@ impl Code {
                  or bracket, a missing comma, a line that is indented with a tab, an alias without an \
                  anchor.\n\n```yaml\nservers:\n\ta:   # a tab\n```\n\nYAML is indented with spaces only. An \
                  `mcp.json` may have comments and trailing commas; the request of an ACP session is strict JSON. The \
-                 position is where parsing stopped. The cause is often on the line before."
+                 position is where parsing stopped. The cause is often on the line before. Further mistakes are \
+                 reported in the same run as long as it is certain how the text goes on."
             }
             Code::DuplicateKey => {
                 "A mapping has the same key twice. Many parsers silently use the last one; here it is always an \
@@ -230,6 +231,15 @@ impl Code {
             Code::SurroundingBlank => {
                 "The value begins or ends with a blank. Nothing removes it: the system looks for a program whose name \
                  contains the blank.\n\n```json\n{ \"command\": \"npx \" }\n```\n\nRemove the blank."
+            }
+            Code::DisabledServer => {
+                "A server is disabled in a way that its entry does not show, or in a way that the program of the file \
+                 ignores. Gemini CLI and Qwen Code start no server whose name is in the list `mcp.excluded` of their \
+                 settings, or missing in a list `mcp.allowed`. Some programs have no key that disables a server: they \
+                 start a server with `disabled` all the same, and only mcp-host obeys the key.\n\n```json\n{ \
+                 \"mcp\": { \"excluded\": [\"files\"] }, \"mcpServers\": { \"files\": { \"command\": \
+                 \"npx\" } } }\n```\n\n`mcp-host disable` and `mcp-host enable` write what the program obeys, or \
+                 name its own way."
             }
             Code::Extension => {
                 "The transport of the entry is an extension: its type begins with `_`, or it is the ACP connection \

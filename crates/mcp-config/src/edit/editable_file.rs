@@ -1,16 +1,20 @@
 //! A file that is edited: finds places in its text and verifies each edit.
 
-use mcp_model::Severity;
+use mcp_model::{RawJson, Severity};
 
 use crate::diagnostic::{Code, Diagnostic, TextEdit, apply_edits};
+use crate::dialect::editor::program::Program;
 use crate::edit::{EditError, toml};
 use crate::profile::Profile;
 use crate::profile::policy::Policy;
 use crate::read::{Document, Reading, ServerEntry, read};
+use crate::syntax::commented_entry::CommentedEntry;
 use crate::syntax::entry_edits::{self, InsertPosition, NewEntry, insert, remove, replace};
 use crate::syntax::layout::Layout;
-use crate::syntax::output::{self, OutputValue};
-use crate::syntax::{self, ChangedPointers, Content, Member, Node, Syntax, child, difference, last, parent};
+use crate::syntax::output::OutputValue;
+use crate::syntax::{
+    self, ChangedPointers, Content, Member, Node, Syntax, child, difference, last, parent, to_json,
+};
 
 const SHARED_LINES: &str = "the entry shares its lines with something else";
 const LIST_LAYOUT: &str = "its list of servers has an unsupported layout";
@@ -67,6 +71,9 @@ impl<'a> EditableFile<'a> {
         match (found.next(), found.next()) {
             (Some(entry), None) => Ok(entry),
             (Some(_), Some(_)) => Err(EditError::Ambiguous { name: name.to_owned() }),
+            (None, _) if CommentedEntry::find(self.layout, name).is_some() => {
+                Err(EditError::CommentedOut { name: name.to_owned() })
+            }
             (None, _) => {
                 let names = entries.iter().map(|it| it.name.clone()).collect();
                 Err(EditError::NoSuchServer { name: name.to_owned(), names })
@@ -115,11 +122,18 @@ impl<'a> EditableFile<'a> {
         if let (Syntax::Toml, NewEntry::Member(name, data)) = (self.syntax, entry) {
             return self.set(&child(at, name), data);
         }
-        let (edits, changed) = match self.member(at) {
-            None => self.new_list(at, entry, document)?,
-            Some(list) => self.insert_into(at, list, entry)?,
+        if let Some(list) = self.member(at) {
+            let (edits, changed) = self.insert_into(at, list, entry)?;
+            return self.apply_verified(&edits, &changed);
+        }
+        let list = match entry {
+            NewEntry::Item(data) => OutputValue::List(vec![data.clone()]),
+            NewEntry::Member(name, data) => OutputValue::Map(vec![(name.to_owned(), data.clone())]),
         };
-        self.apply_verified(&edits, &changed)
+        if self.root.members().is_some_and(|it| !it.is_empty()) {
+            return self.set(at, &list);
+        }
+        self.fill(at, list, document)
     }
 
     /// The text with this value at a pointer. A missing value is added after the others, with its parents.
@@ -157,11 +171,19 @@ impl<'a> EditableFile<'a> {
         self.apply_verified(&edits.ok_or_else(|| unsupported_layout(FIELD_LAYOUT))?, &changed)
     }
 
-    /// The text with a value at the end of the non-empty list at a pointer.
+    /// The text with a value at the end of the list at a pointer, which is created if missing.
     pub(super) fn append(&self, pointer: &str, value: &OutputValue) -> Result<String, EditError> {
-        let list = self.root.at(pointer).filter(|it| it.items().is_some());
-        let list = list.ok_or_else(|| unsupported_layout(FIELD_LAYOUT))?;
-        let count = list.items().map_or(0, <[_]>::len);
+        let list = self.root.at(pointer);
+        let count = list.and_then(Node::items).map_or(0, <[_]>::len);
+        let list = match list.map(Node::content) {
+            Some(Content::Sequence(_)) if count > 0 => {
+                list.ok_or_else(|| unsupported_layout(FIELD_LAYOUT))?
+            }
+            None | Some(Content::Null | Content::Sequence(_)) => {
+                return self.set(pointer, &OutputValue::List(vec![value.clone()]));
+            }
+            Some(_) => return Err(unsupported_layout(&format!("'{}' is not a list there", last(pointer)))),
+        };
         let changed = ChangedPointers { old: Vec::new(), new: vec![child(pointer, &count.to_string())] };
         if self.syntax == Syntax::Toml {
             let text = toml::append(self.layout.text(), pointer, value);
@@ -183,13 +205,49 @@ impl<'a> EditableFile<'a> {
             Some((above, list, index_of(list, &last(pointer))?))
         });
         let (above, list, index) = found.ok_or_else(|| unsupported_layout("the entry was not found"))?;
-        let count = list.members().map_or(0, <[_]>::len) + list.items().map_or(0, <[_]>::len);
-        let edits = if count > 1 {
+        let edits = if count_of(list) > 1 {
             remove(self.layout, list, index).ok_or_else(|| unsupported_layout(SHARED_LINES))?
         } else {
             self.remove_only_entry(above, list)?
         };
         self.apply_verified(&edits, &changed)
+    }
+
+    /// Like [`EditableFile::remove`], and also removes the lists and maps that would be empty, if adding the value again
+    /// gives the same text.
+    pub(super) fn remove_added(&self, pointer: &str, document: &Document<'_>) -> Result<String, EditError> {
+        let outermost = self.emptied("", pointer);
+        if outermost != pointer
+            && let Some(text) = self.remove(outermost).ok()
+            && let Some(bare) = EditableFile::open(&Document { text: &text, ..*document }).ok()
+            && self.is_result_of_adding(pointer, &bare, document)
+        {
+            return Ok(text);
+        }
+        self.remove(pointer)
+    }
+
+    fn is_result_of_adding(&self, pointer: &str, bare: &EditableFile<'_>, document: &Document<'_>) -> bool {
+        let value = self.root.at(pointer).and_then(to_json).and_then(|it| RawJson::parse(it.into()).ok());
+        let Some((value, at)) = value.and_then(|it| OutputValue::from_json(&it)).zip(parent(pointer)) else {
+            return false;
+        };
+        let is_list = self.root.at(at).is_some_and(|it| it.items().is_some());
+        let key = last(pointer);
+        let entry = if is_list { NewEntry::Item(&value) } else { NewEntry::Member(&key, &value) };
+        bare.add_entry(at, entry, document).is_ok_and(|it| it == self.layout.text())
+    }
+
+    /// The outermost value below `root` that would be empty without the value at the pointer.
+    pub(super) fn emptied<'p>(&self, root: &str, pointer: &'p str) -> &'p str {
+        let mut res = pointer;
+        while let Some(above) = parent(res).filter(|it| *it != root) {
+            if self.root.at(above).map_or(0, count_of) != 1 {
+                break;
+            }
+            res = above;
+        }
+        res
     }
 
     /// Edits that insert an entry into the list or map of `member` at the pointer `at`, and the changed pointers.
@@ -201,7 +259,7 @@ impl<'a> EditableFile<'a> {
     ) -> Result<(Vec<TextEdit>, ChangedPointers), EditError> {
         let Member { key, value } = member;
         let at = at.to_owned();
-        let count = value.items().map_or(0, <[_]>::len) + value.members().map_or(0, <[_]>::len);
+        let count = count_of(value);
         let new = match entry {
             NewEntry::Member(name, _) => child(&at, name),
             NewEntry::Item(_) => child(&at, &count.to_string()),
@@ -242,60 +300,44 @@ impl<'a> EditableFile<'a> {
         Ok((edits, changed))
     }
 
-    /// Edits that create the list or map with one entry, and the changed pointers.
-    fn new_list(
-        &self,
-        at: &str,
-        entry: NewEntry<'_>,
-        document: &Document<'_>,
-    ) -> Result<(Vec<TextEdit>, ChangedPointers), EditError> {
-        let key = last(at);
-        let key = key.as_str();
-        if parent(at) != Some("") {
-            return Err(unsupported_layout("its list of servers was not found"));
+    /// The text of a file without content, with a value at a pointer.
+    fn fill(&self, at: &str, value: OutputValue, document: &Document<'_>) -> Result<String, EditError> {
+        let (mut above, mut data) = (at, value);
+        while let Some(next) = parent(above) {
+            data = OutputValue::Map(vec![(last(above), data)]);
+            above = next;
         }
-        let list = match entry {
-            NewEntry::Item(data) => OutputValue::List(vec![data.clone()]),
-            NewEntry::Member(name, data) => OutputValue::Map(vec![(name.to_owned(), data.clone())]),
-        };
         let text = self.layout.text();
-        if self.root.members().is_some_and(|it| !it.is_empty()) {
-            let edit = insert(self.layout, &self.root, InsertPosition::Last, NewEntry::Member(key, &list));
-            let changed = ChangedPointers { old: Vec::new(), new: vec![child("", key)] };
-            return Ok((edit.ok_or_else(|| unsupported_layout("its layout is not supported"))?, changed));
-        }
         let end = self.layout.line_end();
-        let root = || vec![String::new()];
-        let whole = ChangedPointers { old: root(), new: root() };
-        if self.syntax != Syntax::Yaml {
-            let data = OutputValue::Map(vec![(key.to_owned(), list)]);
-            let empty =
-                self.root.members().is_some() || text.trim_start_matches('\u{feff}').trim().is_empty();
+        let is_blank = text.trim_start_matches('\u{feff}').trim().is_empty();
+        let edit = if self.syntax != Syntax::Yaml {
             let mut new = data.pretty().join(end);
             if !text[self.root.span.end..].contains('\n') && self.root.members().is_none() {
                 new.push_str(end);
             }
-            let edit = TextEdit { span: self.root.span.clone(), text: new };
-            return if empty {
-                Ok((vec![edit], whole))
-            } else {
-                Err(unsupported_layout("it is not an object"))
+            if self.root.members().is_none() && !is_blank {
+                return Err(unsupported_layout("it is not an object"));
+            }
+            TextEdit { span: self.root.span.clone(), text: new }
+        } else {
+            // The file has comments only.
+            if !matches!(self.root.content, Content::Null) || !self.root.span.is_empty() {
+                return Err(unsupported_layout("it is not a mapping"));
+            }
+            let required = match document.profile {
+                Profile::Dominds => &["version: 1"],
+                Profile::McpJson => Program::of(document.name).required_lines,
+                Profile::HoloDeck | Profile::HoloDeck07 | Profile::AcpV1 | Profile::AcpV2 => &[],
             };
-        }
-        // The file has comments only.
-        if !matches!(self.root.content, Content::Null) || !self.root.span.is_empty() {
-            return Err(unsupported_layout("it is not a mapping"));
-        }
-        let mut lines = Vec::new();
-        if document.profile == Profile::Dominds {
-            lines.push("version: 1".to_owned());
-        }
-        lines.extend(output::member_lines(key, &list));
-        let mut new: String = lines.into_iter().map(|it| it + end).collect();
-        if !(text.is_empty() || text.ends_with(['\n', '\u{feff}'])) {
-            new.insert_str(0, end);
-        }
-        Ok((vec![TextEdit { span: text.len()..text.len(), text: new }], whole))
+            let lines = required.iter().map(|it| (*it).to_owned()).chain(data.block());
+            let mut new: String = lines.map(|it| it + end).collect();
+            if !(text.is_empty() || text.ends_with(['\n', '\u{feff}'])) {
+                new.insert_str(0, end);
+            }
+            TextEdit { span: text.len()..text.len(), text: new }
+        };
+        let root = || vec![String::new()];
+        self.apply_verified(&[edit], &ChangedPointers { old: root(), new: root() })
     }
 
     /// Edits that remove the only entry of a list or map.
@@ -321,6 +363,11 @@ impl<'a> EditableFile<'a> {
             _ => Err(unsupported_layout(SHARED_LINES)),
         }
     }
+}
+
+/// The number of members or items.
+fn count_of(node: &Node) -> usize {
+    node.members().map_or(0, <[_]>::len) + node.items().map_or(0, <[_]>::len)
 }
 
 /// The index of the member or item with this key.

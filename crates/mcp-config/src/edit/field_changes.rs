@@ -4,10 +4,11 @@
 //! written as the type that the field has.
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::dialect::editor::program::Program;
 use crate::dialect::write::values::dominds_value;
 use crate::dialect::write::{WriteReport, WrittenFile};
 use crate::edit::editable_file::{EditableFile, errors, unsupported_layout};
-use crate::edit::{EditError, declare_input, rewrite_references};
+use crate::edit::{EditError, declare_input};
 use crate::profile::Profile;
 use crate::read::{Document, Reading, read};
 use crate::syntax::output::OutputValue;
@@ -108,7 +109,7 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
     let file = EditableFile::open(document)?;
     let server = file.server(name)?.pointer.clone();
     let FieldChange { field, operation } = change;
-    let pointer = field_pointer(&file, &server, field, operation)?;
+    let pointer = field_pointer(&file, &server, change, document)?;
     let (mut unsupported, mut inputs) = (Vec::new(), Vec::new());
     let mut written = |text: &str| {
         let mut data = OutputValue::text(text);
@@ -120,7 +121,10 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
         };
         let is_text_map = parent(&pointer).is_some_and(|it| TEXT_MAPS.contains(&&*last(it)));
         match document.profile {
-            Profile::McpJson => inputs.extend(rewrite_references(document.name, &mut data, &mut report)),
+            Profile::McpJson => {
+                let key = pointer[server.len()..].split('/').nth(1).unwrap_or_default();
+                inputs.extend(Program::of(document.name).rewrite_references([(key, &mut data)], &mut report));
+            }
             Profile::Dominds if is_text_map => {
                 let value = parse_value(text, VariableRule::ExpandWithFolder);
                 data = dominds_value(&value).map_err(|reason| EditError::Unsupported {
@@ -137,13 +141,13 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
     let texts: Vec<String> = match operation {
         FieldOperation::Remove => {
             node.ok_or_else(no_such_field)?;
-            vec![file.remove(emptied(&file, &server, &pointer))?]
+            vec![file.remove(file.emptied(&server, &pointer))?]
         }
         FieldOperation::RemoveItem(item) => {
             let items = node.and_then(Node::items).ok_or_else(no_such_field)?;
             let OutputValue::Text(item) = written(item)? else { return Err(no_such_field()) };
             let index = items.iter().position(|it| it.text() == Some(&item)).ok_or_else(no_such_field)?;
-            vec![file.remove(emptied(&file, &server, &child(&pointer, &index.to_string())))?]
+            vec![file.remove(file.emptied(&server, &child(&pointer, &index.to_string())))?]
         }
         FieldOperation::SetJson(json) => {
             let value =
@@ -152,15 +156,7 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
         }
         FieldOperation::Append(item) => {
             let OutputValue::Text(text) = written(item)? else { return Err(no_such_field()) };
-            let is_new = node.is_none_or(|it| it.items().is_none_or(<[_]>::is_empty));
-            let add = |value: OutputValue| match node {
-                _ if is_new => file.set(&pointer, &OutputValue::List(vec![value])),
-                Some(_) | None => file.append(&pointer, &value),
-            };
-            if node.is_some_and(|it| it.items().is_none() && it.kind() != "nothing") {
-                return Err(unsupported_layout(&format!("'{field}' is not a list there")));
-            }
-            scalars(&text).map(add).collect::<Result<_, _>>()?
+            scalars(&text).map(|value| file.append(&pointer, &value)).collect::<Result<_, _>>()?
         }
         FieldOperation::Set(text) => {
             let value = written(text)?;
@@ -199,10 +195,10 @@ fn scalars(text: &str) -> impl Iterator<Item = OutputValue> {
 fn field_pointer(
     file: &EditableFile<'_>,
     server: &str,
-    field: &str,
-    operation: &FieldOperation,
+    FieldChange { field, operation }: &FieldChange,
+    document: &Document<'_>,
 ) -> Result<String, EditError> {
-    let (first, rest) = field.split_once('.').map_or((field, None), |it| (it.0, Some(it.1)));
+    let (first, rest) = field.split_once('.').map_or((&**field, None), |it| (it.0, Some(it.1)));
     let node = file.root.at(server).ok_or_else(|| unsupported_layout("the server was not found"))?;
     if node.members().is_none() {
         return Err(unsupported_layout("the server is not a mapping"));
@@ -211,8 +207,10 @@ fn field_pointer(
     let spellings = SPELLINGS.iter().find(|it| it.contains(&first)).copied().unwrap_or_default();
     let spelling = |node: &Node| spellings.iter().copied().find(|it| node.get(it).is_some());
     let own = if node.get(first).is_some() { Some(first) } else { spelling(node) };
-    let key = own.or_else(|| others.into_iter().find_map(spelling)).unwrap_or(first);
-    let mut pointer = child(server, key);
+    let is_editor = document.profile == Profile::McpJson;
+    let of_program = || is_editor.then(|| Program::of(document.name).path_of(first)).flatten();
+    let key = own.or_else(|| others.into_iter().find_map(spelling)).or_else(of_program).unwrap_or(first);
+    let mut pointer = key.split('/').fold(server.to_owned(), |it, segment| child(&it, segment));
     // opencode: the program and its arguments are one list.
     let command = node.get("command").filter(|it| it.value.items().is_some());
     match (first, operation, command) {
@@ -227,24 +225,9 @@ fn field_pointer(
     }
     Ok(match rest {
         None => pointer,
-        Some(name) if TEXT_MAPS.contains(&key) => child(&pointer, name),
+        Some(name) if TEXT_MAPS.contains(&&*last(key)) => child(&pointer, name),
         Some(path) => path.split('.').fold(pointer, |it, segment| child(&it, segment)),
     })
-}
-
-/// The outermost value below the server that would be empty without the value at the pointer.
-fn emptied<'a>(file: &EditableFile<'_>, server: &str, pointer: &'a str) -> &'a str {
-    let mut res = pointer;
-    while let Some(above) = parent(res).filter(|it| *it != server) {
-        let node = file.root.at(above);
-        let count =
-            node.map_or(0, |it| it.members().map_or(0, <[_]>::len) + it.items().map_or(0, <[_]>::len));
-        if count != 1 {
-            break;
-        }
-        res = above;
-    }
-    res
 }
 
 /// An error that the file did not have before, or an unknown key of the server.

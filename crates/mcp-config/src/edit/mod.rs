@@ -14,7 +14,7 @@ mod toml;
 
 use mcp_model::{Dialect, ServerSpec};
 
-use crate::dialect::editor::program::{Program, UNKNOWN};
+use crate::dialect::editor::program::{EntryForm, FileContent, Program};
 use crate::dialect::editor::{DEV_CONTAINER_SERVERS, InputDeclarations};
 use crate::dialect::write::{self, FieldFallback, UnsupportedField, WriteReport, WrittenFile};
 use crate::edit::editable_file::{EditableFile, errors, unsupported_layout};
@@ -22,7 +22,7 @@ use crate::profile::Profile;
 use crate::read::{Document, read};
 use crate::syntax::entry_edits::NewEntry;
 use crate::syntax::output::OutputValue;
-use crate::syntax::parent;
+use crate::syntax::{Content, Node, parent};
 
 pub use switch::{Switch, set_enabled};
 
@@ -45,6 +45,12 @@ pub enum EditError {
         name: String,
         /// The existing names.
         names: Vec<String>,
+    },
+    /// The server is a comment, as [`set_enabled`](crate::set_enabled()) writes it for some programs.
+    #[error("the server '{name}' is a comment")]
+    CommentedOut {
+        /// The name.
+        name: String,
     },
     /// The server has no such field, or no such item in it.
     #[error("the server '{server}' has no '{field}' to remove")]
@@ -119,8 +125,7 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
         if profile != Profile::McpJson {
             return Some((name, data));
         }
-        let program = Program::of_file(document.name).unwrap_or(&UNKNOWN);
-        let (data, ids) = program.adapt_entry(data, &mut report)?;
+        let (data, ids) = Program::of(document.name).adapt_entry(&name, data, &mut report)?;
         asked = ids;
         Some((name, data))
     });
@@ -171,14 +176,18 @@ fn declare_input(document: &Document<'_>, id: &str) -> Result<String, EditError>
 }
 
 /// Removes a server, with the comments inside it and directly above it.
+///
+/// The list of servers stays, empty, if it was the last server. It is removed too if the file may be without it and
+/// [`add_server`] would write it as it is, so that removing an added server restores the file.
 pub fn remove_server(document: &Document<'_>, name: &str) -> Result<String, EditError> {
     let file = EditableFile::open(document)?;
-    file.remove(&file.server(name)?.pointer)
-}
-
-/// Rewrites `${NAME}` for the program of an editor's file. Returns the inputs to declare.
-fn rewrite_references(file: &str, data: &mut OutputValue, report: &mut WriteReport<'_>) -> Vec<String> {
-    Program::of_file(file).unwrap_or(&UNKNOWN).rewrite_references(data, report)
+    let may_lack_list = match document.profile {
+        Profile::HoloDeck | Profile::HoloDeck07 => true,
+        Profile::McpJson => Program::of(document.name).content == FileContent::Settings,
+        Profile::Dominds | Profile::AcpV1 | Profile::AcpV2 => false,
+    };
+    let pointer = &file.server(name)?.pointer;
+    if may_lack_list { file.remove_added(pointer, document) } else { file.remove(pointer) }
 }
 
 /// The pointer to the list or map of servers.
@@ -204,8 +213,7 @@ fn list_pointers(document: &Document<'_>) -> Vec<String> {
         Profile::Dominds => vec!["/servers".to_owned()],
         Profile::AcpV1 | Profile::AcpV2 => Vec::new(),
         Profile::McpJson => {
-            let program = Program::of_file(document.name).unwrap_or(&UNKNOWN);
-            let usual = match program.key {
+            let usual = match Program::of(document.name).key {
                 "customizations.vscode.mcp.servers" => DEV_CONTAINER_SERVERS.to_owned(),
                 key => format!("/{key}"),
             };
@@ -228,6 +236,10 @@ fn is_list(file: &EditableFile<'_>, at: &str, document: &Document<'_>) -> bool {
     match document.profile {
         Profile::HoloDeck | Profile::HoloDeck07 | Profile::AcpV1 | Profile::AcpV2 => true,
         Profile::Dominds => false,
-        Profile::McpJson => file.root.at(at).is_some_and(|it| it.items().is_some()),
+        Profile::McpJson => match file.root.at(at).map(Node::content) {
+            Some(Content::Sequence(_)) => true,
+            Some(Content::Null) | None => Program::of(document.name).entry_form == EntryForm::Continue,
+            Some(_) => false,
+        },
     }
 }

@@ -1,11 +1,12 @@
 //! Enables and disables a server: by a key that its program obeys, else by turning its lines into comments.
 
 use crate::diagnostic::TextEdit;
+use crate::dialect::editor::name_lists::{self, NameLists};
 use crate::dialect::editor::program::{Disabling, JsonExtensions, Program};
 use crate::edit::editable_file::{EditableFile, unsupported_layout};
 use crate::edit::{EditError, list_pointers};
 use crate::profile::Profile;
-use crate::read::{Document, read};
+use crate::read::{Document, Reading, ServerEntry, read};
 use crate::syntax::commented_entry::{CommentedEntry, comment_out};
 use crate::syntax::entry_edits::{InsertPosition, NewEntry, insert};
 use crate::syntax::output::OutputValue;
@@ -24,56 +25,91 @@ pub enum Switch {
 enum SwitchMethod {
     /// By the value of a key.
     Key(&'static str, &'static str),
+    /// By adding its name to the list at a pointer.
+    AddTo(&'static str),
+    /// By removing its name from the list at a pointer.
+    RemoveFrom(&'static str),
     /// By turning the entry into comments.
     Comment,
     /// Not at all: it is in this state.
     Unchanged,
 }
 
+/// The number of ways to disable a server: two keys and two lists.
+const MAX_WAYS: usize = 4;
+
 /// Enables or disables a server. Returns the same text if nothing changes.
 ///
-/// A server is disabled by the key that the program of the file obeys. If the program has none and accepts comments, the
-/// entry becomes a comment; else the edit is refused (DIA-07, DMX-02).
+/// A server is disabled by the key or list that the program of the file obeys. If the program has none and accepts
+/// comments, the entry becomes a comment; else the edit is refused (DIA-07, DMX-02).
 pub fn set_enabled(document: &Document<'_>, name: &str, switch: Switch) -> Result<String, EditError> {
+    let mut text = document.text.to_owned();
+    // A server may be disabled in several ways.
+    for _ in 0..MAX_WAYS {
+        let now = Document { text: &text, ..*document };
+        let next = switch_once(&now, name, switch)?;
+        let is_done = next == text || is_settled(&read(&Document { text: &next, ..now }), name, switch);
+        text = next;
+        if is_done {
+            return Ok(text);
+        }
+    }
+    Err(unsupported_layout("the server would not change"))
+}
+
+fn is_settled(reading: &Reading, name: &str, switch: Switch) -> bool {
+    let entry = reading.entries.iter().find(|it| it.name == name);
+    match switch {
+        Switch::On => entry.is_some_and(|it| !it.disabled),
+        Switch::Off => entry.is_none_or(|it| it.disabled),
+    }
+}
+
+/// Enables or disables a server in one way.
+fn switch_once(document: &Document<'_>, name: &str, switch: Switch) -> Result<String, EditError> {
     let file = EditableFile::open(document)?;
     let seen = match file.server(name) {
         Ok(seen) => seen,
-        Err(error @ EditError::NoSuchServer { .. }) => {
-            return match CommentedEntry::find(file.layout, name) {
+        Err(error @ EditError::CommentedOut { .. }) => {
+            return match CommentedEntry::find(file.layout, name).filter(|_| switch == Switch::On) {
+                Some(entry) => restore(&file, document, name, &entry),
+                None if switch == Switch::Off => Ok(document.text.to_owned()),
                 None => Err(error),
-                Some(entry) if switch == Switch::On => restore(&file, document, name, &entry),
-                Some(_) => Ok(document.text.to_owned()),
             };
         }
         Err(error) => return Err(error),
     };
     let pointer = &seen.pointer;
     let node = file.root.at(pointer).ok_or_else(|| unsupported_layout("the server was not found"))?;
-    let edits = match method(&file, document, pointer, node, switch)? {
-        SwitchMethod::Unchanged => return Ok(document.text.to_owned()),
+    match method(&file, document, seen, node, switch)? {
+        SwitchMethod::Unchanged => Ok(document.text.to_owned()),
         SwitchMethod::Key(key, word) if file.is_toml() => {
-            return file.set(&child(pointer, key), &OutputValue::scalar(word));
+            file.set(&child(pointer, key), &OutputValue::scalar(word))
         }
-        SwitchMethod::Key(key, word) => set_key(&file, node, pointer, (key, word))?,
+        SwitchMethod::Key(key, word) => {
+            let (edits, changed) = set_key(&file, node, pointer, (key, word))?;
+            file.apply_verified(&edits, &changed)
+        }
+        SwitchMethod::AddTo(list) => file.append(list, &OutputValue::text(name)),
+        SwitchMethod::RemoveFrom(list) => {
+            let items = file.root.at(list).and_then(Node::items).unwrap_or_default();
+            let index = items.iter().position(|it| it.text() == Some(name)).unwrap_or_default();
+            file.remove_added(&child(list, &index.to_string()), document)
+        }
         SwitchMethod::Comment => {
             let list = parent(pointer).and_then(|it| file.root.at(it));
             let edits = list.and_then(|it| comment_out(file.layout, it, &last(pointer)));
             let edits =
                 edits.ok_or_else(|| unsupported_layout("the entry shares its lines with something else"))?;
-            return file
-                .apply_verified(&edits, &ChangedPointers { old: vec![pointer.clone()], new: Vec::new() });
+            file.apply_verified(&edits, &ChangedPointers { old: vec![pointer.clone()], new: Vec::new() })
         }
-    };
-    let text = file.apply_verified(&edits.0, &edits.1)?;
-    let again = read(&Document { text: &text, ..*document });
-    let settled = again.entries.iter().any(|it| it.name == name && it.disabled == (switch == Switch::Off));
-    if settled { Ok(text) } else { Err(unsupported_layout("the server would not change")) }
+    }
 }
 
 fn method(
     file: &EditableFile<'_>,
     document: &Document<'_>,
-    pointer: &str,
+    ServerEntry { name, pointer, .. }: &ServerEntry,
     node: &Node,
     switch: Switch,
 ) -> Result<SwitchMethod, EditError> {
@@ -94,10 +130,6 @@ fn method(
         Profile::Dominds => return Ok(enabled),
         Profile::McpJson => {}
     }
-    if switch == Switch::On {
-        let is_disabled = value("disabled") == Some(true);
-        return Ok(if is_disabled { SwitchMethod::Key("disabled", "false") } else { enabled });
-    }
     let list = parent(pointer).unwrap_or_default();
     let key = last(list);
     let key = if list == "/mcp/servers" { "mcp.servers" } else { &*key };
@@ -105,7 +137,19 @@ fn method(
         Some(servers) => Program::of_servers(document.name, key, servers),
         None => return Err(unsupported_layout("the server was not found")),
     };
+    let lists = NameLists::of(&file.root);
+    if switch == Switch::On {
+        let obeys_lists = program.disabling == Disabling::NameLists;
+        return Ok(match value("disabled") {
+            Some(true) => SwitchMethod::Key("disabled", "false"),
+            _ if obeys_lists && lists.excludes(name) => SwitchMethod::RemoveFrom(name_lists::EXCLUDED),
+            _ if obeys_lists && lists.lacks(name) => SwitchMethod::AddTo(name_lists::ALLOWED),
+            _ => enabled,
+        });
+    }
     match (program.disabling, program.syntax) {
+        (Disabling::NameLists, _) if lists.disables(name) => Ok(SwitchMethod::Unchanged),
+        (Disabling::NameLists, _) => Ok(SwitchMethod::AddTo(name_lists::EXCLUDED)),
         (Disabling::Enabled, _) => Ok(enabled),
         // A program that is not known may obey the key that the entry has.
         (Disabling::Disabled, _) if value("enabled").is_some() && program.is_unknown() => Ok(enabled),

@@ -262,6 +262,7 @@ fn suffix_of(value: &Value) -> String {
 /// The text with the line ends of the old one.
 fn finish(old: &str, document: &DocumentMut) -> String {
     let text = document.to_string().replace("\r\n", "\n");
+    let text = if old.trim().is_empty() { text.trim_start().to_owned() } else { text };
     let text = if old.starts_with('\u{feff}') && !text.starts_with('\u{feff}') {
         format!("\u{feff}{text}")
     } else {

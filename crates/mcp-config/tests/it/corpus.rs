@@ -255,14 +255,15 @@ fn hd_007_real_files_are_read_by_the_rules_that_they_follow() {
         let agent = as_agent(&contents(&folder, path));
         let profile = detect_profile(Dialect::HoloDeck, &agent);
         let reading = read(&Document { name: path, text: &agent, profile });
-        let is_accepted = |it: &&Value| it["outcome"] == "accept";
-        let theirs = list(&file["tools"]).iter().filter(is_accepted).count();
-        let tools = tools(&reading);
-        (path.to_owned(), theirs.to_string(), tools.matches(": true").count().to_string())
+        let theirs = |it: &Value| format!("{}: {}", text(&it["name"]), it["outcome"] == "accept");
+        let theirs: Vec<_> = list(&file["tools"]).iter().map(theirs).collect();
+        (path.to_owned(), theirs.join(", "), tools(&reading))
     };
     let files = list(&recorded["files"]).iter().filter(|it| text(&it["file"]).starts_with("holodeck/"));
     let cases: Vec<_> = files.map(case).collect();
     assert!(cases.len() >= 60, "the corpus has only {} files", cases.len());
+    let outcomes = [": true", ": false"].map(|it| cases.iter().filter(|case| case.1.contains(it)).count());
+    assert!(outcomes.iter().all(|it| *it >= 20), "files with accepted and refused tools: {outcomes:?}");
     compare("HoloDeck, real files by detected rules", &cases, OF_THE_CONTRACT);
 }
 

@@ -31,11 +31,6 @@ fn takes(profile: Profile, before: &str, name: &str, want: &str) {
     assert_eq!(shown(remove_server(&document(profile, before), name)), want);
 }
 
-#[track_caller]
-fn switches(before: &str, to: Switch, want: &str) {
-    assert_eq!(shown(set_enabled(&document(Profile::Dominds, before), "a", to)), want);
-}
-
 #[test]
 fn hdx_22_item_is_added_after_the_others() {
     let item = "  - name: new\n    description: New.\n    type: mcp\n    server: p\n    command: npx\n    args: [\"-y\", p]\n    \
@@ -257,43 +252,6 @@ fn unsupported_removals_are_refused() {
     );
 }
 
-#[test]
-fn dmx_02_server_is_disabled_by_its_first_key() {
-    let on = "version: 1\nservers:\n  a: # c\n    # why\n    transport: stdio\n    command: x\n";
-    let off = on.replace("    transport", "    enabled: false\n    transport");
-    switches(on, Switch::Off, &off);
-    switches(on, Switch::On, on);
-    switches(&off, Switch::Off, &off);
-    switches(&off, Switch::On, &off.replace("false", "true"));
-    let late = format!("{on}    enabled: True # for now\n");
-    switches(&late, Switch::Off, &late.replace("True", "false"));
-    switches(
-        "version: 1\nservers: {a: {transport: stdio, command: x}}\n",
-        Switch::Off,
-        "version: 1\nservers: {a: {enabled: false, transport: stdio, command: x}}\n",
-    );
-    // An invalid server can be disabled.
-    let wrong = "version: 1\nservers:\n  a:\n    transport: sse\n";
-    switches(wrong, Switch::Off, "version: 1\nservers:\n  a:\n    enabled: false\n    transport: sse\n");
-}
-
-#[test]
-fn unsupported_switches_are_refused() {
-    const ODD: &str = "error: the file cannot be edited safely: ";
-    let shared = "version: 1\nservers:\n  a: &x {transport: stdio, command: x}\n  b: *x\n";
-    switches(shared, Switch::Off, &format!("{ODD}the value at '/servers/b' would change too"));
-    switches(
-        "version: 1\nservers: {a: }\n",
-        Switch::Off,
-        &format!("{ODD}the server's entry cannot take another key"),
-    );
-    let agent = document(Profile::HoloDeck, "tools: [{name: a, type: mcp}]");
-    assert_eq!(
-        shown(set_enabled(&agent, "a", Switch::Off)),
-        "error: a server of holodeck cannot be disabled, only removed"
-    );
-}
-
 /// An editor's file with comments and trailing commas.
 pub(crate) const EDITOR: &str = "\
 {
@@ -347,100 +305,6 @@ fn dia_02_dia_07_comments_of_json_stay() {
     takes(Profile::McpJson, &bare, "b", &without);
 }
 
-/// Switches the server `a` of an editor's file off, and on again.
-#[track_caller]
-fn switches_in(name: &str, on: &str, off: &str) {
-    let switch =
-        |text: &str, to| shown(set_enabled(&Document { name, text, profile: Profile::McpJson }, "a", to));
-    assert_eq!(switch(on, Switch::Off), off, "{name}");
-    if !off.starts_with("error") {
-        assert_eq!(switch(off, Switch::Off), off, "{name}: twice");
-        assert_eq!(switch(off, Switch::On), on, "{name}: on again");
-    }
-}
-
-#[test]
-fn dia_07_server_is_disabled_by_the_key_that_its_program_obeys() {
-    let on = "{\"mcpServers\": {\"a\": {\"disabled\": false, \"command\": \"x\"}}}";
-    for name in [
-        ".roo/mcp.json",
-        "cline_mcp_settings.json",
-        "windsurf/mcp_config.json",
-        ".kiro/settings/mcp.json",
-        "x.json",
-    ] {
-        switches_in(name, on, &on.replace("false", "true"));
-    }
-    // Zed and opencode ignore `disabled`.
-    for (name, key) in [(".zed/settings.json", "context_servers"), ("opencode.json", "mcp")] {
-        let on = format!(
-            "{{\"{key}\": {{\"a\": {{\"enabled\": true, \"disabled\": false, \"command\": \"x\"}}}}}}"
-        );
-        switches_in(name, &on, &on.replace("\"enabled\": true", "\"enabled\": false"));
-    }
-    for (name, want) in [
-        (
-            ".mcp.json",
-            "Claude Code obeys no key that disables a server; the list `disabledMcpjsonServers` of .claude/settings.local.json, or `/mcp` in Claude Code, does",
-        ),
-        (
-            "claude_desktop_config.json",
-            "Claude Desktop obeys no key that disables a server; it starts every server of its file",
-        ),
-        (
-            ".copilot/mcp-config.json",
-            "Copilot CLI obeys no key that disables a server; `copilot --disable-mcp-server NAME`, or `/mcp disable NAME`, does",
-        ),
-    ] {
-        switches_in(name, on, &format!("error: {want}"));
-    }
-    // A key that disables the server for mcp-host is set back.
-    let off = "{\"mcpServers\": {\"a\": {\"disabled\": true, \"command\": \"x\"}}}";
-    let document = Document { name: ".mcp.json", text: off, profile: Profile::McpJson };
-    assert_eq!(shown(set_enabled(&document, "a", Switch::On)), on);
-}
-
-#[test]
-fn dia_07_server_of_vs_code_becomes_a_comment() {
-    let file = |a: &str, b: &str| format!("{{\n  \"servers\": {{\n{a}{b}  }}\n}}\n");
-    let entry = "    // of a\n    \"a\": {\n      \"command\": \"x\", // why\n\n      \"args\": []\n    }";
-    let comment = "    // of a\n    // \"a\": {\n    //   \"command\": \"x\", // why\n//\n    //   \"args\": []\n    // }";
-    let check = |on: &str, off: &str| {
-        for end in ["\n", "\r\n"] {
-            let [on, off] = [on, off].map(|it| it.replace('\n', end));
-            for name in [".vscode/mcp.json", "Code/User/mcp.json"] {
-                switches_in(name, &on, &off);
-            }
-        }
-    };
-    let other = "    \"b\": { \"command\": \"y\" }";
-    // First, last, last with a trailing comma, and alone.
-    check(
-        &file(&format!("{entry},\n"), &format!("{other}\n")),
-        &file(&format!("{comment},\n"), &format!("{other}\n")),
-    );
-    check(
-        &file(&format!("{other},\n"), &format!("{entry}\n")),
-        &file(&format!("{other}\n"), &format!("{comment}\n")),
-    );
-    check(
-        &file(&format!("{other},\n"), &format!("{entry},\n")),
-        &file(&format!("{other},\n"), &format!("{comment},\n")),
-    );
-    check(&file("", &format!("{entry} // last\n")), &file("", &format!("{comment} // last\n")));
-    let line = "{\"servers\": {\"a\": {\"command\": \"x\"}}}";
-    switches_in(
-        ".vscode/mcp.json",
-        line,
-        "error: the file cannot be edited safely: the entry shares its lines with something else",
-    );
-    // Removing the next server does not remove the commented-out one.
-    let text = file(&format!("{comment},\n"), &format!("{other},\n    \"c\": {{\"command\": \"z\"}}\n"));
-    let document = Document { name: ".vscode/mcp.json", text: &text, profile: Profile::McpJson };
-    let without = file(&format!("{comment},\n"), "    \"c\": {\"command\": \"z\"}\n");
-    assert_eq!(shown(remove_server(&document, "b")), without);
-}
-
 #[test]
 fn removing_an_added_server_restores_the_file() {
     let check = |profile: Profile, text: &str| {
@@ -480,6 +344,38 @@ fn removing_an_added_server_restores_the_file() {
             check(profile, &text);
         }
     }
+}
+
+#[test]
+fn list_that_was_added_with_its_server_is_removed_with_it() {
+    let check = |profile: Profile, name: &str, text: &str, is_restored: bool| {
+        for text in [text.to_owned(), text.replace('\n', "\r\n")] {
+            let document = |text| Document { name, text, profile };
+            let added = add_server(&document(&text), &server("new")).unwrap().text;
+            let removed = remove_server(&document(&added), "new").unwrap();
+            assert_eq!(removed == text, is_restored, "{name}: {added}\n{removed}");
+        }
+    };
+    let json = Profile::McpJson;
+    for (profile, name, text) in [
+        (Profile::HoloDeck, "agent.yaml", "name: agent # mine\nmodel: {}\n"),
+        (Profile::HoloDeck07, "agent.yaml", "name: agent\n"),
+        (json, ".gemini/settings.json", "{\n  \"ui\": { \"theme\": \"x\" } // c\n}\n"),
+        (json, ".gemini/settings.json", "{\"extensions\": {\"disabled\": []}, \"mcp\": {}}"),
+        (json, ".zed/settings.json", "{\n  // c\n  \"theme\": \"x\",\n}\n"),
+        (json, "opencode.jsonc", "{\n    \"theme\": \"x\"\n}"),
+        (json, ".config/amp/settings.json", "{\n  \"amp.url\": \"x\"\n}\n"),
+        (json, ".vscode/settings.json", "{\n  \"a.b\": 1\n}\n"),
+        (json, ".devcontainer/devcontainer.json", "{\n  \"image\": \"x\" // c\n}\n"),
+        (json, ".config/goose/config.yaml", "GOOSE_MODEL: m # c\n"),
+        (json, ".continue/config.yaml", "name: a\nversion: 1.0.0\n"),
+        (json, "librechat.yaml", "version: 1.2.1\n\n# c\n"),
+        (json, ".codex/config.toml", "model = \"m\" # c\n"),
+    ] {
+        check(profile, name, text, true);
+    }
+    // An empty map stays where the file needs one.
+    check(json, ".mcp.json", "{\n  \"a\": 1\n}\n", false);
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod resolve;
 mod sarif;
 mod schemas;
 mod secrets;
+mod switches;
 mod three_mistakes;
 mod wording;
 

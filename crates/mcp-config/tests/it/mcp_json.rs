@@ -80,8 +80,9 @@ fn dia_08_transport_names_depend_on_the_editor() {
     check_file(".vscode/mcp.json", vscode, "http https://a.example +sse");
     let plain = r#"{"mcpServers": {"a": {"url": "https://a.example"}}}"#;
     check_file(".mcp.json", plain, "http https://a.example +sse");
-    check_file(".gemini/settings.json", plain, "sse https://a.example");
-    check_file("gemini-extension.json", plain, "sse https://a.example");
+    check_file(".gemini/settings.json", plain, "http https://a.example +sse");
+    check_file("gemini-extension.json", plain, "http https://a.example +sse");
+    check_file(".qwen/settings.json", plain, "sse https://a.example");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Files of Codex, Goose, Continue, LibreChat and Amp, and servers inside of other settings.
 
-use mcp_config::{Code, Document, Profile, add_server, detect, read};
+use mcp_config::{
+    Code, Document, EditError, FieldChange, Profile, Switch, add_server, detect, read, remove_server,
+    set_enabled, set_fields,
+};
 use mcp_model::{ConfigValue, Dialect, ServerSpec, TemplatePart, TransportSpec};
 
 use crate::edits::{document, server, shown};
@@ -139,5 +142,306 @@ fn server_of_opencode_is_written_in_its_own_form() {
     assert_eq!(
         shown(add("{}", &socket[0])),
         "error: the server cannot be written there: transport: opencode does not connect over WebSocket"
+    );
+}
+
+#[test]
+fn lists_of_gemini_disable_servers() {
+    let file = |mcp: &str| {
+        format!(
+            "{{\"mcpServers\": {{\"a\": {{\"command\": \"x\"}},\n\"b\": {{\"command\": 5}}}}, \"mcp\": {{{mcp}}}}}"
+        )
+    };
+    let a = "a: x;; (60000, 60000) []";
+    let message = |name: &str, why: &str| {
+        format!("MCPConfigError: Gemini CLI does not start '{name}': it {why} of this file")
+    };
+    let (excluded, missing) = ("is in the list `mcp.excluded`", "is not in the list `mcp.allowed`");
+    check_program(
+        ".gemini/settings.json",
+        &file("\"excluded\": [\"b\", 5]"),
+        &[a, "b: off", &format!("2:{}", message("b", excluded))],
+    );
+    check_program(
+        ".gemini/settings.json",
+        &file("\"allowed\": [\"a\"]"),
+        &[a, "b: off", &format!("2:{}", message("b", missing))],
+    );
+    check_program(
+        ".gemini/settings.json",
+        &file("\"allowed\": [\"b\", \"a\"], \"excluded\": [\"a\", \"b\"]"),
+        &[
+            "a: off",
+            "b: off",
+            &format!("1:{}", message("a", excluded)),
+            &format!("2:{}", message("b", excluded)),
+        ],
+    );
+    // Other programs have no such lists.
+    let reading = read(&Document {
+        name: "crush.json",
+        text: &file("\"excluded\": [\"a\"]"),
+        profile: Profile::McpJson,
+    });
+    assert_eq!(reading.servers.len(), 1);
+}
+
+/// A file of a program, what is in it after `add`, and after `disable` of the added server (or why it is refused).
+const EDITED_FILES: &[(&str, &str, &str, &str)] = &[
+    (
+        ".codex/config.toml",
+        "# c\nmodel = \"m\" # m\n\n[mcp_servers.a] # a\ncommand = \"x\"\n",
+        "\n[mcp_servers.new]\ncommand = \"npx\"\nargs = [\"-y\", \"p\"]\nenv = { A = \"b\" }\n",
+        "enabled = false\n",
+    ),
+    (
+        ".config/goose/config.yaml",
+        "# c\nextensions:\n  # a\n  a: {enabled: true, type: stdio, name: a, cmd: x, args: []} # b\n",
+        "  new:\n    enabled: true\n    type: stdio\n    description: New.\n    name: new\n    cmd: npx\n    args: [\"-y\", p]\n    \
+         envs:\n      A: b\n",
+        "    enabled: false\n",
+    ),
+    (
+        ".continue/config.yaml",
+        "# c\nmcpServers:\n  # a\n  - name: a # b\n    command: x\n",
+        "  - name: new\n    command: npx\n    args: [\"-y\", p]\n    env:\n      A: b\n",
+        "error: Continue obeys no key that disables a server; Continue starts every server of its file",
+    ),
+    (
+        "librechat.yaml",
+        "# c\nmcpServers:\n  # a\n  a: # b\n    command: x\n",
+        "  new:\n    command: npx\n    args: [\"-y\", p]\n    env:\n      A: b\n    description: New.\n",
+        "error: LibreChat obeys no key that disables a server; LibreChat connects to every server of its file",
+    ),
+    (
+        ".config/amp/settings.json",
+        "{\n  // c\n  \"amp.mcpServers\": {\n    \"a\": { \"command\": \"x\" } // a\n  }\n}\n",
+        "    \"new\": {\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"p\"],\n      \"env\": {\n        \"A\": \"b\"\n      },\n",
+        "\"disabled\": true",
+    ),
+    (
+        "opencode.jsonc",
+        "{\n  // c\n  \"mcp\": {\n    \"a\": { \"type\": \"local\", \"command\": [\"x\"] }, // a\n  },\n}\n",
+        "    \"new\": {\n      \"type\": \"local\",\n      \"command\": [\"npx\", \"-y\", \"p\"],\n      \"environment\": {\n        \"A\": \"b\"\n",
+        "\"enabled\": false",
+    ),
+    (
+        ".devcontainer/devcontainer.json",
+        "{\n  // c\n  \"customizations\": {\n    \"vscode\": {\n      \"mcp\": {\n        \"servers\": {\n          \"a\": { \"command\": \"x\" } // a\n        \
+         }\n      }\n    }\n  }\n}\n",
+        "          \"new\": {\n            \"command\": \"npx\",\n",
+        "          // \"new\": {\n",
+    ),
+];
+
+fn of_program<'a>(name: &'a str, text: &'a str) -> Document<'a> {
+    Document { name, text, profile: Profile::McpJson }
+}
+
+#[test]
+fn files_of_other_programs_are_edited_in_their_own_form() {
+    for (name, text, added, disabled) in EDITED_FILES {
+        let same = |text: Result<String, EditError>, want: &str, what: &str| {
+            assert_eq!(shown(text), want, "{name}: {what}")
+        };
+        assert_eq!(read(&of_program(name, text)).diagnostics, [], "{name}");
+        let with_new = add_server(&of_program(name, text), &server("new")).unwrap().text;
+        assert!(with_new.contains(added), "{name}: {with_new}");
+        assert_eq!(read(&of_program(name, &with_new)).diagnostics, [], "{name}: {with_new}");
+        same(remove_server(&of_program(name, &with_new), "new"), text, "remove");
+        let off = set_enabled(&of_program(name, &with_new), "new", Switch::Off);
+        if disabled.starts_with("error") {
+            same(off, disabled, "disable");
+        } else {
+            let off = off.unwrap();
+            assert!(off.contains(disabled), "{name}: {off}");
+            assert!(
+                read(&of_program(name, &off)).entries.iter().all(|it| it.name != "new" || it.disabled),
+                "{name}: {off}"
+            );
+            let on = set_enabled(&of_program(name, &off), "new", Switch::On).unwrap();
+            let is_on = ["\"disabled\":false,", "\"enabled\":true,", "enabled=true"];
+            let without_key = |text: &str| {
+                let text: String = text.split_whitespace().collect();
+                is_on.iter().fold(text, |text, key| text.replace(key, ""))
+            };
+            assert_eq!(without_key(&on), without_key(&with_new), "{name}: enable");
+        }
+        // The fields of the common form have the names of the program.
+        let change = |it: &str| FieldChange::parse(it).unwrap();
+        let set = set_fields(
+            &of_program(name, text),
+            "a",
+            &[change("command=y"), change("args+=-z"), change("env.K=v")],
+        );
+        let set = set.unwrap_or_else(|it| panic!("{name}: {it}")).text;
+        let reading = read(&of_program(name, &set));
+        assert_eq!(reading.diagnostics, [], "{name}: {set}");
+        let TransportSpec::Stdio(spec) = &reading.servers[0].transport else { panic!("{name}") };
+        let args: Vec<_> = spec.args.iter().map(|it| format!("{it:?}")).collect();
+        assert_eq!((spec.command.as_str(), args.len(), spec.env.len()), ("y", 1, 1), "{name}: {set}");
+        let comments = |text: &str| text.matches(['#', '/']).count();
+        assert_eq!(comments(&set), comments(text), "{name}: {set}");
+    }
+}
+
+#[test]
+fn remote_servers_are_written_in_the_form_of_their_program() {
+    let servers = "{\"mcpServers\": {\"w\": {\"type\": \"http\", \"url\": \"https://a.example\", \"headers\": {\"A\": \"Bearer ${T}\"}, \
+                   \"requestTimeout\": 9500}, \"s\": {\"type\": \"sse\", \"url\": \"https://s.example\"}, \"e\": {\"command\": \"x\", \
+                   \"env\": {\"T\": \"${T}\", \"U\": \"-${V}\"}}, \"h\": {\"type\": \"http\", \"url\": \"https://h.example\", \
+                   \"headers\": {\"Authorization\": \"Bearer ${T}\", \"X\": \"${K}\", \"Y\": \"y\"}}}}";
+    let servers = read(&document(Profile::McpJson, servers)).servers;
+    let check = |name: &str, server: usize, want: &str| {
+        let document = Document { name, text: "", profile: Profile::McpJson };
+        let added = add_server(&document, &servers[server]);
+        let text = added.map(|it| {
+            let lost: Vec<_> =
+                it.unsupported.iter().map(|it| format!("# {}: {}\n", it.field, it.fallback)).collect();
+            it.text + &lost.concat()
+        });
+        assert_eq!(shown(text), want, "{name}");
+    };
+    const GOOSE: &str = ".config/goose/config.yaml";
+    const CONTINUE: &str = ".continue/config.yaml";
+    check(
+        GOOSE,
+        0,
+        "extensions:\n  w:\n    enabled: true\n    type: streamable_http\n    name: w\n    description: \"\"\n    uri: https://a.example\n    \
+         headers:\n      A: \"Bearer ${T}\"\n    timeout: 10\n    env_keys: [T]\n",
+    );
+    check(
+        GOOSE,
+        1,
+        "error: the server cannot be written there: transport: Goose connects over stdio and Streamable HTTP only",
+    );
+    check(
+        GOOSE,
+        2,
+        "extensions:\n  e:\n    enabled: true\n    type: stdio\n    name: e\n    description: \"\"\n    cmd: x\n    envs:\n      U: \"-${V}\"\n    args: []\n    \
+             env_keys: [T]\n# variables: ${V} is not replaced: write the value there\n",
+    );
+    let head = "name: Local Assistant\nversion: 1.0.0\nschema: v1\nmcpServers:\n";
+    check(
+        CONTINUE,
+        0,
+        &format!(
+            "{head}  - name: w\n    type: streamable-http\n    url: https://a.example\n    requestOptions:\n      headers:\n        \
+             A: \"Bearer ${{{{ secrets.T }}}}\"\n# requestTimeout: left out\n"
+        ),
+    );
+    check(CONTINUE, 1, &format!("{head}  - name: s\n    type: sse\n    url: https://s.example\n"));
+    check(
+        ".codex/config.toml",
+        0,
+        "[mcp_servers.w]\nurl = \"https://a.example\"\nhttp_headers = { A = \"Bearer ${T}\" }\n# requestTimeout: left out\n\
+         # variables: ${T} is not replaced: write the value there\n",
+    );
+    check(
+        ".codex/config.toml",
+        2,
+        "[mcp_servers.e]\ncommand = \"x\"\nenv = { U = \"-${V}\" }\nenv_vars = [\"T\"]\n\
+         # variables: ${V} is not replaced: write the value there\n",
+    );
+    check(
+        ".codex/config.toml",
+        3,
+        "[mcp_servers.h]\nurl = \"https://h.example\"\nhttp_headers = { Y = \"y\" }\nbearer_token_env_var = \"T\"\n\
+         env_http_headers = { X = \"K\" }\n",
+    );
+    // A header goes where the program reads it.
+    let text = "mcpServers:\n  - name: w\n    url: https://a.example\n";
+    let document = Document { name: CONTINUE, text, profile: Profile::McpJson };
+    let set = set_fields(&document, "w", &[FieldChange::parse("headers.X=${T}").unwrap()]).unwrap().text;
+    assert_eq!(
+        set,
+        format!("{text}    requestOptions:\n      headers:\n        X: \"${{{{ secrets.T }}}}\"\n")
+    );
+}
+
+#[test]
+fn dia_07_key_that_the_program_ignores_is_reported() {
+    let check = |name: &str, server: &str, want: &str| {
+        let key = match name {
+            ".vscode/mcp.json" => "servers",
+            ".zed/settings.json" => "context_servers",
+            "opencode.json" | "crush.json" => "mcp",
+            _ => "mcpServers",
+        };
+        let text = format!("{{\"{key}\": {{\"a\": {{{server}, \"command\": \"x\"}}}}}}");
+        let reading = read(&of_program(name, &text));
+        assert!(reading.entries[0].disabled && reading.servers.is_empty(), "{name}");
+        let found: Vec<_> =
+            reading.diagnostics.iter().map(|it| (it.message.clone(), it.help.clone())).collect();
+        let message = want.split_once("; ").map(|(program, help)| {
+            let word = if server.contains("false") { "enabled" } else { "disabled" };
+            let message = format!("{program} ignores '{word}' and starts the server; only mcp-host obeys it");
+            (message, Some(help.to_owned()))
+        });
+        assert_eq!(found, message.into_iter().collect::<Vec<_>>(), "{name}");
+    };
+    const COMMENT: &str = "turn the entry into a comment; `mcp-host disable` does that";
+    const ENABLED: &str = "set `enabled` to false; `mcp-host disable` does that";
+    const DISABLED: &str = "set `disabled` to true; `mcp-host disable` does that";
+    let (off, not_on) = ("\"disabled\": true", "\"enabled\": false");
+    check(".vscode/mcp.json", off, &format!("VS Code; {COMMENT}"));
+    check(".vscode/mcp.json", not_on, &format!("VS Code; {COMMENT}"));
+    check(
+        ".mcp.json",
+        off,
+        "Claude Code; Claude Code obeys no key that disables a server; the list `disabledMcpjsonServers` of \
+         .claude/settings.local.json, or `/mcp` in Claude Code, does",
+    );
+    check(".zed/settings.json", off, &format!("Zed; {ENABLED}"));
+    check("opencode.json", off, &format!("opencode; {ENABLED}"));
+    check("crush.json", not_on, &format!("Crush; {DISABLED}"));
+    check(
+        ".gemini/settings.json",
+        off,
+        "Gemini CLI; add the name to the list `mcp.excluded`; `mcp-host disable` does that",
+    );
+    // A key that the program obeys, and files of unknown programs.
+    check(".zed/settings.json", not_on, "");
+    check("cline_mcp_settings.json", off, "");
+    check("cline_mcp_settings.json", &format!("{off}, {not_on}"), "");
+    check("mcp.json", off, "");
+    check("a.json", not_on, "");
+}
+
+#[test]
+fn collection_of_another_program_is_reported() {
+    let check = |name: &str, text: &str, want: &[&str]| {
+        let found: Vec<_> = read(&of_program(name, text))
+            .diagnostics
+            .iter()
+            .map(|it| format!("{} {it}", it.severity))
+            .collect();
+        assert_eq!(found, want, "{name}");
+    };
+    let list = "{\"mcpServers\": [{\"name\": \"a\", \"command\": \"x\"}]}";
+    check(
+        ".mcp.json",
+        list,
+        &["warning ValidationError: Claude Code reads servers by their names here, not a list"],
+    );
+    check("mcp.json", list, &[]);
+    check(".continue/config.yaml", list, &[]);
+    check(
+        ".continue/config.yaml",
+        "mcpServers:\n  a:\n    command: x\n",
+        &["warning ValidationError: Continue reads a list of servers here, not a mapping"],
+    );
+    let block = "mcpServers:\n  - uses: me/my-server\n    with: {A: b}\n";
+    check(
+        ".continue/config.yaml",
+        block,
+        &["info MCPConfigError: there is nothing to start: the entry names a block that Continue downloads"],
+    );
+    let entry = read(&of_program(".continue/config.yaml", block)).entries.remove(0);
+    assert_eq!((entry.name.as_str(), entry.accepted, entry.disabled), ("my-server", true, true));
+    check(
+        ".gemini/settings.json",
+        "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}, \"mcp\": {\"excluded\": \"a\", \"allowed\": null}}",
+        &["warning ValidationError: Gemini CLI reads a list of names here, not text"],
     );
 }

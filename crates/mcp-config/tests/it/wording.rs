@@ -355,6 +355,11 @@ const ROWS: &[(Profile, &str, &str)] = &[
         "{\"mcpServers\": {\n  \"a\": {\"command\": 5, \"env\": \"A=b\", \"disabled\": \"no\", \"timeout\": \"30s\"},\n  \"b\": [],\n  \"c\": {\"colour\": 1, \"commnad\": \"x\"},\n  \"d\": {\"command\": \"x\", \"url\": \"https://a.example\"}\n}}\n",
     ),
     (
+        Profile::McpJson,
+        "disabled-server",
+        "{\"mcpServers\": {\"a\": {\"httpUrl\": \"https://a.example\"}, \"b\": {\"command\": \"x\"}},\n \"mcp\": {\"excluded\": [\"a\"], \"allowed\": [\"a\"]}}\n",
+    ),
+    (
         Profile::HoloDeck,
         "unreadable-env-file",
         "tools:\n  - {name: a, description: d, type: mcp, server: s, command: npx, envFile: .env}\n",

@@ -183,7 +183,7 @@ fn new_file_text(
     let name = file.display().to_string();
     match profile.dialect() {
         Dialect::McpJson => {
-            let empty = Document { name: &name, text: "{}\n", profile };
+            let empty = Document { name: &name, text: "", profile };
             mcp_config::add_server(&empty, &server)
                 .map(|WrittenFile { text, unsupported }| (text, unsupported))
         }

@@ -182,6 +182,9 @@ fn help(error: &EditError, profile: Profile) -> Option<String> {
         EditError::NoSuchServer { names, .. } => {
             Some(format!("the servers are: {}", sanitize::line(&names.join(", "))))
         }
+        EditError::CommentedOut { .. } => {
+            Some("`mcp-host enable` turns the comment into an entry again".to_owned())
+        }
         EditError::InvalidFile { .. } => {
             Some("`mcp-host check` shows the position; correct it first".to_owned())
         }

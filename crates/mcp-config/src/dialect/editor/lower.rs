@@ -11,6 +11,7 @@ use crate::de::{Location, NullableField, ReadContext};
 use crate::diagnostic::Code;
 use crate::dialect::editor::command::CommandFields;
 use crate::dialect::editor::fields::{DeclaredInputs, Durations, ToolLists, ValueReader};
+use crate::dialect::editor::name_lists::NameLists;
 use crate::dialect::editor::program::{Program, ShellVariables, VariableSyntax};
 use crate::dialect::editor::transport::{
     DeclaredTransport, TransportChoice, choose_transport, declared_transport, entry_url,
@@ -27,6 +28,7 @@ pub(super) struct EditorOptions<'a> {
     pub(super) context: &'a ReadContext,
     pub(super) program: &'static Program,
     pub(super) inputs: &'a DeclaredInputs,
+    pub(super) lists: &'a NameLists<'a>,
 }
 
 /// Lowers one entry and reports every mistake. `name` is its key, if the servers are a mapping.
@@ -97,7 +99,7 @@ pub(super) fn lower(
         required: _,
         sandbox: _,
     } = server;
-    let EditorOptions { context, program, inputs } = *options;
+    let EditorOptions { context, program, inputs, lists: _ } = *options;
     let rule = match (program.variables, program.shell_variables) {
         (VariableSyntax::Braces, _) => VariableRule::Braces,
         (_, ShellVariables::Replaced) => VariableRule::EditorAndShell,

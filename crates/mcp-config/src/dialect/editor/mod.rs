@@ -4,12 +4,13 @@
 //! The dialects differ in their spelling (DIA-01 to DIA-10) and are read together, leniently: servers are independent,
 //! and unknown keys are kept. A whole command line in `command` is never split.
 
-mod codex;
 mod command;
+mod entry_forms;
 mod fields;
 mod lower;
-mod opencode;
+pub(crate) mod name_lists;
 pub(crate) mod program;
+pub(crate) mod programs;
 mod references;
 mod schema;
 mod server_maps;
@@ -26,7 +27,8 @@ use crate::dialect::lowering::UniqueNames;
 use crate::syntax::{self, Content, Node, contains};
 
 use fields::DeclaredInputs;
-use program::{JsonExtensions, Program};
+use name_lists::NameLists;
+use program::{Disabling, EntryForm, JsonExtensions, Program};
 pub use references::{InputDeclarations, prompts_for_inputs};
 pub(crate) use schema::schema;
 use server_maps::ServerMap;
@@ -39,11 +41,15 @@ const DUPLICATE_NAME: (&str, &str) = ("servers of this file", "rename one of the
 pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     let roots = server_maps::find_servers(root, context);
     downgrade_foreign_duplicates(&roots, context);
-    let inputs = DeclaredInputs::of(root);
+    let (inputs, lists) = (DeclaredInputs::of(root), NameLists::of(root));
     let mut res = Vec::new();
     let mut names = UniqueNames::default();
+    if let Some(map) = roots.iter().find(|it| it.program.disabling == Disabling::NameLists) {
+        NameLists::check(root, map.program, context);
+    }
     for ServerMap { node, at, program, project } in &roots {
-        let options = lower::EditorOptions { context, program, inputs: &inputs };
+        check_collection(node, at, program, context);
+        let options = lower::EditorOptions { context, program, inputs: &inputs, lists: &lists };
         match node.content() {
             Content::Mapping(members) => {
                 res.reserve(members.len().min(MAX_SERVERS + 1));
@@ -95,6 +101,28 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     res
 }
 
+/// Warns about a list of servers where the program of the file reads a map, and the reverse.
+fn check_collection(node: &Node, at: &Location, program: &Program, context: &ReadContext) {
+    let (wanted, help) = match program.entry_form {
+        EntryForm::Continue => {
+            ("a list of servers", "write `- name: some-name` before the fields of each server")
+        }
+        EntryForm::Common | EntryForm::Opencode | EntryForm::Codex | EntryForm::Goose => {
+            ("servers by their names", "write `{\"some-name\": {…}}`")
+        }
+    };
+    let is_wanted = match program.entry_form {
+        EntryForm::Continue => node.members().is_none(),
+        EntryForm::Common | EntryForm::Opencode | EntryForm::Codex | EntryForm::Goose => {
+            node.items().is_none()
+        }
+    };
+    if !is_wanted && program.is_of_file(&context.file) {
+        let message = format!("{} reads {wanted} here, not {}", program.name, node.kind());
+        context.warning(Code::WrongType, &at.at_key(), message, help);
+    }
+}
+
 /// Reports what the program of the file does not accept although it is read here: comments and trailing commas.
 pub(crate) fn report_extensions(extensions: &syntax::ExtensionSpans, context: &ReadContext) {
     let Some(program) = Program::of_file(&context.file) else { return };
@@ -138,15 +166,32 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
         }
         return res;
     }
+    if let (EntryForm::Continue, Some(block)) = (options.program.entry_form, node.get("uses")) {
+        let name = block.value.text().and_then(|it| it.rsplit('/').next());
+        res.name = name.map_or(res.name, display_name);
+        res.disabled = true;
+        let message = "there is nothing to start: the entry names a block that Continue downloads";
+        let diagnostic = context.diagnostic(Code::NothingToStart, at, message);
+        let help = "to run the server here, write its `command` and `args`, or its `url`";
+        context.report(diagnostic.severity(mcp_model::Severity::Info).help(help));
+        return res;
+    }
     let Some(server) = context.read::<wire::EditorServer>(node, at) else { return res };
-    let off = server.disabled.value() == Some(&true) || server.enabled.value() == Some(&false);
+    let switch = Switch::of(&server);
+    let program = options.program;
+    let is_listed = program.disabling == Disabling::NameLists && options.lists.disables(&res.name);
     let before = context.has_error(at);
     let lowered = lower::lower(name, server, node, at, options);
     res.transport = lowered.kind;
-    if off {
+    if is_listed || switch.is_off() {
         // A disabled server is not checked; it is often a template.
         context.clear(at);
         res.disabled = true;
+        if is_listed {
+            options.lists.report(&res.name, program, at, context);
+        } else {
+            switch.report_ignored(program, context);
+        }
         return res;
     }
     if lowered.nothing_to_start && !before && !context.has_error(at) {
@@ -165,6 +210,43 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
     res.transport = lowered.spec.as_ref().map(|it| it.transport.kind()).or(res.transport);
     res.spec = lowered.spec;
     res
+}
+
+/// The keys of an entry that disable its server, with their places.
+struct Switch {
+    disabled: Option<Location>,
+    not_enabled: Option<Location>,
+}
+
+impl Switch {
+    fn of(server: &wire::EditorServer) -> Switch {
+        let wire::EditorServer { disabled, enabled, .. } = server;
+        Switch {
+            disabled: (disabled.value() == Some(&true)).then_some(disabled.at),
+            not_enabled: (enabled.value() == Some(&false)).then_some(enabled.at),
+        }
+    }
+
+    fn is_off(&self) -> bool {
+        self.disabled.is_some() || self.not_enabled.is_some()
+    }
+
+    /// Warns if the program of the file obeys none of the keys. mcp-host obeys both in every file.
+    fn report_ignored(&self, program: &Program, context: &ReadContext) {
+        let Switch { disabled, not_enabled } = *self;
+        let is_obeyed = match program.disabling {
+            Disabling::Disabled => disabled.is_some(),
+            Disabling::Enabled => not_enabled.is_some(),
+            Disabling::NameLists | Disabling::Unsupported(_) => false,
+        };
+        let key = disabled.map(|it| ("disabled", it)).or(not_enabled.map(|it| ("enabled", it)));
+        let Some((key, at)) = key.filter(|_| !is_obeyed && program.is_of_file(&context.file)) else {
+            return;
+        };
+        let message =
+            format!("{} ignores '{key}' and starts the server; only mcp-host obeys it", program.name);
+        context.warning(Code::DisabledServer, &at.at_key(), message, program.way_to_disable());
+    }
 }
 
 /// The result of lowering an entry.

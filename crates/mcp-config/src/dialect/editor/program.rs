@@ -1,9 +1,10 @@
-//! The programs whose MCP configuration files are read, and their conventions (DIA-01, DIA-04, DIA-06 to DIA-08).
+//! A program whose MCP configuration files are read, and its conventions (DIA-01, DIA-04, DIA-06 to DIA-08).
 //!
-//! The only place that knows these programs. A file whose path is not in the table belongs to the program that its
-//! content points to, else to [`UNKNOWN`], whose conventions most programs share.
+//! A file whose path is not in the table belongs to the program that its content points to, else to [`UNKNOWN`], whose
+//! conventions most programs share.
 
-use crate::dialect::editor::{codex, opencode};
+use crate::dialect::editor::entry_forms;
+use crate::dialect::editor::programs::{GEMINI_CLI, PROGRAMS, UNKNOWN};
 use crate::dialect::write::WriteReport;
 use crate::syntax::Node;
 use crate::syntax::output::OutputValue;
@@ -16,7 +17,7 @@ pub(crate) struct Program {
     /// Its files, relative to the home folder.
     pub(crate) home_files: &'static [&'static str],
     /// The ends of the paths of its other files, such as those of a workspace.
-    files: &'static [&'static str],
+    pub(super) files: &'static [&'static str],
     /// The top-level key of the servers.
     pub(crate) key: &'static str,
     /// Other forms of a file of this name, in which another program or version reads the servers: keys, or nothing for
@@ -38,6 +39,8 @@ pub(crate) struct Program {
     pub(crate) url_transport: UrlTransport,
     /// Whether the file holds other settings too, so that it is valid without servers.
     pub(crate) content: FileContent,
+    /// The lines without which the program refuses the file.
+    pub(crate) required_lines: &'static [&'static str],
 }
 
 /// The syntax of environment variables.
@@ -80,6 +83,8 @@ pub(crate) enum Disabling {
     Disabled,
     /// `"enabled": false`.
     Enabled,
+    /// The lists `mcp.excluded` and `mcp.allowed` of the file do, by name.
+    NameLists,
     /// No key of the entry does. The text says how the program itself disables a server.
     Unsupported(&'static str),
 }
@@ -93,8 +98,10 @@ pub(crate) enum EntryForm {
     Opencode,
     /// Codex's keys, and no others.
     Codex,
-    /// Goose's, which is not written.
+    /// Goose's keys, and no others.
     Goose,
+    /// Continue's keys, and no others. The servers are a list.
+    Continue,
 }
 
 /// What a program accepts beyond JSON.
@@ -130,262 +137,6 @@ pub(crate) enum FileContent {
     Settings,
 }
 
-/// An unknown program. Its conventions are those of mcp-host itself.
-pub(crate) const UNKNOWN: Program = Program {
-    name: "an unknown program",
-    home_files: &[],
-    files: &["mcp.json", "mcp_config.json", "mcp-config.json"],
-    key: "mcpServers",
-    other_keys: &[],
-    variables: VariableSyntax::Plain,
-    shell_variables: ShellVariables::Literal,
-    env_values: EnvValues::Texts,
-    disabling: Disabling::Disabled,
-    entry_form: EntryForm::Common,
-    syntax: JsonExtensions::Unknown,
-    url_transport: UrlTransport::HttpUnlessDeclared,
-    content: FileContent::Servers,
-};
-
-const VS_CODE: Program = Program {
-    name: "VS Code",
-    home_files: &[
-        ".config/Code/User/mcp.json",
-        "Library/Application Support/Code/User/mcp.json",
-        ".config/Code - Insiders/User/mcp.json",
-        "Library/Application Support/Code - Insiders/User/mcp.json",
-        ".config/VSCodium/User/mcp.json",
-        "Library/Application Support/VSCodium/User/mcp.json",
-    ],
-    files: &[
-        ".vscode/mcp.json",
-        "Code/User/mcp.json",
-        "Code - Insiders/User/mcp.json",
-        "VSCodium/User/mcp.json",
-    ],
-    key: "servers",
-    variables: VariableSyntax::EnvPrefixAndInputs,
-    env_values: EnvValues::NumbersAndNull,
-    disabling: Disabling::Unsupported("the view of MCP servers in VS Code disables it"),
-    syntax: JsonExtensions::CommentsAndCommas,
-    url_transport: UrlTransport::HttpThenSse,
-    ..UNKNOWN
-};
-
-const GEMINI_CLI: Program = Program {
-    name: "Gemini CLI",
-    home_files: &[".gemini/settings.json"],
-    files: &["gemini-extension.json"],
-    shell_variables: ShellVariables::Replaced,
-    disabling: Disabling::Unsupported(
-        "`gemini mcp disable`, or the list `mcp.excluded` of its settings, does",
-    ),
-    syntax: JsonExtensions::Comments,
-    url_transport: UrlTransport::Sse,
-    content: FileContent::Settings,
-    ..UNKNOWN
-};
-
-const CLAUDE_CODE: Program = Program {
-    name: "Claude Code",
-    home_files: &[],
-    files: &[".mcp.json"],
-    // Visual Studio, and the plugins of Claude Code.
-    other_keys: &["servers", ""],
-    disabling: Disabling::Unsupported(
-        "the list `disabledMcpjsonServers` of .claude/settings.local.json, or `/mcp` in Claude Code, does",
-    ),
-    syntax: JsonExtensions::None,
-    ..UNKNOWN
-};
-
-/// All programs. The first whose path fits is the program of a file; the last one is unknown.
-const PROGRAMS: &[Program] = &[
-    VS_CODE,
-    Program {
-        home_files: &[],
-        files: &[".vscode/settings.json", "Code/User/settings.json"],
-        key: "mcp.servers",
-        content: FileContent::Settings,
-        ..VS_CODE
-    },
-    Program {
-        name: "Cursor",
-        home_files: &[".cursor/mcp.json"],
-        files: &[],
-        variables: VariableSyntax::EnvPrefix,
-        disabling: Disabling::Unsupported("the settings of Cursor disable it, under MCP"),
-        syntax: JsonExtensions::None,
-        ..UNKNOWN
-    },
-    Program {
-        name: "Windsurf",
-        home_files: &[".codeium/windsurf/mcp_config.json"],
-        files: &["windsurf/mcp_config.json", ".codeium/mcp_config.json"],
-        variables: VariableSyntax::EnvPrefix,
-        ..UNKNOWN
-    },
-    Program {
-        name: "Cline",
-        home_files: &[
-            ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-        ],
-        files: &["cline_mcp_settings.json"],
-        variables: VariableSyntax::EnvPrefix,
-        syntax: JsonExtensions::None,
-        ..UNKNOWN
-    },
-    Program {
-        name: "Roo Code",
-        home_files: &[
-            ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
-        ],
-        files: &[".roo/mcp.json", "mcp_settings.json"],
-        variables: VariableSyntax::EnvPrefix,
-        syntax: JsonExtensions::None,
-        ..UNKNOWN
-    },
-    Program {
-        name: "Claude Desktop",
-        home_files: &[
-            ".config/Claude/claude_desktop_config.json",
-            "Library/Application Support/Claude/claude_desktop_config.json",
-        ],
-        files: &["claude_desktop_config.json"],
-        variables: VariableSyntax::Unsupported,
-        disabling: Disabling::Unsupported("it starts every server of its file"),
-        syntax: JsonExtensions::None,
-        ..UNKNOWN
-    },
-    CLAUDE_CODE,
-    Program {
-        home_files: &[".claude.json"],
-        files: &[],
-        disabling: Disabling::Unsupported("`/mcp` in Claude Code disables it for a project"),
-        content: FileContent::Settings,
-        ..CLAUDE_CODE
-    },
-    GEMINI_CLI,
-    Program { name: "Qwen Code", home_files: &[".qwen/settings.json"], files: &[], ..GEMINI_CLI },
-    Program { name: "Kiro", home_files: &[".kiro/settings/mcp.json"], files: &[], ..UNKNOWN },
-    Program {
-        name: "Zed",
-        home_files: &[".config/zed/settings.json"],
-        files: &[".zed/settings.json", "zed/settings.json", "Zed/settings.json"],
-        key: "context_servers",
-        variables: VariableSyntax::Unsupported,
-        disabling: Disabling::Enabled,
-        syntax: JsonExtensions::CommentsAndCommas,
-        content: FileContent::Settings,
-        ..UNKNOWN
-    },
-    Program {
-        name: "opencode",
-        home_files: &[".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"],
-        files: &["opencode.json", "opencode.jsonc"],
-        key: "mcp",
-        variables: VariableSyntax::Braces,
-        disabling: Disabling::Enabled,
-        entry_form: EntryForm::Opencode,
-        syntax: JsonExtensions::CommentsAndCommas,
-        content: FileContent::Settings,
-        ..UNKNOWN
-    },
-    Program {
-        name: "Crush",
-        home_files: &[".config/crush/crush.json"],
-        files: &["crush.json", ".crush.json"],
-        key: "mcp",
-        shell_variables: ShellVariables::Replaced,
-        syntax: JsonExtensions::None,
-        content: FileContent::Settings,
-        ..UNKNOWN
-    },
-    Program {
-        name: "Amazon Q",
-        home_files: &[".aws/amazonq/mcp.json"],
-        files: &[".amazonq/mcp.json"],
-        variables: VariableSyntax::EnvPrefix,
-        syntax: JsonExtensions::None,
-        ..UNKNOWN
-    },
-    Program {
-        name: "LM Studio",
-        home_files: &[".lmstudio/mcp.json"],
-        disabling: Disabling::Unsupported("the switch of the server in LM Studio disables it"),
-        files: &[],
-        ..UNKNOWN
-    },
-    Program {
-        name: "Copilot CLI",
-        home_files: &[".copilot/mcp-config.json"],
-        files: &[],
-        shell_variables: ShellVariables::Replaced,
-        disabling: Disabling::Unsupported(
-            "`copilot --disable-mcp-server NAME`, or `/mcp disable NAME`, does",
-        ),
-        syntax: JsonExtensions::None,
-        ..UNKNOWN
-    },
-    Program {
-        name: "Amp",
-        home_files: &[".config/amp/settings.json", ".config/amp/settings.jsonc"],
-        files: &[".amp/settings.json", ".amp/settings.jsonc", "amp/settings.json"],
-        key: "amp.mcpServers",
-        syntax: JsonExtensions::CommentsAndCommas,
-        content: FileContent::Settings,
-        ..UNKNOWN
-    },
-    Program {
-        name: "Codex",
-        home_files: &[".codex/config.toml"],
-        files: &[],
-        key: "mcp_servers",
-        entry_form: EntryForm::Codex,
-        variables: VariableSyntax::Unsupported,
-        disabling: Disabling::Enabled,
-        content: FileContent::Settings,
-        ..UNKNOWN
-    },
-    Program {
-        name: "Goose",
-        home_files: &[".config/goose/config.yaml"],
-        files: &[],
-        key: "extensions",
-        entry_form: EntryForm::Goose,
-        disabling: Disabling::Enabled,
-        content: FileContent::Settings,
-        ..UNKNOWN
-    },
-    Program {
-        name: "Continue",
-        home_files: &[".continue/config.yaml"],
-        files: &[],
-        variables: VariableSyntax::Secrets,
-        disabling: Disabling::Unsupported("Continue starts every server of its file"),
-        content: FileContent::Settings,
-        ..UNKNOWN
-    },
-    Program {
-        name: "LibreChat",
-        home_files: &[],
-        files: &["librechat.yaml", "librechat.yml"],
-        disabling: Disabling::Unsupported("LibreChat connects to every server of its file"),
-        url_transport: UrlTransport::Sse,
-        content: FileContent::Settings,
-        ..UNKNOWN
-    },
-    Program {
-        name: "Dev Containers",
-        home_files: &[],
-        files: &["devcontainer.json", ".devcontainer.json"],
-        key: "customizations.vscode.mcp.servers",
-        content: FileContent::Settings,
-        ..VS_CODE
-    },
-    UNKNOWN,
-];
-
 impl Program {
     /// The program of the file at a path. `None` if neither the path nor the file name is in the table.
     pub(crate) fn of_file(path: &str) -> Option<&'static Program> {
@@ -394,6 +145,16 @@ impl Program {
             path.strip_suffix(*end).is_some_and(|before| before.is_empty() || before.ends_with('/'))
         };
         PROGRAMS.iter().find(|it| it.home_files.iter().chain(it.files).any(&is_end))
+    }
+
+    /// Like [`Program::of_file`], with the unknown program as the default.
+    pub(crate) fn of(path: &str) -> &'static Program {
+        Program::of_file(path).unwrap_or(&UNKNOWN)
+    }
+
+    /// Whether it is known, and its files include the one at a path.
+    pub(super) fn is_of_file(&self, path: &str) -> bool {
+        !self.is_unknown() && Program::of_file(path).is_some_and(|it| it.name == self.name)
     }
 
     /// The program of the servers under a key of a file: that of the path, unless the key is another program's.
@@ -416,35 +177,63 @@ impl Program {
 
     /// The names of the programs that replace `$NAME`.
     pub(crate) fn names_with_shell_variables() -> Vec<&'static str> {
-        PROGRAMS
-            .iter()
-            .filter(|it| it.shell_variables == ShellVariables::Replaced)
-            .map(|it| it.name)
-            .collect()
+        let replacing = PROGRAMS.iter().filter(|it| it.shell_variables == ShellVariables::Replaced);
+        let mut res: Vec<_> = replacing.map(|it| it.name).collect();
+        res.dedup();
+        res
     }
 
     /// Rewrites an entry for this program: its form and its variables. Returns the ids of the inputs that it prompts
     /// for. `None` if the program cannot have the server, which is reported.
     pub(crate) fn adapt_entry(
         &self,
+        name: &str,
         data: OutputValue,
         report: &mut WriteReport<'_>,
     ) -> Option<(OutputValue, Vec<String>)> {
-        let mut data = match self.entry_form {
-            EntryForm::Common => data,
-            EntryForm::Opencode => opencode::entry(data, report)?,
-            EntryForm::Codex => codex::entry(data, report)?,
-            EntryForm::Goose => {
-                return report.server_omitted("server", "Goose's entries are read, but not written");
+        let OutputValue::Map(members) = data else { return Some((data, Vec::new())) };
+        let mut members = entry_forms::entry(self.entry_form, name, members, report)?;
+        let ids = self.rewrite_references(members.iter_mut().map(|(key, value)| (&**key, value)), report);
+        Some((OutputValue::Map(members), ids))
+    }
+
+    /// Where an entry of this program has a field of the common form: its key, or a path of keys.
+    pub(crate) fn path_of(&self, field: &str) -> Option<&'static str> {
+        entry_forms::path_of(self.entry_form, field)
+    }
+
+    /// The syntax of variables in a member of an entry.
+    pub(super) fn variables_in(&self, key: &str) -> VariableSyntax {
+        match self.entry_form {
+            EntryForm::Goose if key != "headers" => VariableSyntax::Unsupported,
+            EntryForm::Common
+            | EntryForm::Opencode
+            | EntryForm::Codex
+            | EntryForm::Goose
+            | EntryForm::Continue => self.variables,
+        }
+    }
+
+    /// How a server is disabled in a file of this program, as a help.
+    pub(crate) fn way_to_disable(&self) -> String {
+        match (self.disabling, self.syntax) {
+            (Disabling::Disabled, _) => "set `disabled` to true; `mcp-host disable` does that".to_owned(),
+            (Disabling::Enabled, _) => "set `enabled` to false; `mcp-host disable` does that".to_owned(),
+            (Disabling::NameLists, _) => {
+                "add the name to the list `mcp.excluded`; `mcp-host disable` does that".to_owned()
             }
-        };
-        let ids = self.rewrite_references(&mut data, report);
-        Some((data, ids))
+            (Disabling::Unsupported(_), JsonExtensions::Comments | JsonExtensions::CommentsAndCommas) => {
+                "turn the entry into a comment; `mcp-host disable` does that".to_owned()
+            }
+            (Disabling::Unsupported(own_way), JsonExtensions::None | JsonExtensions::Unknown) => {
+                format!("{} obeys no key that disables a server; {own_way}", self.name)
+            }
+        }
     }
 
     /// Whether this is the entry for all programs that are not in the table.
     pub(crate) fn is_unknown(&self) -> bool {
-        *self == UNKNOWN
+        self.name == UNKNOWN.name
     }
 
     /// Whether it prompts for `${input:id}`.

@@ -14,15 +14,17 @@ use crate::syntax::template::{
 use crate::syntax::{self, Syntax, to_json};
 
 impl Program {
-    /// Rewrites the references of an entry for the editor and reports those that it does not replace. Returns the ids
-    /// of the inputs that it prompts for, each once.
-    pub(crate) fn rewrite_references(
+    /// Rewrites the references of the members of an entry for the editor and reports those that it does not replace.
+    /// Returns the ids of the inputs that it prompts for, each once.
+    pub(crate) fn rewrite_references<'a>(
         &self,
-        data: &mut OutputValue,
+        members: impl IntoIterator<Item = (&'a str, &'a mut OutputValue)>,
         report: &mut WriteReport<'_>,
     ) -> Vec<String> {
         let mut seen = FoundReferences::default();
-        self.rewrite(data, &mut seen);
+        for (key, value) in members {
+            self.rewrite(self.variables_in(key), value, &mut seen);
+        }
         let FoundReferences { ids, add_unresolved: unread } = seen;
         if !unread.is_empty() {
             let done = format!("{} is not replaced: write the value there", unread.join(", "));
@@ -31,16 +33,18 @@ impl Program {
         ids
     }
 
-    fn rewrite(&self, data: &mut OutputValue, seen: &mut FoundReferences) {
+    fn rewrite(&self, variables: VariableSyntax, data: &mut OutputValue, seen: &mut FoundReferences) {
         match data {
-            OutputValue::Text(text) => *text = self.text(text, seen),
-            OutputValue::List(items) => items.iter_mut().for_each(|it| self.rewrite(it, seen)),
-            OutputValue::Map(members) => members.iter_mut().for_each(|(_, it)| self.rewrite(it, seen)),
+            OutputValue::Text(text) => *text = self.text(variables, text, seen),
+            OutputValue::List(items) => items.iter_mut().for_each(|it| self.rewrite(variables, it, seen)),
+            OutputValue::Map(members) => {
+                members.iter_mut().for_each(|(_, it)| self.rewrite(variables, it, seen))
+            }
             OutputValue::Scalar(_) => {}
         }
     }
 
-    fn text(&self, text: &str, seen: &mut FoundReferences) -> String {
+    fn text(&self, variables: VariableSyntax, text: &str, seen: &mut FoundReferences) -> String {
         let spell = |piece: Piece<'_>| {
             // The arms without a display form return early.
             let (written, is_read) = match piece {
@@ -50,10 +54,10 @@ impl Program {
                 {
                     let is_read =
                         ![VariableSyntax::Unsupported, VariableSyntax::Braces, VariableSyntax::Secrets]
-                            .contains(&self.variables);
+                            .contains(&variables);
                     (format!("${{{name}}}"), is_read)
                 }
-                Piece::Variable(name) => match self.variables {
+                Piece::Variable(name) => match variables {
                     VariableSyntax::Plain => (format!("${{{name}}}"), true),
                     VariableSyntax::EnvPrefix | VariableSyntax::EnvPrefixAndInputs => {
                         (format!("${{env:{name}}}"), true)
@@ -63,13 +67,13 @@ impl Program {
                     VariableSyntax::Unsupported => (format!("${{{name}}}"), false),
                 },
                 Piece::VariableOr { name, default } => {
-                    let is_read = self.variables == VariableSyntax::Plain;
+                    let is_read = variables == VariableSyntax::Plain;
                     if !is_read {
                         seen.unresolved(format!("${{{name}:-…}}"));
                     }
                     return format!("${{{name}:-{default}}}");
                 }
-                Piece::File(path) if self.variables == VariableSyntax::Braces => {
+                Piece::File(path) if variables == VariableSyntax::Braces => {
                     (format!("{{file:{path}}}"), true)
                 }
                 Piece::File(path) => (format!("${{file:{path}}}"), false),
@@ -163,7 +167,7 @@ mod tests {
             server: "a".to_owned(),
             unsupported: &mut unsupported,
         };
-        let asked = Program::of_file(file).unwrap().rewrite_references(&mut data, &mut report);
+        let asked = Program::of_file(file).unwrap().rewrite_references([("args", &mut data)], &mut report);
         assert_eq!((data, asked), (OutputValue::text(want), ids.iter().map(|it| (*it).to_owned()).collect()));
         let told: Vec<String> = unsupported.iter().map(|it| it.fallback.to_string()).collect();
         let want = if unread.is_empty() {

@@ -2,7 +2,8 @@
 
 use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::{Applicability, Code, FixIntent, quoted};
-use crate::dialect::editor::program::{FileContent, Program, UNKNOWN};
+use crate::dialect::editor::program::{FileContent, Program};
+use crate::dialect::editor::programs::UNKNOWN;
 use crate::syntax::{self, Content, Node};
 
 /// A map or list of servers in a file.
@@ -105,7 +106,7 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
 
 /// Warns about servers under a key where the program of the file does not read them. The key is empty if there is none.
 fn check_key(key: &str, at: &Location, context: &ReadContext) {
-    let Some(program) = Program::of_file(&context.file).filter(|it| **it != UNKNOWN) else { return };
+    let Some(program) = Program::of_file(&context.file).filter(|it| !it.is_unknown()) else { return };
     // Settings have the keys of extensions too, such as `amp.mcpServers`.
     let is_extension = program.content == FileContent::Settings && key.contains('.');
     if key == program.key || program.other_keys.contains(&key) || is_extension {

@@ -13,7 +13,7 @@ use mcp_model::ServerSpec;
 use serde::{Serialize, Serializer};
 
 use crate::dialect::editor::InputDeclarations;
-use crate::dialect::editor::program::{Program, UNKNOWN};
+use crate::dialect::editor::program::Program;
 use crate::dialect::lowering::INPUTS_KEY;
 use crate::dialect::write::values::Reason;
 use crate::dialect::{acp, dominds, editor, holodeck};
@@ -88,7 +88,7 @@ pub fn write_editor_file(
     profile: Profile,
     program: ProgramLookup<'_>,
 ) -> WrittenFile {
-    write_file(servers, profile, program, Some((Program::of_file(file).unwrap_or(&UNKNOWN), declared)))
+    write_file(servers, profile, program, Some((Program::of(file), declared)))
 }
 
 fn write_file(
@@ -117,7 +117,7 @@ fn write_file(
             continue;
         }
         if let Some((editor, _)) = place {
-            let Some((adapted, ids)) = editor.adapt_entry(entry, &mut report) else { continue };
+            let Some((adapted, ids)) = editor.adapt_entry(&name, entry, &mut report) else { continue };
             entry = adapted;
             asked.extend(ids.into_iter().filter(|it| !asked.contains(it)).collect::<Vec<_>>());
         }

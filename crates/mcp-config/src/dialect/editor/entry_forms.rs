@@ -1,0 +1,265 @@
+//! Writes an entry in the form of a program that has keys of its own and refuses or ignores all others.
+
+use mcp_model::TransportKind;
+
+use crate::dialect::editor::program::EntryForm;
+use crate::dialect::write::{WriteReport, common};
+use crate::syntax::output::OutputValue;
+use crate::syntax::template::{Piece, VariableRule, split};
+
+/// The form of a program's entries.
+struct Form {
+    /// The name of the program.
+    program: &'static str,
+    /// The keys of the common form, and the paths of the program's keys.
+    keys: &'static [(&'static str, &'static str)],
+    /// The value of `type` for a program to start. Nothing is written for an empty one.
+    stdio: &'static str,
+    /// The value of `type` for Streamable HTTP.
+    http: &'static str,
+    /// The value of `type` for server-sent events, if the program connects over them.
+    sse: Option<&'static str>,
+    /// Why the program does not connect over the other transports.
+    limits: &'static str,
+}
+
+const CODEX: Form = Form {
+    program: "Codex",
+    keys: &[
+        ("command", "command"),
+        ("args", "args"),
+        ("env", "env"),
+        ("cwd", "cwd"),
+        ("url", "url"),
+        ("enabled", "enabled"),
+        ("headers", "http_headers"),
+        ("startup_timeout_sec", "startup_timeout_sec"),
+        ("includeTools", "enabled_tools"),
+        ("excludeTools", "disabled_tools"),
+    ],
+    stdio: "",
+    http: "",
+    sse: None,
+    limits: "Codex connects over stdio and Streamable HTTP only",
+};
+
+const OPENCODE: Form = Form {
+    program: "opencode",
+    keys: &[
+        ("command", "command"),
+        ("args", "command"),
+        ("env", "environment"),
+        ("url", "url"),
+        ("headers", "headers"),
+        ("enabled", "enabled"),
+        ("timeout", "timeout"),
+        ("requestTimeout", "timeout"),
+        ("oauth", "oauth"),
+    ],
+    stdio: "local",
+    http: "remote",
+    sse: Some("remote"),
+    limits: "opencode does not connect over WebSocket",
+};
+
+const GOOSE: Form = Form {
+    program: "Goose",
+    keys: &[
+        ("description", "description"),
+        ("command", "cmd"),
+        ("args", "args"),
+        ("env", "envs"),
+        ("url", "uri"),
+        ("headers", "headers"),
+        ("requestTimeout", "timeout"),
+        ("includeTools", "available_tools"),
+    ],
+    stdio: "stdio",
+    http: "streamable_http",
+    sse: None,
+    limits: "Goose connects over stdio and Streamable HTTP only",
+};
+
+const CONTINUE: Form = Form {
+    program: "Continue",
+    keys: &[
+        ("command", "command"),
+        ("args", "args"),
+        ("env", "env"),
+        ("cwd", "cwd"),
+        ("url", "url"),
+        ("headers", "requestOptions/headers"),
+        ("connectionTimeout", "connectionTimeout"),
+    ],
+    stdio: "",
+    http: "streamable-http",
+    sse: Some("sse"),
+    limits: "Continue does not connect over WebSocket",
+};
+
+fn form_of(form: EntryForm) -> Option<&'static Form> {
+    match form {
+        EntryForm::Common => None,
+        EntryForm::Opencode => Some(&OPENCODE),
+        EntryForm::Codex => Some(&CODEX),
+        EntryForm::Goose => Some(&GOOSE),
+        EntryForm::Continue => Some(&CONTINUE),
+    }
+}
+
+/// Where a form has a field of the common form: a key, or two keys with a `/`. `None` if the form has no other name for
+/// it.
+pub(super) fn path_of(form: EntryForm, field: &str) -> Option<&'static str> {
+    let path = form_of(form)?.keys.iter().find(|it| it.0 == field)?.1;
+    (path != field).then_some(path)
+}
+
+type Members = Vec<(String, OutputValue)>;
+
+/// Rewrites the members of an entry of the common form. `None` if the program cannot connect to the server, which is
+/// reported.
+pub(super) fn entry(
+    form: EntryForm,
+    name: &str,
+    mut members: Members,
+    report: &mut WriteReport<'_>,
+) -> Option<Members> {
+    let Some(Form { program, keys, stdio, http, sse, limits }) = form_of(form) else { return Some(members) };
+    let mut take = |key: &str| {
+        let index = members.iter().position(|it| it.0 == key)?;
+        Some(members.remove(index).1)
+    };
+    let kind = take("type");
+    let mut res = Vec::new();
+    let mut command = take("command");
+    let word = match kind {
+        _ if command.is_some() => Some(*stdio),
+        Some(kind) if kind == OutputValue::text(TransportKind::Sse.as_str()) => *sse,
+        Some(kind) if kind == OutputValue::text(TransportKind::WebSocket.as_str()) => None,
+        Some(_) | None => Some(*http),
+    };
+    let Some(word) = word else { return report.server_omitted("transport", *limits) };
+    if !word.is_empty() {
+        res.push(("type".to_owned(), OutputValue::text(word)));
+    }
+    for (common, path) in *keys {
+        let value = if *common == "command" { command.take() } else { take(common) };
+        let Some(value) = value else { continue };
+        let (key, value) = match path.split_once('/') {
+            Some((outer, inner)) => (outer, OutputValue::Map(vec![(inner.to_owned(), value)])),
+            None => (*path, value),
+        };
+        match (res.iter_mut().find(|it| it.0 == key), value) {
+            // opencode: the program and its arguments are one list.
+            (Some((_, OutputValue::List(there))), OutputValue::List(items)) => there.extend(items),
+            (Some(_), _) => {}
+            (None, value) if form == EntryForm::Opencode && key == "command" => {
+                res.push((key.to_owned(), OutputValue::List(vec![value])));
+            }
+            (None, value) => res.push((key.to_owned(), value)),
+        }
+    }
+    for (key, _) in members {
+        report.omitted(key, format!("{program} has no such key"));
+    }
+    match form {
+        EntryForm::Goose => Some(goose(name, res)),
+        EntryForm::Codex => Some(codex(res)),
+        EntryForm::Common | EntryForm::Opencode | EntryForm::Continue => Some(res),
+    }
+}
+
+/// Moves the variables of `env` that have the name of their value, `NAME: ${NAME}`, to a list of names.
+fn move_variables(key: &str, env: &mut Members, out: &mut Members) {
+    let is_own =
+        |(name, value): &mut (String, OutputValue)| *value == OutputValue::text(format!("${{{name}}}"));
+    let names = env.extract_if(.., is_own).map(|it| OutputValue::Text(it.0)).collect();
+    common::push_non_empty(out, key, OutputValue::List(names));
+}
+
+/// The references and texts of a value.
+fn pieces(value: &OutputValue) -> Vec<Piece<'_>> {
+    match value {
+        OutputValue::Text(text) => split(text, VariableRule::Editor),
+        OutputValue::Scalar(_) | OutputValue::List(_) | OutputValue::Map(_) => Vec::new(),
+    }
+}
+
+/// Codex replaces no references, but has keys for the names of variables.
+fn codex(members: Members) -> Members {
+    let (mut res, mut variables) = (Vec::new(), Vec::new());
+    for (key, mut value) in members {
+        match (&*key, &mut value) {
+            ("env", OutputValue::Map(env)) => move_variables("env_vars", env, &mut variables),
+            ("http_headers", OutputValue::Map(headers)) => {
+                let mut named = Vec::new();
+                headers.retain(|(name, value)| match pieces(value)[..] {
+                    [Piece::Variable(variable)] => {
+                        named.push((name.clone(), OutputValue::text(variable)));
+                        false
+                    }
+                    [Piece::Text("Bearer "), Piece::Variable(variable)]
+                        if name.eq_ignore_ascii_case("authorization") =>
+                    {
+                        variables.push(("bearer_token_env_var".to_owned(), OutputValue::text(variable)));
+                        false
+                    }
+                    _ => true,
+                });
+                common::push_non_empty(&mut variables, "env_http_headers", OutputValue::Map(named));
+            }
+            (_, _) => {}
+        }
+        if value != OutputValue::Map(Vec::new()) {
+            res.push((key, value));
+        }
+    }
+    res.append(&mut variables);
+    res
+}
+
+/// Adds what Goose requires. It takes the variables of `env_keys` from its own store or the environment, and replaces
+/// them in headers.
+fn goose(name: &str, members: Members) -> Members {
+    let is_stdio = members.iter().any(|it| it.0 == "cmd");
+    let mut res: Members = vec![("enabled".to_owned(), OutputValue::scalar(true))];
+    let (mut rest, mut variables) = (Vec::new(), Vec::new());
+    for (key, mut value) in members {
+        match (&*key, &mut value) {
+            ("envs", OutputValue::Map(envs)) => move_variables("env_keys", envs, &mut variables),
+            ("headers", OutputValue::Map(headers)) => {
+                let names = headers.iter().flat_map(|it| pieces(&it.1)).filter_map(|it| match it {
+                    Piece::Variable(name) => Some(OutputValue::text(name)),
+                    Piece::Text(_) | Piece::VariableOr { .. } | Piece::Input(_) | Piece::File(_) => None,
+                });
+                let names = OutputValue::List(names.collect());
+                common::push_non_empty(&mut variables, "env_keys", names);
+            }
+            // In whole seconds.
+            ("timeout", OutputValue::Scalar(milliseconds)) => {
+                let seconds = milliseconds.parse().map_or(0.0, |it: f64| (it / 1000.0).ceil());
+                *milliseconds = seconds.to_string();
+            }
+            (_, _) => {}
+        }
+        let first = if matches!(&*key, "type" | "description") { &mut res } else { &mut rest };
+        if value != OutputValue::Map(Vec::new()) {
+            first.push((key, value));
+        }
+    }
+    let required = [
+        ("name", OutputValue::text(name)),
+        ("description", OutputValue::text("")),
+        ("args", OutputValue::List(Vec::new())),
+    ];
+    for (key, value) in required {
+        let is_there = res.iter().chain(&rest).any(|it| it.0 == key);
+        if !is_there && (is_stdio || key != "args") {
+            let place = if key == "args" { &mut rest } else { &mut res };
+            place.push((key.to_owned(), value));
+        }
+    }
+    res.append(&mut rest);
+    res.append(&mut variables);
+    res
+}

@@ -1,0 +1,272 @@
+//! The table of programs whose MCP configuration files are read.
+//!
+//! The only place that knows these programs. New knowledge about a program is a row or a field here.
+
+use crate::dialect::editor::program::{
+    Disabling, EntryForm, EnvValues, FileContent, JsonExtensions, Program, ShellVariables, UrlTransport,
+    VariableSyntax,
+};
+
+/// An unknown program. Its conventions are those of mcp-host itself.
+pub(crate) const UNKNOWN: Program = Program {
+    name: "an unknown program",
+    home_files: &[],
+    files: &[],
+    key: "mcpServers",
+    other_keys: &[],
+    variables: VariableSyntax::Plain,
+    shell_variables: ShellVariables::Literal,
+    env_values: EnvValues::Texts,
+    disabling: Disabling::Disabled,
+    entry_form: EntryForm::Common,
+    syntax: JsonExtensions::Unknown,
+    url_transport: UrlTransport::HttpUnlessDeclared,
+    content: FileContent::Servers,
+    required_lines: &[],
+};
+
+const VS_CODE: Program = Program {
+    name: "VS Code",
+    home_files: &[
+        ".config/Code/User/mcp.json",
+        "Library/Application Support/Code/User/mcp.json",
+        ".config/Code - Insiders/User/mcp.json",
+        "Library/Application Support/Code - Insiders/User/mcp.json",
+        ".config/VSCodium/User/mcp.json",
+        "Library/Application Support/VSCodium/User/mcp.json",
+    ],
+    files: &[
+        ".vscode/mcp.json",
+        "Code/User/mcp.json",
+        "Code - Insiders/User/mcp.json",
+        "VSCodium/User/mcp.json",
+    ],
+    key: "servers",
+    variables: VariableSyntax::EnvPrefixAndInputs,
+    env_values: EnvValues::NumbersAndNull,
+    disabling: Disabling::Unsupported("the view of MCP servers in VS Code disables it"),
+    syntax: JsonExtensions::CommentsAndCommas,
+    url_transport: UrlTransport::HttpThenSse,
+    ..UNKNOWN
+};
+
+pub(super) const GEMINI_CLI: Program = Program {
+    name: "Gemini CLI",
+    home_files: &[".gemini/settings.json"],
+    shell_variables: ShellVariables::Replaced,
+    disabling: Disabling::NameLists,
+    syntax: JsonExtensions::Comments,
+    content: FileContent::Settings,
+    ..UNKNOWN
+};
+
+const CLAUDE_CODE: Program = Program {
+    name: "Claude Code",
+    home_files: &[],
+    files: &[".mcp.json"],
+    // Visual Studio, and the plugins of Claude Code.
+    other_keys: &["servers", ""],
+    disabling: Disabling::Unsupported(
+        "the list `disabledMcpjsonServers` of .claude/settings.local.json, or `/mcp` in Claude Code, does",
+    ),
+    syntax: JsonExtensions::None,
+    ..UNKNOWN
+};
+
+/// All programs. The first whose path fits is the program of a file; the last one is unknown.
+pub(super) const PROGRAMS: &[Program] = &[
+    VS_CODE,
+    Program {
+        home_files: &[],
+        files: &[".vscode/settings.json", "Code/User/settings.json"],
+        key: "mcp.servers",
+        content: FileContent::Settings,
+        ..VS_CODE
+    },
+    Program {
+        name: "Cursor",
+        home_files: &[".cursor/mcp.json"],
+        variables: VariableSyntax::EnvPrefix,
+        disabling: Disabling::Unsupported("the settings of Cursor disable it, under MCP"),
+        syntax: JsonExtensions::None,
+        ..UNKNOWN
+    },
+    Program {
+        name: "Windsurf",
+        home_files: &[".codeium/windsurf/mcp_config.json"],
+        files: &[".windsurf/mcp_config.json", "windsurf/mcp_config.json", ".codeium/mcp_config.json"],
+        variables: VariableSyntax::EnvPrefix,
+        ..UNKNOWN
+    },
+    Program {
+        name: "Cline",
+        home_files: &[
+            ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        ],
+        files: &["cline_mcp_settings.json"],
+        variables: VariableSyntax::EnvPrefix,
+        syntax: JsonExtensions::None,
+        ..UNKNOWN
+    },
+    Program {
+        name: "Roo Code",
+        home_files: &[
+            ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+        ],
+        files: &[".roo/mcp.json", "mcp_settings.json"],
+        variables: VariableSyntax::EnvPrefix,
+        syntax: JsonExtensions::None,
+        ..UNKNOWN
+    },
+    Program {
+        name: "Claude Desktop",
+        home_files: &[
+            ".config/Claude/claude_desktop_config.json",
+            "Library/Application Support/Claude/claude_desktop_config.json",
+        ],
+        files: &["claude_desktop_config.json"],
+        variables: VariableSyntax::Unsupported,
+        disabling: Disabling::Unsupported("it starts every server of its file"),
+        syntax: JsonExtensions::None,
+        ..UNKNOWN
+    },
+    CLAUDE_CODE,
+    Program {
+        home_files: &[".claude.json"],
+        files: &[],
+        disabling: Disabling::Unsupported("`/mcp` in Claude Code disables it for a project"),
+        content: FileContent::Settings,
+        ..CLAUDE_CODE
+    },
+    GEMINI_CLI,
+    Program {
+        home_files: &[],
+        files: &["gemini-extension.json"],
+        disabling: Disabling::Unsupported(
+            "the list `mcp.excluded` of .gemini/settings.json, or `gemini extensions disable`, does",
+        ),
+        syntax: JsonExtensions::None,
+        ..GEMINI_CLI
+    },
+    Program {
+        name: "Qwen Code",
+        home_files: &[".qwen/settings.json"],
+        files: &[".qwen/settings.local.json"],
+        url_transport: UrlTransport::Sse,
+        ..GEMINI_CLI
+    },
+    Program { name: "Kiro", home_files: &[".kiro/settings/mcp.json"], ..UNKNOWN },
+    Program {
+        name: "Zed",
+        home_files: &[".config/zed/settings.json"],
+        files: &[".zed/settings.json", "zed/settings.json", "Zed/settings.json"],
+        key: "context_servers",
+        variables: VariableSyntax::Unsupported,
+        disabling: Disabling::Enabled,
+        syntax: JsonExtensions::CommentsAndCommas,
+        content: FileContent::Settings,
+        ..UNKNOWN
+    },
+    Program {
+        name: "opencode",
+        home_files: &[".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"],
+        files: &["opencode.json", "opencode.jsonc"],
+        key: "mcp",
+        variables: VariableSyntax::Braces,
+        disabling: Disabling::Enabled,
+        entry_form: EntryForm::Opencode,
+        syntax: JsonExtensions::CommentsAndCommas,
+        content: FileContent::Settings,
+        ..UNKNOWN
+    },
+    Program {
+        name: "Crush",
+        home_files: &[".config/crush/crush.json"],
+        files: &["crush.json", ".crush.json"],
+        key: "mcp",
+        shell_variables: ShellVariables::Replaced,
+        syntax: JsonExtensions::None,
+        content: FileContent::Settings,
+        ..UNKNOWN
+    },
+    Program {
+        name: "Amazon Q",
+        home_files: &[".aws/amazonq/mcp.json"],
+        files: &[".amazonq/mcp.json"],
+        variables: VariableSyntax::EnvPrefix,
+        syntax: JsonExtensions::None,
+        ..UNKNOWN
+    },
+    Program {
+        name: "LM Studio",
+        home_files: &[".lmstudio/mcp.json"],
+        disabling: Disabling::Unsupported("the switch of the server in LM Studio disables it"),
+        ..UNKNOWN
+    },
+    Program {
+        name: "Copilot CLI",
+        home_files: &[".copilot/mcp-config.json"],
+        shell_variables: ShellVariables::Replaced,
+        disabling: Disabling::Unsupported(
+            "`copilot --disable-mcp-server NAME`, or `/mcp disable NAME`, does",
+        ),
+        syntax: JsonExtensions::None,
+        ..UNKNOWN
+    },
+    Program {
+        name: "Amp",
+        home_files: &[".config/amp/settings.json", ".config/amp/settings.jsonc"],
+        files: &[".amp/settings.json", ".amp/settings.jsonc", "amp/settings.json"],
+        key: "amp.mcpServers",
+        syntax: JsonExtensions::CommentsAndCommas,
+        content: FileContent::Settings,
+        ..UNKNOWN
+    },
+    Program {
+        name: "Codex",
+        home_files: &[".codex/config.toml"],
+        key: "mcp_servers",
+        entry_form: EntryForm::Codex,
+        variables: VariableSyntax::Unsupported,
+        disabling: Disabling::Enabled,
+        content: FileContent::Settings,
+        ..UNKNOWN
+    },
+    Program {
+        name: "Goose",
+        home_files: &[".config/goose/config.yaml"],
+        key: "extensions",
+        entry_form: EntryForm::Goose,
+        disabling: Disabling::Enabled,
+        content: FileContent::Settings,
+        ..UNKNOWN
+    },
+    Program {
+        name: "Continue",
+        home_files: &[".continue/config.yaml"],
+        entry_form: EntryForm::Continue,
+        required_lines: &["name: Local Assistant", "version: 1.0.0", "schema: v1"],
+        variables: VariableSyntax::Secrets,
+        disabling: Disabling::Unsupported("Continue starts every server of its file"),
+        content: FileContent::Settings,
+        ..UNKNOWN
+    },
+    Program {
+        name: "LibreChat",
+        home_files: &[],
+        files: &["librechat.yaml", "librechat.yml"],
+        disabling: Disabling::Unsupported("LibreChat connects to every server of its file"),
+        url_transport: UrlTransport::Sse,
+        content: FileContent::Settings,
+        ..UNKNOWN
+    },
+    Program {
+        name: "Dev Containers",
+        home_files: &[],
+        files: &["devcontainer.json", ".devcontainer.json"],
+        key: "customizations.vscode.mcp.servers",
+        content: FileContent::Settings,
+        ..VS_CODE
+    },
+    Program { files: &["mcp.json", "mcp_config.json", "mcp-config.json"], ..UNKNOWN },
+];
