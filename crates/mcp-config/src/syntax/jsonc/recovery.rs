@@ -52,7 +52,7 @@ pub(super) fn errors(text: &str, skipped: usize, syntax: Syntax) -> Vec<RawDiagn
                 let range = match error.kind() {
                     // The range is that of the bracket.
                     Kind::UnterminatedArray | Kind::UnterminatedObject => copy.len()..copy.len(),
-                    _ => error.range(),
+                    _ => error.range().start..error.range().end,
                 };
                 let diagnostic = match error.kind() {
                     Kind::NestingDepthExceeded => {
