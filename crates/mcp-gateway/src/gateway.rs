@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{Dialog, DialogId, Host, HostSnapshot};
+use mcp_host::{Host, HostSnapshot};
 use mcp_model::{Era, ServerId, Sharing};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
-use crate::access::secret_id::secret_id;
 use crate::limits::bounds::Bounds;
 use crate::limits::byte_budget::ByteBudget;
 use crate::limits::counters::Counters;
@@ -18,6 +17,8 @@ use crate::lists::cache::ListingCache;
 use crate::lists::gateway_resources::GatewayResource;
 use crate::lists::listing::Listing;
 use crate::protocol::request_state::StateSealer;
+use crate::session::caller::ClientFeatures;
+use crate::session::client_dialog::ClientDialog;
 use crate::session::dialogs::Dialogs;
 use crate::session::known_lists::KnownLists;
 use crate::session::pending_input::PendingInputs;
@@ -145,16 +146,23 @@ impl GatewayInner {
         self.started.get_or_init(wait).await;
     }
 
-    /// A session with this dialog.
+    /// A dialog of a client with these capabilities.
+    pub(crate) fn new_dialog(&self, features: &ClientFeatures) -> Arc<ClientDialog> {
+        ClientDialog::start(&self.host, features, self.options.bounds.server_request_timeout)
+    }
+
+    /// A session with a dialog of its own.
     pub(crate) fn new_session(
         &self,
         principal: Principal,
         scope: Arc<Scope>,
         handshake: Handshake,
-        dialog: Arc<Dialog>,
-    ) -> Session {
+    ) -> Arc<Session> {
         let known_lists = KnownLists::of(&self.listing(&scope));
-        Session::new(principal, scope, handshake, dialog, known_lists)
+        let dialog = self.new_dialog(&handshake.features);
+        let session = Arc::new(Session::new(principal, scope, handshake, dialog, known_lists));
+        session.dialog.set_session(&session);
+        session
     }
 
     /// Starts a session over HTTP.
@@ -164,9 +172,7 @@ impl GatewayInner {
         scope: Arc<Scope>,
         handshake: Handshake,
     ) -> Result<Arc<Session>, CapacityError> {
-        // The dialog has its own name, because it is logged and the session id must not be.
-        let dialog = Arc::new(self.host.dialog(DialogId::new(secret_id())));
-        let session = self.new_session(principal, scope, handshake, dialog);
+        let session = self.new_session(principal, scope, handshake);
         let Insertion { session, evicted } = self.sessions.add(session, Instant::now())?;
         if let Some(evicted) = evicted {
             self.end(&evicted);

@@ -56,7 +56,7 @@ pub mod internal {
 }
 
 pub use access::oauth::{InvalidAuthUrl, InvalidScopes, ResourceServer, ScopeMap};
-pub use access::scope::{InvalidSelection, LeasedServers, NameStyle, Scope};
+pub use access::scope::{InvalidSelection, NameStyle, Scope};
 pub use access::tokens::{InvalidTokens, Tokens};
 pub use gateway::{Gateway, GatewayOptions};
 pub use http::{ExtraMetrics, HttpOptions, HttpServer, ServeError, TlsFiles, TokenUpdater};

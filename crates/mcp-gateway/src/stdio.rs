@@ -1,12 +1,10 @@
 //! The stdio transport: one client, one message per line, in either era.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_host::{Dialog, DialogId};
 use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, code};
-use mcp_transport::CallerId;
 use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;
@@ -16,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
-use crate::access::secret_id::secret_id;
 use crate::gateway::{Gateway, GatewayInner};
 use crate::limits::byte_budget::MIN_COUNTED_BYTES;
 use crate::methods::subscriptions::SubscriptionStream;
@@ -26,6 +23,7 @@ use crate::protocol::frame::{self, Incoming, Notification, Request};
 use crate::protocol::message_writer;
 use crate::protocol::meta::Meta;
 use crate::session::caller::{Caller, ClientFeatures};
+use crate::session::client_dialog::ClientDialog;
 use crate::session::outbound_queue::{MessageReceiver, MessageSender, SendError, message_channel};
 use crate::session::running_requests::RunningRequests;
 use crate::session::state::Session;
@@ -51,8 +49,7 @@ pub async fn serve_stdio(
         sender,
         running: Arc::default(),
         session: Mutex::default(),
-        dialog: Arc::new(gateway.host.dialog(DialogId::new(secret_id()))),
-        owner: CallerId::unique(),
+        dialog: OnceLock::new(),
         principal: Principal::of_stdio(),
         permits: Arc::new(Semaphore::new(gateway.options.bounds.requests_per_client.max(1) * 2)),
     };
@@ -85,9 +82,8 @@ struct StdioClient {
     running: Arc<RunningRequests>,
     /// Set by `initialize`, in the legacy era.
     session: Mutex<Option<Arc<Session>>>,
-    /// The connection is one dialog, in either era.
-    dialog: Arc<Dialog>,
-    owner: CallerId,
+    /// The dialog of requests in the modern era, begun by the first one.
+    dialog: OnceLock<Arc<ClientDialog>>,
     /// The identity of this connection.
     principal: Principal,
     /// Permits for requests whose responses are not written yet.
@@ -229,6 +225,9 @@ impl StdioClient {
             && let Some(id) = methods::cancelled_id(&notification.params)
         {
             self.running.cancel(id);
+        } else if let Some(session) = self.session() {
+            let caller = Caller::of_session(&session, self.sender.clone());
+            self.gateway.handle_notification(&caller, notification);
         }
     }
 
@@ -280,14 +279,16 @@ impl StdioClient {
     fn caller(&self, meta: &Meta) -> Result<Caller, RpcError> {
         if meta.is_modern() {
             let (version, capabilities) = meta.required()?;
+            let features = ClientFeatures::of(capabilities);
+            let dialog = Arc::clone(self.dialog.get_or_init(|| self.gateway.new_dialog(&features)));
             return Ok(Caller {
                 version,
                 scope: Arc::clone(&self.scope),
-                dialog: Some(Arc::clone(&self.dialog)),
-                features: ClientFeatures::of(capabilities),
+                owner: dialog.owner,
+                dialog: Some(dialog),
+                features,
                 sender: self.sender.clone(),
                 session: None,
-                owner: self.owner,
                 principal: self.principal.clone(),
             });
         }
@@ -310,8 +311,7 @@ impl StdioClient {
         }
         let handshake = initialize::read_handshake(request.params.raw())?;
         let result = initialize::initialize_result(&self.gateway, &handshake, &self.scope);
-        let (dialog, scope) = (Arc::clone(&self.dialog), Arc::clone(&self.scope));
-        let session = Arc::new(self.gateway.new_session(self.principal.clone(), scope, handshake, dialog));
+        let session = self.gateway.new_session(self.principal.clone(), Arc::clone(&self.scope), handshake);
         session.open_stream(self.sender.clone());
         *self.session.lock() = Some(Arc::clone(&session));
         let mut watcher = ChangeWatcher::new(&self.gateway, &self.scope);

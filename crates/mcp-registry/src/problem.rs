@@ -41,6 +41,8 @@ pub enum ProblemKind {
     ServerShadowed,
     /// A server is unusable (DM-122).
     ServerError,
+    /// Each client has an instance of its own, because the server sends requests to its client.
+    ServerLeased,
     /// An item is hidden (DM-123).
     Hidden {
         /// The list that contains it.
@@ -77,6 +79,7 @@ impl fmt::Display for ProblemKind {
             ProblemKind::WorkspaceUnwatched => f.write_str("mcp_workspace_unwatched"),
             ProblemKind::ServerShadowed => f.write_str("mcp_server_shadowed"),
             ProblemKind::ServerError => f.write_str("mcp_server_error"),
+            ProblemKind::ServerLeased => f.write_str("mcp_server_leased"),
             ProblemKind::Hidden { list, verdict } => write!(f, "mcp_{}_{}", list.as_str(), verdict.as_str()),
             ProblemKind::Drifted { list } => write!(f, "mcp_{}_drifted", list.as_str()),
             ProblemKind::ServerDrifted => f.write_str("mcp_server_drifted"),
@@ -141,6 +144,17 @@ impl Problem {
     pub fn server_error(server: &ServerId, severity: Severity, message: impl Into<String>) -> Problem {
         let id = format!("mcp/server/{server}/server_error");
         Problem { severity, ..Problem::warning(id, ProblemKind::ServerError, Some(server), None, message) }
+    }
+
+    /// Each client has an instance of the server of its own, because the server sent a request of this method.
+    pub fn server_leased(server: &ServerId, method: &str) -> Problem {
+        let id = format!("mcp/server/{server}/server_leased");
+        let message = format!(
+            "server '{server}' sends requests to its client (`{method}`), so each client has an instance of its own; \
+             `sharing: per-client` does so from the start, `sharing: shared` never"
+        );
+        let warning = Problem::warning(id, ProblemKind::ServerLeased, Some(server), None, message);
+        Problem { severity: Severity::Info, ..warning }
     }
 
     /// A tool's arguments are not validated, for the reason in

@@ -69,8 +69,8 @@ pub use net::tls::Authorities;
 pub use redact::{json_secrets, secret_parts};
 pub use rpc::caller::{Caller, CallerId, ClientCapabilities, OnServerEvent};
 pub use rpc::handlers::{
-    ElicitMode, Elicitation, Handlers, Listener, LogMessage, RawRequestHandler, RawServerRequest, Roots,
-    Sampling, ServerEvent,
+    ElicitMode, Elicitation, Handlers, Listener, LogMessage, NoRoots, RawRequestHandler, RawServerRequest,
+    Roots, Sampling, ServerEvent,
 };
 pub use rpc::progress::{OnProgress, Progress};
 pub use rpc::server_request::{

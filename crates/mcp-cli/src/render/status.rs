@@ -164,7 +164,7 @@ fn help(kind: ProblemKind) -> Option<&'static str> {
             Some("if the system limits the number of file watches, raise the limit")
         }
         ProblemKind::ServerShadowed => Some("remove one of the two entries, or rename it"),
-        ProblemKind::ServerError => None,
+        ProblemKind::ServerError | ProblemKind::ServerLeased => None,
         ProblemKind::Drifted { list: _ } | ProblemKind::ServerDrifted => Some(DRIFT_HELP),
         ProblemKind::Unvalidated => Some("only the server's author can correct the schema; calls still work"),
         ProblemKind::ResultInvalid => {

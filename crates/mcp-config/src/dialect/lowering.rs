@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use mcp_model::{ConfigValue, RawJson, TransportKind};
+use mcp_model::{ConfigValue, RawJson, Sharing, TransportKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::de::{Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{Applicability, Code, FixIntent, RawDiagnostic, quoted};
@@ -33,6 +35,31 @@ pub(crate) const LITERAL_KEY: &str = "literal_variables";
 
 /// Metadata key: the defaults of inputs.
 pub(crate) const INPUTS_KEY: &str = "inputs";
+
+/// Metadata key: the key `sharing`, if it is given.
+pub(crate) const SHARING_KEY: &str = "sharing";
+
+/// Which clients of a gateway share a running instance of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum SharingKey {
+    Auto,
+    Shared,
+    PerClient,
+}
+
+impl SharingKey {
+    /// The meaning of the key; `default` without one.
+    pub(crate) fn sharing(key: Option<SharingKey>, default: Sharing) -> Sharing {
+        match key {
+            None => default,
+            Some(SharingKey::Auto) => Sharing::Auto,
+            Some(SharingKey::Shared) => Sharing::Shared,
+            Some(SharingKey::PerClient) => Sharing::PerOwner,
+        }
+    }
+}
 
 /// The number of implied arguments of a command that was derived from `server`.
 pub(crate) const LEGACY_ARGS: usize = 2;

@@ -107,14 +107,14 @@ impl NewServer {
         };
         let (inherit, naming, sharing) = match dialect {
             Dialect::HoloDeck => {
-                (EnvInherit::Safe, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::Shared)
+                (EnvInherit::Safe, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::Auto)
             }
             Dialect::Dominds => (EnvInherit::All, NamePolicy::Reject, Sharing::PerOwner),
             Dialect::Acp => {
                 (EnvInherit::All, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::PerOwner)
             }
             Dialect::McpJson => {
-                (EnvInherit::All, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::Shared)
+                (EnvInherit::All, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::Auto)
             }
         };
         let mut limits = Limits::default();

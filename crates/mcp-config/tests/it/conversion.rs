@@ -1,7 +1,7 @@
 //! Writing servers: they are read back unchanged, and unsupported fields are reported.
 
 use mcp_config::{Document, Profile, WrittenFile, read};
-use mcp_model::{Origin, ServerSpec};
+use mcp_model::{Origin, ServerSpec, Sharing};
 
 use crate::reading;
 
@@ -56,6 +56,43 @@ fn round_trip(label: &str, profile: Profile, text: &str) {
     let again = read(&Document { name: "again", text: &printed, profile });
     assert!(!again.has_errors(), "{label}: {}\n{printed}", crate::found(&again));
     assert_eq!(bare(again.servers), bare(first.servers), "{label}\n{printed}");
+}
+
+#[test]
+fn sharing_key_is_read_and_written_in_every_dialect() {
+    let files = [
+        (
+            Profile::Dominds,
+            "version: 1\nservers:\n  a:\n    transport: stdio\n    command: x\n    sharing: KEY\n",
+        ),
+        (Profile::McpJson, r#"{"mcpServers": {"a": {"command": "x", "sharing": "KEY"}}}"#),
+        (
+            Profile::HoloDeck,
+            "tools:\n  - {name: a, description: d, type: mcp, server: s, command: npx, sharing: KEY}\n",
+        ),
+        (
+            Profile::AcpV1,
+            r#"[{"name": "a", "command": "/x", "args": [], "env": [], "_meta": {"mcp-host/sharing": "KEY"}}]"#,
+        ),
+    ];
+    for (profile, text) in files {
+        for (key, sharing) in
+            [("auto", Sharing::Auto), ("shared", Sharing::Shared), ("per-client", Sharing::PerOwner)]
+        {
+            let text = text.replace("KEY", key);
+            assert_eq!(reading(profile, &text).servers[0].sharing, sharing, "{text}");
+            round_trip(&text, profile, &text);
+        }
+        let default = if matches!(profile, Profile::Dominds | Profile::AcpV1) {
+            Sharing::PerOwner
+        } else {
+            Sharing::Auto
+        };
+        let without = reading(profile, &text.replace("sharing", "x-other"));
+        assert!(without.servers.iter().all(|it| it.sharing == default), "{profile:?}");
+    }
+    let wrong = reading(Profile::McpJson, r#"{"mcpServers": {"a": {"command": "x", "sharing": "none"}}}"#);
+    assert!(crate::found(&wrong).contains("sharing"), "{}", crate::found(&wrong));
 }
 
 /// Every valid file of a dialect, written in that dialect, is read back unchanged.

@@ -37,7 +37,7 @@ fn hd_002_to_hd_031_every_field_is_lowered() {
     assert!(FULL[spec.origin.span.clone()].starts_with("name: notes"));
     assert_eq!(spec.limits.request, Duration::from_secs(90));
     assert_eq!((spec.discovery.tools, spec.discovery.prompts), (true, false));
-    assert_eq!(spec.sharing, Sharing::Shared);
+    assert_eq!(spec.sharing, Sharing::Auto);
     assert_eq!(spec.exposure.tools.naming, NamePolicy::Qualify { class: NameClass::Strict });
     assert_eq!(spec.metadata["server"].to_text().as_deref(), Some("@acme/notes-server"));
     let TransportSpec::Stdio(stdio) = spec.transport else { panic!("not stdio") };

@@ -22,8 +22,6 @@ pub struct Scope {
     pub views: Vec<ViewFilter>,
     /// Filters, of which a definition must pass one; empty for no restriction.
     pub granted: Vec<ViewFilter>,
-    /// Whether leased servers are listed.
-    pub leased: LeasedServers,
 }
 
 /// The names under which tools, prompts and resources are listed.
@@ -36,31 +34,21 @@ pub enum NameStyle {
     Original,
 }
 
-/// Whether servers that are not shared are visible.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LeasedServers {
-    /// Visible, because the client has a dialog.
-    #[default]
-    Offered,
-    /// Hidden, because there is no dialog that could lease an instance.
-    Hidden,
-}
-
 /// The message about a selection that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidSelection(String);
 
 impl Scope {
-    /// Whether the scope filters nothing, apart from leased servers.
+    /// Whether the scope filters nothing.
     pub(crate) fn is_whole(&self) -> bool {
-        let Scope { server, names: _, views, granted, leased: _ } = self;
+        let Scope { server, names: _, views, granted } = self;
         server.is_none() && views.is_empty() && granted.is_empty()
     }
 
     /// Whether everything is visible under the names of the catalog.
     pub(crate) fn is_all(&self) -> bool {
-        self.is_whole() && self.names == NameStyle::Exposed && self.leased == LeasedServers::Offered
+        self.is_whole() && self.names == NameStyle::Exposed
     }
 }
 

@@ -23,6 +23,8 @@ use super::flow_control::FlowControl;
 use super::response::{Response, SentBody};
 use super::router;
 use super::server::AppState;
+use crate::gateway::GatewayInner;
+use crate::session::dialogs::ConnectionId;
 
 /// Maximum size of a request's head in bytes. Also bounds the buffers for reading and writing.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -49,6 +51,24 @@ impl ActiveRequests {
     }
 }
 
+/// A connection. Its dialogs end when it is dropped.
+struct Connection {
+    id: ConnectionId,
+    gateway: Arc<GatewayInner>,
+}
+
+impl Connection {
+    fn of(app: &AppState) -> Connection {
+        Connection { id: ConnectionId::unique(), gateway: Arc::clone(&app.gateway) }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.gateway.dialogs.end_connection(self.id);
+    }
+}
+
 /// A running request. Counted until it is dropped.
 #[derive(Debug)]
 pub(super) struct ActiveRequest(Arc<AtomicUsize>);
@@ -66,10 +86,12 @@ pub(super) async fn serve_http1(
     requests: ActiveRequests,
 ) -> hyper::Result<()> {
     let shutdown = app.shutdown.clone();
+    let connection = Connection::of(&app);
+    let id = connection.id;
     let service = service_fn(|request| {
         let (app, active) = (Arc::clone(&app), requests.start());
         async move {
-            let response = respond(&app, request).await;
+            let response = respond(&app, id, request).await;
             Ok::<_, Infallible>(response.map(|body| SentBody::new(body, active)))
         }
     });
@@ -92,11 +114,13 @@ pub(super) async fn serve_http2(
     requests: ActiveRequests,
 ) -> hyper::Result<()> {
     let flow_control = Arc::new(FlowControl::new(app.bounds().send_timeout));
+    let connection = Connection::of(&app);
+    let id = connection.id;
     let service = service_fn(|request| {
         let (app, active) = (Arc::clone(&app), requests.start());
         let flow_control = Arc::clone(&flow_control);
         async move {
-            let response = respond(&app, request).await;
+            let response = respond(&app, id, request).await;
             Ok::<_, Infallible>(response.map(|body| SentBody::new(body, active).watched(flow_control)))
         }
     });
@@ -140,9 +164,9 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
     }
 }
 
-async fn respond(app: &Arc<AppState>, request: Request<Incoming>) -> Response {
+async fn respond(app: &Arc<AppState>, connection: ConnectionId, request: Request<Incoming>) -> Response {
     let (head, body) = request.into_parts();
-    let response = router::route(app, &head, body).await;
+    let response = router::route(app, connection, &head, body).await;
     app.gateway.counters.response_started(response.status().as_u16());
     response
 }

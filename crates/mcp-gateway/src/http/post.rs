@@ -27,6 +27,7 @@ use crate::methods::{RequestContext, initialize};
 use crate::protocol::frame::{self, FrameError, Incoming, Request};
 use crate::protocol::message_writer;
 use crate::session::caller::Caller;
+use crate::session::dialogs::ConnectionId;
 use crate::session::outbound_queue::{MessageSender, message_channel};
 use crate::session::registry::CapacityError;
 use crate::session::state::Session;
@@ -34,6 +35,7 @@ use crate::session::state::Session;
 /// Authorizes a client, reads its message and handles it.
 pub(super) async fn post(
     app: &Arc<AppState>,
+    connection: ConnectionId,
     server: Option<&str>,
     head: &Parts,
     body: IncomingBody,
@@ -42,7 +44,7 @@ pub(super) async fn post(
     let body = read_body(app, body).await?;
     match text(&head.headers, &MCP_SESSION_ID) {
         Some(id) => in_session(app, head, (&client, server, id), body).await,
-        None => without_session(app, head, (client, server), body).await,
+        None => without_session(app, connection, head, (client, server), body).await,
     }
 }
 
@@ -215,6 +217,7 @@ async fn batch(app: &AppState, session: &Arc<Session>, client: &Client, body: &B
 
 async fn without_session(
     app: &Arc<AppState>,
+    connection: ConnectionId,
     head: &Parts,
     (client, server): (Client, Option<&str>),
     body: Bytes,
@@ -225,7 +228,7 @@ async fn without_session(
         // A legacy client sends the version header only once it has a session.
         Incoming::Request(request) if request.meta.is_modern() || (version.is_some() && !is_legacy) => {
             client.check_scope(app, server, &request)?;
-            stateless::respond(app, head, client, request).await
+            stateless::respond(app, connection, head, client, request).await
         }
         Incoming::Request(request) if request.method == "initialize" => {
             app.gateway.wait_for_startup().await;

@@ -11,18 +11,24 @@ use super::cors::Cors;
 use super::response::{self, Response, with_header};
 use super::server::AppState;
 use super::{delete, get, health, metrics, post};
+use crate::session::dialogs::ConnectionId;
 
 /// The response to a request.
-pub(super) async fn route(app: &Arc<AppState>, head: &Parts, body: Incoming) -> Response {
-    let Some(cors) = Cors::new(app, head) else { return dispatch(app, head, body).await };
+pub(super) async fn route(
+    app: &Arc<AppState>,
+    connection: ConnectionId,
+    head: &Parts,
+    body: Incoming,
+) -> Response {
+    let Some(cors) = Cors::new(app, head) else { return dispatch(app, connection, head, body).await };
     let response = match cors.preflight(app, head) {
         Some(response) => response,
-        None => dispatch(app, head, body).await,
+        None => dispatch(app, connection, head, body).await,
     };
     cors.mark(response)
 }
 
-async fn dispatch(app: &Arc<AppState>, head: &Parts, body: Incoming) -> Response {
+async fn dispatch(app: &Arc<AppState>, connection: ConnectionId, head: &Parts, body: Incoming) -> Response {
     if let Some(verifier) = &app.verifier {
         if let Some(metadata) = verifier.metadata(head.uri.path()) {
             return read_only(head, || response::json(StatusCode::OK, metadata.into()));
@@ -44,7 +50,7 @@ async fn dispatch(app: &Arc<AppState>, head: &Parts, body: Incoming) -> Response
     };
     let server = server.as_deref();
     match head.method {
-        Method::POST => post::post(app, server, head, body).await,
+        Method::POST => post::post(app, connection, server, head, body).await,
         Method::GET | Method::HEAD => get::get(app, server, head),
         Method::DELETE => delete::delete(app, server, head),
         _ => Err(method_not_allowed("GET, HEAD, POST, DELETE")),

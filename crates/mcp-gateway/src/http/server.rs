@@ -21,7 +21,7 @@ use super::permits::ClientPermits;
 use super::timed_stream::{TimeLimits, TimedStream};
 use super::{ExtraMetrics, HttpOptions, ServeError, tls};
 use crate::access::oauth::{Grant, ResourceServer, TokenVerifier};
-use crate::access::scope::{LeasedServers, Scope};
+use crate::access::scope::Scope;
 use crate::access::tokens::{TokenId, Tokens};
 use crate::gateway::{Gateway, GatewayInner};
 use crate::limits::bounds::Bounds;
@@ -42,8 +42,6 @@ pub(super) struct AppState {
     pub(super) gateway: Arc<GatewayInner>,
     /// The gateway's scope: that of each client that neither its token nor its request restricts further.
     pub(super) scope: Arc<Scope>,
-    /// The gateway's scope without leased servers, for such clients when they name no dialog.
-    pub(super) scope_without_leased: Arc<Scope>,
     /// The accepted tokens.
     pub(super) tokens: watch::Sender<Tokens>,
     /// Checks the access tokens of the authorization server, if there is one.
@@ -127,7 +125,6 @@ impl HttpServer {
         }
         let has_tokens = !tokens.is_empty() || verifier.is_some();
         let app = AppState {
-            scope_without_leased: Arc::new(Scope { leased: LeasedServers::Hidden, ..(*scope).clone() }),
             scope,
             guard: Guard { address, hosts, origins, has_tokens },
             tokens: watch::Sender::new(tokens),

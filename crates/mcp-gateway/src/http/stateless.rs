@@ -16,18 +16,19 @@ use super::pending_response::{OnDisconnect, PendingResponse, Reply};
 use super::permits::ClientPermit;
 use super::server::AppState;
 use super::subscriptions;
-use crate::access::scope::{LeasedServers, Scope};
+use crate::access::scope::Scope;
 use crate::lists::definitions::ListKind;
 use crate::protocol::frame::Request;
 use crate::protocol::message_writer;
 use crate::session::caller::{Caller, ClientFeatures};
-use crate::session::dialogs::MAX_NAME_BYTES;
+use crate::session::dialogs::{ConnectionId, DialogName, MAX_NAME_BYTES};
 use crate::session::outbound_queue::message_channel;
 use crate::session::registry::CapacityError;
 
 /// Handles a request.
 pub(super) async fn respond(
     app: &AppState,
+    connection: ConnectionId,
     head: &Parts,
     client: Client,
     request: Request,
@@ -39,37 +40,35 @@ pub(super) async fn respond(
     check_argument_headers(app, head, &scope, &request).map_err(refused)?;
     let header_dialog = single(&head.headers, &MCP_HOST_DIALOG).map_err(refused)?;
     let header_dialog = header_dialog.filter(|name| !name.is_empty());
-    let (dialog, owner, scope) = match header_dialog.or(request.meta.dialog.as_deref()) {
+    let features = ClientFeatures::of(capabilities);
+    let name = match header_dialog.or(request.meta.dialog.as_deref()) {
         Some(name) if name.len() > MAX_NAME_BYTES => {
             let message = format!("the name of a dialog may have at most {MAX_NAME_BYTES} bytes");
             return Err(refused(RpcError::new(code::INVALID_REQUEST, message)));
         }
-        Some(name) => {
-            let dialogs = &app.gateway.dialogs;
-            let entry = dialogs.get_or_create(&app.gateway.host, &principal, name, Instant::now());
-            let (dialog, owner) = entry.map_err(|CapacityError| too_many_sessions(&request.id))?;
-            (Some(dialog), owner, scope)
+        Some(name) => Some(DialogName::Chosen(name.to_owned())),
+        None if !needs_dialog(app, &scope, &request) => None,
+        None if principal.is_anybody() => {
+            Some(DialogName::OfConnection(connection, features.capabilities.clone()))
         }
-        None => {
-            let hidden = if Arc::ptr_eq(&scope, &app.scope) {
-                Arc::clone(&app.scope_without_leased)
-            } else {
-                Arc::new(Scope { leased: LeasedServers::Hidden, ..(*scope).clone() })
-            };
-            (None, CallerId::unique(), hidden)
-        }
+        None => Some(DialogName::OfToken(features.capabilities.clone())),
     };
+    let dialog = name.map(|name| {
+        let start = || app.gateway.new_dialog(&features);
+        app.gateway.dialogs.get_or_create(&principal, name, Instant::now(), start)
+    });
+    let dialog = dialog.transpose().map_err(|CapacityError| too_many_sessions(&request.id))?;
     let (sender, messages) = message_channel(app.bounds());
     let client_permit = ClientPermit::stateless_request(app, &principal).ok_or_else(is_busy)?;
     let permit = Arc::clone(&app.requests).try_acquire_owned().map_err(|_| is_busy())?;
     let caller = Caller {
         version,
         scope,
+        owner: dialog.as_ref().map_or_else(CallerId::unique, |dialog| dialog.owner),
         dialog,
-        features: ClientFeatures::of(capabilities),
+        features,
         sender,
         session: None,
-        owner,
         principal,
     };
     if request.method == "subscriptions/listen" {
@@ -91,6 +90,24 @@ pub(super) async fn respond(
     });
     let accepts = headers::accepts(&head.headers);
     Ok(PendingResponse::new(work, messages, OnDisconnect::Cancel).respond(accepts).await)
+}
+
+/// Whether a request that names no dialog needs one, because it may use a leased server.
+fn needs_dialog(app: &AppState, scope: &Arc<Scope>, request: &Request) -> bool {
+    let uses_server = match &*request.method {
+        "tools/call" | "prompts/get" | "resources/read" | "completion/complete" => true,
+        "subscriptions/listen" => true,
+        _ => false,
+    };
+    if !uses_server {
+        return false;
+    }
+    let listing = app.gateway.listing(scope);
+    let name = request.params.text("name").filter(|_| request.method == "tools/call");
+    match name.and_then(|name| listing.find(ListKind::Tools, &name)) {
+        Some(target) => listing.is_leased(&target.server),
+        None => listing.has_leased(),
+    }
 }
 
 /// The version and capabilities that a request must contain. Missing members are reported before headers that

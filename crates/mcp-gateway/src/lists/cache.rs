@@ -49,7 +49,9 @@ impl ListingCache {
         let listing = listing.get_or_init(|| {
             let definitions = definitions
                 .get_or_init(|| Arc::new(Definitions::of(catalog, scope.names, gateway_resources)));
-            Arc::new(Listing::build(Arc::clone(definitions), catalog, scope, is_shared))
+            let ids = snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
+            let leased = ids.filter(|server| !is_shared(server)).collect();
+            Arc::new(Listing::build(Arc::clone(definitions), catalog, scope, leased))
         });
         Arc::clone(listing)
     }

@@ -5,14 +5,13 @@
 //! must cost little memory.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use mcp_model::ServerId;
 use mcp_registry::{Catalog, ViewFilter};
 
-use crate::access::scope::{LeasedServers, Scope};
+use crate::access::scope::Scope;
 use crate::lists::definitions::{DefinitionEntry, DefinitionList, Definitions, ListKind, Target};
 
 /// Maximum size of a page in bytes. A larger definition has a page of its own.
@@ -23,6 +22,8 @@ pub(crate) const PAGE_BYTES: usize = 1024 * 1024;
 pub(crate) struct Listing {
     definitions: Arc<Definitions>,
     lists: [VisibleList; 4],
+    /// The servers of the scope that are leased.
+    leased: Vec<ServerId>,
 }
 
 /// The visible definitions of one list.
@@ -41,28 +42,49 @@ struct VisibleList {
 pub(crate) struct StaleCursor;
 
 impl Listing {
-    /// Builds the lists of a scope. `is_shared` returns whether all clients share one instance of a server.
+    /// Builds the lists of a scope. `leased` are the servers that are not shared.
     pub(crate) fn build(
         definitions: Arc<Definitions>,
         catalog: &Catalog,
         scope: &Scope,
-        is_shared: impl Fn(&ServerId) -> bool,
+        mut leased: Vec<ServerId>,
     ) -> Listing {
-        let mut offered_servers: HashMap<ServerId, bool> = HashMap::new();
-        let mut is_offered = |entry: &DefinitionEntry| {
+        let is_offered = |entry: &DefinitionEntry| {
             // The gateway's own resources require an unfiltered scope.
             let Some(Target { server, .. }) = &entry.target else { return scope.is_whole() };
-            *offered_servers.entry(server.clone()).or_insert_with(|| {
-                scope.server.as_ref().is_none_or(|only| only == server)
-                    && (scope.leased == LeasedServers::Offered || is_shared(server))
-            })
+            scope.server.as_ref().is_none_or(|only| only == server)
         };
         let mut selected = selected(catalog, scope);
         let lists = ListKind::ALL.map(|kind| {
             let selected = std::mem::take(&mut selected[kind as usize]);
-            VisibleList::of(definitions.list(kind), selected, &mut is_offered)
+            VisibleList::of(definitions.list(kind), selected, &is_offered)
         });
-        Listing { definitions, lists }
+        leased.retain(|server| scope.server.as_ref().is_none_or(|only| only == server));
+        Listing { definitions, lists, leased }
+    }
+
+    /// The servers of which anything is visible, in the order of the catalog.
+    pub(crate) fn servers(&self) -> Vec<ServerId> {
+        let mut servers: Vec<ServerId> = Vec::new();
+        for (_, entry) in ListKind::ALL.into_iter().flat_map(|kind| self.visible(kind)) {
+            if let Some(Target { server, .. }) = &entry.target
+                && servers.last() != Some(server)
+                && !servers.contains(server)
+            {
+                servers.push(server.clone());
+            }
+        }
+        servers
+    }
+
+    /// Whether a server of the scope is leased.
+    pub(crate) fn has_leased(&self) -> bool {
+        !self.leased.is_empty()
+    }
+
+    /// Whether this server is leased.
+    pub(crate) fn is_leased(&self, server: &ServerId) -> bool {
+        self.leased.contains(server)
     }
 
     /// Writes the members of a JSON result: the list with the page of `cursor` (or the first page), and
@@ -149,7 +171,7 @@ impl VisibleList {
     fn of(
         definitions: &DefinitionList,
         selected: Vec<bool>,
-        mut is_offered: impl FnMut(&DefinitionEntry) -> bool,
+        is_offered: impl Fn(&DefinitionEntry) -> bool,
     ) -> VisibleList {
         let mut visible = selected;
         // The gateway's own resources are not in the catalog.

@@ -3,17 +3,22 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, ServerId, code};
+use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, ServerId, TASKS_EXTENSION, code};
 use serde::Deserialize;
+use serde_json::map::Entry;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::LIST_TTL_MS;
 use crate::access::scope::Scope;
 use crate::gateway::GatewayInner;
 use crate::protocol::json_splice;
 use crate::protocol::meta::MAX_CAPABILITY_BYTES;
+use crate::session::caller::ClientFeatures;
 use crate::session::state::Handshake;
+
+/// Maximum size of the extensions that servers declare in bytes. Those of further servers are left out.
+const MAX_EXTENSION_BYTES: usize = 64 * 1024;
 
 /// Maximum size of the combined instructions in bytes. Instructions that do not fit are left out.
 const MAX_INSTRUCTION_BYTES: usize = 16 * 1024;
@@ -38,7 +43,7 @@ pub(crate) fn read_handshake(params: &RawJson) -> Result<Handshake, RpcError> {
     let capabilities = capabilities.map(RawJson::copy_of).filter(RawJson::is_object);
     Ok(Handshake {
         version: version.unwrap_or(ProtocolVersion::LATEST_LEGACY),
-        capabilities: capabilities.unwrap_or_else(RawJson::empty_object),
+        features: ClientFeatures::of(capabilities.unwrap_or_else(RawJson::empty_object)),
     })
 }
 
@@ -100,7 +105,36 @@ fn capabilities(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Value {
         let declared = json_splice::members(&raw);
         offered.retain(|name, _| declared.iter().any(|(key, _)| key == name));
     }
+    let extensions = extensions(gateway, scope);
+    if !extensions.is_empty() {
+        capabilities["extensions"] = extensions.into();
+    }
     capabilities
+}
+
+/// The extensions that servers of the scope declare. An extension of several servers has no settings unless they agree.
+/// Tasks are left out, because the gateway does not forward their methods.
+fn extensions(gateway: &GatewayInner, scope: &Arc<Scope>) -> Map<String, Value> {
+    let visible = gateway.listing(scope).servers();
+    let info_of = |server: &ServerId| gateway.host.details(server)?.info?.capabilities.raw;
+    let declared = visible.iter().filter_map(|server| json_splice::member(&info_of(server)?, "extensions"));
+    let mut joined = Map::new();
+    let mut bytes = 0;
+    for extensions in declared {
+        bytes += extensions.as_bytes().len();
+        if bytes > MAX_EXTENSION_BYTES {
+            break;
+        }
+        let extensions: Map<String, Value> = extensions.read().unwrap_or_default();
+        for (name, settings) in extensions.into_iter().filter(|(name, _)| name != TASKS_EXTENSION) {
+            match joined.entry(name) {
+                Entry::Occupied(mut other) if *other.get() != settings => drop(other.insert(json!({}))),
+                Entry::Occupied(_) => {}
+                Entry::Vacant(entry) => drop(entry.insert(settings)),
+            }
+        }
+    }
+    joined
 }
 
 /// The servers' instructions for a model; under their names if there are several.

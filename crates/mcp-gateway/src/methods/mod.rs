@@ -144,6 +144,7 @@ impl GatewayInner {
                     session.running.cancel(id);
                 }
             }
+            "notifications/roots/list_changed" => self.host.roots_changed(session.dialog.id()),
             _ => tracing::debug!(method = &*notification.method, "ignoring a notification of a client"),
         }
     }
@@ -323,6 +324,9 @@ impl RequestContext<'_> {
             }
             (None, None) => None,
         };
+        if let (Some(dialog), Some(handler)) = (&self.caller.dialog, &raw_requests) {
+            dialog.set_latest(handler);
+        }
         let handlers = Handlers { raw_requests, ..Handlers::default() };
         let mut caller = mcp_transport::Caller::new(*owner, handlers);
         caller.max_deadline_pause = limit;

@@ -5,7 +5,7 @@ use mcp_model::{Era, ErrorKind, RawJson, RpcError, ServerId, code};
 use serde_json::json;
 
 use super::RequestContext;
-use crate::access::scope::{LeasedServers, Scope};
+use crate::access::scope::Scope;
 use crate::lists::definitions::{ListKind, Target};
 use crate::lists::gateway_resources::GatewayResource;
 
@@ -40,13 +40,8 @@ impl RequestContext<'_> {
             return Ok(Some(server.clone()));
         }
         let Scope { server, views, .. } = &*self.caller.scope;
-        // A resource that is not listed can be requested from the scope's only server, unless a view filters or
-        // the server is hidden.
-        let is_offered = |server: &&ServerId| {
-            views.is_empty()
-                && (self.caller.scope.leased == LeasedServers::Offered || self.gateway.is_shared(server))
-        };
-        if let Some(server) = server.as_ref().filter(is_offered) {
+        // A resource that is not listed can be requested from the scope's only server, unless a view filters.
+        if let Some(server) = server.as_ref().filter(|_| views.is_empty()) {
             return Ok(Some(server.clone()));
         }
         if let Some(Target { server, .. }) = self.listing().matching_template(uri) {

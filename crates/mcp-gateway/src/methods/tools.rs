@@ -1,17 +1,13 @@
 //! `tools/call`: arguments and results are forwarded unchanged.
 
-use std::sync::Arc;
-
 use mcp_host::{RequestError, ToolCall};
 use mcp_model::{ErrorKind, ProtocolVersion, RawJson, RpcError, ServerId, code};
 use mcp_registry::ToolLookup;
 use serde_json::json;
 
 use super::{RequestContext, printable};
-use crate::access::scope::{LeasedServers, NameStyle, Scope};
 use crate::lists::definitions::{ListKind, Target};
 use crate::lists::listing::Listing;
-use crate::protocol::meta::{DIALOG_HEADER, DIALOG_KEY};
 
 impl RequestContext<'_> {
     /// Calls a tool.
@@ -41,38 +37,21 @@ impl RequestContext<'_> {
         if let Some(Target { server, name }) = listing.find(ListKind::Tools, name) {
             return Ok((name.clone(), Some(server.clone())));
         }
-        let scope = &self.caller.scope;
         let snapshot = self.gateway.snapshot();
         let found = snapshot.catalog.find(name);
         // The host has the best error message, and resolves an unqualified name that is unique.
-        if scope.is_all() {
+        if self.caller.scope.is_all() {
             let server = match found {
                 ToolLookup::Found(tool) => Some(tool.server.clone()),
                 ToolLookup::Missing { .. } | ToolLookup::Ambiguous(_) => None,
             };
             return Ok((name.to_owned(), server));
         }
-        // If only leased servers are hidden, a missing tool may belong to a server that is not running. The host
-        // knows this and reports it.
-        let hides_only_leased = scope.is_whole() && scope.names == NameStyle::Exposed;
-        if hides_only_leased && matches!(found, ToolLookup::Missing { .. }) {
-            return Ok((name.to_owned(), None));
-        }
         Err(self.hidden_tool_error(&listing, &found, name))
     }
 
     /// The error for a tool that the client does not see. It does not reveal hidden tools.
     fn hidden_tool_error(&self, listing: &Listing, found: &ToolLookup<'_>, name: &str) -> RpcError {
-        if self.caller.scope.leased == LeasedServers::Hidden {
-            let offered = Scope { leased: LeasedServers::Offered, ..(*self.caller.scope).clone() };
-            if self.gateway.listing(&Arc::new(offered)).find(ListKind::Tools, name).is_some() {
-                let message = format!(
-                    "MCPToolNotFoundError: Tool '{name}' belongs to a server that is leased to one dialog at a time: \
-                     name your dialog in the header {DIALOG_HEADER}, or in `{DIALOG_KEY}` of `_meta`"
-                );
-                return RpcError::new(code::INVALID_PARAMS, message);
-            }
-        }
         let similar = match found {
             ToolLookup::Missing { nearest: Some(nearest) } => Some(nearest.name.as_str()),
             ToolLookup::Found(tool) => Some(tool.name.as_str()),

@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mcp_host::{Dialog, DialogId};
+use mcp_host::DialogId;
 use mcp_model::{Era, LogLevel, ProtocolVersion, RawJson};
 use mcp_transport::{CallerId, ClientCapabilities};
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
 use crate::protocol::meta::Meta;
+use crate::session::client_dialog::ClientDialog;
 use crate::session::elicitation::SupportedRequests;
 use crate::session::outbound_queue::MessageSender;
 use crate::session::state::Session;
@@ -32,14 +33,17 @@ impl ClientFeatures {
         self.parsed().0
     }
 
-    /// The capabilities that are declared to servers.
+    /// The capabilities that are declared to servers. The gateway forwards no tasks that the
+    /// client of a legacy session runs.
     pub(crate) fn upstream_capabilities(&self) -> Option<ClientCapabilities> {
         self.parsed().1.clone()
     }
 
     fn parsed(&self) -> &(SupportedRequests, Option<ClientCapabilities>) {
         self.parsed.get_or_init(|| {
-            (SupportedRequests::of(&self.capabilities), ClientCapabilities::new(self.capabilities.clone()))
+            let capabilities = ClientCapabilities::new(self.capabilities.clone());
+            let capabilities = capabilities.map(|capabilities| capabilities.without("tasks"));
+            (SupportedRequests::of(&self.capabilities), capabilities)
         })
     }
 }
@@ -51,7 +55,7 @@ pub(crate) struct Caller {
     /// The part of the catalog that it sees.
     pub(crate) scope: Arc<Scope>,
     /// The dialog of the request, if any.
-    pub(crate) dialog: Option<Arc<Dialog>>,
+    pub(crate) dialog: Option<Arc<ClientDialog>>,
     /// The client's capabilities.
     pub(crate) features: Arc<ClientFeatures>,
     /// Sends messages that precede the response.
@@ -74,7 +78,7 @@ impl Caller {
             features: Arc::clone(&session.features),
             sender,
             session: Some(Arc::clone(session)),
-            owner: session.owner,
+            owner: session.dialog.owner,
             principal: session.principal.clone(),
         }
     }

@@ -1,37 +1,72 @@
-//! The dialogs of clients without sessions, by the names that the clients chose.
+//! The dialogs of clients without sessions, by the names that the clients chose. A client that chooses none has one for
+//! its token or, without tokens, for its connection.
 //!
 //! A name is valid only for its client, so it cannot be guessed by others. Without tokens all clients count as one,
 //! and equal names share a dialog. An unused dialog ends, and with it its leases.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_host::{Dialog, DialogId, Host};
-use mcp_transport::CallerId;
+use mcp_model::RawJson;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::access::principal::Principal;
-use crate::access::secret_id::secret_id;
 use crate::limits::bounds::Bounds;
+use crate::session::client_dialog::ClientDialog;
 use crate::session::registry::{CapacityError, is_evictable};
 
 /// Maximum size of a dialog's name in bytes.
 pub(crate) const MAX_NAME_BYTES: usize = 256;
 
+/// The name of a dialog. Clients with different capabilities share none that they did not name, because a server
+/// learns the capabilities of one client.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum DialogName {
+    /// Chosen by the client.
+    Chosen(String),
+    /// The default with a token, for a client with these capabilities.
+    OfToken(RawJson),
+    /// The default without tokens, for a client with these capabilities.
+    OfConnection(ConnectionId, RawJson),
+}
+
+impl fmt::Display for DialogName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DialogName::Chosen(_) => "its name",
+            DialogName::OfToken(_) => "its token",
+            DialogName::OfConnection(..) => "its connection",
+        })
+    }
+}
+
+/// Identifies a connection of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ConnectionId(u64);
+
+impl ConnectionId {
+    /// Returns an id that is unique in this process.
+    pub(crate) fn unique() -> ConnectionId {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        ConnectionId(LAST.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// The dialogs of all clients.
 #[derive(Debug)]
 pub(crate) struct Dialogs {
-    table: Mutex<HashMap<(Principal, String), Entry>>,
+    table: Mutex<HashMap<(Principal, DialogName), Entry>>,
     max_dialogs: usize,
     max_per_client: usize,
 }
 
 #[derive(Debug)]
 struct Entry {
-    dialog: Arc<Dialog>,
-    owner: CallerId,
+    dialog: Arc<ClientDialog>,
     last_used: Instant,
 }
 
@@ -45,19 +80,19 @@ impl Dialogs {
         }
     }
 
-    /// The dialog of this name, which is created if it is missing.
+    /// The dialog of this name, which is created by `start` if it is missing.
     pub(crate) fn get_or_create(
         &self,
-        host: &Host,
         principal: &Principal,
-        name: &str,
+        name: DialogName,
         now: Instant,
-    ) -> Result<(Arc<Dialog>, CallerId), CapacityError> {
+        start: impl FnOnce() -> Arc<ClientDialog>,
+    ) -> Result<Arc<ClientDialog>, CapacityError> {
         let mut table = self.table.lock();
-        let key = (principal.clone(), name.to_owned());
+        let key = (principal.clone(), name);
         if let Some(entry) = table.get_mut(&key) {
             entry.last_used = now;
-            return Ok((Arc::clone(&entry.dialog), entry.owner));
+            return Ok(Arc::clone(&entry.dialog));
         }
         let own = || table.iter().filter(|((owner, _), _)| owner == principal);
         if table.len() >= self.max_dialogs || own().count() >= self.max_per_client {
@@ -69,11 +104,20 @@ impl Dialogs {
             let oldest = oldest.clone();
             table.remove(&oldest);
         }
-        // The internal id is random, because two clients may choose the same name.
-        let dialog = Arc::new(host.dialog(DialogId::new(secret_id())));
-        let owner = CallerId::unique();
-        table.insert(key, Entry { dialog: Arc::clone(&dialog), owner, last_used: now });
-        Ok((dialog, owner))
+        let dialog = start();
+        if !matches!(key.1, DialogName::Chosen(_)) {
+            let (dialog, unnamed) = (dialog.id(), &key.1);
+            tracing::info!(%dialog, "a client without a session uses leased servers: it has a dialog for {unnamed}");
+        }
+        table.insert(key, Entry { dialog: Arc::clone(&dialog), last_used: now });
+        Ok(dialog)
+    }
+
+    /// Removes the dialogs of a connection. Running calls keep theirs.
+    pub(crate) fn end_connection(&self, connection: ConnectionId) {
+        let is_other =
+            |name: &DialogName| !matches!(name, DialogName::OfConnection(id, _) if *id == connection);
+        self.table.lock().retain(|(_, name), _| is_other(name));
     }
 
     /// Removes dialogs that were unused for `idle`.

@@ -59,7 +59,7 @@ impl SupportedRequests {
         SupportedRequests { sampling, elicitation, roots: has(capabilities, "roots") }
     }
 
-    fn supports(self, method: &str) -> bool {
+    pub(crate) fn supports(self, method: &str) -> bool {
         match method {
             "sampling/createMessage" => self.sampling.is_some(),
             "elicitation/create" => self.elicitation.is_some(),

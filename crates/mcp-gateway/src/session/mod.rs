@@ -1,6 +1,7 @@
 //! The state of one client: its session, dialogs, running requests and pending input.
 
 pub(crate) mod caller;
+pub(crate) mod client_dialog;
 pub(crate) mod dialogs;
 pub(crate) mod elicitation;
 pub(crate) mod event_log;

@@ -51,7 +51,7 @@ impl SessionRegistry {
 
     /// Adds a session. At the limit, the client's least recently used session is evicted, so that a client that leaks
     /// sessions harms only itself. Without tokens all clients count as one, so recently used sessions are protected.
-    pub(crate) fn add(&self, session: Session, now: Instant) -> Result<Insertion, CapacityError> {
+    pub(crate) fn add(&self, session: Arc<Session>, now: Instant) -> Result<Insertion, CapacityError> {
         let mut evicted = None;
         let mut table = self.table.lock();
         let own = || table.values().filter(|other| other.principal == session.principal);
@@ -63,7 +63,6 @@ impl SessionRegistry {
             }
             evicted = table.remove(&oldest);
         }
-        let session = Arc::new(session);
         table.insert(session.id.clone(), Arc::clone(&session));
         Ok(Insertion { session, evicted })
     }

@@ -4,9 +4,7 @@
 
 use std::sync::Arc;
 
-use mcp_host::Dialog;
-use mcp_model::{LogLevel, ProtocolVersion, RawJson};
-use mcp_transport::CallerId;
+use mcp_model::{LogLevel, ProtocolVersion};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -15,6 +13,7 @@ use crate::access::principal::Principal;
 use crate::access::scope::Scope;
 use crate::access::secret_id::secret_id;
 use crate::session::caller::ClientFeatures;
+use crate::session::client_dialog::ClientDialog;
 use crate::session::event_log::EventLog;
 use crate::session::known_lists::KnownLists;
 use crate::session::outbound_queue::MessageSender;
@@ -36,7 +35,7 @@ pub(crate) struct Session {
     /// The client's capabilities.
     pub(crate) features: Arc<ClientFeatures>,
     /// Holds its leases.
-    pub(crate) dialog: Arc<Dialog>,
+    pub(crate) dialog: Arc<ClientDialog>,
     /// The client's requests that are being handled.
     pub(crate) running: Arc<RunningRequests>,
     /// The requests to the client that wait for its response.
@@ -45,8 +44,6 @@ pub(crate) struct Session {
     pub(crate) known_lists: Mutex<KnownLists>,
     /// The resources that the client has subscribed to.
     pub(crate) subscriptions: ResourceSubscriptions,
-    /// Identifies the session to the host.
-    pub(crate) owner: CallerId,
     /// Cancelled when the session ends.
     pub(crate) ended: CancellationToken,
     /// The recent events of its notification stream.
@@ -61,7 +58,7 @@ pub(crate) struct Session {
 pub(crate) struct Handshake {
     pub(crate) version: ProtocolVersion,
     /// The client's capabilities.
-    pub(crate) capabilities: RawJson,
+    pub(crate) features: Arc<ClientFeatures>,
 }
 
 impl Session {
@@ -70,7 +67,7 @@ impl Session {
         principal: Principal,
         scope: Arc<Scope>,
         handshake: Handshake,
-        dialog: Arc<Dialog>,
+        dialog: Arc<ClientDialog>,
         known_lists: KnownLists,
     ) -> Session {
         Session {
@@ -78,13 +75,12 @@ impl Session {
             principal,
             scope,
             version: handshake.version,
-            features: ClientFeatures::of(handshake.capabilities),
+            features: handshake.features,
             dialog,
             running: Arc::default(),
             server_requests: ServerRequests::default(),
             known_lists: Mutex::new(known_lists),
             subscriptions: ResourceSubscriptions::default(),
-            owner: CallerId::unique(),
             ended: CancellationToken::new(),
             event_log: EventLog::default(),
             stream: Mutex::default(),

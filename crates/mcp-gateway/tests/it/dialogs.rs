@@ -36,13 +36,19 @@ async fn dm_074_sessions_share_shared_servers_only() {
 }
 
 #[tokio::test]
-async fn without_dialog_only_shared_servers_are_listed() {
+async fn client_without_session_has_a_dialog_for_its_name_token_or_connection() {
     let fixture = TestGateway::new().await;
+    let before = fixture.servers.demo.open();
     let list = fixture.modern("tools/list", None, "").await;
-    assert!(list.body.contains("demo__echo") && !list.body.contains("own__echo"));
+    assert!(list.body.contains("demo__echo") && list.body.contains("own__echo"));
+    // Each of these connections ends with its response, and its dialog with it.
     let arguments = r#""name":"own__echo","arguments":{"text":"a"}"#;
-    let refused = fixture.modern("tools/call", Some("own__echo"), arguments).await;
-    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("Mcp-Host-Dialog"), "{refused:?}");
+    let reply = fixture.modern("tools/call", Some("own__echo"), arguments).await;
+    assert_eq!(reply.json()["result"]["content"][0]["text"], "a", "{reply:?}");
+    wait_until(|| fixture.gateway.clients() == (0, 0) && fixture.servers.demo.open() == before).await;
+    // A call of a shared server begins no dialog.
+    fixture.modern("tools/call", Some("demo__echo"), &arguments.replace("own", "demo")).await;
+    assert_eq!(fixture.servers.demo.open(), before);
 
     let named = r#""name":"own__change_tools","arguments":{"name":"x"}"#;
     let (mut headers, body) = crate::support::modern("tools/call", Some("own__change_tools"), named);

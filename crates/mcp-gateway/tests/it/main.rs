@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
+mod asking_server;
 mod authorization;
 mod bounds;
 mod clients;
 mod connections;
 mod dialogs;
+mod isolation;
 mod protocol;
 mod reload;
 mod scopes;

@@ -230,17 +230,16 @@ async fn path_does_not_reveal_hidden_servers() {
 }
 
 #[tokio::test]
-async fn leased_resources_require_a_dialog() {
+async fn leased_resources_are_read_without_a_dialog() {
     let fixture = TestGateway::new().await;
-    let before = fixture.servers.demo.open();
     let uri = r#""uri":"demo://greeting""#;
     let (headers, body) = crate::support::modern("resources/read", Some("demo://greeting"), uri);
     let mut headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
     headers.extend([("content-type", "application/json"), ("accept", "application/json")]);
-    let read = fixture.http("POST", "/mcp/own", &headers, &body).await;
-    assert_eq!(read.json()["error"]["message"], "Resource not found");
-    assert!(fixture.http("POST", "/mcp/demo", &headers, &body).await.json()["result"].is_object());
-    assert_eq!(fixture.servers.demo.open(), before);
+    for path in ["/mcp/own", "/mcp/demo"] {
+        let read = fixture.http("POST", path, &headers, &body).await;
+        assert!(read.json()["result"].is_object(), "{path}: {read:?}");
+    }
     headers.push(("host", "evil.example"));
     headers.push(("host", "localhost"));
     assert_eq!(fixture.http("POST", "/mcp", &headers, &body).await.status, 400);

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use mcp_config::ResolvedServer;
 use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer, TokenUpdater};
-use mcp_host::{DesiredServers, Dialer, Host, HostOptions, ServerRequestOptions};
+use mcp_host::{
+    DesiredServers, Dialer, Host, HostOptions, LeasePolicy, RequestingServers, ServerRequestOptions,
+};
 use mcp_model::{Endpoint, RawJson, Sharing, UrlEndpoint};
 use mcp_testkit::servers::{DemoServers, configured_server};
 use mcp_testkit::wait::wait_until;
@@ -15,6 +17,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::asking_server;
 use crate::scripted_server::{self, ReceivedCalls};
 
 /// The servers behind a gateway: demo servers, and the calls to scripted servers.
@@ -24,11 +27,15 @@ pub(crate) struct TestServers {
     pub(crate) scripted_calls: ReceivedCalls,
 }
 
-/// A configured server. Servers whose id starts with `own` are not shared.
+/// A configured server. Servers whose id starts with `own` are not shared; those that start with `auto` are until they
+/// send requests.
 pub(crate) fn server(id: &str) -> ResolvedServer {
     let mut server = configured_server(id);
     if id.starts_with("own") {
         server.spec.sharing = Sharing::PerOwner;
+    }
+    if id.starts_with("auto") {
+        server.spec.sharing = Sharing::Auto;
     }
     server
 }
@@ -37,7 +44,9 @@ pub(crate) fn server(id: &str) -> ResolvedServer {
 pub(crate) async fn host(dialled: &Arc<TestServers>, servers: Vec<ResolvedServer>) -> Arc<Host> {
     let dialled = Arc::clone(dialled);
     let dialer: Dialer = Arc::new(move |server, _| {
-        let scripted = scripted_server::dial(server.spec.id.as_str(), &dialled.scripted_calls);
+        let id = server.spec.id.as_str();
+        let scripted = scripted_server::dial(id, &dialled.scripted_calls);
+        let scripted = scripted.or_else(|| asking_server::dial(id));
         Ok(scripted.unwrap_or_else(|| dialled.demo.dial()))
     });
     let everything = r#"{"sampling":{},"elicitation":{},"roots":{}}"#;
@@ -48,6 +57,7 @@ pub(crate) async fn host(dialled: &Arc<TestServers>, servers: Vec<ResolvedServer
                 declared_capabilities: declared,
                 ..ServerRequestOptions::default()
             },
+            leases: LeasePolicy { requesting_servers: RequestingServers::Lease, ..LeasePolicy::default() },
             ..HostOptions::default()
         },
         dialer,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_model::ServerId;
+use mcp_model::{ServerId, Sharing};
 use mcp_registry::ServerSnapshot;
 use mcp_transport::ServerInfo;
 use tokio::task::JoinSet;
@@ -33,7 +33,7 @@ impl CallRouter {
     /// Information about a running or leased server.
     pub(crate) fn details(&self, server: &ServerId) -> Option<ServerDetails> {
         let latest = self.latest();
-        let Route { server: running, about, instructions, .. } = latest.routes.get(server)?;
+        let Route { about, instructions, target, .. } = latest.routes.get(server)?;
         let mut info = self.shared.server_info.get(server);
         // A newer connection that is not published yet may have reported others.
         let is_known = |it: &ServerInfo| about_server(it).instructions == about.instructions;
@@ -46,7 +46,11 @@ impl CallRouter {
                 }
             }
         }
-        Some(ServerDetails { sharing: running.spec.sharing, info })
+        let sharing = match target {
+            RouteTarget::Shared(_) => Sharing::Shared,
+            RouteTarget::Leased(_) => Sharing::PerOwner,
+        };
+        Some(ServerDetails { sharing, info })
     }
 
     /// The current definitions of a running or leased server.

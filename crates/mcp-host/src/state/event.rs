@@ -52,6 +52,11 @@ pub enum HostEventKind {
         /// Consecutive failures.
         failures: u32,
     },
+    /// The server sent a server request, so each dialog has its own instance from now on.
+    LeasedPerDialog {
+        /// The method of the request.
+        method: &'static str,
+    },
     /// A dialog has leased an instance.
     Leased {
         /// The dialog.

@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 /// Information about a server besides its lists.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerDetails {
-    /// Whether one instance is shared, or each dialog has its own.
+    /// Whether one instance is shared, or each dialog has its own; never [`Sharing::Auto`].
     pub sharing: Sharing,
     /// The server's report from its last connection; `None` before the first.
     pub info: Option<ServerInfo>,

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{Endpoint, Era, ErrorKind, Limits, ServerId};
+use mcp_model::{Endpoint, Era, ErrorKind, Limits, ServerId, Sharing};
 use mcp_registry::{ListKind, ServerLists};
 use mcp_transport::{
     Authorities, CallError, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions, Eras, Handlers,
-    ListChangeCounts, ListResult, OnSessionNotification, ReceiptDirectory, Session, SessionNotification,
-    SessionOptions, SseServerCache, dialer,
+    ListChangeCounts, ListResult, NoRoots, OnSessionNotification, ReceiptDirectory, Session,
+    SessionNotification, SessionOptions, SseServerCache, dialer,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -169,7 +169,7 @@ impl Connector {
         let dial = (self.dialer)(&self.with_own_executable(server), &dial_options)
             .map_err(|it| connect_error(&it))?;
         let level = self.shared.log_levels.level(&spec.id);
-        let (handlers, declared) = self.handlers_for(dialog.as_ref());
+        let (handlers, declared) = self.handlers_for(dialog.as_ref(), spec.sharing);
         let options = SessionOptions {
             client: self.client.clone(),
             limits: spec.limits.clone(),
@@ -216,10 +216,26 @@ impl Connector {
 
     /// Handlers and capabilities for an instance. A leased instance uses those of its dialog; a shared one may serve
     /// any caller.
-    fn handlers_for(&self, dialog: Option<&DialogId>) -> (Handlers, Option<ClientCapabilities>) {
+    fn handlers_for(
+        &self,
+        dialog: Option<&DialogId>,
+        sharing: Sharing,
+    ) -> (Handlers, Option<ClientCapabilities>) {
         match dialog.and_then(|it| self.shared.callers.caller(it)) {
             Some(caller) => (joined(&caller.handlers, &self.handlers), caller.capabilities.clone()),
-            None => (self.handlers.clone(), self.declared.clone()),
+            // Roots of one caller must reach no other one. They are declared nevertheless where a request for them leads
+            // to an instance per dialog.
+            None => match (&self.declared, &self.handlers.roots) {
+                (Some(declared), None) => {
+                    let (roots, declared) = match sharing {
+                        Sharing::Shared => (NoRoots::Refused, declared.without("roots")),
+                        Sharing::Auto | Sharing::PerOwner => (NoRoots::Empty, declared.clone()),
+                    };
+                    let handlers = Handlers { roots: Some(Arc::new(roots)), ..self.handlers.clone() };
+                    (handlers, Some(declared))
+                }
+                (declared, _) => (self.handlers.clone(), declared.clone()),
+            },
         }
     }
 

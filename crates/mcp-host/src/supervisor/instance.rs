@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use mcp_config::ResolvedServer;
@@ -54,6 +54,8 @@ pub(crate) struct Instance {
     dialog: Option<DialogId>,
     /// The subscribed resources. The lock is held while they change.
     subscribed: tokio::sync::Mutex<BTreeSet<String>>,
+    /// Whether the first server request was reported.
+    has_reported_request: AtomicBool,
 }
 
 /// The parts of an instance.
@@ -82,7 +84,22 @@ impl Instance {
             current_level: tokio::sync::Mutex::new(current_level),
             dialog,
             subscribed: tokio::sync::Mutex::default(),
+            has_reported_request: AtomicBool::new(false),
         }
+    }
+
+    /// The method of the first server request, once. Pending for a leased instance, whose requests have one owner.
+    /// Cancel-safe.
+    pub(crate) async fn first_server_request(&self) -> &'static str {
+        let mut first = self.session.first_server_request();
+        if self.dialog.is_none()
+            && let Ok(method) = first.wait_for(Option::is_some).await.map(|it| *it)
+            && !self.has_reported_request.swap(true, Ordering::Relaxed)
+            && let Some(method) = method
+        {
+            return method;
+        }
+        std::future::pending().await
     }
 
     /// Records the start or end of a call.

@@ -35,6 +35,7 @@ pub(crate) async fn watch(
             tracing::warn!(server = %ticket.server, reason = %ended, "the connection ended");
             MachineEvent::Disconnected(ticket, disconnect_error(&instance.server(), &ended))
         }
+        method = instance.first_server_request() => MachineEvent::ServerRequest(ticket, method),
         listed = next_lists(instance, listed, metrics) => MachineEvent::ListsRead(ticket, listed),
     }
 }

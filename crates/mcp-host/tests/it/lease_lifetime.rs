@@ -81,7 +81,7 @@ async fn dm_074_pending_call_ends_with_its_dialog() {
 #[tokio::test(start_paused = true)]
 async fn dm_074_full_queue_does_not_lose_the_end_of_a_dialog() {
     let fixture = fixture(HostOptions {
-        leases: LeasePolicy { idle_timeout: None, max_leases: 1000 },
+        leases: LeasePolicy { idle_timeout: None, max_leases: 1000, ..LeasePolicy::default() },
         ..HostOptions::default()
     });
     let fixture = fixture.await;
@@ -155,7 +155,8 @@ async fn dm_096_turn_renews_a_lost_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn dm_075_lease_of_a_turn_is_not_idle() {
-    let leases = LeasePolicy { idle_timeout: Some(Duration::from_secs(60)), max_leases: 8 };
+    let leases =
+        LeasePolicy { idle_timeout: Some(Duration::from_secs(60)), max_leases: 8, ..LeasePolicy::default() };
     let fixture = fixture(HostOptions { leases, ..HostOptions::default() }).await;
     let dialog = dialog(&fixture);
     let turn = dialog.pin();

@@ -195,7 +195,8 @@ async fn lease_start_continues_when_its_first_caller_is_dropped() {
 
 #[tokio::test(start_paused = true)]
 async fn leases_are_bounded_and_end_when_idle() {
-    let leases = LeasePolicy { idle_timeout: Some(Duration::from_secs(60)), max_leases: 1 };
+    let leases =
+        LeasePolicy { idle_timeout: Some(Duration::from_secs(60)), max_leases: 1, ..LeasePolicy::default() };
     let fixture =
         fixture(&[("a", ScriptedServer::new(&["t"]))], HostOptions { leases, ..HostOptions::default() })
             .await;

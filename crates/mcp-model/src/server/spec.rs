@@ -273,6 +273,9 @@ impl Default for Discovery {
 /// Who may use one running instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
+    /// All callers at the same time. In a host that leases servers that send requests, each dialog has its own instance
+    /// from the first such request on.
+    Auto,
     /// All callers at the same time.
     Shared,
     /// One owner (a dialog) per instance (DM-074).

@@ -79,6 +79,16 @@ impl ClientCapabilities {
         ClientCapabilities(RawJson::parse(members.into()).expect("it is built from JSON"))
     }
 
+    /// These capabilities without one of them.
+    pub fn without(&self, name: &str) -> ClientCapabilities {
+        let ObjectMembers(members) = self.0.read().expect("it was validated at construction");
+        let others = members.iter().filter(|(MemberName(it), _)| it != name);
+        let others: Vec<String> = others.map(|(MemberName(name), it)| member(name, it.get())).collect();
+        ClientCapabilities(
+            RawJson::parse(format!("{{{}}}", others.join(",")).into()).expect("it is built from JSON"),
+        )
+    }
+
     /// The JSON object.
     pub fn json(&self) -> &RawJson {
         &self.0

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mcp_model::{LogLevel, RawJson, RpcError};
+use mcp_model::{LogLevel, RawJson, RpcError, code};
 
 use crate::rpc::progress::Progress;
 use crate::rpc::server_request::{ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult};
@@ -100,6 +100,28 @@ pub trait Listener: Send + Sync {
     /// Receives one event. Events are delivered one after another, in order. When they arrive much faster than they are
     /// processed, some are dropped and counted. A panic loses only the event that caused it.
     async fn on_event(&self, event: ServerEvent);
+}
+
+/// No roots, for a connection that serves several callers: their roots have nothing in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoRoots {
+    /// Returns an empty list, because roots are declared.
+    Empty,
+    /// Refuses the request, because roots are not declared.
+    Refused,
+}
+
+#[async_trait]
+impl Roots for NoRoots {
+    async fn roots(&self) -> Result<Vec<Root>, RpcError> {
+        match self {
+            NoRoots::Empty => Ok(Vec::new()),
+            NoRoots::Refused => Err(RpcError::new(
+                code::METHOD_NOT_FOUND,
+                "Method not found: several clients share this server, so it gets no roots (`sharing: shared`)",
+            )),
+        }
+    }
 }
 
 /// An event from a server. Its texts come from the server and are not trusted.

@@ -37,6 +37,7 @@ pub(crate) struct Connection {
     stop: watch::Sender<Option<Instant>>,
     disconnect: watch::Receiver<Option<Arc<Disconnect>>>,
     changes: watch::Sender<ListChangeCounts>,
+    first_request: watch::Sender<Option<&'static str>>,
     /// The subscribed resources.
     subscriptions: watch::Sender<BTreeSet<String>>,
     acknowledged: watch::Sender<SubscriptionAck>,
@@ -79,12 +80,14 @@ impl Connection {
             tasks.spawn(notification_router::run(Arc::clone(listener), queue));
         }
         let acknowledged = watch::Sender::default();
+        let first_request = watch::Sender::default();
         let targets = incoming::DispatchTargets {
             responder: Arc::clone(&parts.responder),
             router,
             changes: changes.clone(),
             acknowledged: acknowledged.clone(),
             read_results: Arc::clone(&parts.read_results),
+            first_request: first_request.clone(),
         };
         tasks.spawn(incoming::run(Arc::clone(&engine), incoming, targets));
         Connection {
@@ -92,6 +95,7 @@ impl Connection {
             stop,
             disconnect,
             changes,
+            first_request,
             subscriptions: watch::Sender::default(),
             acknowledged,
             state: options.state.clone(),
@@ -195,6 +199,10 @@ impl Connection {
 
     pub(crate) fn changes(&self) -> watch::Receiver<ListChangeCounts> {
         self.changes.subscribe()
+    }
+
+    pub(crate) fn first_request(&self) -> watch::Receiver<Option<&'static str>> {
+        self.first_request.subscribe()
     }
 
     /// Resolves when the connection has ended. Cancel-safe.

@@ -15,7 +15,7 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use super::cache::ResourceCache;
 use super::notification_router::{NotificationRouter, QueuePermit};
-use super::request_responder::RequestResponder;
+use super::request_responder::{CLIENT_METHODS, RequestResponder};
 use super::server::ListChangeSupport;
 use super::subscription_stream::SubscriptionAck;
 use crate::rpc::engine::{Engine, IncomingMessage, ServerRequestGuard, ServerRequestId};
@@ -40,6 +40,8 @@ pub(crate) struct DispatchTargets {
     pub(crate) changes: watch::Sender<ListChangeCounts>,
     pub(crate) acknowledged: watch::Sender<SubscriptionAck>,
     pub(crate) read_results: Arc<ResourceCache>,
+    /// The method of the first server request.
+    pub(crate) first_request: watch::Sender<Option<&'static str>>,
 }
 
 /// The server requests in progress.
@@ -96,6 +98,14 @@ pub(crate) async fn run(
                 engine.respond(&id, &Ok(RawJson::empty_object()));
             }
             IncomingMessage::Request { id, method, frame, origin } => {
+                let known = CLIENT_METHODS.into_iter().find(|it| *it == method);
+                targets.first_request.send_if_modified(|first| {
+                    let is_first = first.is_none() && known.is_some();
+                    if is_first {
+                        *first = known;
+                    }
+                    is_first
+                });
                 if running.by_request.contains_key(&id) {
                     let refusal =
                         RpcError::new(code::INVALID_REQUEST, "a request with this id is in progress");
@@ -106,7 +116,7 @@ pub(crate) async fn run(
                     let guard = ServerRequestGuard::start(&engine, &origin);
                     running.start(id, async move {
                         let _in_use = (slot, permit, guard);
-                        responder.handle(&origin.owner, &method, params).await
+                        responder.handle_on_connection(&origin.owner, &method, params).await
                     });
                 } else {
                     engine

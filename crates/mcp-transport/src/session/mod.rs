@@ -185,6 +185,12 @@ impl Session {
         self.connection.changes()
     }
 
+    /// A receiver for the method of the first sampling, elicitation or roots request that the server has sent on this
+    /// connection. Requests in the results of a modern server do not count, because each belongs to a call.
+    pub fn first_server_request(&self) -> watch::Receiver<Option<&'static str>> {
+        self.connection.first_request()
+    }
+
     /// Replaces the limits for requests, idle time and lists, from the next request on. Limits that the transport
     /// enforces (connecting, message size, silent streams) stay as they were when the transport was dialled.
     pub fn set_limits(&self, limits: Limits) {

@@ -17,6 +17,9 @@ use crate::rpc::server_request::{ElicitRequest, Root, SamplingRequest};
 /// Maximum number of server requests handled at once.
 const MAX_CONCURRENT: usize = 64;
 
+/// The methods of server requests.
+pub(crate) const CLIENT_METHODS: [&str; 3] = ["sampling/createMessage", "elicitation/create", "roots/list"];
+
 /// The handlers of one session.
 pub(crate) struct RequestResponder {
     handlers: Handlers,
@@ -50,6 +53,18 @@ impl RequestResponder {
     fn handlers<'a>(&'a self, owner: &'a RequestOwner, method: &str) -> Option<&'a Handlers> {
         let own = owner.caller().map(|it| &it.handlers);
         own.into_iter().chain([&self.handlers]).find(|handlers| handlers.handles(method))
+    }
+
+    /// Handles a request that a legacy server sent on the connection. Roots belong to the connection: the server may use
+    /// them for every later call. So the session's handler comes first, whichever caller's call they are requested for.
+    pub(crate) async fn handle_on_connection(
+        &self,
+        owner: &RequestOwner,
+        method: &str,
+        params: Option<RawJson>,
+    ) -> Result<RawJson, RpcError> {
+        let is_of_session = method == "roots/list" && self.handlers.handles(method);
+        self.handle(if is_of_session { &RequestOwner::Session } else { owner }, method, params).await
     }
 
     /// Handles a request. The caller of this function holds a permit. Dropping the future cancels the handler.
@@ -99,11 +114,11 @@ impl RequestResponder {
 
 /// The error for a request without a handler.
 fn no_handler_error(owner: &RequestOwner, method: &str) -> RpcError {
-    let is_known = matches!(method, "sampling/createMessage" | "elicitation/create" | "roots/list");
+    let is_known = CLIENT_METHODS.contains(&method);
     let message = match owner {
         RequestOwner::Ambiguous if is_known => format!(
             "{method} is refused: several callers share this connection, and the request does not identify its call. A \
-             server that sends requests to its callers needs one instance for each of them (`truely-stateless: false`)"
+             server that sends requests to its callers needs one instance for each of them (`sharing: per-client`)"
         ),
         RequestOwner::Finished if is_known => {
             format!("{method} is refused: the call that it belongs to has ended")

@@ -16,7 +16,7 @@ use mcp_gateway::{
     Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle, Scope, ServeError,
     TlsFiles, serve_stdio,
 };
-use mcp_host::{AdminTools, FollowEvent, FollowHandle, Host, Supervision};
+use mcp_host::{AdminTools, FollowEvent, FollowHandle, Host, RequestingServers, Supervision};
 use mcp_model::{RawJson, ServerId};
 use mcp_transport::{ClientCapabilities, Eras};
 use tokio::sync::oneshot;
@@ -57,8 +57,9 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     options.catalog.approval = approval;
     options.catalog.admin_tools = if args.admin { AdminTools::Enabled } else { AdminTools::Disabled };
     options.connections.eras = args.era.unwrap_or(Eras::Both);
-    // A server receives the capabilities once, in its handshake, but the connected clients change. So all
-    // capabilities are declared, and a server request is refused if no connected client supports it.
+    // A shared server receives the capabilities once, in its handshake, before any client is connected. So all are
+    // declared. A server that uses one of them gets an instance for each client, with the capabilities of that client.
+    options.leases.requesting_servers = RequestingServers::Lease;
     options.server_requests.declared_capabilities =
         RawJson::parse(CAPABILITIES.into()).ok().and_then(ClientCapabilities::new);
     if let Some(drain) = args.drain {

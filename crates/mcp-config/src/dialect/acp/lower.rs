@@ -16,7 +16,7 @@ use crate::diagnostic::{Code, quoted};
 use crate::dialect::acp::pairs::{self, PairKind};
 use crate::dialect::acp::rules::{Leniency, ProtocolRules, Requirement};
 use crate::dialect::acp::wire::{AcpStdio, AcpTunnel, AcpUrl};
-use crate::dialect::lowering::metadata;
+use crate::dialect::lowering::{SharingKey, metadata};
 use crate::dialect::program_text::check_command;
 use crate::dialect::{checks, lowering};
 use crate::syntax::{Node, to_json};
@@ -141,6 +141,9 @@ const STDIO_KEYS: &[&str] = &["type", "name", "command", "args", "env", "cwd", "
 /// The known keys of an http or sse entry.
 const URL_KEYS: &[&str] = &["type", "name", "url", "headers", "command", "args", "env", "cwd", "_meta"];
 
+/// The member of `_meta` that says which clients share an instance.
+const META_SHARING: &str = "mcp-host/sharing";
+
 fn spec_of(
     id: ServerId,
     transport: TransportSpec,
@@ -151,6 +154,8 @@ fn spec_of(
 ) -> ServerSpec {
     let policy = options.context.policy;
     let meta = node.get("_meta").and_then(|it| to_json(&it.value)).map(|it| RawJson::parse(it.into()));
+    let sharing = node.get("_meta").and_then(|it| it.value.get(META_SHARING)).and_then(|it| it.value.text());
+    let sharing = sharing.and_then(|it| serde_json::from_value(it.into()).ok());
     let metadata: BTreeMap<_, _> =
         metadata(policy.profile, [("_meta", meta), ("extra", lowering::unknown_members(node, known))]);
     ServerSpec {
@@ -166,7 +171,7 @@ fn spec_of(
         limits: Limits::default(),
         discovery: Discovery::default(),
         exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
-        sharing: Sharing::PerOwner,
+        sharing: SharingKey::sharing(sharing, Sharing::PerOwner),
         config: None,
         metadata,
     }

@@ -106,7 +106,10 @@ pub(crate) fn entry(
     report.unsupported_if(description.is_some(), "description", "a description");
     common::report_discovery(*discovery, report);
     common::report_exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
-    common::report_sharing(*sharing, Sharing::PerOwner, report);
+    // That of an ACP entry is in its `_meta`.
+    if origin.dialect != Dialect::Acp {
+        common::report_sharing(*sharing, Sharing::PerOwner, report);
+    }
     common::report_limits(limits, kind, &[], report);
     let said: &[&str] = if origin.dialect == Dialect::Acp { &[META, EXTRA] } else { &[META] };
     common::report_metadata(metadata, said, report);

@@ -14,7 +14,7 @@ use crate::diagnostic::{Applicability, CheckError, Code, FixIntent};
 use crate::dialect::checks::UrlRule;
 use crate::dialect::dominds::exposure::{self, ExposureFields};
 use crate::dialect::dominds::wire::{DomindsServer, DomindsTransport, DomindsValue, DomindsVariable};
-use crate::dialect::lowering::metadata;
+use crate::dialect::lowering::{SHARING_KEY, SharingKey, metadata};
 use crate::dialect::program_text::{check_argument_line, check_command};
 use crate::dialect::{checks, lowering};
 use crate::syntax::template::has_variable;
@@ -29,6 +29,7 @@ pub(super) fn lower(
     let DomindsServer {
         enabled: _,
         truely_stateless,
+        sharing,
         transport,
         command,
         args,
@@ -103,7 +104,8 @@ pub(super) fn lower(
         }
         None => None,
     };
-    let shared = truely_stateless.take().unwrap_or(false);
+    let stateless = truely_stateless.take().unwrap_or(false);
+    let default = if stateless { Sharing::Shared } else { Sharing::PerOwner };
     Some(ServerSpec {
         id: id?,
         description: None,
@@ -117,9 +119,15 @@ pub(super) fn lower(
         limits: Limits::default(),
         discovery: Discovery::default(),
         exposure: named.exposure,
-        sharing: if shared { Sharing::Shared } else { Sharing::PerOwner },
+        sharing: SharingKey::sharing(sharing.value().copied(), default),
         config: None,
-        metadata: metadata(context.policy.profile, [("resources", named.resources.map(Ok::<RawJson, _>))]),
+        metadata: metadata(
+            context.policy.profile,
+            [
+                ("resources", named.resources.map(Ok::<RawJson, _>)),
+                (SHARING_KEY, sharing.value().map(RawJson::from_value)),
+            ],
+        ),
     })
 }
 

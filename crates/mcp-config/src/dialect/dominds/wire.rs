@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::de::{DeferredField, Field, Ignored, NullableField, OptionalField, OrderedMap};
+use crate::dialect::lowering::SharingKey;
 
 /// The MCP servers of a Dominds workspace.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,6 +31,9 @@ pub(crate) struct DomindsServer {
     /// `true`: one instance serves all dialogs. The spelling is intended.
     #[serde(rename = "truely-stateless")]
     pub(super) truely_stateless: OptionalField<bool>,
+    /// Which clients of a gateway share a running instance; replaces `truely-stateless` in mcp-host. `auto`: all, until
+    /// the server sends a request such as sampling, elicitation or roots; then each client has its own.
+    pub(super) sharing: OptionalField<SharingKey>,
     /// The transport of the server.
     pub(super) transport: DeferredField<DomindsTransport>,
     /// The program to start; for stdio.

@@ -7,6 +7,7 @@ use mcp_model::{
 use serde::Deserialize;
 
 use crate::dialect::checks::{self, UrlRule};
+use crate::dialect::lowering::SHARING_KEY;
 use crate::dialect::write::values::{dominds_value, reference_text, rewrite_text};
 use crate::dialect::write::{WriteReport, common, values};
 use crate::syntax::output::OutputValue;
@@ -62,16 +63,16 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
             return report.server_omitted("transport", why);
         }
     };
-    match sharing {
-        Sharing::Shared => res.push(("truely-stateless".to_owned(), OutputValue::scalar(true))),
-        Sharing::PerOwner => {}
+    if *sharing != Sharing::PerOwner {
+        res.push(("truely-stateless".to_owned(), OutputValue::scalar(true)));
     }
+    common::write_sharing(*sharing, *sharing, metadata, &mut res, report);
     report.unsupported_if(description.is_some(), "description", "a description");
     let hidden = hidden(*discovery, exposure, report);
     res.extend(exposed(exposure, hidden, metadata.get("resources")));
     common::report_naming(exposure, [NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Slug], report);
     common::report_limits(limits, transport.kind(), &[], report);
-    common::report_metadata(metadata, &["resources"], report);
+    common::report_metadata(metadata, &["resources", SHARING_KEY], report);
     Some((id.to_string(), OutputValue::Map(res)))
 }
 

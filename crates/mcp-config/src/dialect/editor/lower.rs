@@ -18,7 +18,7 @@ use crate::dialect::editor::transport::{
 };
 use crate::dialect::editor::wire::{EditorServer, Environment, Headers, LOWERED_KEYS};
 use crate::dialect::editor::{LoweredEntry, fields};
-use crate::dialect::lowering::{INPUTS_KEY, LITERAL_KEY, URL_KEY, metadata};
+use crate::dialect::lowering::{INPUTS_KEY, LITERAL_KEY, SHARING_KEY, SharingKey, URL_KEY, metadata};
 use crate::dialect::{checks, lowering};
 use crate::syntax::template::VariableRule;
 use crate::syntax::{Node, to_json};
@@ -70,6 +70,7 @@ pub(super) fn lower(
         startup_timeout_ms,
         init_timeout,
         tool_timeout_sec,
+        sharing,
         disabled: _,
         enabled: _,
         include_tools,
@@ -233,6 +234,7 @@ pub(super) fn lower(
             (URL_KEY, (url_key != "url").then(|| RawJson::from_value(&url_key))),
             (LITERAL_KEY, replaces_nothing.then(|| RawJson::from_value(&true))),
             (INPUTS_KEY, (!inputs.defaults.is_empty()).then(|| RawJson::from_value(&inputs.defaults))),
+            (SHARING_KEY, sharing.value().map(RawJson::from_value)),
             ("extra", lowering::unknown_members(node, LOWERED_KEYS)),
         ],
     );
@@ -249,7 +251,7 @@ pub(super) fn lower(
         limits,
         discovery: Discovery::default(),
         exposure,
-        sharing: Sharing::Shared,
+        sharing: SharingKey::sharing(sharing.value().copied(), Sharing::Auto),
         config: None,
         metadata,
     };

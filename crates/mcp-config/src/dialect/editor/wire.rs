@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::de::{Field, Ignored, NullableField, OptionalField, OrderedMap};
+use crate::dialect::lowering::SharingKey;
 
 /// An MCP server.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -91,6 +92,9 @@ pub(crate) struct EditorServer {
     #[serde(rename = "tool_timeout_sec")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub(super) tool_timeout_sec: NullableField<f64>,
+    /// Which clients of a gateway share a running instance. `auto`: all, until the server sends a request such as
+    /// sampling, elicitation or roots; then each client has its own. Default: `auto`.
+    pub(super) sharing: NullableField<SharingKey>,
     /// `true` disables the server.
     pub(super) disabled: NullableField<bool>,
     /// `false` disables the server.
@@ -184,6 +188,7 @@ pub(super) const LOWERED_KEYS: &[&str] = &[
     "startup_timeout_ms",
     "initTimeout",
     "tool_timeout_sec",
+    "sharing",
     "disabled",
     "enabled",
     "includeTools",

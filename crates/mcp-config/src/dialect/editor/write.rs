@@ -9,7 +9,7 @@ use mcp_model::{
 };
 
 use crate::dialect::checks;
-use crate::dialect::lowering::{URL_KEY, url_rule};
+use crate::dialect::lowering::{SHARING_KEY, URL_KEY, url_rule};
 use crate::dialect::write::common::EXTRA;
 use crate::dialect::write::values::{reference_text, rewrite_text};
 use crate::dialect::write::{WriteReport, common, values};
@@ -98,9 +98,9 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
     tool_filter(&mut res, exposure, report);
     common::report_discovery(*discovery, report);
     common::report_naming(exposure, [NamePolicy::Qualify { class: NameClass::Strict }; 3], report);
-    common::report_sharing(*sharing, Sharing::Shared, report);
+    common::write_sharing(*sharing, Sharing::Auto, metadata, &mut res, report);
     common::report_limits(limits, kind, &["limits.request", "limits.connect", "limits.startup"], report);
-    let mut said = vec![URL_KEY];
+    let mut said = vec![URL_KEY, SHARING_KEY];
     if origin.dialect == Dialect::McpJson {
         common::push_extra(&mut res, metadata);
         said.push(EXTRA);

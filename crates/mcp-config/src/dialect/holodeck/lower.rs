@@ -11,7 +11,7 @@ use crate::de::{FieldState, Location, ReadContext};
 use crate::dialect::holodeck::transport::TransportFields;
 use crate::dialect::holodeck::wire::{HoloDeckTransport, ToolItem};
 use crate::dialect::holodeck::{fields, transport};
-use crate::dialect::lowering::metadata;
+use crate::dialect::lowering::{SHARING_KEY, SharingKey, metadata};
 use crate::dialect::{checks, lowering};
 use crate::syntax::template::parse_value;
 use crate::syntax::{KeyKind, Node};
@@ -42,6 +42,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         registry_name,
         is_retrieval,
         defer_loading,
+        sharing,
     } = item;
     let variables = context.policy.variables;
     let wished = [("server", server.is_given()), ("description", description.is_given())];
@@ -115,6 +116,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
             ("registry_name", registry_name.value().map(RawJson::from_value)),
             ("is_retrieval", is_retrieval.value().map(RawJson::from_value)),
             ("defer_loading", defer_loading.value().map(RawJson::from_value)),
+            (SHARING_KEY, sharing.value().map(RawJson::from_value)),
         ],
     );
 
@@ -159,7 +161,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
             prompts: load_prompts.take().unwrap_or(true),
         },
         exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
-        sharing: Sharing::Shared,
+        sharing: SharingKey::sharing(sharing.value().copied(), Sharing::Auto),
         config,
         metadata,
     })

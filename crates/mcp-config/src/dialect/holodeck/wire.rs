@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::de::{Field, NullableField, OptionalField, OrderedMap, RawObject};
+use crate::dialect::lowering::SharingKey;
 
 /// An MCP server that an agent may use.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -71,6 +72,9 @@ pub(crate) struct ToolItem {
     pub(super) is_retrieval: OptionalField<bool>,
     /// Its tools may be found by search instead of being listed.
     pub(super) defer_loading: OptionalField<bool>,
+    /// Which clients of a gateway share a running instance. `auto`: all, until the server sends a request such as
+    /// sampling, elicitation or roots; then each client has its own. Default: `auto`. HoloDeck itself refuses this key.
+    pub(super) sharing: OptionalField<SharingKey>,
 }
 
 /// The transports of HoloDeck.

@@ -8,7 +8,7 @@ use mcp_model::{
 };
 
 use crate::dialect::checks;
-use crate::dialect::lowering::url_rule;
+use crate::dialect::lowering::{SHARING_KEY, url_rule};
 use crate::dialect::write::values::{reference_text, rewrite_text};
 use crate::dialect::write::{WriteReport, common, values};
 use crate::profile::policy::{NameRule, Policy};
@@ -107,12 +107,17 @@ pub(crate) fn entry(
             add(key, value);
         }
     }
-    let said: Vec<&str> =
-        METADATA_KEYS.into_iter().filter(|it| !policy.unsupported_keys.contains(it)).collect();
+    let said = METADATA_KEYS.into_iter().filter(|it| !policy.unsupported_keys.contains(it));
+    let said: Vec<&str> = said.chain([SHARING_KEY]).collect();
     common::report_metadata(metadata, &said, report);
     common::report_limits(limits, kind, &["limits.request", "limits.connect", "limits.sse_read"], report);
     common::report_exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
-    common::report_sharing(*sharing, Sharing::Shared, report);
+    // HoloDeck refuses the key, so it is written only where it was.
+    if origin.dialect == Dialect::HoloDeck {
+        common::write_sharing(*sharing, Sharing::Auto, metadata, &mut res, report);
+    } else {
+        common::report_sharing(*sharing, Sharing::Auto, report);
+    }
     Some((name, OutputValue::Map(res)))
 }
 

@@ -10,7 +10,9 @@ use mcp_model::{
 };
 
 use crate::diagnostic::quoted;
-use crate::dialect::lowering::{CONFIG_VARIABLE, LEGACY_KEY, LITERAL_KEY, PROFILE_KEY, SSE_CONNECT};
+use crate::dialect::lowering::{
+    CONFIG_VARIABLE, LEGACY_KEY, LITERAL_KEY, PROFILE_KEY, SHARING_KEY, SSE_CONNECT,
+};
 use crate::dialect::write::WriteReport;
 use crate::syntax::output::OutputValue;
 
@@ -28,14 +30,28 @@ pub(crate) fn report_inherit(wanted: EnvInherit, given: EnvInherit, report: &mut
     report.replaced("inherit", why, done);
 }
 
+/// The member `sharing`, if the source has it. Otherwise reports a sharing that differs from the dialect's.
+pub(crate) fn write_sharing(
+    wanted: Sharing,
+    given: Sharing,
+    metadata: &BTreeMap<String, RawJson>,
+    members: &mut Vec<(String, OutputValue)>,
+    report: &mut WriteReport<'_>,
+) {
+    match metadata.get(SHARING_KEY).and_then(OutputValue::from_json) {
+        Some(value) => members.push((SHARING_KEY.to_owned(), value)),
+        None => report_sharing(wanted, given, report),
+    }
+}
+
 /// Reports a sharing of instances that differs from the dialect's.
 pub(crate) fn report_sharing(wanted: Sharing, given: Sharing, report: &mut WriteReport<'_>) {
-    if wanted == given {
+    if (wanted == Sharing::PerOwner) == (given == Sharing::PerOwner) {
         return;
     }
     let why = format!("{} has its own rule for sharing a server", report.title());
     let done = match given {
-        Sharing::Shared => "all sessions share one instance",
+        Sharing::Auto | Sharing::Shared => "all sessions share one instance",
         Sharing::PerOwner => "each session has an instance of its own",
     };
     report.replaced("sharing", why, done);

@@ -37,7 +37,7 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEn
 fn listing(entries: &[ServerEntry], scope: &Scope) -> Listing {
     let catalog = Catalog::build(&Builtins::default(), entries);
     let definitions = Arc::new(Definitions::of(&catalog, scope.names, &[]));
-    Listing::build(definitions, &catalog, scope, |server| !server.as_str().starts_with("own"))
+    Listing::build(definitions, &catalog, scope, vec![ServerId::parse("own").unwrap()])
 }
 
 fn page(listing: &Listing, kind: ListKind, cursor: Option<&str>) -> Result<String, StaleCursor> {
@@ -66,7 +66,7 @@ fn names(listing: &Listing) -> String {
 fn empty_list_has_one_page() {
     let scope = Scope::default();
     let definitions = Arc::new(Definitions::of(&Catalog::empty(), scope.names, &GatewayResource::ALL));
-    let listing = Listing::build(Arc::clone(&definitions), &Catalog::empty(), &scope, |_| true);
+    let listing = Listing::build(Arc::clone(&definitions), &Catalog::empty(), &scope, Vec::new());
     assert_eq!(page(&listing, ListKind::Tools, None).unwrap(), "\"tools\":[]");
     assert_eq!(page(&listing, ListKind::Templates, None).unwrap(), "\"resourceTemplates\":[]");
     let resources = page(&listing, ListKind::Resources, None).unwrap();
@@ -74,7 +74,7 @@ fn empty_list_has_one_page() {
     assert!(listing.is_empty());
     // A filtered scope shows no resources of the gateway.
     let part = Scope { views: vec![ViewFilter::default()], ..Scope::default() };
-    let listing = Listing::build(definitions, &Catalog::empty(), &part, |_| true);
+    let listing = Listing::build(definitions, &Catalog::empty(), &part, Vec::new());
     assert_eq!(page(&listing, ListKind::Resources, None).unwrap(), "\"resources\":[]");
 }
 
@@ -102,8 +102,9 @@ fn a_scope_only_narrows() {
     let a = Some(ServerId::parse("a").unwrap());
     check(Scope::default(), "a__t a__u own__t");
     check(Scope { server: a.clone(), ..Scope::default() }, "a__t a__u");
+    let only_a = listing(&[entry("a", &["t"], 1, &[])], &Scope { server: a.clone(), ..Scope::default() });
+    assert!(!only_a.has_leased() && listing(&[], &Scope::default()).has_leased());
     check(Scope { server: a, names: NameStyle::Original, ..Scope::default() }, "t u");
-    check(Scope { leased: LeasedServers::Hidden, ..Scope::default() }, "a__t a__u");
     check(Scope { views: vec![tools("*__t")], ..Scope::default() }, "a__t own__t");
     check(Scope { views: vec![tools("*__t"), tools("a__*")], ..Scope::default() }, "a__t");
     // Of the granted views one suffices.
@@ -122,10 +123,8 @@ fn repeated_uri_belongs_to_its_first_visible_server() {
         (target.map(|target| target.server.to_string()).unwrap_or_default(), count)
     };
     assert_eq!(server_and_count(&Scope::default()), ("own".to_owned(), 2));
-    assert_eq!(
-        server_and_count(&Scope { leased: LeasedServers::Hidden, ..Scope::default() }),
-        ("a".to_owned(), 2)
-    );
+    let a = Some(ServerId::parse("a").unwrap());
+    assert_eq!(server_and_count(&Scope { server: a, ..Scope::default() }), ("a".to_owned(), 2));
 }
 
 #[test]

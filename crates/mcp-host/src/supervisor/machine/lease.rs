@@ -19,7 +19,7 @@ use super::{DrainMode, Machine, MachineAction, Phase, StartTicket, StartedInstan
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::event::{HostEventKind, ReleaseReason};
-use crate::supervisor::dialog::DialogEnd;
+use crate::supervisor::dialog::{DialogEnd, RequestingServers};
 use crate::supervisor::lists::ListSnapshot;
 
 pub(super) use backoff::LeaseHistory;
@@ -120,6 +120,29 @@ impl<I: Clone> Machine<I> {
     /// The dialog of a leased start.
     pub(crate) fn lessee(&self, ticket: &StartTicket) -> Option<DialogId> {
         self.leases.held.iter().find(|it| it.ticket == *ticket).map(|it| it.dialog.clone())
+    }
+
+    /// Handles the first server request of a shared instance. If its server is leased from now on, each dialog gets an
+    /// instance of its own. The shared one finishes its calls, because one of them may wait for the response.
+    pub(super) fn server_request(&mut self, ticket: &StartTicket, method: &'static str) {
+        let is_known = self.settings.leases.requesting_servers == RequestingServers::Lease;
+        let Some(slot) = self.slots.iter_mut().find(|it| it.is_running(ticket)) else { return };
+        let Some(running) = &mut slot.running else { return };
+        if is_known {
+            slot.requested.get_or_insert(method);
+        }
+        let is_leased = is_known && running.server.spec.sharing == Sharing::Auto;
+        if let Some(instance) = running.instance.take_if(|_| is_leased) {
+            running.probe = None;
+            let server = &ticket.server;
+            tracing::info!(%server, method, "the server sends requests: each client gets an instance of its own");
+            self.events.push(server.as_str(), HostEventKind::LeasedPerDialog { method });
+            self.actions.push(MachineAction::retire(instance, DrainMode::CallsUnlimited));
+            self.changed = true;
+        } else if let Some(instance) = running.instance.clone() {
+            let (ticket, listed) = (ticket.clone(), running.listed.clone());
+            self.actions.push(MachineAction::Watch { ticket, instance, listed });
+        }
     }
 
     /// Requests an instance for a dialog.
@@ -393,14 +416,6 @@ impl<I: Clone> Machine<I> {
                 }
             }
         }
-    }
-}
-
-/// Whether each dialog gets its own instance.
-pub(super) fn is_leased(server: &ResolvedServer) -> bool {
-    match server.spec.sharing {
-        Sharing::Shared => false,
-        Sharing::PerOwner => true,
     }
 }
 

@@ -27,7 +27,7 @@ use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::event::{HostEvent, HostEventKind};
 use crate::supervisor::lists::ListSnapshot;
-use lease::{Leases, is_leased};
+use lease::Leases;
 use protocol::EventLog;
 use slot::{RunningServer, ServerSlot, StartState};
 pub(crate) use stopped_dialogs::DialogStop;
@@ -136,6 +136,7 @@ impl<I: Clone> Machine<I> {
             MachineEvent::Ready(ticket, started) => self.ready(ticket, started, now),
             MachineEvent::StartFailed(ticket, failure) => self.start_failed(&ticket, failure, now),
             MachineEvent::ListsRead(ticket, listed) => self.lists(ticket, listed),
+            MachineEvent::ServerRequest(ticket, method) => self.server_request(&ticket, method),
             MachineEvent::Disconnected(ticket, failure) => self.disconnected(&ticket, failure, now),
             MachineEvent::ToolProblem { server, tool, problem, reason } => {
                 self.set_tool_problem(&server, (tool, problem), reason)
@@ -244,7 +245,7 @@ impl<I: Clone> Machine<I> {
         };
         // The server's names or limits may have changed during the start.
         let server = slot.server().unwrap_or(server);
-        let leased = is_leased(&server);
+        let leased = slot.is_leased(&server);
         self.actions.push(match leased {
             // This instance was needed only to list the tools: each dialog gets its own (DM-080).
             true => MachineAction::retire(instance.clone(), DrainMode::Calls),

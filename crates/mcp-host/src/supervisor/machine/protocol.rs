@@ -45,6 +45,8 @@ pub(crate) enum MachineEvent<I> {
     StartFailed(StartTicket, HostError),
     /// The lists of a running server were read again.
     ListsRead(StartTicket, ListSnapshot),
+    /// A running legacy server sent its first request of this method.
+    ServerRequest(StartTicket, &'static str),
     /// The connection of a running server ended.
     Disconnected(StartTicket, HostError),
     /// A call found or withdrew a problem of a tool.

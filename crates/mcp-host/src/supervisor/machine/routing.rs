@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use mcp_config::ResolvedServer;
-use mcp_model::{ServerId, Severity};
+use mcp_model::{ServerId, Severity, Sharing};
 use mcp_registry::{Catalog, ListKind, Problem, ProblemKind, ServerEntry, ServerIdentity, ServerLists};
 
 use super::slot::{ServerSlot, SlotConfig, SlotMode, StartState};
@@ -214,6 +214,8 @@ impl<I: Clone> ServerSlot<I> {
         let mut res: Vec<Problem> = self.server_error().into_iter().collect();
         if let Some(running) = &self.running {
             let id = &running.ticket.server;
+            let method = self.requested.filter(|_| running.server.spec.sharing == Sharing::Auto);
+            res.extend(method.map(|it| Problem::server_leased(id, it)));
             let reported = running.tool_problems.iter();
             res.extend(reported.map(|((tool, problem), reason)| problem.publish(id, tool, reason)));
             // A call reports the same defect again.

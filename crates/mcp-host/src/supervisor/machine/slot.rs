@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_config::ResolvedServer;
-use mcp_model::Era;
+use mcp_model::{Era, Sharing};
 use mcp_registry::{DesiredServer, ServerLists};
 use tokio::time::Instant;
 
-use super::lease::{LeaseHistory, is_leased};
+use super::lease::LeaseHistory;
 use super::supervision::RestartState;
 use super::{DrainMode, MachineAction, StartTicket, ToolProblem, desired};
 use crate::error::HostError;
@@ -28,6 +28,9 @@ pub(super) struct ServerSlot<I> {
     pub(super) restarts: RestartState,
     /// Failures of leased instances.
     pub(super) lease_history: LeaseHistory,
+    /// The method of the server request because of which each dialog has its own instance, with
+    /// [`Sharing::Auto`].
+    pub(super) requested: Option<&'static str>,
     /// The running instance, of the current or the previous configuration.
     pub(super) running: Option<RunningServer<I>>,
     /// What ran before it was lost, so that errors can name the server of a tool.
@@ -97,6 +100,7 @@ impl<I: Clone> ServerSlot<I> {
             mode: SlotMode::On,
             restarts: RestartState::default(),
             lease_history: LeaseHistory::default(),
+            requested: None,
             running: None,
             last_run: None,
         }
@@ -149,8 +153,9 @@ impl<I: Clone> ServerSlot<I> {
             return actions;
         }
         self.mode = SlotMode::On;
+        let is_leased = self.is_leased(&server);
         let is_same = |it: &&mut RunningServer<I>| {
-            desired(&it.server).runtime == wanted.runtime && is_leased(&it.server) == is_leased(&server)
+            desired(&it.server).runtime == wanted.runtime && it.instance.is_none() == is_leased
         };
         if let Some(running) = self.running.as_mut().filter(is_same) {
             if let Some(instance) =
@@ -166,11 +171,25 @@ impl<I: Clone> ServerSlot<I> {
         if matches!(&self.start, StartState::Pending { server, .. } if is_pending(server)) {
             return actions;
         }
+        let is_other = |it: &RunningServer<I>| desired(&it.server).runtime != wanted.runtime;
+        if self.running.as_ref().is_none_or(is_other) {
+            // Another program may send no requests.
+            self.requested = None;
+        }
         actions.extend(self.abort());
         self.restarts = RestartState::default();
         self.lease_history = LeaseHistory::default();
         actions.push(self.begin(server, None, starts));
         actions
+    }
+
+    /// Whether each dialog gets its own instance of `server`.
+    pub(super) fn is_leased(&self, server: &ResolvedServer) -> bool {
+        match server.spec.sharing {
+            Sharing::Auto => self.requested.is_some(),
+            Sharing::Shared => false,
+            Sharing::PerOwner => true,
+        }
     }
 
     /// Restarts after a failure: the configured server, else the last one that ran.

@@ -306,6 +306,46 @@ fn dm_078_sharing_may_change() {
 }
 
 #[test]
+fn server_that_sends_requests_is_leased_from_then_on() {
+    let mut run = Run::supervised();
+    let leased = "a server_leased";
+    for (step, actions, seen, problem) in [
+        ("want a=1.1-auto", "start a=1", "a:starting |", ""),
+        ("ready 1", "follow 1", "a:ready=1 | a__t", ""),
+        // The shared instance finishes its calls, which may wait for the response.
+        ("asks 1", "release 1", "a:ready~1 | a__t", leased),
+        ("asks 1", "", "a:ready~1 | a__t", leased),
+        ("lease d a 1", "open a=2", "a:ready~1 | a__t", leased),
+        ("ready 2", "follow 2, 1 gets 2", "a:ready~1 | a__t", leased),
+        ("want a=1.2-auto", "", "a:ready~1 | a__t-2", leased),
+        ("restart a", "start a=3", "a:starting~1 | a__t-2", leased),
+        ("ready 3", "shut 3, retire 2", "a:ready~3 | a__t-2", leased),
+        // A key of the configuration decides, and another program is shared again.
+        ("want a=1.2", "start a=4", "a:starting~3 | a__t-2", leased),
+        ("ready 4", "follow 4", "a:ready=4 | a__t-2", ""),
+        ("want a=2.2-auto", "start a=5", "a:starting=4 | a__t-2", ""),
+        ("ready 5", "follow 5, retire 4", "a:ready=5 | a__t-2", ""),
+    ] {
+        assert_eq!((run.step(step).as_str(), run.seen().as_str()), (actions, seen), "{step}");
+        let routing_table = run.machine.routing_table(std::time::UNIX_EPOCH);
+        let problems =
+            routing_table.snapshot.problems.iter().map(|it| it.problem.id.rsplit('/').next().unwrap());
+        let problems: Vec<String> = problems.map(|it| format!("a {it}")).collect();
+        assert_eq!(problems.join(", "), problem, "{step}");
+    }
+}
+
+#[test]
+fn requests_of_a_shared_server_change_nothing() {
+    check(&[
+        ["want a=1.1", "start a=1", "-"],
+        ["ready 1", "follow 1", "-"],
+        ["asks 1", "follow 1", "-"],
+        ["lease d a 1", "1 looks again", "-"],
+    ]);
+}
+
+#[test]
 fn hd_115_lists_of_leased_instance_apply_to_server() {
     let mut run = Run::supervised();
     for (step, actions, seen) in [

@@ -17,7 +17,7 @@ use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::event::HostEventKind;
 use crate::supervisor::dialog::DialogEnd;
-use crate::supervisor::dialog::LeasePolicy;
+use crate::supervisor::dialog::{LeasePolicy, RequestingServers};
 use crate::supervisor::lists::ListSnapshot;
 use crate::supervisor::machine::{
     DrainMode, LeaseReply, LeaseRequest, Machine, MachineAction, MachineEvent, MachineSettings, RouteTarget,
@@ -27,7 +27,8 @@ use crate::supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
 
 /// A server from text: `a=1.2` is the server `a` with revision 1 of its connection and revision 2 of its names (a
 /// suffix of every name). Options: `-unloaded` does not list its tools, `-nowrite` hides its tool `write`,
-/// `-brief` limits its calls to 1 s, `-own` gives each dialog its own instance, `-bare` leaves names unchanged.
+/// `-brief` limits its calls to 1 s, `-own` gives each dialog its own instance, `-auto` does so after a server request,
+/// `-bare` leaves names unchanged.
 pub(crate) fn server(text: &str) -> ResolvedServer {
     let (id, revisions) = text.split_once('=').unwrap();
     let (revisions, option) = revisions.split_once('-').unwrap_or((revisions, ""));
@@ -63,7 +64,11 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
         },
         discovery: Discovery { tools: option != "unloaded", ..Discovery::default() },
         exposure: shown,
-        sharing: if option == "own" { Sharing::PerOwner } else { Sharing::Shared },
+        sharing: match option {
+            "own" => Sharing::PerOwner,
+            "auto" => Sharing::Auto,
+            _ => Sharing::Shared,
+        },
         config: None,
         metadata: Default::default(),
     };
@@ -114,13 +119,17 @@ impl Run {
 
     fn with(supervision: Supervision) -> Run {
         let builtins = Builtins { tools: Vec::new(), toolsets: vec!["own".to_owned()] };
-        let leases = LeasePolicy { idle_timeout: Some(Duration::from_secs(20)), max_leases: 2 };
+        let leases = LeasePolicy {
+            idle_timeout: Some(Duration::from_secs(20)),
+            max_leases: 2,
+            requesting_servers: RequestingServers::Lease,
+        };
         let machine =
             Machine::new(MachineSettings { builtins, supervision, leases, ..MachineSettings::default() });
         Run { machine, tickets: Vec::new(), seconds: 0, now: Instant::now(), waiters: 0 }
     }
 
-    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `odd a t` (also `even`, `broken`, `whole`),
+    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `asks 1`, `odd a t` (also `even`, `broken`, `whole`),
     /// `stop d why`, `resume d`, `spilled` (or why not), `alive 1`, `woke`, `wait 3` (seconds), `due` (waits until
     /// there is something to do), `lease d a 1` (dialog d wants a as of start 1), `seen 2 5` (instance 2 is unused
     /// for 5 s; `busy` if it is in use), `release d a`, `over d`, `restart a`, `disable a`, `close`; other numbers
@@ -152,6 +161,7 @@ impl Run {
             }
             "fail" => MachineEvent::StartFailed(ticket(), HostError::new(ErrorKind::Connection, "no start")),
             "lists" => MachineEvent::ListsRead(ticket(), listed(names())),
+            "asks" => MachineEvent::ServerRequest(ticket(), "roots/list"),
             "die" => MachineEvent::Disconnected(ticket(), HostError::new(ErrorKind::Connection, "lost")),
             "odd" | "even" | "broken" | "whole" => MachineEvent::ToolProblem {
                 server: ServerId::parse(words[0]).unwrap(),
@@ -253,6 +263,7 @@ impl Run {
                 HostEventKind::ConnectionLost(_) => "lost".to_owned(),
                 HostEventKind::RestartScheduled { failures: setbacks, .. } => format!("again {setbacks}"),
                 HostEventKind::RestartSuspended { failures: setbacks, .. } => format!("alone {setbacks}"),
+                HostEventKind::LeasedPerDialog { method } => format!("leased because of {method}"),
                 HostEventKind::Leased { dialog } => format!("leased to {dialog}"),
                 HostEventKind::LeaseFailed { dialog, .. } => format!("not leased to {dialog}"),
                 HostEventKind::Released { dialog, reason } => format!("released by {dialog} {reason:?}"),

@@ -71,7 +71,11 @@ impl<'a> Interleaving<'a> {
     fn new(actors: &'a [&'a [&'a str]], failures: Failures) -> Interleaving<'a> {
         let settings = MachineSettings {
             supervision: Supervision::Off,
-            leases: LeasePolicy { idle_timeout: Some(Duration::from_secs(20)), max_leases: 9 },
+            leases: LeasePolicy {
+                idle_timeout: Some(Duration::from_secs(20)),
+                max_leases: 9,
+                ..LeasePolicy::default()
+            },
             ..MachineSettings::default()
         };
         let remaining_failures = match failures {

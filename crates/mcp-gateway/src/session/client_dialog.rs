@@ -1,0 +1,101 @@
+//! A client's dialog with its leased servers: their instances receive the client's capabilities, and their requests
+//! reach this client only.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mcp_host::{Dialog, DialogId, Host};
+use mcp_model::{RawJson, RpcError, code};
+use mcp_transport::{CallerId, Handlers, RawRequestHandler, RawServerRequest};
+use parking_lot::Mutex;
+
+use crate::access::secret_id::secret_id;
+use crate::session::caller::ClientFeatures;
+use crate::session::elicitation::{SessionRequestHandler, SupportedRequests};
+use crate::session::state::Session;
+
+/// A dialog of a client.
+#[derive(Debug)]
+pub(crate) struct ClientDialog {
+    dialog: Dialog,
+    /// Identifies the client to the host.
+    pub(crate) owner: CallerId,
+    requests: Arc<DialogRequests>,
+}
+
+/// Handles requests of leased servers that belong to no call: the client's latest call has a stream to it, or its
+/// session has.
+struct DialogRequests {
+    supported: SupportedRequests,
+    limit: Duration,
+    latest: Mutex<Option<Weak<dyn RawRequestHandler>>>,
+    session: OnceLock<Weak<Session>>,
+}
+
+impl ClientDialog {
+    /// A dialog of a client with these capabilities. Server requests are open at most for `limit`. The dialog's id is
+    /// random, because it is logged and names chosen by clients may be equal.
+    pub(crate) fn start(host: &Host, features: &ClientFeatures, limit: Duration) -> Arc<ClientDialog> {
+        let requests = Arc::new(DialogRequests {
+            supported: features.supported_requests(),
+            limit,
+            latest: Mutex::default(),
+            session: OnceLock::new(),
+        });
+        let owner = CallerId::unique();
+        let raw_requests: Option<Arc<dyn RawRequestHandler>> = Some(Arc::clone(&requests) as _);
+        let handlers = Handlers { raw_requests, ..Handlers::default() };
+        let mut caller = mcp_transport::Caller::new(owner, handlers);
+        caller.capabilities = features.upstream_capabilities();
+        caller.max_deadline_pause = limit;
+        let dialog = host.dialog_with(DialogId::new(secret_id()), Arc::new(caller));
+        Arc::new(ClientDialog { dialog, owner, requests })
+    }
+
+    /// The dialog's id.
+    pub(crate) fn id(&self) -> &DialogId {
+        self.dialog.id()
+    }
+
+    /// Sets the session that the dialog belongs to.
+    pub(crate) fn set_session(&self, session: &Arc<Session>) {
+        // A dialog has one session.
+        let _ = self.requests.session.set(Arc::downgrade(session));
+    }
+
+    /// Sets the handler of the latest call.
+    pub(crate) fn set_latest(&self, handler: &Arc<dyn RawRequestHandler>) {
+        *self.requests.latest.lock() = Some(Arc::downgrade(handler));
+    }
+}
+
+impl fmt::Debug for DialogRequests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DialogRequests").field("supported", &self.supported).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl RawRequestHandler for DialogRequests {
+    fn handles(&self, method: &str) -> bool {
+        self.supported.supports(method)
+    }
+
+    async fn handle(&self, request: RawServerRequest) -> Result<RawJson, RpcError> {
+        let latest = self.latest.lock().as_ref().and_then(Weak::upgrade);
+        if let Some(latest) = latest {
+            return latest.handle(request).await;
+        }
+        let session = self.session.get().and_then(Weak::upgrade);
+        let Some((sender, session)) = session.and_then(|session| Some((session.stream()?, session))) else {
+            return Err(RpcError::new(
+                code::INTERNAL_ERROR,
+                "the client has no running call and no open stream",
+            ));
+        };
+        let (supported, limit) = (self.supported, self.limit);
+        SessionRequestHandler { supported, session, sender, limit }.handle(request).await
+    }
+}
