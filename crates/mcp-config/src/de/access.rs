@@ -97,6 +97,8 @@ pub(super) struct StructAccess<'a> {
     all: &'a [Member],
     /// The fields that were not seen yet, one bit each.
     missing: u128,
+    /// The location of the missing fields, once one of them was passed.
+    missing_at: Option<Location>,
     current: Option<(Location, Option<&'a Node>)>,
 }
 
@@ -109,7 +111,8 @@ impl<'a> StructAccess<'a> {
     ) -> StructAccess<'a> {
         assert!(known.len() < 128, "a wire struct has fewer fields than a word has bits");
         let missing = (1 << known.len()) - 1;
-        StructAccess { context, at, members: members.iter(), known, all: members, missing, current: None }
+        let (members, all) = (members.iter(), members);
+        StructAccess { context, at, members, known, all, missing, missing_at: None, current: None }
     }
 }
 
@@ -134,7 +137,9 @@ impl<'de> MapAccess<'de> for StructAccess<'_> {
         }
         let number = self.missing.trailing_zeros();
         self.missing &= self.missing - 1;
-        self.current = Some((self.at.missing(self.known[number as usize], self.context), None));
+        let fields =
+            *self.missing_at.get_or_insert_with(|| self.at.missing_fields(self.known, self.context));
+        self.current = Some((fields.missing_field(number as u8), None));
         seed.deserialize(u64::from(number).into_deserializer()).map(Some)
     }
 
@@ -144,7 +149,7 @@ impl<'de> MapAccess<'de> for StructAccess<'_> {
     }
 }
 
-/// The content of a field as a serde map: the index of its location as the key, then the value. If the value cannot be
+/// The content of a field as a serde map: the number of its location as the key, then the value. If the value cannot be
 /// read, the error is reported here and the visitor only learns that it failed.
 pub(super) struct FieldAccess<'a>(pub(super) NodeDeserializer<'a>);
 
@@ -152,7 +157,7 @@ impl<'de> MapAccess<'de> for FieldAccess<'_> {
     type Error = ValueError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ValueError> {
-        seed.deserialize(self.0.at.index().into_deserializer()).map(Some)
+        seed.deserialize(self.0.at.number().into_deserializer()).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {

@@ -135,23 +135,19 @@ impl<'de, T: Deserialize<'de>, P> Visitor<'de> for WireFieldVisitor<T, P> {
         f.write_str("a field of a wire struct")
     }
 
-    /// Receives the location of a missing field.
-    /// A missing value, at the location with this index.
-    fn visit_u32<E: Error>(self, index: u32) -> Result<Self::Value, E> {
-        Ok(WireField::absent(Location::from_index(index)))
+    /// A missing value or a null, at the location with this number.
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+        let at = Location::from_number(number);
+        let state = if at.is_missing_field() { FieldState::Absent } else { FieldState::Null };
+        Ok(WireField { state, ..WireField::absent(at) })
     }
 
-    /// A null, at the location with this index.
-    fn visit_u64<E: Error>(self, index: u64) -> Result<Self::Value, E> {
-        Ok(WireField { state: FieldState::Null, ..WireField::absent(Location::from_index(index as u32)) })
-    }
-
-    /// A value, whose key is the index of its location.
+    /// A value, whose key is the number of its location.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let index = map.next_key()?.ok_or_else(|| A::Error::custom("the deserializer is not ours"))?;
+        let number = map.next_key()?.ok_or_else(|| A::Error::custom("the deserializer is not ours"))?;
         // The deserializer has already reported why a value is invalid.
         let state = map.next_value().map_or(FieldState::Invalid, FieldState::Value);
-        Ok(WireField { state, ..WireField::absent(Location::from_index(index)) })
+        Ok(WireField { state, ..WireField::absent(Location::from_number(number)) })
     }
 }
 

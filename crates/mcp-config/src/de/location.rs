@@ -1,7 +1,7 @@
 //! Locations of values, cheap enough to create for every value.
 //!
 //! A location is an index into a [`LocationTable`], whose entries know their parents. A JSON pointer is only built for
-//! a diagnostic.
+//! a diagnostic. The missing fields of a struct share one entry, because an entry of a file lacks most fields.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -16,8 +16,16 @@ use crate::syntax::{Member, Node, push};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Location {
     index: u32,
-    /// The location of the key, not of the value.
-    is_key: bool,
+    part: LocationPart,
+}
+
+/// What a location points at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LocationPart {
+    Value,
+    Key,
+    /// The missing field with this number, among those of the entry.
+    MissingField(u8),
 }
 
 /// The locations that were created so far.
@@ -39,8 +47,9 @@ struct LocationEntry {
 enum PathSegment {
     Root,
     Key(Rc<str>),
-    Missing(&'static str),
     Index(u32),
+    /// The missing fields of a struct with these fields.
+    MissingFields(&'static [&'static str]),
 }
 
 impl Location {
@@ -64,19 +73,35 @@ impl Location {
     }
 
     /// The location of the missing key `key`.
-    pub(crate) fn missing(self, key: &'static str, context: &ReadContext) -> Location {
+    pub(crate) fn missing(self, key: &str, context: &ReadContext) -> Location {
         let parent = self.key(context);
-        context.locations.push(self.index, PathSegment::Missing(key), &parent, &parent)
+        context.locations.push(self.index, PathSegment::Key(key.into()), &parent, &parent)
     }
 
-    /// The same location, pointing at its key.
+    /// The location for [`Location::missing_field`] in a struct with these fields.
+    pub(super) fn missing_fields(self, fields: &'static [&'static str], context: &ReadContext) -> Location {
+        let parent = self.key(context);
+        context.locations.push(self.index, PathSegment::MissingFields(fields), &parent, &parent)
+    }
+
+    /// The location of the missing field with this number.
+    pub(super) fn missing_field(self, number: u8) -> Location {
+        Location { part: LocationPart::MissingField(number), ..self }
+    }
+
+    /// Returns whether this is the location of a missing field.
+    pub(super) fn is_missing_field(self) -> bool {
+        matches!(self.part, LocationPart::MissingField(_))
+    }
+
+    /// The same location, pointing at its key. A missing field has none.
     pub(crate) fn at_key(self) -> Location {
-        Location { is_key: true, ..self }
+        if self.is_missing_field() { self } else { Location { part: LocationPart::Key, ..self } }
     }
 
     /// The bytes of the value; for a missing value, the start of its parent.
     pub(crate) fn span(self, context: &ReadContext) -> Range<usize> {
-        if self.is_key {
+        if self.part == LocationPart::Key {
             return self.key(context);
         }
         let Range { start, end } = context.locations.0.borrow()[self.index as usize].span;
@@ -103,21 +128,35 @@ impl Location {
             match segment {
                 PathSegment::Root => {}
                 PathSegment::Key(key) => push(&mut pointer, key),
-                PathSegment::Missing(key) => push(&mut pointer, key),
                 PathSegment::Index(index) => push(&mut pointer, &index.to_string()),
+                PathSegment::MissingFields(fields) => {
+                    if let LocationPart::MissingField(number) = self.part {
+                        push(&mut pointer, fields[usize::from(number)]);
+                    }
+                }
             }
         }
         pointer
     }
 
     /// The location as a number, which serde can pass.
-    pub(super) fn index(self) -> u32 {
-        self.index
+    pub(super) fn number(self) -> u64 {
+        let part = match self.part {
+            LocationPart::Value => 0,
+            LocationPart::Key => 1,
+            LocationPart::MissingField(number) => 2 + u64::from(number),
+        };
+        u64::from(self.index) << 8 | part
     }
 
-    /// The location with this [`Location::index`].
-    pub(super) fn from_index(index: u32) -> Location {
-        Location { index, is_key: false }
+    /// The location with this [`Location::number`].
+    pub(super) fn from_number(number: u64) -> Location {
+        let part = match number as u8 {
+            0 => LocationPart::Value,
+            1 => LocationPart::Key,
+            field => LocationPart::MissingField(field - 2),
+        };
+        Location { index: (number >> 8) as u32, part }
     }
 }
 
@@ -126,6 +165,6 @@ impl LocationTable {
         let bytes = |range: &Range<usize>| range.start as u32..range.end as u32;
         let mut entries = self.0.borrow_mut();
         entries.push(LocationEntry { parent, segment, span: bytes(span), key: bytes(key) });
-        Location::from_index(entries.len() as u32 - 1)
+        Location { index: entries.len() as u32 - 1, part: LocationPart::Value }
     }
 }

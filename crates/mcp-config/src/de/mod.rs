@@ -145,14 +145,14 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
                 Some(node)
                     if presence == field::Presence::Nullable && matches!(node.content(), Content::Null) =>
                 {
-                    visitor.visit_u64(self.at.index().into())
+                    visitor.visit_u64(self.at.number())
                 }
                 Some(_) => visitor.visit_map(access::FieldAccess(self)),
                 None => {
                     if presence == field::Presence::Required {
                         self.context.report_value_error(ValueError::Missing, &self.at);
                     }
-                    visitor.visit_u32(self.at.index())
+                    visitor.visit_u64(self.at.number())
                 }
             };
         }

@@ -7,7 +7,6 @@
 pub(in crate::syntax) mod mistakes;
 mod recovery;
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -15,7 +14,7 @@ use jsonc_parser::tokens::Token;
 use jsonc_parser::{ParseOptions, Scanner, ScannerOptions};
 
 use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary, quoted_key};
-use crate::syntax::key_interner::KeyInterner;
+use crate::syntax::key_interner::{KeyIndex, KeyInterner};
 use crate::syntax::{
     Content, ExtensionSpans, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText,
     SPLIT_FILE_HELP, Syntax, child, last, look_alike, push,
@@ -237,8 +236,8 @@ impl<'a> JsonReader<'a> {
 
     /// The members of an object without duplicates: of two members with one key, the first counts.
     fn members(&mut self) -> Result<Vec<Member>, Stop> {
-        let mut members = Vec::new();
-        let mut seen: HashMap<Rc<str>, Range<usize>> = HashMap::new();
+        let mut members: Vec<Member> = Vec::new();
+        let mut index = KeyIndex::default();
         let mut entries = 0;
         while let Some(name) = self.next_entry(Token::CloseBrace, entries)? {
             entries += 1;
@@ -249,11 +248,10 @@ impl<'a> JsonReader<'a> {
                 return Err(Stop::Syntax);
             }
             let first = self.expect_next()?;
-            let earlier = seen.get(&key.text).cloned();
+            let earlier = index.find(&members, &key.text).map(|it| it.key.span.clone());
             let before = (self.values, self.diagnostics.len(), self.dropped.len());
             let value = self.child(first, Segment::Key(Rc::clone(&key.text)))?;
             let Some(earlier) = earlier else {
-                seen.insert(Rc::clone(&key.text), key.span.clone());
                 members.push(Member { key, value });
                 continue;
             };

@@ -1,6 +1,9 @@
-//! Interns keys: a file of many servers repeats the same few keys.
+//! Interns keys: a file of many servers repeats the same few keys. Finds keys that a mapping repeats.
 
+use std::collections::HashMap;
 use std::rc::Rc;
+
+use crate::syntax::Member;
 
 /// The most recent keys. A key that is not found is only allocated again.
 #[derive(Default)]
@@ -16,6 +19,24 @@ impl KeyInterner {
             Some(known) if **known == *text => Rc::clone(known),
             Some(_) | None => Rc::clone(place.insert(Rc::from(text))),
         }
+    }
+}
+
+/// The index of each key among the members, for large mappings.
+#[derive(Default)]
+pub(super) struct KeyIndex(HashMap<Rc<str>, usize>);
+
+impl KeyIndex {
+    /// The member that has this key.
+    pub(super) fn find<'a>(&mut self, members: &'a [Member], key: &str) -> Option<&'a Member> {
+        // Below this size, a linear search is faster than hashing.
+        const FEW: usize = 12;
+        if members.len() <= FEW {
+            return members.iter().find(|it| &*it.key.text == key);
+        }
+        let known = self.0.len();
+        self.0.extend((known..).zip(&members[known..]).map(|(at, it)| (Rc::clone(&it.key.text), at)));
+        self.0.get(key).map(|at| &members[*at])
     }
 }
 

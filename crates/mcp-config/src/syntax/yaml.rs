@@ -14,7 +14,7 @@ use std::rc::Rc;
 use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use crate::diagnostic::{Code, RawDiagnostic, quoted, quoted_key};
-use crate::syntax::key_interner::KeyInterner;
+use crate::syntax::key_interner::{KeyIndex, KeyInterner};
 use crate::syntax::look_alike::{self, LookAlike};
 use crate::syntax::{
     Content, ExtensionSpans, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText,
@@ -99,24 +99,6 @@ struct Frame {
 enum FrameKind {
     Sequence(Vec<Node>),
     Mapping { members: Vec<Member>, index: KeyIndex, key: Option<PendingKey> },
-}
-
-/// The index of each key among the members, for large mappings.
-#[derive(Default)]
-struct KeyIndex(HashMap<Rc<str>, usize>);
-
-impl KeyIndex {
-    /// The member that has this key.
-    fn find<'a>(&mut self, members: &'a [Member], key: &str) -> Option<&'a Member> {
-        // Below this size, a linear search is faster than hashing.
-        const FEW: usize = 12;
-        if members.len() <= FEW {
-            return members.iter().find(|it| &*it.key.text == key);
-        }
-        let known = self.0.len();
-        self.0.extend((known..).zip(&members[known..]).map(|(at, it)| (Rc::clone(&it.key.text), at)));
-        self.0.get(key).map(|at| &members[*at])
-    }
 }
 
 /// A key whose value was not parsed yet.
