@@ -129,6 +129,10 @@ impl FrameSink for RecordingSink {
     fn noise(&self, bytes: usize) {
         self.sink.noise(bytes);
     }
+
+    fn closing(&self) {
+        self.sink.closing();
+    }
 }
 
 impl ServerRecording {

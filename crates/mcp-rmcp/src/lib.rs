@@ -388,6 +388,9 @@ impl FrameSink for Bridge {
     fn noise(&self, bytes: usize) {
         tracing::debug!(bytes, "the server wrote text that is not JSON-RPC");
     }
+
+    /// The calls end with the connection: no caller has an exchange of its own.
+    fn closing(&self) {}
 }
 
 /// Reports the end of the connection, also when the transport's task panics or is aborted.

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Weak};
 
-use futures_util::future::{AbortHandle, Abortable, Aborted};
+use futures_util::future::{AbortHandle, Abortable};
 use parking_lot::MutexGuard;
 use tokio::runtime::{Handle, Id};
 
-use super::send_queue::{HttpSendQueue, OPENING};
+use super::send_queue::HttpSendQueue;
 use super::{DriverCommand, HttpConnection, post};
 use crate::transport::inline_sender::{Exchange, InlineSender};
 use crate::transport::{OutboundMessage, RequestId};
@@ -39,12 +39,12 @@ impl InlineSender for HttpInlineSender {
         Handle::try_current().is_ok_and(|it| it.id() == self.runtime)
     }
 
-    fn adopt(&self, rest: Exchange) {
+    fn adopt(&self, id: RequestId, rest: Exchange) {
         let Some(connection) = self.connection.upgrade() else { return };
         let send_queue = connection.send_queue.lock();
         if !send_queue.is_closed() {
             // Under the lock, so that no command is sent after the queue was closed.
-            connection.command(DriverCommand::TakeOver(rest));
+            connection.command(DriverCommand::TakeOver(id, rest));
             return;
         }
         drop(send_queue);
@@ -52,34 +52,42 @@ impl InlineSender for HttpInlineSender {
     }
 }
 
-/// Aborts all exchanges when the connection ends.
-pub(super) struct AbortAllOnDrop<'a>(pub(super) &'a HttpConnection);
+/// Closes the queue when the connection ends. The driver drops its exchanges then, and callers drop theirs.
+pub(super) struct CloseOnDrop<'a>(pub(super) &'a HttpConnection);
 
-impl Drop for AbortAllOnDrop<'_> {
+impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
-        let handles = self.0.send_queue.lock().close();
-        handles.iter().for_each(AbortHandle::abort);
+        self.0.send_queue.lock().close();
     }
 }
 
-/// Starts the exchange of a message. The future ends with the message's stream, or when it is aborted.
+/// An exchange that the driver polls. It can be aborted.
+pub(super) type DriverExchange = Abortable<Exchange>;
+
+/// Takes over the exchange of a message, unless it is that of a request that was abandoned.
+pub(super) fn take_over(
+    connection: &HttpConnection,
+    id: Option<RequestId>,
+    rest: Exchange,
+) -> Option<DriverExchange> {
+    let (abort, registration) = AbortHandle::new_pair();
+    let is_known = id.is_none_or(|id| connection.send_queue.lock().set_abort_handle(id, abort));
+    is_known.then(|| Abortable::new(rest, registration))
+}
+
+/// Starts the exchange of a message. The future ends with the message's stream.
 pub(super) fn start_exchange(
     connection: &Arc<HttpConnection>,
     mut send_queue: MutexGuard<'_, HttpSendQueue>,
     message: OutboundMessage,
 ) -> Exchange {
-    let (abort, registration) = AbortHandle::new_pair();
-    send_queue.mark_in_flight(&message, abort);
+    send_queue.mark_in_flight(&message);
     drop(send_queue);
     let guard = InFlightGuard { connection: Arc::clone(connection), id: message.head.id };
-    let opening = (message.head.method == OPENING).then_some(message.epoch);
     Box::pin(async move {
         let connection = &*guard.connection;
-        match (Abortable::new(post::send_message(connection, &message), registration).await, opening) {
-            (Ok(Some(opened)), _) => connection.command(DriverCommand::SessionOpened(opened)),
-            // The handshake has failed, so there is nothing to wait for.
-            (Err(Aborted), Some(epoch)) => connection.command(DriverCommand::OpeningDone(epoch)),
-            (Ok(None), _) | (Err(Aborted), None) => {}
+        if let Some(opened) = post::send_message(connection, &message).await {
+            connection.command(DriverCommand::SessionOpened(opened));
         }
     })
 }

@@ -2,8 +2,8 @@
 //!
 //! The task that makes a call usually also sends its request. The driver, one task per connection, sends everything else
 //! and finishes the exchanges of callers that are gone. No task is spawned for a call. When the connection ends, or its
-//! future is dropped, every exchange is aborted: its socket closes at once, or when its caller polls it next. A failed
-//! request ends only its own stream; only a shutdown ends the connection.
+//! future is dropped, the driver drops its exchanges, which closes their sockets. The engine then ends the other calls, and
+//! they drop theirs. A failed request ends only its own stream; only a shutdown ends the connection.
 //!
 //! Decisions are pure ([`response`], [`backoff`], [`send_queue`], [`sessions`]); [`post`], [`listen`] and [`resume`] do the
 //! I/O. Absent on purpose: OAuth, HTTP with SSE, and retries of a request that may have run.
@@ -38,7 +38,10 @@ use crate::net::url_endpoint::UrlOptions;
 use crate::net::{Client, ExchangeError, HttpEndpoint, RequestParts, RequestTarget, Response};
 use crate::rpc::rate_limiter::RateLimiter;
 use crate::transport::inline_sender::Exchange;
-use crate::transport::{Dial, Epoch, FrameSink, HandshakeMode, Link, OutboundQueue, StreamError, Transport};
+use crate::transport::{
+    Dial, Epoch, FrameSink, HandshakeMode, Link, OutboundQueue, RequestId, StreamError, Transport,
+};
+use exchange::DriverExchange;
 use send_queue::{HttpSendQueue, QueueOutcome};
 use sessions::HttpSessions;
 
@@ -84,7 +87,7 @@ enum DriverCommand {
     /// A queued message can be sent.
     CapacityFree,
     /// The caller has abandoned this exchange.
-    TakeOver(Exchange),
+    TakeOver(RequestId, Exchange),
 }
 
 impl HttpDial {
@@ -154,11 +157,12 @@ impl Transport for HttpTransport {
         });
         out.set_inline_sender(Box::new(exchange::HttpInlineSender::new(&connection)));
         let deadline = {
-            let _closing = exchange::AbortAllOnDrop(&connection);
+            let _closing = exchange::CloseOnDrop(&connection);
             let shutdown_requested = pin!(shutdown_signal.requested());
             drive(&connection, &mut out, &mut commands, shutdown_requested).await
         };
         if let Some(deadline) = deadline {
+            connection.inbox.closing();
             // The result does not matter.
             let _ = tokio::time::timeout_at(deadline, connection.end_session()).await;
         }
@@ -204,25 +208,29 @@ async fn drive(
     commands: &mut mpsc::UnboundedReceiver<DriverCommand>,
     mut shutdown_requested: std::pin::Pin<&mut impl Future<Output = Instant>>,
 ) -> Option<Instant> {
-    let mut work: FuturesUnordered<Exchange> = FuturesUnordered::new();
+    let mut work: FuturesUnordered<DriverExchange> = FuturesUnordered::new();
     let mut listener: Option<(Epoch, AbortHandle)> = None;
     let mut batch = Vec::with_capacity(MAX_BATCH_MESSAGES);
     loop {
         loop {
             let mut send_queue = connection.send_queue.lock();
             let Some(message) = send_queue.next() else { break };
-            work.push(exchange::start_exchange(connection, send_queue, message));
+            let id = message.head.id;
+            let exchange = exchange::start_exchange(connection, send_queue, message);
+            work.extend(exchange::take_over(connection, id, exchange));
         }
         tokio::select! {
             biased;
             deadline = &mut shutdown_requested => return Some(deadline),
             // Before new messages: the listening stream is requested before the first call is sent.
-            Some(()) = work.next(), if !work.is_empty() => {}
+            Some(_) = work.next(), if !work.is_empty() => {}
             Some(command) = commands.recv() => match command {
                 DriverCommand::OpeningDone(epoch) => connection.send_queue.lock().opening_done(epoch),
                 DriverCommand::SessionOpened(epoch) => work.extend(start_listening(connection, epoch, &mut listener)),
                 DriverCommand::CapacityFree => {}
-                DriverCommand::TakeOver(exchange) => work.push(exchange),
+                DriverCommand::TakeOver(id, exchange) => {
+                    work.extend(exchange::take_over(connection, Some(id), exchange));
+                }
             },
             count = out.next_many(&mut batch, MAX_BATCH_MESSAGES) => {
                 if count == 0 {
@@ -250,7 +258,7 @@ fn start_listening(
     connection: &Arc<HttpConnection>,
     epoch: Epoch,
     listener: &mut Option<(Epoch, AbortHandle)>,
-) -> Option<Exchange> {
+) -> Option<DriverExchange> {
     if listener.as_ref().is_some_and(|(listened, _)| *listened >= epoch) {
         return None;
     }
@@ -260,10 +268,7 @@ fn start_listening(
     }
     let connection = Arc::clone(connection);
     let listening = async move { listen::listen(&connection, epoch).await };
-    Some(Box::pin(async {
-        // Aborted or finished: either way it is over.
-        let _ = Abortable::new(listening, registration).await;
-    }))
+    Some(Abortable::new(Box::pin(listening), registration))
 }
 
 #[cfg(test)]

@@ -62,10 +62,11 @@ pub(super) enum RequestState {
     /// The number of its queued message.
     Queued(u64),
     InFlight {
-        abort: AbortHandle,
+        /// Aborts its exchange; `None` while its caller polls that.
+        abort: Option<AbortHandle>,
         epoch: Epoch,
         version: Option<ProtocolVersion>,
-        cancellable: bool,
+        is_opening: bool,
     },
 }
 
@@ -111,17 +112,22 @@ impl HttpSendQueue {
         None
     }
 
-    /// A message is in flight; `abort` aborts its exchange.
-    pub(super) fn mark_in_flight(&mut self, message: &OutboundMessage, abort: AbortHandle) {
+    /// A message is in flight.
+    pub(super) fn mark_in_flight(&mut self, message: &OutboundMessage) {
         let MessageHead { id, method, name: _, version, header_params: _ } = &message.head;
         self.in_flight += 1;
         if let Some(id) = id {
-            // The protocol forbids cancelling `initialize`.
-            let cancellable = method != OPENING && version.is_none_or(|it| it.era() == Era::Legacy);
-            let state =
-                RequestState::InFlight { abort, epoch: message.epoch, version: *version, cancellable };
+            let (epoch, is_opening) = (message.epoch, method == OPENING);
+            let state = RequestState::InFlight { abort: None, epoch, version: *version, is_opening };
             self.requests.insert(*id, state);
         }
+    }
+
+    /// Stores the handle that aborts the exchange of a request. Returns false if the request was abandoned.
+    pub(super) fn set_abort_handle(&mut self, id: RequestId, handle: AbortHandle) -> bool {
+        let Some(RequestState::InFlight { abort, .. }) = self.requests.get_mut(&id) else { return false };
+        *abort = Some(handle);
+        true
     }
 
     /// A message is finished. Returns its state, and whether another message is queued.
@@ -142,14 +148,9 @@ impl HttpSendQueue {
         self.closed
     }
 
-    /// The connection ends. Returns handles that abort the exchanges in flight.
-    pub(super) fn close(&mut self) -> Vec<AbortHandle> {
+    /// The connection ends.
+    pub(super) fn close(&mut self) {
         self.closed = true;
-        let abort_handle = |state| match state {
-            RequestState::InFlight { abort, .. } => Some(abort),
-            RequestState::Queued(_) => None,
-        };
-        std::mem::take(&mut self.requests).into_values().filter_map(abort_handle).collect()
     }
 
     fn enqueue(&mut self, message: OutboundMessage) {
@@ -175,13 +176,18 @@ impl HttpSendQueue {
                 }
                 QueueOutcome::Accepted
             }
-            Some(RequestState::InFlight { abort, epoch, version, cancellable }) => {
-                // In the modern era, closing the stream cancels the request.
-                if let Some(notice) = notice.filter(|_| cancellable) {
+            Some(RequestState::InFlight { abort, epoch, version, is_opening }) => {
+                if is_opening {
+                    // The handshake has failed, so there is nothing to wait for.
+                    self.opening_done(epoch);
+                }
+                // In the modern era, closing the stream cancels the request. The protocol forbids cancelling `initialize`.
+                let is_cancellable = !is_opening && version.is_none_or(|it| it.era() == Era::Legacy);
+                if let Some(notice) = notice.filter(|_| is_cancellable) {
                     let head = MessageHead::new(None, crate::net::CANCELLED.into(), version);
                     self.enqueue(OutboundMessage { epoch, head, body: notice });
                 }
-                QueueOutcome::Abort(abort)
+                abort.map_or(QueueOutcome::Accepted, QueueOutcome::Abort)
             }
         }
     }
@@ -252,7 +258,8 @@ mod tests {
             }
             while let Some(message) = queue.next() {
                 let (abort, registration) = AbortHandle::new_pair();
-                queue.mark_in_flight(&message, abort);
+                queue.mark_in_flight(&message);
+                let _ = message.head.id.is_some_and(|id| queue.set_abort_handle(id, abort));
                 sent.push(message.head.method.to_string());
                 aborted.push(registration);
             }
@@ -281,7 +288,7 @@ mod tests {
         let mut queue = HttpSendQueue::default();
         let sent = |queue: &mut HttpSendQueue| {
             queue.next().map(|it| {
-                queue.mark_in_flight(&it, AbortHandle::new_pair().0);
+                queue.mark_in_flight(&it);
                 it.head.method.into_owned()
             })
         };
@@ -300,7 +307,7 @@ mod tests {
         assert!(!queue.can_send_now(&call), "another message is queued");
         assert_eq!(sent(&mut queue).as_deref(), Some("b"));
         assert!(queue.can_send_now(&call));
-        assert_eq!(queue.close().len(), 2);
+        queue.close();
         assert!(!queue.can_send_now(&call));
     }
 

@@ -17,7 +17,7 @@ use tokio::sync::{Notify, SemaphorePermit, TryAcquireError, mpsc};
 use tokio::time::Instant;
 
 use crate::error::Expiry;
-use crate::error::disconnect::{Disconnect, RequestError};
+use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
 use crate::rpc::deadline::Deadline;
 use crate::rpc::handlers::ServerEvent;
 use crate::rpc::notification;
@@ -245,11 +245,15 @@ impl Engine {
         self.send(OutboundMessage { epoch: id.epoch, head, body: frame::response(&id.text, outcome) });
     }
 
-    /// Ends all calls and refuses later ones.
-    pub(crate) fn close(&self, ended: Arc<Disconnect>) {
-        self.pending.close(ended);
+    /// Ends all calls and refuses later ones. Returns the disconnect with the engine's evidence.
+    pub(crate) fn close(&self, mut disconnect: Disconnect) -> Arc<Disconnect> {
+        // The engine also counts frames that were not valid messages.
+        disconnect.evidence.noise_bytes = self.counters().0;
+        let disconnect = Arc::new(disconnect);
+        self.pending.close(Arc::clone(&disconnect));
         self.deadline_notify.notify_one();
         self.close_notify.notify_waiters();
+        disconnect
     }
 
     /// Resolves when the connection is closed.
@@ -487,6 +491,10 @@ impl FrameSink for Engine {
     fn noise(&self, bytes: usize) {
         self.noise_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         self.report_protocol_error(|| format!("{bytes} bytes that are not JSON-RPC"));
+    }
+
+    fn closing(&self) {
+        self.close(Disconnect::new(DisconnectReason::Stopped));
     }
 }
 

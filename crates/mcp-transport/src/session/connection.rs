@@ -232,8 +232,7 @@ impl Connection {
         {
             return disconnect;
         }
-        let disconnect = Arc::new(Disconnect::new(DisconnectReason::Stopped));
-        self.engine.close(Arc::clone(&disconnect));
+        let disconnect = self.engine.close(Disconnect::new(DisconnectReason::Stopped));
         update_state(&self.state, &disconnect);
         // Dropping the transport's future releases everything, by its contract.
         self.tasks.lock().abort_all();
@@ -266,14 +265,11 @@ struct TransportDriver {
 }
 
 impl TransportDriver {
-    fn finish(&self, mut disconnect: Disconnect) {
+    fn finish(&self, disconnect: Disconnect) {
         if self.end_sender.borrow().is_some() {
             return;
         }
-        // The engine also counts frames that were not valid messages.
-        disconnect.evidence.noise_bytes = self.engine.counters().0;
-        let disconnect = Arc::new(disconnect);
-        self.engine.close(Arc::clone(&disconnect));
+        let disconnect = self.engine.close(disconnect);
         update_state(&self.state, &disconnect);
         self.end_sender.send_replace(Some(disconnect));
     }

@@ -287,6 +287,8 @@ mod tests {
         fn noise(&self, _: usize) {
             self.0.lock().unwrap().0 += 1;
         }
+
+        fn closing(&self) {}
     }
 
     const ANSWER: &[u8] = b"{\"result\":1}\n";

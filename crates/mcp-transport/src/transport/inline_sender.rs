@@ -6,7 +6,7 @@
 
 use std::pin::Pin;
 
-use crate::transport::OutboundMessage;
+use crate::transport::{OutboundMessage, RequestId};
 
 /// A request in progress, up to the last frame of its response stream. It reports the result to the frame sink itself.
 pub(crate) type Exchange = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -20,6 +20,7 @@ pub(crate) trait InlineSender: Send + Sync {
     /// is handed back with [`adopt`](InlineSender::adopt).
     fn is_own_runtime(&self) -> bool;
 
-    /// Takes over an exchange whose caller is gone: the rest of a stream, or a request that is about to be cancelled.
-    fn adopt(&self, rest: Exchange);
+    /// Takes over the exchange of request `id`, whose caller is gone: the rest of a stream, or a request that is about to be
+    /// cancelled.
+    fn adopt(&self, id: RequestId, rest: Exchange);
 }

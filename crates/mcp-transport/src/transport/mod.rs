@@ -12,7 +12,8 @@
 //!    when a server sends many unsolicited messages, so that one server cannot occupy a processor.
 //! 4. A response stream that ends without a response is reported with [`FrameSink::stream_failed`]. A pipe reports none:
 //!    when it ends, `run` returns, and that ends every call.
-//! 5. When [`ShutdownSignal::requested`] resolves, the transport closes the connection and returns before the deadline.
+//! 5. When [`ShutdownSignal::requested`] resolves, the transport closes the connection and returns before the deadline. If
+//!    callers have exchanges of their own, it calls [`FrameSink::closing`] first, so that they drop these.
 //! 6. Dropping the future of `run` at any point releases everything that the transport holds, processes included.
 //!
 //! Not here: anything that only one transport has. Session ids, resumption and headers stay inside the HTTP transport, which
@@ -208,6 +209,8 @@ pub trait FrameSink: Send + Sync {
     fn stream_failed(&self, id: RequestId, error: StreamError);
     /// Bytes arrived that are not a frame.
     fn noise(&self, bytes: usize);
+    /// The transport delivers nothing more, although closing the connection may take a while. Ends the calls.
+    fn closing(&self);
 }
 
 /// Whether a frame was expected; decides whether it counts against the rate limit.

@@ -51,6 +51,8 @@ impl FrameSink for Answers {
     fn stream_failed(&self, _: RequestId, _: StreamError) {}
 
     fn noise(&self, _: usize) {}
+
+    fn closing(&self) {}
 }
 
 /// Text that a server may flood an event stream with, and the number of unsolicited messages that each counts as.

@@ -176,7 +176,7 @@ async fn hd_117_disconnect_ends_every_call() {
     let mut peer = peer();
     let waiting = call(&peer.engine, settings(60, None));
     peer.next_command().await;
-    peer.engine.close(Arc::new(Disconnect::new(DisconnectReason::PeerClosed)));
+    peer.engine.close(Disconnect::new(DisconnectReason::PeerClosed));
     assert_eq!(waiting.await.unwrap(), "closed: it closed the connection");
     assert_eq!(call(&peer.engine, settings(60, None)).await.unwrap(), "closed: it closed the connection");
 }

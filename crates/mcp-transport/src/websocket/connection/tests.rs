@@ -43,6 +43,8 @@ impl FrameSink for Seen {
     fn noise(&self, bytes: usize) {
         self.0.lock().unwrap().push(format!("{bytes} bytes of noise"));
     }
+
+    fn closing(&self) {}
 }
 
 /// Our running connection, and the peer's socket.
