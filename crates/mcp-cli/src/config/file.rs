@@ -8,7 +8,7 @@ use mcp_model::Severity;
 
 use crate::config::context::Context;
 use crate::config::locate::{ConfigPath, locate_config};
-use crate::output::console::{Console, Verbosity};
+use crate::output::console::Verbosity;
 use crate::output::error_chain;
 use crate::output::failure::Failure;
 
@@ -36,9 +36,7 @@ pub(crate) struct ConfigFile {
     pub(crate) path: PathBuf,
     /// Whether the path was found by search rather than named.
     is_discovered: bool,
-    /// Whether the profile was detected rather than requested.
-    is_profile_detected: bool,
-    console: Console,
+    context: Context,
 }
 
 /// Reads the configuration that `path` selects. Blocks.
@@ -47,13 +45,7 @@ pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, FileErr
     let ConfigPath { path: file, is_discovered } =
         locate_config(path).map_err(|message| file_error(message, None))?;
     match load(&context.load_request(file.clone())) {
-        Ok(loaded) => Ok(ConfigFile {
-            loaded,
-            path: file,
-            is_discovered,
-            is_profile_detected: context.dialect.profile.is_none(),
-            console: context.console,
-        }),
+        Ok(loaded) => Ok(ConfigFile { loaded, path: file, is_discovered, context: context.clone() }),
         Err(error) => Err(file_error(error_chain(&error), help(&error))),
     }
 }
@@ -67,6 +59,17 @@ fn help(error: &LoadError) -> Option<String> {
         LoadError::UnreadFormat { format, .. } => Some(format.help.to_owned()),
         _ => None,
     }
+}
+
+/// A message with the profile of a file, if it is not the dialect's default and the user did not request it.
+pub(crate) fn profile_note(context: &Context, path: &str, profile: Profile) -> Option<String> {
+    let is_noted = context.dialect.profile.is_none() && context.console.verbosity != Verbosity::Quiet;
+    (is_noted && profile == Profile::HoloDeck07).then(|| {
+        format!(
+            "{path} is read by the rules of HoloDeck 0.7, because no tool has the key `server`; \
+             `--profile holodeck` reads it by the configuration contract"
+        )
+    })
 }
 
 impl ConfigFile {
@@ -85,21 +88,10 @@ impl ConfigFile {
     /// Notes with the path, if the user did not name the file, and the profile, if it is not the dialect's default and
     /// the user did not request it.
     pub(crate) fn detection_notes(&self) -> String {
-        let note = if self.is_discovered { self.console.discovery_note(&self.path) } else { String::new() };
-        note + &self.profile_note()
-    }
-
-    /// A note with the profile, if it is not the dialect's default and the user did not request it.
-    pub(crate) fn profile_note(&self) -> String {
-        let is_holodeck_07 = self.is_profile_detected && self.loaded.profile == Profile::HoloDeck07;
-        if !is_holodeck_07 || self.console.verbosity == Verbosity::Quiet {
-            return String::new();
-        }
-        self.console.note(&format!(
-            "{} is read by the rules of HoloDeck 0.7, because no tool has the key `server`; \
-             `--profile holodeck` reads it by the configuration contract",
-            self.loaded.path
-        ))
+        let ConfigFile { loaded, path, is_discovered, context } = self;
+        let note = if *is_discovered { context.console.discovery_note(path) } else { String::new() };
+        note + &profile_note(context, &loaded.path, loaded.profile)
+            .map_or_else(String::new, |it| context.console.note(&it))
     }
 
     /// A note with the names of disabled servers. Empty for those that a diagnostic is about.
@@ -126,7 +118,7 @@ impl ConfigFile {
 
     fn render(&self, diagnostics: &[Diagnostic], colour: Colour) -> String {
         let LoadedConfig { path, text, .. } = &self.loaded;
-        let is_printed = |diagnostic: &&Diagnostic| match self.console.verbosity {
+        let is_printed = |diagnostic: &&Diagnostic| match self.context.console.verbosity {
             Verbosity::Normal => true,
             Verbosity::Quiet => diagnostic.severity == Severity::Error,
         };

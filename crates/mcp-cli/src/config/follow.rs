@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use mcp_host::{Approval, FollowLock, FollowRequest, lock_path};
+use mcp_host::{Approval, FollowHandle, FollowLock, FollowRequest, Host, lock_path};
 
 use crate::config::context::Context;
-use crate::config::file::FileError;
+use crate::config::file::{FileError, profile_note};
 use crate::config::locate::{ConfigPath, locate_config};
 use crate::config::lock::{STANDARD_INPUT, load_approval};
 use crate::output::console::Report;
@@ -28,15 +28,8 @@ impl FollowedConfig {
             message,
             help: None,
         })?;
-        let mut notes = if is_discovered { context.console.discovery_note(&path) } else { String::new() };
-        // The host reads the file itself. Standard input can be read only once.
-        if path != Path::new(STANDARD_INPUT)
-            && let Ok(file) = context.open(&path).await
-        {
-            notes.push_str(&file.profile_note());
-        }
-        if !notes.is_empty() {
-            context.print(Report::err(notes)).await;
+        if is_discovered {
+            context.print(Report::err(context.console.discovery_note(&path))).await;
         }
         let approval = load_approval(context, &path).await?;
         let policy = context.lock_mode.policy().filter(|_| path != Path::new(STANDARD_INPUT));
@@ -44,4 +37,18 @@ impl FollowedConfig {
         let files = vec![context.load_request(path)];
         Ok(FollowedConfig { request: FollowRequest { lock, ..FollowRequest::new(files) }, approval })
     }
+}
+
+/// Follows files, and prints a note for each whose profile was detected.
+pub(crate) async fn follow(context: &Context, host: &Host, request: FollowRequest) -> FollowHandle {
+    let following = host.follow(request).await;
+    for note in profile_notes(context, &following) {
+        context.print(Report::err(context.console.note(&note))).await;
+    }
+    following
+}
+
+/// A note for each file whose profile was detected.
+pub(crate) fn profile_notes(context: &Context, following: &FollowHandle) -> Vec<String> {
+    following.profiles().iter().filter_map(|(path, profile)| profile_note(context, path, *profile)).collect()
 }

@@ -14,18 +14,11 @@ pub fn detect(path: &str, text: &str) -> Option<Dialect> {
     by_name(path).or_else(|| by_content(text))
 }
 
-/// The profile of a file of this dialect: [`Profile::HoloDeck07`] for a HoloDeck file in the shape of version 0.7, else
-/// the dialect's default.
-///
-/// A file has the shape of 0.7 if no tool has the key `server`, which 0.7 refuses and the contract requires (HD-007),
-/// and none has `envFile`, which 0.7 does not know.
-pub fn detect_profile(dialect: Dialect, text: &str) -> Profile {
+/// The profile of a file of this dialect, by its tree. See [`read_detecting`](crate::read_detecting).
+pub(crate) fn profile_of(dialect: Dialect, root: Option<&Node>) -> Profile {
     let default = Profile::default_for(dialect);
-    if dialect != Dialect::HoloDeck {
-        return default;
-    }
-    let Some(root) = syntax::parse_any(text).root else { return default };
-    let tools = holodeck::tools(&root).and_then(Node::items).unwrap_or_default();
+    let Some(root) = root.filter(|_| dialect == Dialect::HoloDeck) else { return default };
+    let tools = holodeck::tools(root).and_then(Node::items).unwrap_or_default();
     let mcp_tools =
         || tools.iter().filter(|tool| tool.get("type").is_some_and(|it| it.value.text() == Some("mcp")));
     let has = |key| mcp_tools().any(|tool| tool.get(key).is_some());
@@ -227,7 +220,8 @@ mod tests {
 
     #[test]
     fn hd_007_holodeck_files_without_server_follow_version_07() {
-        let check = |text: &str, want| assert_eq!(detect_profile(Dialect::HoloDeck, text), want, "{text}");
+        let profile = |dialect, text: &str| crate::read_detecting(dialect, "agent.yaml", text).0;
+        let check = |text: &str, want| assert_eq!(profile(Dialect::HoloDeck, text), want, "{text}");
         check("tools: [{name: a, type: mcp, command: npx}]", Profile::HoloDeck07);
         check("tools: [{name: a, type: mcp, transport: sse, url: 'https://a.example'}]", Profile::HoloDeck07);
         check(
@@ -240,7 +234,7 @@ mod tests {
         check("tools: [{name: a, type: mcp}]", Profile::HoloDeck);
         check("tools: []", Profile::HoloDeck);
         check("tools: {", Profile::HoloDeck);
-        assert_eq!(detect_profile(Dialect::Dominds, "tools: [{type: mcp, command: a}]"), Profile::Dominds);
+        assert_eq!(profile(Dialect::Dominds, "tools: [{type: mcp, command: a}]"), Profile::Dominds);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+#[cfg(feature = "files")]
+use mcp_model::Dialect;
 use mcp_model::{Passthrough, ServerSpec, Severity, TransportKind};
 
 use crate::de::ReadContext;
@@ -14,14 +16,14 @@ use crate::diagnostic::{Code, Diagnostic, LineIndex, RawDiagnostic};
 use crate::dialect::acp::{self, Leniency};
 use crate::dialect::entry::{MAX_SERVERS, ReadEntry};
 #[cfg(feature = "files")]
-use crate::dialect::{dominds, editor, holodeck};
+use crate::dialect::{detect, dominds, editor, holodeck};
 #[cfg(not(feature = "files"))]
 use crate::dialect::{unsupported as dominds, unsupported as editor, unsupported as holodeck};
 use crate::profile::Profile;
 use crate::profile::policy::{Policy, Scope};
 #[cfg(feature = "files")]
 use crate::resolve::ResolveError;
-use crate::syntax::{self, contains};
+use crate::syntax::{self, ParsedText, Syntax, contains};
 use fix_plan::SourceTree;
 use positions::ValuePositions;
 
@@ -91,11 +93,36 @@ pub fn read(document: &Document<'_>) -> Reading {
 ///
 /// [`read`](crate::read()) does the same without leniency. For a profile other than ACP's, `leniency` has no effect.
 pub fn read_acp(document: &Document<'_>, leniency: Leniency) -> Reading {
+    read_parsed(document, parse(document), leniency)
+}
+
+/// Reads a document of this dialect by the profile that its content follows: [`Profile::HoloDeck07`] for a HoloDeck file
+/// in the shape of version 0.7, else the dialect's default. Returns the profile too.
+///
+/// A file has the shape of 0.7 if no tool has the key `server`, which 0.7 refuses and the contract requires (HD-007),
+/// and none has `envFile`, which 0.7 does not know.
+#[cfg(feature = "files")]
+pub fn read_detecting(dialect: Dialect, name: &str, text: &str) -> (Profile, Reading) {
+    // All profiles of a dialect have one syntax.
+    let document = Document { name, text, profile: Profile::default_for(dialect) };
+    let parsed = parse(&document);
+    let profile = detect::profile_of(dialect, parsed.1.root.as_ref());
+    (profile, read_parsed(&Document { profile, ..document }, parsed, Leniency::default()))
+}
+
+fn parse(document: &Document<'_>) -> (Syntax, ParsedText) {
+    let syntax = Policy::for_profile(document.profile).syntax_of(document.name, document.text);
+    (syntax, syntax::parse_as(document.text, syntax))
+}
+
+fn read_parsed(
+    document: &Document<'_>,
+    (syntax, parsed): (Syntax, ParsedText),
+    leniency: Leniency,
+) -> Reading {
     let policy = Policy::for_profile(document.profile);
     let context = ReadContext::new(policy, document.name);
-    let syntax = policy.syntax_of(document.name, document.text);
-    let syntax::ParsedText { root, dropped: _, diagnostics, extensions } =
-        syntax::parse_as(document.text, syntax);
+    let ParsedText { root, dropped: _, diagnostics, extensions } = parsed;
     for diagnostic in diagnostics {
         let severity =
             if diagnostic.code == Code::UnknownTag { policy.unknown_tag } else { diagnostic.severity };
@@ -123,9 +150,9 @@ pub fn read_acp(document: &Document<'_>, leniency: Leniency) -> Reading {
 fn finish(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<'_>) -> Reading {
     let lines = &LineIndex::new(source.text);
     let policy = context.policy;
-    let servers = read.iter().take(MAX_SERVERS).filter(|entry| entry.spec.is_some());
-    let pointers = servers.map(|entry| entry.pointer.clone()).collect();
-    let positions = Arc::new(ValuePositions::new(source.text, source.syntax, policy, pointers));
+    let has_servers = read.iter().any(|entry| entry.spec.is_some());
+    let positioned = if has_servers { source.text } else { "" };
+    let positions = Arc::new(ValuePositions::new(positioned, source.syntax, policy));
     let raw = context.into_diagnostics();
     let owners: HashMap<&str, usize> = if raw.is_empty() {
         HashMap::new()
@@ -171,7 +198,7 @@ impl Reading {
     /// contains it.
     #[cfg(feature = "files")]
     pub fn diagnose(&self, error: &ResolveError) -> Diagnostic {
-        let position = self.positions.nearest(&error.pointer);
+        let position = self.positions.nearest(&error.pointer, &self.servers);
         let server = self.entries.iter().find(|entry| contains(&entry.pointer, &error.pointer));
         Diagnostic {
             severity: Severity::Error,

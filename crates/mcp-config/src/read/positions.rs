@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use mcp_model::Secret;
+use mcp_model::{Secret, ServerSpec};
 
 use crate::de::{Location, ReadContext};
 use crate::diagnostic::LineIndex;
@@ -19,8 +19,6 @@ pub(crate) struct ValuePositions {
     text: Secret,
     syntax: Syntax,
     policy: &'static Policy,
-    /// The pointers to the servers.
-    servers: Vec<String>,
     positions: OnceLock<BTreeMap<String, SourcePosition>>,
 }
 
@@ -33,33 +31,27 @@ pub(crate) struct SourcePosition {
 }
 
 impl ValuePositions {
-    /// The positions in the servers at these pointers.
-    pub(crate) fn new(
-        text: &str,
-        syntax: Syntax,
-        policy: &'static Policy,
-        servers: Vec<String>,
-    ) -> ValuePositions {
-        let text = if servers.is_empty() { "" } else { text };
-        ValuePositions { text: Secret::new(text), syntax, policy, servers, positions: OnceLock::new() }
+    /// The positions in a text.
+    pub(crate) fn new(text: &str, syntax: Syntax, policy: &'static Policy) -> ValuePositions {
+        ValuePositions { text: Secret::new(text), syntax, policy, positions: OnceLock::new() }
     }
 
     /// The position of the value at a pointer, or of the nearest value that contains it. The start of the file for a
     /// pointer outside of the servers.
-    pub(crate) fn nearest(&self, pointer: &str) -> SourcePosition {
-        let positions = self.positions.get_or_init(|| self.compute());
+    pub(crate) fn nearest(&self, pointer: &str, servers: &[ServerSpec]) -> SourcePosition {
+        let positions = self.positions.get_or_init(|| self.compute(servers));
         let mut ancestors = std::iter::successors(Some(pointer), |it| syntax::parent(it));
         let found = ancestors.find_map(|it| positions.get(it));
         found.cloned().unwrap_or(SourcePosition { span: 0..0, line: 1, column: 1 })
     }
 
-    fn compute(&self) -> BTreeMap<String, SourcePosition> {
+    fn compute(&self, servers: &[ServerSpec]) -> BTreeMap<String, SourcePosition> {
         let text = self.text.expose();
         let mut res = BTreeMap::new();
         let Some(root) = syntax::parse_as(text, self.syntax).root else { return res };
         let (lines, context) = (LineIndex::new(text), ReadContext::new(self.policy, ""));
-        for pointer in &self.servers {
-            if let Some((node, at)) = find(&root, pointer, &context) {
+        for server in servers {
+            if let Some((node, at)) = find(&root, &server.origin.pointer, &context) {
                 collect(node, at, &lines, &context, &mut res);
             }
         }

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use mcp_config::{
-    Colour, Diagnostic, Document, Profile, Reading, detect, detect_profile, read, render, text_to_json,
+    Colour, Diagnostic, Document, Profile, Reading, detect, read, read_detecting, render, text_to_json,
 };
 use mcp_model::{Dialect, Severity};
 use serde_json::Value;
@@ -253,8 +253,7 @@ fn hd_007_real_files_are_read_by_the_rules_that_they_follow() {
     let case = |file: &Value| -> Case {
         let path = text(&file["file"]);
         let agent = as_agent(&contents(&folder, path));
-        let profile = detect_profile(Dialect::HoloDeck, &agent);
-        let reading = read(&Document { name: path, text: &agent, profile });
+        let (_, reading) = read_detecting(Dialect::HoloDeck, path, &agent);
         let theirs = |it: &Value| format!("{}: {}", text(&it["name"]), it["outcome"] == "accept");
         let theirs: Vec<_> = list(&file["tools"]).iter().map(theirs).collect();
         (path.to_owned(), theirs.join(", "), tools(&reading))

@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 
 use crate::args::ServeArgs;
 use crate::config::context::Context;
-use crate::config::follow::FollowedConfig;
+use crate::config::follow::{FollowedConfig, follow};
 use crate::host;
 use crate::output::failure::Failure;
 use crate::output::{error_chain, sanitize};
@@ -69,7 +69,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     let host = Arc::new(Host::start(options));
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = async {
-        let following = host.follow(request).await;
+        let following = follow(context, &host, request).await;
         serve(context, &host, following, (prepared, stopped)).await
     };
     // After a signal, running requests finish and the clients are notified.

@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use crate::args::{Format, ShellArgs};
 use crate::commands::record::{check_output_path, save_recording};
 use crate::config::context::Context;
-use crate::config::follow::FollowedConfig;
+use crate::config::follow::{FollowedConfig, follow};
 use crate::config::refusal::StartRefusal;
 use crate::host;
 use crate::host::known_tools::remember_tools;
@@ -98,7 +98,7 @@ async fn run_shell(
     let following = tokio::select! {
         biased;
         signal = signals.next() => return Exit::Signal(signal),
-        following = host.follow(request.clone()) => following,
+        following = follow(context, host, request.clone()) => following,
     };
     let mut shell = Shell { context, host, request, following, reported, events: VecDeque::new() };
     let progress = context.progress();

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::args::{Format, WatchArgs};
 use crate::config::context::Context;
-use crate::config::follow::FollowedConfig;
+use crate::config::follow::{FollowedConfig, follow};
 use crate::config::refusal::StartRefusal;
 use crate::host;
 use crate::output::console::WriteOutcome;
@@ -47,7 +47,7 @@ pub(crate) async fn run(context: &Context, args: WatchArgs, signals: &mut Signal
     let supervision = (Supervision::default(), approval);
     let exit = host::with_servers(DesiredServers::default(), supervision, signals, async |host| {
         let published = host.snapshot();
-        let following = host.follow(request).await;
+        let following = follow(context, host, request).await;
         print_events(context, host, following, published).await
     });
     Ok(exit.await)

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use super::draw::draw;
 use super::view::{View, ViewCommand};
 use crate::config::context::Context;
+use crate::config::follow::profile_notes;
 use crate::output::failure::Failure;
 use crate::render::events::{EventLine, change_lines, file_event_lines};
 use crate::runtime::exit::Exit;
@@ -145,6 +146,7 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
     changes.mark_changed();
     let mut published = host.snapshot();
     let mut following = host.follow(request).await;
+    profile_notes(context, &following).iter().for_each(|note| view.log(note));
     let mut pending: FuturesUnordered<PendingCommand<'_>> = FuturesUnordered::new();
     let mut due = Some(Instant::now());
     // Only differences from the previous frame are written. After a resize, the content of the terminal is unknown.

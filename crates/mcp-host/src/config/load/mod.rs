@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_config::{
     Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, UnreadFormat, detect,
-    detect_profile, parse_env_file, read, resolve, unread_format,
+    parse_env_file, read, read_detecting, resolve, unread_format,
 };
 use mcp_model::{Dialect, ErrorKind, Severity};
 
@@ -31,7 +31,7 @@ pub struct LoadRequest {
     pub path: PathBuf,
     /// The dialect; detected if `None`.
     pub dialect: Option<Dialect>,
-    /// The profile; detected if `None` (see [`detect_profile`](mcp_config::detect_profile)).
+    /// The profile; detected if `None` (see [`read_detecting`](mcp_config::read_detecting())).
     pub profile: Option<Profile>,
     /// A `.env` file for variables that the process environment does not have.
     pub env_file: Option<PathBuf>,
@@ -178,8 +178,14 @@ pub(crate) fn load_through(
             parse_env_file(&read_text(file).map_err(failed)?)
         }
     };
-    let profile = choose(&shown, &text, *dialect, *profile)?;
-    let reading = read(&Document { name: &shown, text: &text, profile });
+    let (profile, reading) = match (*dialect, *profile) {
+        (Some(dialect), Some(profile)) if profile.dialect() != dialect => {
+            return Err(LoadError::ProfileMismatch { profile, dialect });
+        }
+        (_, Some(profile)) => (profile, read(&Document { name: &shown, text: &text, profile })),
+        (Some(dialect), None) => read_detecting(dialect, &shown, &text),
+        (None, None) => read_detecting(detect_dialect(&shown, &text)?, &shown, &text),
+    };
     let variable = |name: &str| environment::variable(&variables, name);
     let names = || environment::names(&variables);
     let read_file = |file: &Path| read_text(file).map_err(|it| it.to_string());
@@ -196,26 +202,11 @@ pub(crate) fn load_through(
     Ok(LoadedConfig { path: shown, text, profile, reading, diagnostics, refused, desired })
 }
 
-fn choose(
-    path: &str,
-    text: &str,
-    dialect: Option<Dialect>,
-    profile: Option<Profile>,
-) -> Result<Profile, LoadError> {
-    match (dialect, profile) {
-        (Some(dialect), Some(profile)) if profile.dialect() != dialect => {
-            Err(LoadError::ProfileMismatch { profile, dialect })
-        }
-        (_, Some(profile)) => Ok(profile),
-        (dialect, None) => {
-            let unknown = || match unread_format(path, text) {
-                Some(format) => LoadError::UnreadFormat { path: path.to_owned(), format },
-                None => LoadError::UnknownDialect { path: path.to_owned() },
-            };
-            let dialect = dialect.or_else(|| detect(path, text)).ok_or_else(unknown)?;
-            Ok(detect_profile(dialect, text))
-        }
-    }
+fn detect_dialect(path: &str, text: &str) -> Result<Dialect, LoadError> {
+    detect(path, text).ok_or_else(|| match unread_format(path, text) {
+        Some(format) => LoadError::UnreadFormat { path: path.to_owned(), format },
+        None => LoadError::UnknownDialect { path: path.to_owned() },
+    })
 }
 
 /// Whether an unresolved variable refuses the whole file (HD-134) or only its server (DM-122).

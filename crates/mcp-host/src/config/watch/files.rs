@@ -48,6 +48,8 @@ struct FollowedFile {
     path: String,
     /// The content that was last processed, usable or not.
     seen: Option<SourceContents>,
+    /// The profile that the content was last read by.
+    read_by: Option<Profile>,
     /// A removal that has not taken effect yet, because the content may come back.
     removal: Option<PendingRemoval>,
     /// The last usable content.
@@ -113,7 +115,15 @@ impl FollowedFiles {
     pub(crate) fn new(requests: Vec<LoadRequest>, settle: Duration) -> FollowedFiles {
         let file = |request: LoadRequest| {
             let path = request.path.display().to_string();
-            FollowedFile { request, path, seen: None, removal: None, usable: None, refusal: None }
+            FollowedFile {
+                request,
+                path,
+                seen: None,
+                read_by: None,
+                removal: None,
+                usable: None,
+                refusal: None,
+            }
         };
         FollowedFiles {
             files: requests.into_iter().map(file).collect(),
@@ -172,6 +182,11 @@ impl FollowedFiles {
         res
     }
 
+    /// The paths of the files that could be read, with the profiles that they were read by.
+    pub(crate) fn profiles(&self) -> Vec<(String, Profile)> {
+        self.files.iter().filter_map(|it| Some((it.path.clone(), it.read_by?))).collect()
+    }
+
     /// The entries that are hidden by an entry of the same name in an earlier file.
     pub(crate) fn shadowed(&self) -> &[ShadowedServer] {
         &self.shadowed
@@ -217,11 +232,12 @@ impl FollowedFile {
         }
         self.removal = None;
         self.seen = Some(sources);
+        self.read_by = outcome.as_ref().map_or(self.read_by, |it| Some(it.profile));
         match outcome {
             Ok(loaded) if loaded.refused => self.refuse(loaded.refusal(), loaded.diagnostics),
             Ok(loaded) => self.accept(loaded),
             Err(LoadError::File { source, .. }) if source.is_absent() && self.may_be_absent() => {
-                self.usable = Some(UsableConfig { profile: self.profile(), ..UsableConfig::default() });
+                self.usable = Some(UsableConfig::default());
                 self.refusal = None;
                 FileOutcome::Reloaded(ReloadedFile {
                     path: self.path.clone(),
@@ -234,9 +250,9 @@ impl FollowedFile {
     }
 
     fn accept(&mut self, loaded: LoadedConfig) -> FileOutcome {
-        let LoadedConfig { path, text: _, profile, reading, diagnostics, refused: _, desired } = loaded;
+        let LoadedConfig { path, text: _, profile: _, reading, diagnostics, refused: _, desired } = loaded;
         let names = reading.entries.into_iter().map(|it| it.name).collect();
-        self.usable = Some(UsableConfig { profile: Some(profile), names, desired });
+        self.usable = Some(UsableConfig { names, desired });
         self.refusal = None;
         FileOutcome::Reloaded(ReloadedFile { path, presence: FilePresence::Present, diagnostics })
     }
@@ -248,16 +264,11 @@ impl FollowedFile {
         FileOutcome::Refused(RefusedFile { path: self.path.clone(), error: failure, diagnostics })
     }
 
-    /// The requested profile, else that of the last usable content, else the default of the dialect.
-    fn profile(&self) -> Option<Profile> {
-        let LoadRequest { path: _, dialect, profile, env_file: _ } = &self.request;
-        let of_dialect = || dialect.or_else(|| detect(&self.path, "")).map(Profile::default_for);
-        profile.or(self.usable.as_ref().and_then(|it| it.profile)).or_else(of_dialect)
-    }
-
     /// Whether a missing file counts as empty. A HoloDeck agent requires its `agent.yaml`.
     fn may_be_absent(&self) -> bool {
-        match self.profile().map(Profile::dialect) {
+        let LoadRequest { path: _, dialect, profile, env_file: _ } = &self.request;
+        let known = profile.or(self.read_by).map(Profile::dialect).or(*dialect);
+        match known.or_else(|| detect(&self.path, "")) {
             Some(Dialect::Dominds | Dialect::McpJson) => true,
             Some(Dialect::HoloDeck | Dialect::Acp) | None => false,
         }

@@ -2,16 +2,12 @@
 
 use std::collections::HashMap;
 
-use mcp_config::Profile;
-
 use super::event::ShadowedServer;
 use crate::config::desired::DesiredServers;
 
 /// The usable content of a file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UsableConfig {
-    /// Its profile.
-    pub(crate) profile: Option<Profile>,
     /// The names of all entries. Invalid and disabled entries are included, because they too hide the entries of
     /// the same name in later files.
     pub(crate) names: Vec<String>,

@@ -18,6 +18,7 @@ mod watcher;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_config::Profile;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -73,6 +74,7 @@ impl FollowRequest {
 #[derive(Debug)]
 pub struct FollowHandle {
     events: NotificationStream<FollowEvent>,
+    profiles: Vec<(String, Profile)>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
@@ -86,10 +88,14 @@ impl FollowHandle {
         let (begun, first) = oneshot::channel();
         let follower = Follower::new(request, updates, router, watcher::system_watch());
         let task = tokio::spawn(follower.run(stopped, begun));
-        let res = FollowHandle { events, stop, task };
         // Fails only if the host has shut down.
-        let _ = first.await;
-        res
+        let profiles = first.await.unwrap_or_default();
+        FollowHandle { events, profiles, stop, task }
+    }
+
+    /// The paths of the files that could be read at first, with the profiles that they were read by.
+    pub fn profiles(&self) -> &[(String, Profile)] {
+        &self.profiles
     }
 
     /// The next event; `None` after the host has shut down. The first events report the first read. Cancel-safe.
@@ -102,7 +108,7 @@ impl FollowHandle {
 
     /// Stops following and waits for its end. Running servers continue.
     pub async fn stop(self) {
-        let FollowHandle { events: _, stop, task } = self;
+        let FollowHandle { events: _, profiles: _, stop, task } = self;
         // Fails if the host has shut down already.
         let _ = stop.send(());
         if let Err(error) = task.await {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_config::Profile;
 use mcp_registry::{Problem, ReloadPlan};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinError;
@@ -100,8 +101,13 @@ impl Follower {
         }
     }
 
-    /// Follows the files until it is stopped or the host shuts down. `begun` is notified after the first read.
-    pub(super) async fn run(mut self, mut stopped: oneshot::Receiver<()>, begun: oneshot::Sender<()>) {
+    /// Follows the files until it is stopped or the host shuts down. `begun` receives the profiles of the files after
+    /// the first read.
+    pub(super) async fn run(
+        mut self,
+        mut stopped: oneshot::Receiver<()>,
+        begun: oneshot::Sender<Vec<(String, Profile)>>,
+    ) {
         let mut begun = Some(begun);
         let mut task = Some(self.begin(ReadPurpose::Reload(Trust::Keep, ChangeHint::NotReported)));
         loop {
@@ -115,7 +121,7 @@ impl Follower {
                     task = None;
                     self.finish_read(joined).await;
                     // The receiver may have been dropped.
-                    begun.take().map(|it| it.send(()));
+                    begun.take().map(|it| it.send(self.files.profiles()));
                 }
                 purpose = until(due), if task.is_none() => task = Some(self.begin(purpose)),
                 () = self.changes.changed() => {
