@@ -137,8 +137,7 @@ impl<'de> MapAccess<'de> for StructAccess<'_> {
         }
         let number = self.missing.trailing_zeros();
         self.missing &= self.missing - 1;
-        let fields =
-            *self.missing_at.get_or_insert_with(|| self.at.missing_fields(self.known, self.context));
+        let fields = *self.missing_at.get_or_insert_with(|| self.at.missing_fields(self.known, self.context));
         self.current = Some((fields.missing_field(number as u8), None));
         seed.deserialize(u64::from(number).into_deserializer()).map(Some)
     }

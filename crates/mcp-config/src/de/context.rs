@@ -2,8 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-use mcp_model::Severity;
+use mcp_model::{Origin, Severity};
 use serde::Deserialize;
 
 use crate::de::NodeDeserializer;
@@ -40,6 +41,11 @@ impl ReadContext {
             guesses: Cell::new(0),
             locations: LocationTable::default(),
         }
+    }
+
+    /// The origin of the server at `at`.
+    pub(crate) fn origin(&self, at: &Location, span: Range<usize>) -> Origin {
+        Origin { dialect: self.policy.dialect(), file: self.file.clone(), pointer: at.pointer(self), span }
     }
 
     /// Adds a diagnostic.

@@ -117,24 +117,12 @@ impl Location {
     /// The JSON pointer.
     pub(crate) fn pointer(self, context: &ReadContext) -> String {
         let entries = context.locations.0.borrow();
-        let mut path = Vec::with_capacity(16);
-        let mut entry = &entries[self.index as usize];
-        while !matches!(entry.segment, PathSegment::Root) {
-            path.push(&entry.segment);
-            entry = &entries[entry.parent as usize];
-        }
         let mut pointer = String::with_capacity(64);
-        for segment in path.into_iter().rev() {
-            match segment {
-                PathSegment::Root => {}
-                PathSegment::Key(key) => push(&mut pointer, key),
-                PathSegment::Index(index) => push(&mut pointer, &index.to_string()),
-                PathSegment::MissingFields(fields) => {
-                    if let LocationPart::MissingField(number) = self.part {
-                        push(&mut pointer, fields[usize::from(number)]);
-                    }
-                }
-            }
+        push_path(&entries, self.index, &mut pointer);
+        if let (LocationPart::MissingField(number), PathSegment::MissingFields(fields)) =
+            (self.part, &entries[self.index as usize].segment)
+        {
+            push(&mut pointer, fields[usize::from(number)]);
         }
         pointer
     }
@@ -166,5 +154,19 @@ impl LocationTable {
         let mut entries = self.0.borrow_mut();
         entries.push(LocationEntry { parent, segment, span: bytes(span), key: bytes(key) });
         Location { index: entries.len() as u32 - 1, part: LocationPart::Value }
+    }
+}
+
+/// Appends the path of an entry. A file has at most 64 levels.
+fn push_path(entries: &[LocationEntry], index: u32, pointer: &mut String) {
+    let LocationEntry { parent, segment, span: _, key: _ } = &entries[index as usize];
+    if matches!(segment, PathSegment::Root) {
+        return;
+    }
+    push_path(entries, *parent, pointer);
+    match segment {
+        PathSegment::Key(key) => push(pointer, key),
+        PathSegment::Index(index) => push(pointer, &index.to_string()),
+        PathSegment::Root | PathSegment::MissingFields(_) => {}
     }
 }

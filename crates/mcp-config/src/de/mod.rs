@@ -164,10 +164,11 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
             };
             return visitor.visit_str(&text);
         }
-        if name == opaque::IGNORED {
-            return visitor.visit_unit();
-        }
         visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        visitor.visit_unit()
     }
 
     /// An enum whose name begins with [`SHAPE`] is selected by the node's shape, any other by its text.
@@ -200,7 +201,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
 
     forward_to_deserialize_any! {
         i8 i16 i32 i128 u8 u16 u32 u64 u128 f32 char bytes byte_buf option unit unit_struct tuple tuple_struct
-        identifier ignored_any
+        identifier
     }
 }
 

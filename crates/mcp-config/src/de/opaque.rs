@@ -5,12 +5,10 @@ use std::fmt;
 
 use mcp_model::RawJson;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, Visitor};
 
 /// The newtype name of [`RawObject`].
 pub(super) const RAW_OBJECT: &str = "mcp-config::json";
-/// The newtype name of [`Ignored`].
-pub(super) const IGNORED: &str = "mcp-config::anything";
 
 /// A mapping, kept as JSON in file order.
 #[derive(Debug)]
@@ -57,21 +55,7 @@ pub(crate) struct Ignored;
 
 impl<'de> Deserialize<'de> for Ignored {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_newtype_struct(IGNORED, IgnoredVisitor)
-    }
-}
-
-struct IgnoredVisitor;
-
-impl Visitor<'_> for IgnoredVisitor {
-    type Value = Ignored;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("anything")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Ignored, E> {
-        Ok(Ignored)
+        IgnoredAny::deserialize(deserializer).map(|_| Ignored)
     }
 }
 

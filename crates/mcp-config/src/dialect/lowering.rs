@@ -12,7 +12,7 @@ use crate::diagnostic::{Applicability, Code, FixIntent, RawDiagnostic, quoted};
 use crate::dialect::checks::{self, HeaderOwner, UrlRule};
 use crate::profile::Profile;
 use crate::profile::policy::UrlPolicy;
-use crate::syntax::template::{LiteralReference, VariableRule};
+use crate::syntax::template::{LiteralReference, Piece, VariableRule};
 use crate::syntax::{Node, template, to_json};
 
 /// The default timeout of connecting over server-sent events (SK-24).
@@ -180,10 +180,19 @@ pub(crate) fn warn_without_effect(transport: &str, fields: &[(bool, &Location)],
 
 /// Warns about a text that looks like a reference, but is passed on literally by these rules.
 pub(crate) fn warn_literal_reference(text: &str, at: &Location, rule: VariableRule, context: &ReadContext) {
-    if !text.contains("${") {
-        return;
+    if text.contains("${") {
+        warn_literal_piece(&template::split(text, rule), at, rule, context);
     }
-    let (message, help) = match template::literal_reference(&template::split(text, rule)) {
+}
+
+/// Like [`warn_literal_reference`], for a text that is split by the rule.
+pub(crate) fn warn_literal_piece(
+    pieces: &[Piece<'_>],
+    at: &Location,
+    rule: VariableRule,
+    context: &ReadContext,
+) {
+    let (message, help) = match template::literal_reference(pieces) {
         None => return,
         Some(LiteralReference::Unknown(word)) => (
             format!("`${{{}…}}` is unknown and is not replaced", quoted(word)),

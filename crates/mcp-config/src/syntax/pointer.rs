@@ -11,13 +11,11 @@ pub(crate) fn child(parent: &str, key: &str) -> String {
 /// Appends `key` to `pointer`, escaped.
 pub(crate) fn push(pointer: &mut String, key: &str) {
     pointer.push('/');
-    let mut rest = key;
-    while let Some(at) = rest.find(['~', '/']) {
-        pointer.push_str(&rest[..at]);
-        pointer.push_str(if rest[at..].starts_with('~') { "~0" } else { "~1" });
-        rest = &rest[at + 1..];
+    if key.contains('~') || key.contains('/') {
+        pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+    } else {
+        pointer.push_str(key);
     }
-    pointer.push_str(rest);
 }
 
 /// Returns whether `pointer` is `parent` or below it.

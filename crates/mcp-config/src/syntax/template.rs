@@ -163,9 +163,14 @@ pub(crate) fn has_variable(text: &str) -> bool {
     has_reference(text, VariableRule::Expand)
 }
 
+/// Returns whether the text may have a reference. Two searches for a byte are faster than one for two characters.
+pub(crate) fn may_have_reference(text: &str) -> bool {
+    text.contains('$') || text.contains('{')
+}
+
 /// Returns whether the text has a reference.
 pub fn has_reference(text: &str, rule: VariableRule) -> bool {
-    text.contains(['$', '{']) && !is_one_text(&split(text, rule), text)
+    may_have_reference(text) && !is_one_text(&split(text, rule), text)
 }
 
 /// Returns whether the pieces are only the text itself.
@@ -217,7 +222,7 @@ pub fn input_variable(id: &str) -> String {
 /// Parses a text to a value of the model.
 pub fn parse_value<'a>(text: impl Into<Cow<'a, str>>, rule: VariableRule) -> ConfigValue {
     let text = text.into();
-    if !text.contains(['$', '{']) {
+    if !may_have_reference(&text) {
         return ConfigValue::literal(text.into_owned());
     }
     let pieces = split(&text, rule);

@@ -158,30 +158,18 @@ fn draw_servers(frame: &mut Frame<'_>, view: &View, styles: Styles, area: Rect) 
     // Each column before the error is followed by one space.
     let before = u16::try_from(name_width).unwrap_or(30) + 1 + lengths.iter().map(|it| it + 1).sum::<u16>();
     let cause_width = area.width.saturating_sub(before);
-    let row = |it: &'_ ServerRow| {
-        let ServerRow {
-            id: _,
-            name,
-            state,
-            era,
-            tools,
-            leases,
-            starts,
-            failures,
-            failure: _,
-            cause,
-            help: _,
-        } = it;
+    let row = |server: &'_ ServerRow| {
         let mut cells = vec![
-            Cell::from(truncate(name, name_width)),
-            Cell::from(Span::styled(state.as_str(), styles.state(*state))),
+            Cell::from(truncate(&server.name, name_width)),
+            Cell::from(Span::styled(server.state.as_str(), styles.state(server.state))),
         ];
         if wide {
-            let counts = [tools.len().to_string(), leases.len().to_string(), format!("{starts}/{failures}")];
-            cells.push(Cell::from(*era));
+            let starts = format!("{}/{}", server.starts, server.failures);
+            let counts = [server.tools.len().to_string(), server.leases.len().to_string(), starts];
+            cells.push(Cell::from(server.era));
             cells.extend(counts.map(Cell::from));
         }
-        cells.push(Cell::from(fit(cause.as_deref().unwrap_or_default(), cause_width)));
+        cells.push(Cell::from(fit(server.cause.as_deref().unwrap_or_default(), cause_width)));
         Row::new(cells)
     };
     let name = Constraint::Length(u16::try_from(name_width).unwrap_or(30));
@@ -214,31 +202,20 @@ fn draw_details(frame: &mut Frame<'_>, view: &View, styles: Styles, area: Rect) 
     let mut lines = Vec::new();
     match view.selected_server() {
         None => lines.push(Line::from("this server was removed")),
-        Some(ServerRow {
-            id: _,
-            name,
-            state,
-            era,
-            tools,
-            leases,
-            starts,
-            failures,
-            failure,
-            cause: _,
-            help,
-        }) => {
+        Some(server) => {
             let field = |name: &'static str, value: String| {
                 Line::from(vec![Span::styled(format!("{name:<9}"), styles.bold()), Span::raw(value)])
             };
-            lines.push(field("server", name.clone()));
-            lines.push(field("state", state.as_str().to_owned()));
-            lines.push(field("era", (*era).to_owned()));
-            lines.push(field("started", format!("{starts} times; {failures} failed or lost")));
-            lines.extend(failure.iter().map(|it| field("error", it.clone())));
-            lines.extend(help.iter().map(|it| field("help", it.clone())));
+            lines.push(field("server", server.name.clone()));
+            lines.push(field("state", server.state.as_str().to_owned()));
+            lines.push(field("era", server.era.to_owned()));
+            let started = format!("{} times; {} failed or lost", server.starts, server.failures);
+            lines.push(field("started", started));
+            lines.extend(server.failure.iter().map(|it| field("error", it.clone())));
+            lines.extend(server.help.iter().map(|it| field("help", it.clone())));
             let nothing = |it: &[String]| if it.is_empty() { "none".to_owned() } else { it.join(", ") };
-            lines.push(field("leases", nothing(leases)));
-            lines.push(field("tools", nothing(tools)));
+            lines.push(field("leases", nothing(&server.leases)));
+            lines.push(field("tools", nothing(&server.tools)));
         }
     }
     let scroll = u16::try_from(view.scroll).unwrap_or(u16::MAX);

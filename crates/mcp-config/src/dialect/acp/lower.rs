@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use mcp_model::{
-    ConfigValue, Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerId,
+    ConfigValue, Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, RawJson, ServerId,
     ServerSpec, Severity, Sharing, SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
 };
 
@@ -161,12 +161,7 @@ fn spec_of(
     ServerSpec {
         id,
         description: None,
-        origin: Origin {
-            dialect: policy.dialect(),
-            file: options.context.file.clone(),
-            pointer: at.pointer(options.context),
-            span: node.span.clone(),
-        },
+        origin: options.context.origin(at, node.span.clone()),
         transport,
         limits: Limits::default(),
         discovery: Discovery::default(),

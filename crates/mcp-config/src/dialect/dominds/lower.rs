@@ -3,8 +3,8 @@
 //! The wire struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_model::{
-    ConfigValue, Discovery, EnvInherit, Limits, Origin, RawJson, Secret, ServerId, ServerSpec, Severity,
-    Sharing, SseFallback, StdioSpec, TransportSpec, UrlSpec,
+    ConfigValue, Discovery, EnvInherit, Limits, RawJson, Secret, ServerId, ServerSpec, Severity, Sharing,
+    SseFallback, StdioSpec, TransportSpec, UrlSpec,
 };
 
 use crate::de::{
@@ -109,12 +109,7 @@ pub(super) fn lower(
     Some(ServerSpec {
         id: id?,
         description: None,
-        origin: Origin {
-            dialect: context.policy.dialect(),
-            file: context.file.clone(),
-            pointer: at.pointer(context),
-            span: at.span(context),
-        },
+        origin: context.origin(at, at.span(context)),
         transport: transport_spec?,
         limits: Limits::default(),
         discovery: Discovery::default(),

@@ -65,7 +65,7 @@ impl ValueReader<'_> {
 
     /// Warns about undeclared inputs and unknown references.
     pub(super) fn check_references(&self, text: &str, at: &Location) {
-        if !text.contains(['$', '{']) {
+        if !template::may_have_reference(text) {
             return;
         }
         let pieces = template::split(text, self.rule);
@@ -93,7 +93,7 @@ impl ValueReader<'_> {
             // One warning per value is enough.
             break;
         }
-        lowering::warn_literal_reference(text, at, self.rule, self.context);
+        lowering::warn_literal_piece(&pieces, at, self.rule, self.context);
     }
 
     /// Like [`ValueReader::value`], for fields in which some programs replace `$NAME`. In files of other programs `$NAME`

@@ -3,8 +3,8 @@
 //! The wire struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_model::{
-    Discovery, EnvInherit, Origin, RawJson, ServerId, ServerSpec, Sharing, StdioSpec, TransportKind,
-    TransportSpec, UrlSpec,
+    Discovery, EnvInherit, RawJson, ServerId, ServerSpec, Sharing, StdioSpec, TransportKind, TransportSpec,
+    UrlSpec,
 };
 
 use crate::de::{Location, NullableField, ReadContext};
@@ -241,12 +241,7 @@ pub(super) fn lower(
     let spec = ServerSpec {
         id,
         description: description.take(),
-        origin: Origin {
-            dialect: context.policy.dialect(),
-            file: context.file.clone(),
-            pointer: at.pointer(context),
-            span: node.span.clone(),
-        },
+        origin: context.origin(at, node.span.clone()),
         transport,
         limits,
         discovery: Discovery::default(),

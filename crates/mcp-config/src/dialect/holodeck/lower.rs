@@ -3,7 +3,7 @@
 //! The wire struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_model::{
-    Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerSpec, Sharing,
+    Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, RawJson, ServerSpec, Sharing,
     SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
 };
 
@@ -148,12 +148,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
     Some(ServerSpec {
         id: id?,
         description: description.take(),
-        origin: Origin {
-            dialect: context.policy.dialect(),
-            file: context.file.clone(),
-            pointer: at.pointer(context),
-            span: node.span.clone(),
-        },
+        origin: context.origin(at, node.span.clone()),
         transport,
         limits,
         discovery: Discovery {
