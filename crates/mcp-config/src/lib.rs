@@ -93,7 +93,7 @@ pub use edit::server_json::{PackageKind, PublishedServer, ServerJsonError, parse
 pub use edit::{EditError, Switch, add_server, remove_server, set_enabled};
 pub use profile::Profile;
 #[cfg(feature = "files")]
-pub use read::read;
+pub use read::{read, read_detecting};
 pub use read::{Document, Reading, ServerEntry};
 #[cfg(feature = "files")]
 pub use render::{
