@@ -92,9 +92,9 @@ pub use edit::server_json::{PackageKind, PublishedServer, ServerJsonError, parse
 #[cfg(feature = "files")]
 pub use edit::{EditError, Switch, add_server, remove_server, set_enabled};
 pub use profile::Profile;
+pub use read::{Document, Reading, ServerEntry};
 #[cfg(feature = "files")]
 pub use read::{read, read_detecting};
-pub use read::{Document, Reading, ServerEntry};
 #[cfg(feature = "files")]
 pub use render::{
     CheckOutcome, CheckedFile, Colour, SarifTool, render, render_diff, render_github, render_sarif,
