@@ -100,10 +100,10 @@ impl ConfigFile {
         let is_reported = |name: &str| diagnostics.iter().any(|it| it.server.as_deref() == Some(name));
         let disabled = reading.entries.iter().filter(|it| it.disabled && !is_reported(&it.name));
         let names: Vec<_> = disabled.map(|it| it.name.as_str()).collect();
-        if names.is_empty() || self.console.verbosity == Verbosity::Quiet {
+        if names.is_empty() || self.context.console.verbosity == Verbosity::Quiet {
             return String::new();
         }
-        self.console.note(&format!("disabled in {path}: {}", names.join(", ")))
+        self.context.console.note(&format!("disabled in {path}: {}", names.join(", ")))
     }
 
     /// All diagnostics of the file as text, including variables without a value.
