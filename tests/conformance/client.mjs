@@ -1,7 +1,8 @@
 // A real MCP client, on the official TypeScript SDK of either generation: `node client.mjs SCENARIO`.
 //
 // SCENARIO is a JSON text: {"sdk": 1 | 2, "mode"?, "url" | "command": [PROGRAM, ARGUMENT…], "calls": [[NAME, ARGUMENTS]],
-// "then"?: {"old", "new", "arguments"}, "crowd"?: {"clients", "own"}}. It lists the tools, calls each in turn, and prints one
+// "then"?: {"old", "new", "arguments"}, "crowd"?: {"clients", "own"}, "user"?}. With `user` it logs in through the SDK as that
+// user, and this program is the browser. It lists the tools, calls each in turn, and prints one
 // JSON document: the protocol's version, the tools and the answers, as the SDK gave them. With `then` it goes on: it prints
 // `ready`, and lists again whenever it hears that the list has changed, until `new` is there; `old` and `new` are called
 // then. With `crowd`
@@ -41,37 +42,118 @@ async function connect(follows) {
   const { hear, heard } = hearing();
   const listens = Promise.withResolvers();
   const listChanged = { tools: { autoRefresh: false, debounceMs: 0, onChanged: hear } };
-  const client = new Client(
-    { name: `typescript-${scenario.sdk}`, version: "1.0.0" },
-    {
-      ...(scenario.mode && { versionNegotiation: { mode: scenario.mode } }),
-      ...(follows && { listChanged }),
-    },
-  );
-  const transport =
-    scenario.url === undefined
-      ? new StdioClientTransport({ command: scenario.command[0], args: scenario.command.slice(1), env: process.env, stderr: "inherit" })
-      : new StreamableHTTPClientTransport(new URL(scenario.url), {
-          fetch: async (url, init) => {
-            const response = await fetch(url, init);
-            // What a server says of itself comes by this stream, which the SDK opens on the side.
-            if (init?.method === "GET") listens.resolve();
-            return response;
-          },
-        });
   let protocol;
-  const set = transport.setProtocolVersion?.bind(transport);
-  transport.setProtocolVersion = (version) => {
-    protocol = version;
-    set?.(version);
+  const authProvider = scenario.user === undefined ? undefined : login();
+  const make = () => {
+    const client = new Client(
+      { name: `typescript-${scenario.sdk}`, version: "1.0.0" },
+      {
+        ...(scenario.mode && { versionNegotiation: { mode: scenario.mode } }),
+        ...(follows && { listChanged }),
+      },
+    );
+    const transport = scenario.url === undefined ? started() : overHttp();
+    const set = transport.setProtocolVersion?.bind(transport);
+    transport.setProtocolVersion = (version) => {
+      protocol = version;
+      set?.(version);
+    };
+    return { client, transport };
   };
-  await client.connect(transport);
+  const started = () => {
+    const [command, ...args] = scenario.command;
+    const stderr = scenario.user === undefined ? "inherit" : "pipe";
+    const transport = new StdioClientTransport({ command, args, env: process.env, stderr });
+    // A program that logs in by itself prints the page for the browser.
+    transport.stderr?.on("data", async (text) => {
+      const page = /https?:\/\/\S+\/auth\?\S+/.exec(text.toString());
+      if (page !== null) await fetch(await browse(new URL(page[0])));
+    });
+    return transport;
+  };
+  const overHttp = () =>
+    new StreamableHTTPClientTransport(new URL(scenario.url), {
+      authProvider,
+      fetch: async (url, init) => {
+        const response = await fetch(url, init);
+        // What a server says of itself comes by this stream, which the SDK opens on the side.
+        if (init?.method === "GET") listens.resolve();
+        return response;
+      },
+    });
+  let { client, transport } = make();
+  /** Ends a login that has begun, if any. */
+  const finish = async () => {
+    const redirected = authProvider?.kept.redirected?.searchParams;
+    if (redirected === undefined) return false;
+    authProvider.kept.redirected = undefined;
+    await transport.finishAuth(scenario.sdk === 1 ? redirected.get("code") : redirected);
+    return true;
+  };
+  try {
+    await client.connect(transport);
+  } catch (error) {
+    if (!(await finish())) throw error;
+    ({ client, transport } = make());
+    await client.connect(transport);
+  }
   protocol = client.getNegotiatedProtocolVersion?.() ?? protocol;
   if (follows && scenario.url !== undefined && client.autoOpenedSubscription === undefined) await listens.promise;
-  return { client, protocol, heard };
+  return { client, protocol, heard, finish };
 }
 
-const ask = (client, [name, given]) => client.callTool({ name, arguments: given }).catch((error) => ({ error: error.message }));
+/** The client's side of a login, as the SDK asks for it: everything is kept in memory. */
+function login() {
+  const kept = {};
+  return {
+    redirectUrl: "http://127.0.0.1:9/callback",
+    clientMetadata: {
+      client_name: "typescript",
+      redirect_uris: ["http://127.0.0.1:9/callback"],
+      application_type: "native",
+      token_endpoint_auth_method: "none",
+    },
+    clientInformation: () => kept.client,
+    saveClientInformation: (it) => void (kept.client = it),
+    tokens: () => kept.tokens,
+    saveTokens: (it) => void (kept.tokens = it),
+    codeVerifier: () => kept.verifier,
+    saveCodeVerifier: (it) => void (kept.verifier = it),
+    redirectToAuthorization: async (url) => void (kept.redirected = await browse(url)),
+    discoveryState: () => kept.discovery,
+    saveDiscoveryState: (it) => void (kept.discovery = it),
+    kept,
+  };
+}
+
+/** Follows redirects with cookies, as a browser does, to the one that leaves the authorization server. */
+async function browse(first) {
+  const cookies = new Map();
+  let url = new URL(first);
+  for (let step = 0; step < 10; step++) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const response = await fetch(url, { redirect: "manual", headers: { cookie, "x-user": scenario.user } });
+    for (const it of response.headers.getSetCookie()) {
+      const [, name, value] = /^([^=]+)=([^;]*)/.exec(it);
+      cookies.set(name, value);
+    }
+    const next = new URL(response.headers.get("location") ?? "about:blank", url);
+    if (next.protocol === "about:") throw new Error(`${response.status} ${await response.text()}`);
+    if (next.origin !== first.origin) return next;
+    url = next;
+  }
+  throw new Error("too many redirects");
+}
+
+const ask = async (client, [name, given], finish) => {
+  const call = () => client.callTool({ name, arguments: given });
+  try {
+    // A call that needs another scope begins a login.
+    return await call().catch(async (error) => ((await finish?.()) ? call() : Promise.reject(error)));
+  } catch (error) {
+    return { error: error.message };
+  }
+};
 
 if (scenario.crowd !== undefined) {
   const { clients, own } = scenario.crowd;
@@ -90,10 +172,10 @@ if (scenario.crowd !== undefined) {
   await new Promise(() => setInterval(() => {}, 60_000));
 }
 
-const { client, protocol, heard } = await connect(scenario.then !== undefined);
+const { client, protocol, heard, finish } = await connect(scenario.then !== undefined);
 const { tools } = await client.listTools();
 const answers = [];
-for (const call of scenario.calls) answers.push(await ask(client, call));
+for (const call of scenario.calls) answers.push(await ask(client, call, finish));
 const said = { protocol, tools, answers };
 if (scenario.then !== undefined) {
   const { old, new: fresh, arguments: given } = scenario.then;

@@ -2,6 +2,7 @@
 
 mod all_transports;
 mod killed_clients;
+mod logins;
 mod renamed_tool;
 
 use std::ffi::OsString;
