@@ -21,10 +21,10 @@ use crate::user_agent::UserAgent;
 use mcp_transport::internal::Redactor;
 
 /// Maximum length of foreign text in a message.
-const MAX_FOREIGN_TEXT_BYTES: usize = 300;
+pub(crate) const MAX_FOREIGN_TEXT_BYTES: usize = 300;
 
 /// Maximum number of scopes read from a challenge or metadata.
-const MAX_SCOPES: usize = 64;
+pub(crate) const MAX_SCOPES: usize = 64;
 
 /// The constant parts of all logins to one server.
 pub(crate) struct Flow {
@@ -61,6 +61,13 @@ pub(crate) struct DiscoveredServer {
     pub(crate) issuer: String,
 }
 
+impl DiscoveredServer {
+    /// The scopes that the challenge or the metadata name.
+    pub(crate) async fn select_scopes(&self) -> Vec<String> {
+        self.manager.select_initial_scopes(&[]).await
+    }
+}
+
 impl Flow {
     /// Runs a login with the user. `of` returns a grant of an earlier login with an issuer.
     pub(crate) async fn log_in(
@@ -73,7 +80,7 @@ impl Flow {
         let mut server = self.discover(request.challenge).await?;
         require_pkce(&server.metadata)?;
         let scopes: Vec<String> = match request.scopes.is_empty() {
-            true => server.manager.select_initial_scopes(&[]).await,
+            true => server.select_scopes().await,
             false => request.scopes,
         };
         let scopes: Vec<String> = scopes.into_iter().take(MAX_SCOPES).collect();

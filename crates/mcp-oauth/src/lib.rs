@@ -4,7 +4,8 @@
 //! task at a time changes a token while others wait; a grant is used for its resource and issuer only; requests of a
 //! login may only reach allowed addresses; and nothing prints a secret.
 //!
-//! Not here: grants without a user (client credentials, assertions) and proof of possession.
+//! Grants without a user (`unattended`) are client credentials, assertions, token exchange and enterprise-managed
+//! authorization. Not here: proof of possession.
 //!
 //! HTTP requests of a login use reqwest, because rmcp's `auth` module requires its types.
 
@@ -14,8 +15,10 @@ mod flow;
 mod grant;
 mod http_client;
 mod loopback_redirect;
+mod private_key;
 mod revoke;
 mod store;
+mod unattended;
 mod url_policy;
 mod user_agent;
 
@@ -37,8 +40,12 @@ use mcp_transport::{Authorization, Challenge, Remedy, Unauthorized};
 
 pub use grant::{Grant, RegisteredClient};
 pub use loopback_redirect::LoopbackRedirect;
+pub use private_key::{InvalidPrivateKey, PrivateKey};
 pub use revoke::Revocation;
 pub use store::{MemoryTokenStore, RefreshLock, TokenStore, TokenStoreError};
+pub use unattended::{
+    ClientAuthentication, IdentityProvider, OAuthClient, TokenSource, UnattendedGrant, UnattendedGrantKind,
+};
 pub use user_agent::{Login, UserAgent};
 
 /// How long another process may need to save a refreshed token.
@@ -63,6 +70,8 @@ pub struct OAuthOptions {
     pub client_metadata: Option<Url>,
     /// A client that was registered by hand; takes precedence.
     pub client: Option<RegisteredClient>,
+    /// A grant that needs no user. It is not stored, and `user_agent` is not asked.
+    pub unattended: Option<UnattendedGrant>,
     /// Certificate authorities that are trusted in addition to the system's.
     pub authorities: Authorities,
     /// What to do when a login is required and there is no user agent: `` run `mcp-host login weather` ``.
@@ -82,6 +91,8 @@ pub struct OAuth {
     store: Arc<dyn TokenStore>,
     user: Option<Arc<dyn UserAgent>>,
     login_hint: String,
+    /// The grant without a user, with the HTTP client for its identity provider.
+    unattended: Option<(UnattendedGrant, Option<HttpClient>)>,
     state: Mutex<AuthState>,
 }
 
@@ -106,6 +117,7 @@ impl OAuth {
             client_name,
             client_metadata,
             client,
+            unattended,
             authorities,
             login_hint,
         } = options;
@@ -119,8 +131,22 @@ impl OAuth {
         let server = resource.clone();
         // The query selects how the server responds, may be secret, and is not part of the resource.
         resource.set_query(None);
+        let unattended = match unattended {
+            None => None,
+            Some(grant) => {
+                // The configuration names the provider, so that the server's network does not limit where it is.
+                let provider = match &grant.kind {
+                    UnattendedGrantKind::EnterpriseManaged { provider, .. } => Some(
+                        HttpClient::new(&provider.token_endpoint, &authorities)
+                            .map_err(ConnectError::Invalid)?,
+                    ),
+                    _ => None,
+                };
+                Some((grant, provider))
+            }
+        };
         let flow = Flow { server, resource, http_client, client_name, client_metadata, client };
-        Ok(OAuth { flow, store, user, login_hint, state: Mutex::default() })
+        Ok(OAuth { flow, store, user, login_hint, unattended, state: Mutex::default() })
     }
 
     /// Locks the state. Fails if another task has failed after `since`.
@@ -134,7 +160,7 @@ impl OAuth {
 
     /// Reads the stored grant, once.
     fn load_stored(&self, state: &mut AuthState) -> Result<(), Unauthorized> {
-        if !state.is_loaded {
+        if !state.is_loaded && self.unattended.is_none() {
             state.grant = self.store.latest(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
             state.is_loaded = true;
         }
@@ -143,6 +169,9 @@ impl OAuth {
 
     /// Refreshes the grant. Returns false if only a login can help.
     async fn refresh(&self, state: &mut AuthState) -> Result<bool, Unauthorized> {
+        if self.unattended.is_some() {
+            return Ok(false);
+        }
         // Another process may have refreshed it or logged in; the old refresh token is invalid then.
         if self.adopt_newer_grant(state)? {
             return Ok(true);
@@ -209,6 +238,12 @@ impl OAuth {
 
     /// Runs a login with the user.
     async fn log_in(&self, state: &mut AuthState, request: LoginRequest<'_>) -> Result<(), Unauthorized> {
+        if let Some((grant, provider)) = &self.unattended {
+            let obtained = self.flow.obtain(grant, request, provider.as_ref(), now()).await;
+            state.grant = Some(obtained.map_err(unauthorized)?);
+            state.is_from_login = true;
+            return Ok(());
+        }
         let Some(user) = &self.user else {
             let why = match (&state.grant, request.scopes.is_empty()) {
                 (None, _) => "the server requires a login",
@@ -220,12 +255,7 @@ impl OAuth {
         let earlier_grant =
             |issuer: &str| self.store.get(&self.flow.server, issuer).map_err(|it| it.to_string());
         let result = self.flow.log_in(&**user, request, &earlier_grant, now()).await;
-        let grant = result.map_err(|error| match error {
-            FlowError::Failed(why) => Unauthorized(why),
-            FlowError::InvalidGrant => {
-                Unauthorized("the authorization server has revoked the login".to_owned())
-            }
-        })?;
+        let grant = result.map_err(unauthorized)?;
         self.save_grant(state, grant)?;
         state.is_from_login = true;
         Ok(())
@@ -291,7 +321,11 @@ impl Authorization for OAuth {
     async fn token(&self) -> Result<Option<Secret>, Unauthorized> {
         let mut state = self.lock_state(Instant::now()).await?;
         self.load_stored(&mut state)?;
-        if state.grant.as_ref().is_some_and(|it| it.is_expiring(now())) && !self.refresh(&mut state).await? {
+        let is_expiring = state.grant.as_ref().is_some_and(|it| it.is_expiring(now()));
+        if is_expiring && self.unattended.is_some() {
+            let scopes = state.grant.as_ref().map(|it| it.scopes.clone()).unwrap_or_default();
+            self.log_in(&mut state, LoginRequest { challenge: None, scopes }).await?;
+        } else if is_expiring && !self.refresh(&mut state).await? {
             // The server's challenge decides how to continue.
             return Ok(None);
         }
@@ -313,6 +347,13 @@ impl Authorization for OAuth {
 impl fmt::Debug for OAuth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OAuth").finish_non_exhaustive()
+    }
+}
+
+fn unauthorized(error: FlowError) -> Unauthorized {
+    match error {
+        FlowError::Failed(why) => Unauthorized(why),
+        FlowError::InvalidGrant => Unauthorized("the authorization server has revoked the login".to_owned()),
     }
 }
 

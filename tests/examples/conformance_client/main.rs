@@ -17,7 +17,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_model::{Endpoint, Secret, UrlEndpoint};
-use mcp_oauth::{MemoryTokenStore, OAuth, OAuthOptions, RegisteredClient};
+use mcp_oauth::{
+    ClientAuthentication, IdentityProvider, MemoryTokenStore, OAuth, OAuthClient, OAuthOptions, PrivateKey,
+    RegisteredClient, TokenSource, UnattendedGrant, UnattendedGrantKind,
+};
 use mcp_transport::{Authorities, DialOptions, Eras, Handlers, Session, SessionOptions, dialer};
 use serde_json::Value;
 
@@ -97,6 +100,42 @@ async fn run(assignment: &Assignment) -> Result<(), String> {
     walked
 }
 
+/// The grant of a scenario without a user.
+fn unattended(assignment: &Assignment) -> Option<UnattendedGrant> {
+    let text = |key: &str| assignment.context[key].as_str();
+    let token = |key: &str| {
+        let token = Secret::from(text(key)?);
+        Some(TokenSource::new(move || Ok(token.clone())))
+    };
+    let kind = match assignment.scenario.as_str() {
+        "auth/client-credentials-jwt" | "auth/client-credentials-basic" => {
+            UnattendedGrantKind::ClientCredentials
+        }
+        "auth/wif-jwt-bearer" => UnattendedGrantKind::JwtBearer(token("valid_jwt")?),
+        "auth/enterprise-managed-authorization" => UnattendedGrantKind::EnterpriseManaged {
+            provider: IdentityProvider {
+                issuer: text("idp_issuer")?.to_owned(),
+                token_endpoint: text("idp_token_endpoint")?.parse().ok()?,
+                client: OAuthClient {
+                    id: text("idp_client_id")?.to_owned(),
+                    authentication: ClientAuthentication::None,
+                },
+            },
+            id_token: token("idp_id_token")?,
+        },
+        _ => return None,
+    };
+    let authentication = match (text("client_secret"), text("private_key_pem")) {
+        (Some(secret), _) => ClientAuthentication::Secret(Secret::from(secret)),
+        (None, Some(key)) => {
+            ClientAuthentication::PrivateKey(PrivateKey::from_pem(&Secret::from(key), None).ok()?)
+        }
+        (None, None) => ClientAuthentication::None,
+    };
+    let client = OAuthClient { id: text("client_id")?.to_owned(), authentication };
+    Some(UnattendedGrant { client, kind, scopes: Vec::new(), issuer: None })
+}
+
 /// The login of the client. The context may have a registered client.
 fn login(assignment: &Assignment) -> OAuthOptions {
     let text = |key: &str| assignment.context[key].as_str();
@@ -111,6 +150,7 @@ fn login(assignment: &Assignment) -> OAuthOptions {
         client_name: "mcp-host conformance".to_owned(),
         client_metadata: DOCUMENT.parse().ok(),
         client: by_hand,
+        unattended: unattended(assignment),
         authorities: Authorities::default(),
         login_hint: "there is a browser".to_owned(),
     }

@@ -160,6 +160,7 @@ fn hd_sc5_values_of_logins_and_of_the_gateway_show_no_secret() {
         client_name: "c".to_owned(),
         client_metadata: None,
         client: Some(grant().client),
+        unattended: None,
         authorities: Authorities::default(),
         login_hint: "h".to_owned(),
     };

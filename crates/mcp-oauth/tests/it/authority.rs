@@ -244,6 +244,22 @@ impl Books {
                 }
                 code.scopes
             }
+            "client_credentials"
+            | "urn:ietf:params:oauth:grant-type:jwt-bearer"
+            | "urn:ietf:params:oauth:grant-type:token-exchange" => {
+                self.did("unattended");
+                let sound = match of("grant_type").rsplit(':').next() {
+                    Some("jwt-bearer") => of("assertion") == "workload",
+                    Some("token-exchange") => {
+                        of("subject_token") == "caller" && of("subject_token_type").ends_with(":access_token")
+                    }
+                    _ => true,
+                };
+                if !sound {
+                    return refused();
+                }
+                of("scope").split_whitespace().map(str::to_owned).collect()
+            }
             "refresh_token" => {
                 self.did("refresh");
                 let shown = of("refresh_token");

@@ -8,8 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use mcp_model::{Endpoint, RawJson, UrlEndpoint};
-use mcp_oauth::{Login, LoopbackRedirect, MemoryTokenStore, OAuth, OAuthOptions, TokenStore, UserAgent};
+use mcp_model::{Endpoint, RawJson, Secret, UrlEndpoint};
+use mcp_oauth::{
+    ClientAuthentication, Login, LoopbackRedirect, MemoryTokenStore, OAuth, OAuthClient, OAuthOptions,
+    TokenSource, TokenStore, UnattendedGrant, UnattendedGrantKind, UserAgent,
+};
 use mcp_transport::{
     Authorities, CallError, CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer,
 };
@@ -63,6 +66,7 @@ fn oauth(url: &str, store: &Arc<MemoryTokenStore>, user: Option<Arc<dyn UserAgen
         client_name: "test".to_owned(),
         client_metadata: None,
         client: None,
+        unattended: None,
         authorities: Authorities::default(),
         login_hint: "run `mcp-host login guarded`".to_owned(),
     };
@@ -226,9 +230,57 @@ fn no_token_is_sent_over_plain_http() {
         client_name: String::new(),
         client_metadata: None,
         client: None,
+        unattended: None,
         authorities: Authorities::default(),
         login_hint: String::new(),
     };
     let error = OAuth::new(&"http://example.com/mcp".parse().unwrap(), options).err().unwrap();
     assert_eq!(error.to_string(), "tokens are only sent over https, except on this machine");
+}
+
+/// An authorization without a user, with the secret of the authority's own client.
+fn unattended(url: &str, kind: UnattendedGrantKind, issuer: Option<&str>) -> Arc<OAuth> {
+    let authentication = ClientAuthentication::Secret(Secret::from("service secret"));
+    let client = OAuthClient { id: "service".to_owned(), authentication };
+    let unattended = UnattendedGrant { client, kind, scopes: Vec::new(), issuer: issuer.map(str::to_owned) };
+    let options = OAuthOptions {
+        store: Arc::new(MemoryTokenStore::default()),
+        user_agent: None,
+        client_name: "test".to_owned(),
+        client_metadata: None,
+        client: None,
+        unattended: Some(unattended),
+        authorities: Authorities::default(),
+        login_hint: String::new(),
+    };
+    Arc::new(OAuth::new(&url.parse().unwrap(), options).unwrap())
+}
+
+#[tokio::test]
+async fn host_obtains_tokens_without_a_user() {
+    let source = |text: &'static str| TokenSource::new(move || Ok(Secret::from(text)));
+    for kind in [
+        UnattendedGrantKind::ClientCredentials,
+        UnattendedGrantKind::JwtBearer(source("workload")),
+        UnattendedGrantKind::TokenExchange(source("caller")),
+    ] {
+        let authority = Authority::start().await;
+        authority.books().by_hand = Some(("service".to_owned(), "service secret".to_owned()));
+        let issuer = authority.url.trim_end_matches("/mcp").to_owned();
+        let session = connect(&authority.url, unattended(&authority.url, kind.clone(), Some(&issuer))).await;
+        let session = session.unwrap();
+        assert_eq!(call(&session, "echo").await.unwrap(), "done");
+        assert_eq!(authority.count("unattended"), 1, "{kind:?}");
+        // A token that expires is replaced before a request, and one that is refused after it.
+        authority.end_tokens();
+        assert_eq!(call(&session, "echo").await.unwrap(), "done");
+        assert_eq!(authority.count("unattended"), 2, "{kind:?}");
+        // A call that needs another scope gets it.
+        assert_eq!(call(&session, "admin").await.unwrap(), "done");
+
+        let elsewhere = unattended(&authority.url, kind, Some("https://id.example"));
+        let error = connect(&authority.url, elsewhere).await.err().unwrap().to_string();
+        assert!(error.contains("is not the one that is configured"), "{error}");
+        assert_eq!(authority.count("unattended"), 3);
+    }
 }

@@ -1,0 +1,83 @@
+//! Private keys of clients, which sign JWTs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use mcp_model::Secret;
+use ring::rand::SystemRandom;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair,
+    RSA_PKCS1_SHA256, RsaKeyPair,
+};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject;
+use serde_json::{Value, json};
+
+/// A private key. The algorithm is that of its kind: ES256, ES384, EdDSA, or RS256.
+#[derive(Clone)]
+pub struct PrivateKey(Arc<KeyPair>, Option<String>);
+
+enum KeyPair {
+    Ecdsa(EcdsaKeyPair, &'static str),
+    Ed25519(Ed25519KeyPair),
+    Rsa(RsaKeyPair),
+}
+
+/// A text that is not a usable private key. The message does not quote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is not an unencrypted private key in PEM form: EC P-256, EC P-384, Ed25519 or RSA")]
+pub struct InvalidPrivateKey;
+
+impl PrivateKey {
+    /// Reads a PEM file's text. `id` is the key id at the authorization server, if it needs one.
+    pub fn from_pem(text: &Secret, id: Option<&str>) -> Result<PrivateKey, InvalidPrivateKey> {
+        let der = PrivateKeyDer::from_pem_slice(text.expose().as_bytes()).map_err(|_| InvalidPrivateKey)?;
+        let (random, bytes) = (SystemRandom::new(), der.secret_der());
+        let ecdsa = |algorithm| EcdsaKeyPair::from_pkcs8(algorithm, bytes, &random).ok();
+        let key = match &der {
+            PrivateKeyDer::Pkcs1(_) => RsaKeyPair::from_der(bytes).ok().map(KeyPair::Rsa),
+            PrivateKeyDer::Pkcs8(_) => ecdsa(&ECDSA_P256_SHA256_FIXED_SIGNING)
+                .map(|key| KeyPair::Ecdsa(key, "ES256"))
+                .or_else(|| ecdsa(&ECDSA_P384_SHA384_FIXED_SIGNING).map(|key| KeyPair::Ecdsa(key, "ES384")))
+                .or_else(|| Ed25519KeyPair::from_pkcs8_maybe_unchecked(bytes).ok().map(KeyPair::Ed25519))
+                .or_else(|| RsaKeyPair::from_pkcs8(bytes).ok().map(KeyPair::Rsa)),
+            _ => None,
+        };
+        Ok(PrivateKey(Arc::new(key.ok_or(InvalidPrivateKey)?), id.map(str::to_owned)))
+    }
+
+    /// A JWT with these claims. `None` if the system provides no randomness.
+    pub(crate) fn sign(&self, claims: &Value) -> Option<String> {
+        let algorithm = match &*self.0 {
+            KeyPair::Ecdsa(_, algorithm) => algorithm,
+            KeyPair::Ed25519(_) => "EdDSA",
+            KeyPair::Rsa(_) => "RS256",
+        };
+        let mut header = json!({"alg": algorithm, "typ": "JWT"});
+        if let Some(id) = &self.1 {
+            header["kid"] = json!(id);
+        }
+        let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        let text =
+            format!("{}.{}", encode(header.to_string().as_bytes()), encode(claims.to_string().as_bytes()));
+        let random = SystemRandom::new();
+        let signature = match &*self.0 {
+            KeyPair::Ecdsa(key, _) => encode(key.sign(&random, text.as_bytes()).ok()?.as_ref()),
+            KeyPair::Ed25519(key) => encode(key.sign(text.as_bytes()).as_ref()),
+            KeyPair::Rsa(key) => {
+                let mut signature = vec![0; key.public().modulus_len()];
+                key.sign(&RSA_PKCS1_SHA256, &random, text.as_bytes(), &mut signature).ok()?;
+                encode(&signature)
+            }
+        };
+        Some(format!("{text}.{signature}"))
+    }
+}
+
+impl fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PrivateKey")
+    }
+}

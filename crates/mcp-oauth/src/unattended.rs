@@ -1,0 +1,325 @@
+//! Grants without a user: client credentials, assertions, token exchange, and enterprise-managed authorization.
+//!
+//! The client is registered by hand. Its secret, its assertions and the subject's token are sent to the token endpoint of
+//! the authorization server only, and, if an issuer is configured, only if that is the server's.
+//!
+//! rmcp has some of these grants, but signs with aws-lc, and has no token exchange for an access token.
+
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{Method, Request};
+use mcp_model::Secret;
+use mcp_transport::internal::Redactor;
+use ring::rand::{SecureRandom, SystemRandom};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use url::Url;
+use url::form_urlencoded::{Serializer, byte_serialize};
+
+use crate::flow::{Flow, FlowError, LoginRequest, MAX_FOREIGN_TEXT_BYTES, MAX_SCOPES};
+use crate::grant::{Grant, RegisteredClient};
+use crate::http_client::HttpClient;
+use crate::private_key::PrivateKey;
+
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
+const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// How long a client assertion is valid, in seconds.
+const ASSERTION_LIFETIME: u64 = 60;
+
+/// A grant that needs no user.
+#[derive(Debug, Clone)]
+pub struct UnattendedGrant {
+    /// The client, as registered at the server's authorization server.
+    pub client: OAuthClient,
+    /// The kind of the grant.
+    pub kind: UnattendedGrantKind,
+    /// The scopes to request; if empty, those that the server names.
+    pub scopes: Vec<String>,
+    /// The only issuer to which anything is sent. Without it, a server can choose which authorization server receives the
+    /// client's secret.
+    pub issuer: Option<String>,
+}
+
+/// The kind of a grant without a user.
+#[derive(Debug, Clone)]
+pub enum UnattendedGrantKind {
+    /// The client acts for itself (OAuth 2.1, section 4.2).
+    ClientCredentials,
+    /// The client presents a JWT of a party that the authorization server trusts (RFC 7523), such as the identity of a
+    /// workload.
+    JwtBearer(TokenSource),
+    /// The client exchanges the access token of its own caller (RFC 8693), so that it acts for this caller.
+    TokenExchange(TokenSource),
+    /// The client exchanges an ID token at the company's identity provider for an assertion (ID-JAG), and presents that
+    /// to the authorization server.
+    EnterpriseManaged {
+        /// The identity provider.
+        provider: IdentityProvider,
+        /// The user's ID token.
+        id_token: TokenSource,
+    },
+}
+
+/// The identity provider of a company.
+#[derive(Debug, Clone)]
+pub struct IdentityProvider {
+    /// Its issuer identifier.
+    pub issuer: String,
+    /// Its token endpoint.
+    pub token_endpoint: Url,
+    /// The client, as registered there.
+    pub client: OAuthClient,
+}
+
+/// A client that was registered by hand.
+#[derive(Debug, Clone)]
+pub struct OAuthClient {
+    /// The client id.
+    pub id: String,
+    /// How it authenticates.
+    pub authentication: ClientAuthentication,
+}
+
+/// How a client authenticates at a token endpoint.
+#[derive(Debug, Clone)]
+pub enum ClientAuthentication {
+    /// Not at all.
+    None,
+    /// With a secret, in a header or in the form, as the server supports.
+    Secret(Secret),
+    /// With a signed assertion (`private_key_jwt`).
+    PrivateKey(PrivateKey),
+}
+
+/// Provides a token when it is needed. The error says why there is none.
+#[derive(Clone)]
+pub struct TokenSource(Arc<dyn Fn() -> Result<Secret, String> + Send + Sync>);
+
+impl TokenSource {
+    /// Calls `read` for each grant.
+    pub fn new(read: impl Fn() -> Result<Secret, String> + Send + Sync + 'static) -> TokenSource {
+        TokenSource(Arc::new(read))
+    }
+
+    fn read(&self) -> Result<Secret, FlowError> {
+        (self.0)().map_err(FlowError::Failed)
+    }
+}
+
+impl fmt::Debug for TokenSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenSource")
+    }
+}
+
+/// A token endpoint.
+struct TokenEndpoint<'a> {
+    http_client: &'a HttpClient,
+    url: String,
+    issuer: &'a str,
+    /// The supported methods of authentication.
+    methods: Option<&'a Value>,
+}
+
+/// The response of a token endpoint.
+#[derive(Deserialize)]
+struct TokenJson {
+    access_token: String,
+    #[serde(default)]
+    token_type: String,
+    issued_token_type: Option<String>,
+    expires_in: Option<u64>,
+    scope: Option<String>,
+}
+
+impl Flow {
+    /// Obtains a grant without a user. `provider` is the HTTP client for the identity provider.
+    pub(crate) async fn obtain(
+        &self,
+        unattended: &UnattendedGrant,
+        request: LoginRequest<'_>,
+        provider: Option<&HttpClient>,
+        now: u64,
+    ) -> Result<Grant, FlowError> {
+        let UnattendedGrant { client, kind, scopes: configured, issuer } = unattended;
+        let server = self.discover(request.challenge).await?;
+        if issuer.as_ref().is_some_and(|issuer| *issuer != server.issuer) {
+            let why = "the server's authorization server is not the one that is configured";
+            return Err(FlowError::Failed(why.to_owned()));
+        }
+        let mut scopes = if request.scopes.is_empty() { configured.clone() } else { request.scopes };
+        if scopes.is_empty() {
+            scopes = server.select_scopes().await;
+        }
+        scopes.truncate(MAX_SCOPES);
+        let scope = scopes.join(" ");
+        let target = vec![("resource", self.resource.to_string()), ("scope", scope)];
+        let form = match kind {
+            UnattendedGrantKind::ClientCredentials => {
+                vec![("grant_type", "client_credentials".to_owned())]
+            }
+            UnattendedGrantKind::JwtBearer(assertion) => jwt_bearer(assertion.read()?.expose()),
+            UnattendedGrantKind::TokenExchange(subject) => exchange(subject.read()?.expose(), ACCESS_TOKEN),
+            UnattendedGrantKind::EnterpriseManaged { provider: identity, id_token } => {
+                let mut form = exchange(id_token.read()?.expose(), ID_TOKEN);
+                form.push(("requested_token_type", ID_JAG.to_owned()));
+                form.push(("audience", server.issuer.clone()));
+                form.extend(target.clone());
+                let endpoint = TokenEndpoint {
+                    http_client: provider.unwrap_or(&self.http_client),
+                    url: identity.token_endpoint.to_string(),
+                    issuer: &identity.issuer,
+                    methods: None,
+                };
+                let tokens = endpoint.request(&identity.client, form, now).await?;
+                if tokens.issued_token_type.as_deref() != Some(ID_JAG) {
+                    return Err(failed("the identity provider issued another kind of token"));
+                }
+                jwt_bearer(&tokens.access_token)
+            }
+        };
+        let endpoint = TokenEndpoint {
+            http_client: &self.http_client,
+            url: server.metadata.token_endpoint.clone(),
+            issuer: &server.issuer,
+            methods: server.metadata.additional_fields.get("token_endpoint_auth_methods_supported"),
+        };
+        let tokens = endpoint.request(client, [form, target].concat(), now).await?;
+        if !tokens.token_type.eq_ignore_ascii_case("bearer") {
+            return Err(failed("the authorization server issues tokens that require a proof of possession"));
+        }
+        for scope in tokens.scope.iter().flat_map(|scope| scope.split_whitespace()).take(MAX_SCOPES) {
+            if !scopes.iter().any(|known| known == scope) {
+                scopes.push(scope.to_owned());
+            }
+        }
+        Ok(Grant {
+            resource: self.server.clone(),
+            issuer: server.issuer.clone(),
+            client: RegisteredClient { id: client.id.clone(), secret: None, redirect_uri: None },
+            access_token: Secret::new(tokens.access_token),
+            refresh_token: None,
+            expires_at: tokens.expires_in.map(|seconds| now.saturating_add(seconds)),
+            scopes,
+        })
+    }
+}
+
+impl TokenEndpoint<'_> {
+    /// Requests a token. No error contains a secret.
+    async fn request(
+        &self,
+        client: &OAuthClient,
+        form: Vec<(&str, String)>,
+        now: u64,
+    ) -> Result<TokenJson, FlowError> {
+        let secrets: Vec<Secret> = form
+            .iter()
+            .filter(|(name, _)| matches!(*name, "assertion" | "subject_token"))
+            .map(|(_, value)| Secret::new(value.clone()))
+            .chain(client.secret().cloned())
+            .collect();
+        let redactor = Redactor::new(secrets.iter());
+        let request = self.form_request(client, &form, now)?;
+        let response = self.http_client.fetch(request).await;
+        let response = response.map_err(|error| failed(&format!("the token endpoint: {error}")))?;
+        if !response.status().is_success() {
+            let error: Value = serde_json::from_slice(response.body()).unwrap_or_default();
+            let part = |key: &str| error[key].as_str().map(|text| format!(": {text}")).unwrap_or_default();
+            let reason = format!("{}{}", part("error"), part("error_description"));
+            let reason = redactor.clean(&reason, MAX_FOREIGN_TEXT_BYTES);
+            return Err(failed(&format!(
+                "the token endpoint refused it with HTTP {}{reason}",
+                response.status().as_u16()
+            )));
+        }
+        serde_json::from_slice(response.body())
+            .map_err(|_| failed("the token endpoint's answer is not a token"))
+    }
+
+    fn form_request(
+        &self,
+        client: &OAuthClient,
+        form: &[(&str, String)],
+        now: u64,
+    ) -> Result<Request<Vec<u8>>, FlowError> {
+        let mut request = Request::builder().method(Method::POST).uri(&self.url);
+        request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        request = request.header(ACCEPT, "application/json");
+        let mut body = Serializer::new(String::new());
+        body.extend_pairs(form.iter().filter(|(_, value)| !value.is_empty()));
+        match &client.authentication {
+            ClientAuthentication::None => {
+                body.append_pair("client_id", &client.id);
+            }
+            ClientAuthentication::Secret(secret) if self.accepts_form_only() => {
+                body.append_pair("client_id", &client.id).append_pair("client_secret", secret.expose());
+            }
+            ClientAuthentication::Secret(secret) => {
+                let escaped = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+                let both = format!("{}:{}", escaped(&client.id), escaped(secret.expose()));
+                request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(both)));
+            }
+            ClientAuthentication::PrivateKey(key) => {
+                let assertion = client_assertion(&client.id, self.issuer, key, now)?;
+                body.append_pair("client_assertion_type", CLIENT_ASSERTION);
+                body.append_pair("client_assertion", &assertion);
+            }
+        }
+        let request = request.body(body.finish().into_bytes());
+        request.map_err(|_| failed("the token endpoint's address is invalid"))
+    }
+
+    /// Whether a secret must be sent in the form. HTTP Basic is the default.
+    fn accepts_form_only(&self) -> bool {
+        let methods = self.methods.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let supports = |name: &str| methods.iter().any(|method| method.as_str() == Some(name));
+        supports("client_secret_post") && !supports("client_secret_basic")
+    }
+}
+
+impl OAuthClient {
+    fn secret(&self) -> Option<&Secret> {
+        match &self.authentication {
+            ClientAuthentication::Secret(secret) => Some(secret),
+            ClientAuthentication::None | ClientAuthentication::PrivateKey(_) => None,
+        }
+    }
+}
+
+fn jwt_bearer(assertion: &str) -> Vec<(&'static str, String)> {
+    vec![("grant_type", JWT_BEARER.to_owned()), ("assertion", assertion.to_owned())]
+}
+
+fn exchange(subject: &str, kind: &str) -> Vec<(&'static str, String)> {
+    vec![
+        ("grant_type", TOKEN_EXCHANGE.to_owned()),
+        ("subject_token", subject.to_owned()),
+        ("subject_token_type", kind.to_owned()),
+    ]
+}
+
+/// The assertion with which a client authenticates (RFC 7523). Its audience is the issuer, so that it is useless anywhere
+/// else.
+fn client_assertion(id: &str, issuer: &str, key: &PrivateKey, now: u64) -> Result<String, FlowError> {
+    let mut unique = [0; 16];
+    SystemRandom::new().fill(&mut unique).map_err(|_| failed("the system provides no randomness"))?;
+    let claims = json!({
+        "iss": id, "sub": id, "aud": issuer, "iat": now, "exp": now.saturating_add(ASSERTION_LIFETIME),
+        "jti": URL_SAFE_NO_PAD.encode(unique),
+    });
+    key.sign(&claims).ok_or_else(|| failed("the client's assertion cannot be signed"))
+}
+
+fn failed(why: &str) -> FlowError {
+    FlowError::Failed(format!("no token without a user: {why}"))
+}
