@@ -49,6 +49,7 @@ pub use result::call::{CallFailure, CallMetadata, CallResult, ToolResult};
 pub use result::completion::Completion;
 pub use result::content::Content;
 pub use result::task::{TASKS_EXTENSION, Task, TaskStatus, read_created_task};
+pub use server::credentials::{ClientCredentials, ClientKey};
 #[cfg(feature = "endpoint")]
 pub use server::endpoint::{Endpoint, StdioEndpoint, UrlEndpoint};
 pub use server::exposure::{Exposure, Filter, NameClass, NameLimit, NamePolicy, Rules, Transform};

@@ -133,6 +133,7 @@ impl NewServer {
                     url: parse_value(&url, rule),
                     headers: values(headers),
                     session_id: None,
+                    client_credentials: None,
                     terminate_on_close: true,
                     sse_fallback: SseFallback::Never,
                 };

@@ -9,8 +9,8 @@ mod values;
 use std::path::Path;
 
 use mcp_model::{
-    Endpoint, ErrorKind, Passthrough, RawJson, Secret, ServerSpec, StdioEndpoint, StdioSpec, TransportKind,
-    TransportSpec, UrlEndpoint, UrlSpec,
+    ClientCredentials, ClientKey, ConfigValue, Endpoint, ErrorKind, Passthrough, RawJson, Secret, ServerSpec,
+    StdioEndpoint, StdioSpec, TransportKind, TransportSpec, UrlEndpoint, UrlSpec,
 };
 
 use crate::diagnostic::{CheckError, Code};
@@ -220,7 +220,7 @@ fn last_of_each(variables: Vec<(String, Secret)>) -> Vec<(String, Secret)> {
 }
 
 fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Option<UrlEndpoint> {
-    let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
+    let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback } = spec;
     let before = resolver.errors.len();
     let key = resolver.url_key.clone();
     let pointer = resolver.pointer(&[&key]);
@@ -246,6 +246,7 @@ fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Opti
         let pointer = resolver.pointer(&["sessionId"]);
         resolver.checked_value(it, &pointer, "sessionId", checks::check_header_value)
     });
+    let client_credentials = client_credentials.as_ref().and_then(|it| resolver.client_credentials(it));
     if resolver.errors.len() > before {
         return None;
     }
@@ -253,12 +254,32 @@ fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Opti
         url: parsed?,
         headers: res,
         session_id,
+        client_credentials,
         terminate_on_close: *terminate_on_close,
         sse_fallback: *sse_fallback,
     })
 }
 
 impl Resolver<'_> {
+    fn client_credentials(
+        &mut self,
+        credentials: &ClientCredentials<ConfigValue>,
+    ) -> Option<ClientCredentials<Secret>> {
+        let ClientCredentials { client_id, key, scopes, issuer } = credentials;
+        let (name, make): (_, fn(Secret) -> ClientKey<Secret>) = match key {
+            ClientKey::Secret(_) => ("clientSecret", ClientKey::Secret),
+            ClientKey::PrivateKey(_) => ("privateKey", ClientKey::PrivateKey),
+        };
+        let pointer = self.pointer(&["auth", name]);
+        let value = self.value(key.value(), &pointer, &format!("auth.{name}"))?;
+        Some(ClientCredentials {
+            client_id: client_id.clone(),
+            key: make(value),
+            scopes: scopes.clone(),
+            issuer: issuer.clone(),
+        })
+    }
+
     fn report_check(&mut self, error: CheckError, pointer: &str) {
         let CheckError { code, message, help } = error;
         self.errors.push(ResolveError::new(code, message, pointer, help));

@@ -7,8 +7,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use mcp_model::{Endpoint, ServerId};
-use mcp_oauth::{OAuth, OAuthOptions, RegisteredClient, Revocation, TokenStore, UserAgent};
+use mcp_model::{ClientCredentials, ClientKey, Endpoint, Secret, ServerId};
+use mcp_oauth::{
+    ClientAuthentication, InvalidPrivateKey, OAuth, OAuthClient, OAuthOptions, PrivateKey, RegisteredClient,
+    Revocation, TokenStore, UnattendedGrant, UnattendedGrantKind, UserAgent,
+};
 use mcp_transport::{Authorities, Authorization, Unauthorized};
 use parking_lot::Mutex;
 use url::Url;
@@ -40,7 +43,13 @@ pub struct Logins(Arc<Inner>);
 struct Inner {
     options: LoginOptions,
     /// Authorizations that a connection holds.
-    made: Mutex<HashMap<(ServerId, Url), Weak<OAuth>>>,
+    made: Mutex<HashMap<(ServerId, Url), Made>>,
+}
+
+/// An authorization, with the credentials that it was made of.
+struct Made {
+    credentials: Option<ClientCredentials<Secret>>,
+    oauth: Weak<OAuth>,
 }
 
 impl Logins {
@@ -76,20 +85,28 @@ impl Logins {
     }
 
     fn of(&self, server: &ServerId, endpoint: &Endpoint, authorities: &Authorities) -> Option<Arc<OAuth>> {
-        let url = match endpoint {
+        let (url, credentials) = match endpoint {
             Endpoint::Http(it) | Endpoint::Sse(it) => {
                 if it.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
                     return None;
                 }
-                &it.url
+                (&it.url, &it.client_credentials)
             }
             Endpoint::Stdio(_) | Endpoint::WebSocket(_) => return None,
         };
         let key = (server.clone(), url.clone());
         let mut made = self.0.made.lock();
-        if let Some(known) = made.get(&key).and_then(Weak::upgrade) {
+        let known = made.get(&key).filter(|known| known.credentials == *credentials);
+        if let Some(known) = known.and_then(|known| known.oauth.upgrade()) {
             return Some(known);
         }
+        let unattended = match credentials.as_ref().map(unattended).transpose() {
+            Ok(unattended) => unattended,
+            Err(error) => {
+                tracing::warn!(server = %server, "the `privateKey` cannot be used: {error}");
+                return None;
+            }
+        };
         let LoginOptions { store, user, client_name, client_metadata, client, hint } = self.0.options.clone();
         let options = OAuthOptions {
             store,
@@ -97,14 +114,16 @@ impl Logins {
             client_name,
             client_metadata,
             client,
+            unattended,
             authorities: authorities.clone(),
             login_hint: hint(server),
         };
         match OAuth::new(url, options) {
             Ok(new) => {
                 let new = Arc::new(new);
-                made.retain(|_, it| it.strong_count() > 0);
-                made.insert(key, Arc::downgrade(&new));
+                made.retain(|_, it| it.oauth.strong_count() > 0);
+                let oauth = Arc::downgrade(&new);
+                made.insert(key, Made { credentials: credentials.clone(), oauth });
                 Some(new)
             }
             Err(error) => {
@@ -113,6 +132,17 @@ impl Logins {
             }
         }
     }
+}
+
+/// The grant of configured client credentials.
+fn unattended(credentials: &ClientCredentials<Secret>) -> Result<UnattendedGrant, InvalidPrivateKey> {
+    let ClientCredentials { client_id, key, scopes, issuer } = credentials.clone();
+    let authentication = match key {
+        ClientKey::Secret(secret) => ClientAuthentication::Secret(secret),
+        ClientKey::PrivateKey(text) => ClientAuthentication::PrivateKey(PrivateKey::from_pem(&text, None)?),
+    };
+    let client = OAuthClient { id: client_id, authentication };
+    Ok(UnattendedGrant { client, kind: UnattendedGrantKind::ClientCredentials, scopes, issuer })
 }
 
 impl fmt::Debug for Logins {

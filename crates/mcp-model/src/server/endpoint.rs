@@ -2,6 +2,7 @@
 
 use url::Url;
 
+use crate::server::credentials::ClientCredentials;
 use crate::server::secret::Secret;
 use crate::server::spec::{EnvInherit, SseFallback, TransportKind};
 
@@ -80,6 +81,9 @@ pub struct UrlEndpoint {
     /// A session id to use from the first request on, without `initialize`.
     #[debug(skip)]
     pub session_id: Option<Secret>,
+    /// The credentials with which the host obtains a token for itself.
+    #[debug(skip)]
+    pub client_credentials: Option<ClientCredentials<Secret>>,
     /// End the session with `DELETE` on close.
     pub terminate_on_close: bool,
     /// Whether the transport of 2024-11-05 is tried if the server does not support Streamable HTTP. Applies to
@@ -94,6 +98,7 @@ impl UrlEndpoint {
             url,
             headers: Vec::new(),
             session_id: None,
+            client_credentials: None,
             terminate_on_close: true,
             sse_fallback: SseFallback::Never,
         }

@@ -1,5 +1,6 @@
 //! A server: as its configuration describes it, and as it is reached.
 
+pub(crate) mod credentials;
 #[cfg(feature = "endpoint")]
 pub(crate) mod endpoint;
 pub(crate) mod exposure;

@@ -9,6 +9,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::json::raw::RawJson;
+use crate::server::credentials::ClientCredentials;
 use crate::server::exposure::Exposure;
 use crate::server::id::ServerId;
 use crate::server::limits::Limits;
@@ -154,6 +155,8 @@ pub struct UrlSpec {
     pub headers: Vec<(String, ConfigValue)>,
     /// A session id to use from the first request on, without `initialize` (Dominds' `sessionId`).
     pub session_id: Option<ConfigValue>,
+    /// The credentials with which the host obtains a token for itself.
+    pub client_credentials: Option<ClientCredentials<ConfigValue>>,
     /// End the session with `DELETE` on close.
     pub terminate_on_close: bool,
     /// Whether the transport of 2024-11-05 is tried if the server does not support Streamable HTTP.

@@ -80,6 +80,7 @@ pub(crate) fn secrets(endpoint: &UrlEndpoint) -> Vec<Secret> {
         res.push(value.clone());
         res.extend(value.expose().split_whitespace().map(Secret::from));
     }
+    res.extend(endpoint.client_credentials.iter().map(|credentials| credentials.key.value().clone()));
     let url = &endpoint.url;
     let (user, password) = (url.username(), url.password().unwrap_or_default());
     res.extend([user, password].map(Secret::from));

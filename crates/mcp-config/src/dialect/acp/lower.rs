@@ -98,6 +98,7 @@ pub(super) fn url(
         url: url_value(&url, kind, &server, context)?,
         headers,
         session_id: None,
+        client_credentials: None,
         terminate_on_close: true,
         sse_fallback: SseFallback::Never,
     };

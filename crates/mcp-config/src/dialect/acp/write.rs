@@ -76,7 +76,9 @@ pub(crate) fn entry(
             report.unsupported_if(encoding != "utf-8", "encoding", "an encoding");
         }
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
-            let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
+            let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback } =
+                spec;
+            report.unsupported_if(client_credentials.is_some(), "auth", "client credentials");
             common::report_fallback(*sse_fallback, report);
             common::write_config(config.as_ref(), None, OutputValue::Text, report);
             let text = report.required("url", reference_text(url, RULE))?;

@@ -97,6 +97,7 @@ pub(super) fn lower(
             Some(TransportSpec::Http(UrlSpec {
                 headers,
                 session_id: session_value(session_id, context),
+                client_credentials: None,
                 terminate_on_close: true,
                 sse_fallback: SseFallback::Never,
                 url: url_value(&url, context)?,

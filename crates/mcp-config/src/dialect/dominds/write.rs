@@ -77,7 +77,8 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
 }
 
 fn http(spec: &UrlSpec, report: &mut WriteReport<'_>) -> Option<Vec<(String, OutputValue)>> {
-    let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
+    let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback } = spec;
+    report.unsupported_if(client_credentials.is_some(), "auth", "client credentials");
     common::report_fallback(*sse_fallback, report);
     let text = report.required("url", reference_text(url, RULE))?;
     if checks::parse_url(&text, UrlRule::Http).is_err() {

@@ -9,6 +9,7 @@ use mcp_model::{
 
 use crate::de::{Location, NullableField, ReadContext};
 use crate::diagnostic::Code;
+use crate::dialect::editor::client_credentials;
 use crate::dialect::editor::command::CommandFields;
 use crate::dialect::editor::fields::{DeclaredInputs, Durations, ToolLists, ValueReader};
 use crate::dialect::editor::name_lists::NameLists;
@@ -214,8 +215,19 @@ pub(super) fn lower(
             };
             let mut headers = headers;
             headers.extend(fields::variable_headers(env_http_headers, &bearer_token_env_var, context));
+            let client_credentials = match kind {
+                TransportKind::Http | TransportKind::Sse => client_credentials::read(node, at, &values),
+                TransportKind::Stdio | TransportKind::WebSocket => None,
+            };
             url.value(kind, &values).map(|url| {
-                let spec = UrlSpec { url, headers, session_id: None, terminate_on_close: true, sse_fallback };
+                let spec = UrlSpec {
+                    url,
+                    headers,
+                    session_id: None,
+                    client_credentials,
+                    terminate_on_close: true,
+                    sse_fallback,
+                };
                 match kind {
                     TransportKind::Sse => TransportSpec::Sse(spec),
                     TransportKind::WebSocket => TransportSpec::WebSocket(spec),

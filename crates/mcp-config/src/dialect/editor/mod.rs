@@ -4,6 +4,7 @@
 //! The dialects differ in their spelling (DIA-01 to DIA-10) and are read together, leniently: servers are independent,
 //! and unknown keys are kept. A whole command line in `command` is never split.
 
+mod client_credentials;
 mod command;
 mod entry_forms;
 mod fields;

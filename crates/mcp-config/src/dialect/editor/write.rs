@@ -64,7 +64,14 @@ pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option
             report.unsupported_if(encoding != "utf-8", "encoding", "an encoding");
         }
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
-            let UrlSpec { url, headers, session_id, terminate_on_close, sse_fallback } = spec;
+            let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback } =
+                spec;
+            // Files of this dialect keep the key `auth` as it is.
+            report.unsupported_if(
+                client_credentials.is_some() && origin.dialect != Dialect::McpJson,
+                "auth",
+                "client credentials",
+            );
             common::write_config(config.as_ref(), None, OutputValue::Text, report);
             let text = report.required("url", reference_text(url, RULE))?;
             if !has_reference(&text, RULE)

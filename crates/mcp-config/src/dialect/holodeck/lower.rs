@@ -137,7 +137,14 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
             let url = reach.url_value(kind)?;
             let terminate_on_close = terminate_on_close.take().unwrap_or(true);
             let sse_fallback = SseFallback::Never;
-            let spec = UrlSpec { url, headers, session_id: None, terminate_on_close, sse_fallback };
+            let spec = UrlSpec {
+                url,
+                headers,
+                session_id: None,
+                client_credentials: None,
+                terminate_on_close,
+                sse_fallback,
+            };
             match kind {
                 TransportKind::Sse => TransportSpec::Sse(spec),
                 TransportKind::WebSocket => TransportSpec::WebSocket(UrlSpec { headers: Vec::new(), ..spec }),

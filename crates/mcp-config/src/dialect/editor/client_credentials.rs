@@ -1,0 +1,101 @@
+//! Client credentials: our form of the key `auth`. Other programs have other forms, which are kept and not used.
+
+use mcp_model::{ClientCredentials, ClientKey, ConfigValue};
+
+use crate::de::{Location, ReadContext};
+use crate::diagnostic::{CheckError, Code, quoted};
+use crate::dialect::editor::fields::ValueReader;
+use crate::syntax::Node;
+
+/// The value of `grant` that makes the key ours.
+const GRANT: &str = "client_credentials";
+
+/// The keys of the mapping.
+const KEYS: [&str; 6] = ["grant", "clientId", "clientSecret", "privateKey", "scopes", "issuer"];
+
+/// Reads the key `auth` of an entry. `None` if it is missing, of another program, or wrong, which is reported.
+pub(super) fn read(
+    entry: &Node,
+    at: &Location,
+    values: &ValueReader<'_>,
+) -> Option<ClientCredentials<ConfigValue>> {
+    let context = values.context;
+    let member = entry.get("auth")?;
+    let (auth, at) = (&member.value, at.member(member, context));
+    let grant = auth.get("grant")?;
+    if grant.value.text() != Some(GRANT) {
+        let message = "the only `grant` is `client_credentials`";
+        let help = "to log in as a user, leave out `auth`";
+        context.error(Code::UnknownWord, &at.member(grant, context), message, help);
+        return None;
+    }
+    for member in auth.members().into_iter().flatten() {
+        if !KEYS.contains(&&*member.key.text) {
+            let message = format!("`auth` has no key '{}'", quoted(&member.key.text));
+            context.error(Code::UnknownKey, &at.member(member, context), message, "remove it");
+        }
+    }
+    let text = |key: &str| {
+        let member = auth.get(key)?;
+        let at = at.member(member, context);
+        match member.value.text().filter(|text| !text.trim().is_empty()) {
+            Some(text) => Some((text.to_owned(), at)),
+            None => {
+                context.error(Code::WrongType, &at, format!("`{key}` must be a text"), "write it in quotes");
+                None
+            }
+        }
+    };
+    let value = |key: &str| {
+        let (text, at) = text(key)?;
+        Some(values.without_shell_syntax().value(text, &at, accept))
+    };
+    let key = match (value("clientSecret"), value("privateKey")) {
+        (Some(secret), None) => Some(ClientKey::Secret(secret)),
+        (None, Some(key)) => Some(ClientKey::PrivateKey(key)),
+        (Some(_), Some(_)) => {
+            let message = "`auth` has both `clientSecret` and `privateKey`";
+            context.error(
+                Code::Exclusive,
+                &at,
+                message,
+                "remove the one that the client is not registered with",
+            );
+            None
+        }
+        (None, None) => {
+            let message = "`auth` has neither `clientSecret` nor `privateKey`";
+            context.error(Code::MissingKey, &at, message, "add the one that the client is registered with");
+            None
+        }
+    };
+    let client_id = text("clientId").map(|(id, _)| id);
+    if client_id.is_none() && auth.get("clientId").is_none() {
+        context.error(Code::MissingKey, &at, "`auth` has no `clientId`", "add the id of the client");
+    }
+    let scopes = scopes(auth, &at, context);
+    let issuer = text("issuer").map(|(issuer, _)| issuer);
+    Some(ClientCredentials { client_id: client_id?, key: key?, scopes, issuer })
+}
+
+fn scopes(auth: &Node, at: &Location, context: &ReadContext) -> Vec<String> {
+    let Some(member) = auth.get("scopes") else { return Vec::new() };
+    let at = at.member(member, context);
+    let items: Option<Vec<String>> = member
+        .value
+        .items()
+        .and_then(|items| items.iter().map(|item| item.text().map(str::to_owned)).collect());
+    items.unwrap_or_else(|| {
+        context.error(
+            Code::WrongType,
+            &at,
+            "`scopes` must be a list of texts",
+            "write [\"read\", \"write\"]",
+        );
+        Vec::new()
+    })
+}
+
+fn accept(_: &str) -> Result<(), CheckError> {
+    Ok(())
+}

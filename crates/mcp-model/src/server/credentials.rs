@@ -1,0 +1,33 @@
+//! Credentials with which a host obtains tokens for itself.
+
+/// OAuth client credentials: the host itself is the client, and no user logs in. `V` is the type of secret values,
+/// unresolved or resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientCredentials<V> {
+    /// The client id, as registered at the server's authorization server.
+    pub client_id: String,
+    /// What proves the client's identity.
+    pub key: ClientKey<V>,
+    /// The scopes to request; if empty, those that the server names.
+    pub scopes: Vec<String>,
+    /// The only issuer that receives the credentials; any that the server names if `None`.
+    pub issuer: Option<String>,
+}
+
+/// What proves the identity of a client.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ClientKey<V> {
+    /// A secret that the authorization server knows.
+    Secret(V),
+    /// A private key in PEM form, which signs assertions (`private_key_jwt`).
+    PrivateKey(V),
+}
+
+impl<V> ClientKey<V> {
+    /// The secret or the key.
+    pub fn value(&self) -> &V {
+        match self {
+            ClientKey::Secret(value) | ClientKey::PrivateKey(value) => value,
+        }
+    }
+}
