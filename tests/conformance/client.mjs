@@ -67,7 +67,16 @@ async function connect(follows) {
     // A program that logs in by itself prints the page for the browser.
     transport.stderr?.on("data", async (text) => {
       const page = /https?:\/\/\S+\/auth\?\S+/.exec(text.toString());
-      if (page !== null) await fetch(await browse(new URL(page[0])));
+      if (page === null) return;
+      const redirected = await browse(new URL(page[0]));
+      // Its listener may not be ready yet.
+      for (let tries = 0; tries < 50; tries++) {
+        try {
+          return await fetch(redirected);
+        } catch {
+          await new Promise((resolve) => setTimeout(resolve, 100));
+        }
+      }
     });
     return transport;
   };
@@ -107,14 +116,9 @@ function login() {
   const kept = {};
   return {
     redirectUrl: "http://127.0.0.1:9/callback",
-    clientMetadata: {
-      client_name: "typescript",
-      redirect_uris: ["http://127.0.0.1:9/callback"],
-      application_type: "native",
-      token_endpoint_auth_method: "none",
-    },
-    clientInformation: () => kept.client,
-    saveClientInformation: (it) => void (kept.client = it),
+    clientMetadata: { client_name: "typescript", redirect_uris: ["http://127.0.0.1:9/callback"] },
+    // Registered by hand: a client that registers itself is bound to the scopes of its first login.
+    clientInformation: () => ({ client_id: "typescript" }),
     tokens: () => kept.tokens,
     saveTokens: (it) => void (kept.tokens = it),
     codeVerifier: () => kept.verifier,

@@ -2,7 +2,8 @@
 // killed.
 //
 // Every user may log in without a password: a browser names itself in the header `x-user`. Every resource is known and has
-// the scopes `read` and `write`. Access tokens are JWTs that are valid for a minute. Clients register themselves; the client
+// the scopes `read` and `write`. Access tokens are JWTs that are valid for a minute. Clients register themselves, or are
+// `typescript`; the client
 // `service` with the secret `service-secret` acts without a user.
 
 import { generateKeyPairSync } from "node:crypto";
@@ -24,6 +25,13 @@ const provider = new Provider(issuer, {
   cookies: { keys: ["test"] },
   scopes: ["openid", "offline_access", "read", "write"],
   clients: [
+    {
+      client_id: "typescript",
+      application_type: "native",
+      token_endpoint_auth_method: "none",
+      grant_types: ["authorization_code"],
+      redirect_uris: ["http://127.0.0.1:9/callback"],
+    },
     {
       client_id: "service",
       client_secret: "service-secret",
@@ -61,7 +69,7 @@ const provider = new Provider(issuer, {
 
 server.on("request", async (request, response) => {
   if (!request.url.startsWith("/login/")) return provider.callback()(request, response);
-  const result = { login: { accountId: request.headers["x-user"] ?? "nobody" } };
+  const result = { login: { accountId: request.headers["x-user"] ?? "nobody" }, consent: {} };
   await provider.interactionFinished(request, response, result);
 });
 console.log(issuer);
