@@ -438,3 +438,53 @@ fn lists_of_variables_are_read_in_each_of_their_forms() {
     let env: Vec<_> = it.env.iter().map(|it| (it.0.as_str(), it.1.expose())).collect();
     assert_eq!(env, [("A", "b=c"), ("PATH", "/bin"), ("D", "e")]);
 }
+
+#[test]
+fn client_credentials_are_read_from_our_form_of_auth() {
+    let entry = |auth: &str| {
+        format!(r#"{{"mcpServers": {{"a": {{"url": "https://a.example/mcp", "auth": {auth}}}}}}}"#)
+    };
+    let text = entry(
+        r#"{"grant": "client_credentials", "clientId": "host", "clientSecret": "${SECRET}", "scopes": ["read"]}"#,
+    );
+    let reading = reading(Profile::McpJson, &text);
+    assert_eq!(found(&reading), "");
+    let context = ResolveContext {
+        variable: &|name| (name == "SECRET").then(|| "s3cret".to_owned()),
+        names: &Vec::new,
+        directory: Path::new("/"),
+        read_file: &|_| Err("none".to_owned()),
+    };
+    let Endpoint::Http(endpoint) = resolve(&reading.servers[0], &context).unwrap().endpoint else { panic!() };
+    let credentials = endpoint.client_credentials.unwrap();
+    assert_eq!((&*credentials.client_id, credentials.key.value().expose()), ("host", "s3cret"));
+    assert_eq!((credentials.scopes, credentials.issuer), (vec!["read".to_owned()], None));
+
+    for (auth, wrong) in [
+        // The forms of other programs are kept and not used.
+        (r#"{"CLIENT_ID": "x"}"#, ""),
+        (r#""oauth""#, ""),
+        (r#"{"grant": "password"}"#, "the only `grant` is `client_credentials`"),
+        (r#"{"grant": "client_credentials", "clientId": "x"}"#, "neither `clientSecret` nor `privateKey`"),
+        (r#"{"grant": "client_credentials", "clientSecret": "x"}"#, "has no `clientId`"),
+        (
+            r#"{"grant": "client_credentials", "clientId": "x", "clientSecret": "y", "privateKey": "z"}"#,
+            "both `clientSecret` and `privateKey`",
+        ),
+        (
+            r#"{"grant": "client_credentials", "clientId": 1, "clientSecret": "y"}"#,
+            "`clientId` must be a text",
+        ),
+        (
+            r#"{"grant": "client_credentials", "clientId": "x", "clientSecret": "y", "scopes": "read"}"#,
+            "`scopes` must be a list of texts",
+        ),
+        (
+            r#"{"grant": "client_credentials", "clientId": "x", "clientSecret": "y", "scope": "read"}"#,
+            "`auth` has no key 'scope'",
+        ),
+    ] {
+        let found = found(&crate::reading(Profile::McpJson, &entry(auth)));
+        assert!(found.contains(wrong) && found.is_empty() == wrong.is_empty(), "{auth}: {found}");
+    }
+}
