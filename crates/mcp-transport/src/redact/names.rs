@@ -3,6 +3,8 @@
 //! The names of programs, packages, modules, scripts and folders are not redacted: without them a message does not say what
 //! is missing.
 
+use std::ffi::OsString;
+
 use mcp_model::{Secret, StdioEndpoint};
 
 use super::{json_secrets, secret_parts};
@@ -75,6 +77,23 @@ pub(crate) fn stdio_secrets(endpoint: &StdioEndpoint) -> Vec<Secret> {
     parts.chain(values.iter().flat_map(|value| json_secrets(value))).collect()
 }
 
+/// Shorter values of inherited variables are settings, such as `true`.
+const MIN_INHERITED_BYTES: usize = 8;
+
+/// The values of inherited variables that are named like secrets, also in parts. Paths, numbers and short values are no
+/// secrets and would hide half of every message.
+pub(crate) fn inherited_secrets(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Secret> {
+    let secrets = variables.filter_map(|(name, value)| {
+        let is_secret = is_secret_option(&name.to_str()?.to_ascii_lowercase());
+        let value = value.into_string().ok().filter(|_| is_secret)?;
+        let is_setting =
+            value.starts_with(['/', '~', '.']) || value.bytes().all(|byte| byte.is_ascii_digit());
+        (!is_setting).then(|| Secret::new(value))
+    });
+    let parts = secrets.flat_map(|value| secret_parts(&value));
+    parts.filter(|part| part.expose().len() >= MIN_INHERITED_BYTES).collect()
+}
+
 /// The arguments of a command that may be secrets: all except options and names. The first other argument of a package
 /// runner or interpreter names what it runs.
 pub fn argument_secrets<'a>(command: &str, arguments: &'a [Secret]) -> impl Iterator<Item = &'a Secret> {
@@ -106,9 +125,9 @@ pub fn argument_secrets<'a>(command: &str, arguments: &'a [Secret]) -> impl Iter
     })
 }
 
-/// Whether an option in lower case is followed by a secret.
+/// Whether an option in lower case is followed by a secret, or a variable has one.
 fn is_secret_option(option: &str) -> bool {
-    ["token", "key", "secret", "password", "auth", "credential"].iter().any(|word| option.contains(word))
+    ["token", "key", "secret", "passw", "auth", "credential"].iter().any(|word| option.contains(word))
 }
 
 /// Whether an argument may be a name: it has no scheme, no assignment, and no blank.
@@ -155,6 +174,24 @@ mod tests {
         check("node", &["-e", "connect(\"a b\")", "hunter2"], &["connect(\"a b\")", "hunter2"]);
         check("my-server", &["hunter2-token"], &["hunter2-token"]);
         check("my-server", &["--config", "hunter2-token"], &["hunter2-token"]);
+    }
+
+    #[test]
+    fn hd_sc5_inherited_variables_named_like_secrets_are_secrets() {
+        let variables = [
+            ("GITHUB_TOKEN", "ghp_hunter2"),
+            ("DB_PASSWD", "correct horse"),
+            ("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG"),
+            ("USE_TOKENS", "true"),
+            ("MAX_TOKENS", "123456789"),
+            ("SSH_AUTH_SOCK", "/run/user/1000/agent"),
+            ("EDITOR", "a-long-editor-name"),
+        ];
+        let variables = variables.map(|(name, value)| (name.into(), value.into()));
+        let got = inherited_secrets(variables.into_iter());
+        let mut got: Vec<&str> = got.iter().map(Secret::expose).collect();
+        got.dedup();
+        assert_eq!(got, ["ghp_hunter2", "correct horse", "wJalrXUtnFEMI/K7MDENG"]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use http::HeaderMap;
 use mcp_model::UrlEndpoint;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError, StartError};
@@ -148,15 +148,9 @@ async fn drive(
     let mut work = FuturesUnordered::new();
     let mut send_queue = SseSendQueue::default();
     let mut batch = Vec::with_capacity(MAX_BATCH_MESSAGES);
-    let mut rate_limiter = RateLimiter::new(Instant::now());
-    let mut paused = None;
     loop {
         while let Some(event) = stream.next_event() {
-            deliver(connection, &mut send_queue, &mut rate_limiter, event);
-        }
-        rate_limiter.charge(stream.take_overhead(), 0);
-        if rate_limiter.is_charged() {
-            paused = rate_limiter.pause_until(Instant::now());
+            deliver(connection, &mut send_queue, &mut stream.rate_limiter, event);
         }
         while let Some((message, abort)) = send_queue.next() {
             work.push(post::post_message(connection, message, abort));
@@ -181,11 +175,10 @@ async fn drive(
                     }
                 }
             }
-            () = sleep_until(paused.unwrap_or_else(Instant::now)), if paused.is_some() => paused = None,
-            more = stream.read(), if paused.is_none() => if let Err(end) = more {
+            more = stream.read() => if let Err(end) = more {
                 // Events before the end are delivered.
                 while let Some(event) = stream.next_event() {
-                    deliver(connection, &mut send_queue, &mut rate_limiter, event);
+                    deliver(connection, &mut send_queue, &mut stream.rate_limiter, event);
                 }
                 return end.into();
             },

@@ -18,6 +18,7 @@ use crate::net::http1::describe;
 use crate::net::{
     Client, ExchangeError, HttpEndpoint, RequestParts, RequestTarget, Response, error_body, headers,
 };
+use crate::rpc::rate_limiter::RateLimiter;
 
 /// Maximum silence timeout. A longer one might overflow the clock.
 const MAX_SILENCE: Duration = Duration::from_secs(60 * 60 * 24);
@@ -32,8 +33,11 @@ pub(super) struct SseStream {
     /// Events that are not processed yet.
     events: VecDeque<Event>,
     limits: StreamLimits,
-    /// When something was last read.
+    /// When something was last read, or the last pause ended.
     last_read: Instant,
+    pub(super) rate_limiter: RateLimiter,
+    /// Reading is paused until then.
+    paused: Option<Instant>,
 }
 
 /// The limits of a stream.
@@ -117,7 +121,16 @@ async fn status_error(endpoint: &HttpEndpoint, mut response: Response) -> Reques
 impl SseStream {
     pub(super) fn new(response: Response, limits: StreamLimits) -> SseStream {
         let parser = EventStreamParser::new(limits.event_bytes);
-        SseStream { response, parser, events: VecDeque::new(), limits, last_read: Instant::now() }
+        let now = Instant::now();
+        SseStream {
+            response,
+            parser,
+            events: VecDeque::new(),
+            limits,
+            last_read: now,
+            rate_limiter: RateLimiter::new(now),
+            paused: None,
+        }
     }
 
     /// Waits for the `endpoint` event. Earlier events are dropped, because nothing was requested yet.
@@ -125,14 +138,23 @@ impl SseStream {
         loop {
             match self.next_event() {
                 Some(Event::Endpoint(data)) => return Ok(data),
-                Some(Event::Message(_) | Event::TooLarge(_)) => {}
+                Some(Event::Message(message)) => self.rate_limiter.charge(1, message.len()),
+                Some(Event::TooLarge(_)) => self.rate_limiter.charge(1, 0),
                 None => self.read().await?,
             }
         }
     }
 
-    /// Reads more of the stream. Comments count as activity. Cancel-safe.
+    /// Reads more of the stream, after a pause if the rate limit requires one. Comments count as activity. Cancel-safe.
     pub(super) async fn read(&mut self) -> Result<(), SseStreamEnd> {
+        if self.rate_limiter.is_charged() {
+            self.paused = self.rate_limiter.pause_until(Instant::now()).or(self.paused);
+        }
+        if let Some(until) = self.paused {
+            tokio::time::sleep_until(until).await;
+            self.paused = None;
+            self.last_read = Instant::now();
+        }
         let until = self.last_read + self.limits.silence;
         let chunk = match tokio::time::timeout_at(until, self.response.chunk()).await {
             Err(_) => return Err(SseStreamEnd::Silent(self.limits.silence)),
@@ -148,15 +170,11 @@ impl SseStream {
         self.last_read = Instant::now();
         let SseStream { parser, events, .. } = self;
         parser.feed(chunk, |event| events.push_back(event));
+        self.rate_limiter.charge(parser.take_overhead(), 0);
         match parser.endless_bytes() {
             Some(len) => Err(SseStreamEnd::Endless(len)),
             None => Ok(()),
         }
-    }
-
-    /// Returns and resets the amount of data without messages, as a number of messages for the rate limit.
-    pub(super) fn take_overhead(&mut self) -> usize {
-        self.parser.take_overhead()
     }
 
     /// The next event that was read.
@@ -194,6 +212,7 @@ impl From<SseStreamEnd> for DisconnectReason {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::tests::flood::{self, FLOODS};
     use futures_util::{StreamExt, stream};
 
     /// A stream of chunks, each after a delay in seconds. Without `ends`, it stays open.
@@ -280,5 +299,17 @@ mod tests {
         let mut stream = stream_of(&[(0, "data: a\n\nevent: endpoint\ndata: /m\n\ndata: b\n\n")], false);
         assert_eq!(stream.endpoint().await, Ok(Bytes::from_static(b"/m")));
         assert_eq!(stream.next_event(), Some(Event::Message(Bytes::from_static(b"b"))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn flood_before_the_endpoint_is_rate_limited() {
+        for (text, weight) in FLOODS {
+            let (response, sent) = flood::response(text);
+            let limits = StreamLimits { silence: Duration::from_secs(5), event_bytes: 1 << 20 };
+            let mut stream = SseStream::new(response, limits);
+            assert!(tokio::time::timeout(Duration::from_secs(10), stream.endpoint()).await.is_err());
+            let sent = sent.load(std::sync::atomic::Ordering::Relaxed) * weight;
+            assert!((78_000..100_000).contains(&sent), "{text:?}: {sent}");
+        }
     }
 }

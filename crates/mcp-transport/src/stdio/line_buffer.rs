@@ -29,6 +29,8 @@ pub struct LineBuffer {
     /// A line over the limit that has not ended.
     skipped: Option<SkippedMessage>,
     has_started: bool,
+    /// Empty lines since the last call of [`LineBuffer::take_empty_lines`].
+    empty_lines: usize,
 }
 
 /// A line from the buffer.
@@ -53,6 +55,7 @@ impl LineBuffer {
             limit,
             skipped: None,
             has_started: false,
+            empty_lines: 0,
         }
     }
 
@@ -110,10 +113,16 @@ impl LineBuffer {
             if line.len() > self.limit {
                 return Some(Line::TooLong(SkippedMessage::start(&line).finish()));
             }
-            if let Some(line) = self.trim(line) {
-                return Some(Line::Whole(line));
+            match self.trim(line) {
+                Some(line) => return Some(Line::Whole(line)),
+                None => self.empty_lines += 1,
             }
         }
+    }
+
+    /// Returns and resets the number of empty lines, which [`LineBuffer::next_line`] does not return.
+    pub fn take_empty_lines(&mut self) -> usize {
+        std::mem::take(&mut self.empty_lines)
     }
 
     /// Whether all received bytes were returned.

@@ -25,7 +25,7 @@ mod writer;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ use tokio::time::Instant;
 
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence, StartError};
-use crate::redact::{Redactor, stdio_secrets};
+use crate::redact::{Redactor, inherited_secrets, stdio_secrets};
 use crate::transport::process_id::ProcessIdCell;
 use crate::transport::{Dial, Link, Transport};
 use child::Child;
@@ -118,7 +118,8 @@ impl StdioDial {
                 "an environment variable's name is empty or contains `=`".to_owned(),
             ));
         }
-        let secrets = stdio_secrets(endpoint);
+        let mut secrets = stdio_secrets(endpoint);
+        secrets.extend(inherited_secrets(inherited(endpoint.inherit)));
         Ok(StdioDial(Arc::new(StdioServer {
             redactor: Arc::new(Redactor::new(secrets.iter().chain(&options.extra_secrets))),
             endpoint: endpoint.clone(),
@@ -129,6 +130,13 @@ impl StdioDial {
             process: process.clone(),
         })))
     }
+}
+
+/// The variables of this process that a server inherits.
+fn inherited(inherit: EnvInherit) -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os().filter(move |(name, _)| {
+        name.to_str().map_or(inherit == EnvInherit::All, |name| inherit.inherits(name))
+    })
 }
 
 impl Dial for StdioDial {
@@ -181,10 +189,7 @@ impl StdioServer {
             return Err(StartError::NoDirectory(cwd.display().to_string()));
         }
         let token = receipt::token();
-        let inherit = endpoint.inherit;
-        let is_inherited =
-            |name: &OsStr| name.to_str().map_or(inherit == EnvInherit::All, |it| inherit.inherits(it));
-        let mut env: BTreeMap<_, _> = std::env::vars_os().filter(|(name, _)| is_inherited(name)).collect();
+        let mut env: BTreeMap<_, _> = inherited(endpoint.inherit).collect();
         env.extend(endpoint.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
         env.insert(receipt::TOKEN_VARIABLE.into(), token.clone().into());
         let path = env.get(OsStr::new("PATH")).and_then(|it| it.to_str()).unwrap_or(DEFAULT_PATH).to_owned();

@@ -135,6 +135,7 @@ impl<S: AsyncRead + Unpin> StderrReader<S> {
             // One read may contain many short lines.
             tokio::task::consume_budget().await;
         }
+        self.rate_limiter.charge(self.lines.take_empty_lines(), 0);
         read.ok().filter(|it| *it > 0)
     }
 

@@ -130,6 +130,7 @@ impl<S: StdoutSource> StdoutReader<S> {
             return None;
         }
         self.unprocessed = None;
+        self.rate_limiter.charge(self.lines.take_empty_lines(), 0);
         if !self.is_large_pipe && self.decoder.is_none() && self.lines.is_long() {
             self.is_large_pipe = true;
             self.stdout.set_capacity(LARGE_PIPE);
@@ -391,6 +392,19 @@ mod tests {
         let (mut reader, counts) = flooded_reader(b"some log output\n", usize::MAX);
         run_for(&mut reader, 10).await;
         check_ten_seconds(counts.unsolicited());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn flood_of_empty_lines_is_rate_limited() {
+        for line in [&b"\n"[..], b"\r\n"] {
+            let (mut reader, counts) = flooded_reader(line, 100_000);
+            // Time advances only when all tasks wait, so the reader does pause.
+            let started_at = Instant::now();
+            while counts.0.lock().unwrap().1.is_empty() {
+                run_for(&mut reader, 1).await;
+            }
+            assert!((1..20).contains(&started_at.elapsed().as_secs()), "{:?}", started_at.elapsed());
+        }
     }
 
     #[tokio::test(start_paused = true)]

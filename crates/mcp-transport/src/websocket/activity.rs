@@ -15,9 +15,16 @@ use tokio::time::Instant;
 use super::keep_alive::LastRead;
 use crate::net::connect::NetStream;
 
+/// A message counts as endless after this multiple of its limit and [`MIN_ENDLESS_BYTES`] were read. Small frames are mostly
+/// overhead, and empty ones never reach the limit of the message.
+const ENDLESS_FACTOR: usize = 4;
+const MIN_ENDLESS_BYTES: usize = 1 << 20;
+
 /// A stream with its activity.
 pub(super) struct ActivityStream {
     stream: NetStream,
+    /// Reading fails after this number of bytes without a message.
+    max_bytes: usize,
     activity: Arc<Activity>,
 }
 
@@ -28,13 +35,17 @@ pub(super) struct Activity(Mutex<ActivityTimes>);
 struct ActivityTimes {
     last_read: LastRead,
     last_write: Instant,
+    /// Bytes read since the last message.
+    message_bytes: usize,
 }
 
 impl ActivityStream {
-    pub(super) fn new(stream: NetStream) -> ActivityStream {
+    /// A stream of messages of at most `limit` bytes.
+    pub(super) fn new(stream: NetStream, limit: usize) -> ActivityStream {
         let at = Instant::now();
-        let times = ActivityTimes { last_read: LastRead { at, reads: 0 }, last_write: at };
-        ActivityStream { stream, activity: Arc::new(Activity(Mutex::new(times))) }
+        let times = ActivityTimes { last_read: LastRead { at, reads: 0 }, last_write: at, message_bytes: 0 };
+        let max_bytes = limit.saturating_mul(ENDLESS_FACTOR).saturating_add(MIN_ENDLESS_BYTES);
+        ActivityStream { stream, max_bytes, activity: Arc::new(Activity(Mutex::new(times))) }
     }
 
     pub(super) fn activity(&self) -> Arc<Activity> {
@@ -46,6 +57,11 @@ impl Activity {
     /// The last read; the start if there was none.
     pub(super) fn last_read(&self) -> LastRead {
         self.0.lock().last_read
+    }
+
+    /// Records that a message is complete.
+    pub(super) fn message_read(&self) {
+        self.0.lock().message_bytes = 0;
     }
 
     /// When bytes were last written; the start if none were.
@@ -65,6 +81,11 @@ impl AsyncRead for ActivityStream {
         if into.filled().len() > before {
             let mut times = self.activity.0.lock();
             times.last_read = LastRead { at: Instant::now(), reads: times.last_read.reads + 1 };
+            times.message_bytes += into.filled().len() - before;
+            if times.message_bytes > self.max_bytes {
+                let message = format!("a message does not end ({} bytes so far)", times.message_bytes);
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, message)));
+            }
         }
         Poll::Ready(Ok(()))
     }

@@ -90,7 +90,7 @@ async fn attempt(
     };
     let settings = socket::settings(endpoint.max_message_bytes);
     Ok(WebSocketStream::from_partially_read(
-        ActivityStream::new(stream),
+        ActivityStream::new(stream, endpoint.max_message_bytes),
         rest.to_vec(),
         Role::Client,
         Some(settings),

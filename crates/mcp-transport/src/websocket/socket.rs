@@ -4,6 +4,7 @@
 //! separate wakers for reading and writing, and answers pings while it reads.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 
 use futures_util::{SinkExt, StreamExt};
 use parking_lot::Mutex;
@@ -12,7 +13,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::activity::ActivityStream;
+use super::activity::{Activity, ActivityStream};
 
 /// Maximum size of a frame, and of the bytes that are gathered for a write. Between two frames of a message, a ping, pong
 /// or close can be sent.
@@ -26,7 +27,7 @@ const MAX_UNWRITTEN_BYTES: usize = 1 << 20;
 const READ_BUFFER_BYTES: usize = 32 << 10;
 
 /// An open WebSocket.
-pub(super) struct Socket(Mutex<WebSocketStream<ActivityStream>>);
+pub(super) struct Socket(Mutex<WebSocketStream<ActivityStream>>, Arc<Activity>);
 
 /// The settings of a socket, with its maximum message size. A larger message ends the connection with code 1009:
 /// tungstenite stops at the head of a too large frame and cannot skip it.
@@ -41,12 +42,15 @@ pub(super) fn settings(message_bytes: usize) -> WebSocketConfig {
 
 impl Socket {
     pub(super) fn new(stream: WebSocketStream<ActivityStream>) -> Socket {
-        Socket(Mutex::new(stream))
+        let activity = stream.get_ref().activity();
+        Socket(Mutex::new(stream), activity)
     }
 
     /// Reads the next message; `None` at the end. Cancel-safe.
     pub(super) async fn next(&self) -> Option<Result<Message, Error>> {
-        poll_fn(|context| self.0.lock().poll_next_unpin(context)).await
+        let next = poll_fn(|context| self.0.lock().poll_next_unpin(context)).await;
+        self.1.message_read();
+        next
     }
 
     /// Waits until a message can be written. Cancel-safe.

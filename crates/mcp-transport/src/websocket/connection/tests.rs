@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use mcp_model::UrlEndpoint;
-use tokio::io::DuplexStream;
+use tokio::io::{AsyncWriteExt, DuplexStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::protocol::Role;
@@ -60,7 +60,7 @@ async fn both() -> Both {
     let endpoint = UrlEndpoint::new(Url::parse("ws://peer.example/").unwrap());
     let WebSocketDial(endpoint) = WebSocketDial::new(&endpoint, &UrlOptions::default()).unwrap();
     let (ours, theirs) = tokio::io::duplex(PIPE);
-    let ours = ActivityStream::new(crate::net::connect::NetStream::Tunnel(Box::new(ours)));
+    let ours = ActivityStream::new(crate::net::connect::NetStream::Tunnel(Box::new(ours)), 1 << 20);
     let settings = socket::settings(1 << 20);
     let ours = WebSocketStream::from_raw_socket(ours, Role::Client, Some(settings)).await;
     let peer = WebSocketStream::from_raw_socket(theirs, Role::Server, None).await;
@@ -252,4 +252,15 @@ async fn unsolicited_flood_is_rate_limited_and_can_be_closed() {
     assert_eq!(running.await.unwrap().reason, DisconnectReason::Stopped);
     assert!(started.elapsed() <= Duration::from_secs(13));
     flood.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_of_empty_frames_without_end_ends_the_connection() {
+    let Both { out: _out, stop: _stop, running, peer, .. } = both().await;
+    let mut peer = peer.into_inner();
+    // The first frame of a text, then empty continuations.
+    peer.write_all(&[0x01, 1, b'{']).await.unwrap();
+    while peer.write_all(&[0x00, 0].repeat(10_000)).await.is_ok() {}
+    let ended = running.await.unwrap().to_string();
+    assert!(ended.contains("reading from it failed: a message does not end (52"), "{ended}");
 }
