@@ -17,6 +17,7 @@ use crate::lists::cache::ListingCache;
 use crate::lists::gateway_resources::GatewayResource;
 use crate::lists::listing::Listing;
 use crate::protocol::request_state::StateSealer;
+use crate::protocol::task_ids::{TaskIds, TaskKey};
 use crate::session::caller::ClientFeatures;
 use crate::session::client_dialog::ClientDialog;
 use crate::session::dialogs::Dialogs;
@@ -41,6 +42,8 @@ pub struct GatewayOptions {
     pub gateway_resources: Vec<GatewayResource>,
     /// Limits on clients.
     pub bounds: Bounds,
+    /// Seals the ids of tasks. With a random key, which is the default, ids are void after a restart.
+    pub task_key: TaskKey,
 }
 
 impl Default for GatewayOptions {
@@ -52,6 +55,7 @@ impl Default for GatewayOptions {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             gateway_resources: Vec::new(),
             bounds: Bounds::default(),
+            task_key: TaskKey::random(),
         }
     }
 }
@@ -69,6 +73,7 @@ pub(crate) struct GatewayInner {
     pub(crate) dialogs: Dialogs,
     pub(crate) pending_inputs: PendingInputs,
     pub(crate) sealer: StateSealer,
+    pub(crate) task_ids: TaskIds,
     /// Counters since the start.
     pub(crate) counters: Arc<Counters>,
     /// Bounds the bytes of messages and responses in memory.
@@ -87,6 +92,7 @@ impl Gateway {
         let sessions = SessionRegistry::new(&options.bounds);
         let dialogs = Dialogs::new(&options.bounds);
         let pending_inputs = PendingInputs::new(&options.bounds);
+        let task_ids = TaskIds::new(options.task_key.clone());
         let budget = ByteBudget::new(options.bounds.held_bytes);
         Gateway(Arc::new(GatewayInner {
             host,
@@ -95,6 +101,7 @@ impl Gateway {
             dialogs,
             pending_inputs,
             sealer: StateSealer::new(),
+            task_ids,
             counters: Arc::default(),
             budget,
             listings: ListingCache::default(),

@@ -63,4 +63,5 @@ pub use http::{ExtraMetrics, HttpOptions, HttpServer, ServeError, TlsFiles, Toke
 pub use limits::bounds::Bounds;
 pub use lists::gateway_resources::GatewayResource;
 pub use protocol::meta::{DIALOG_HEADER, DIALOG_KEY};
+pub use protocol::task_ids::TaskKey;
 pub use stdio::serve_stdio;

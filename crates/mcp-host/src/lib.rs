@@ -124,7 +124,7 @@ pub use calls::dialog::Dialog;
 pub use calls::pin::PinnedGeneration;
 pub use calls::provider_failure::ProviderFailureReport;
 pub use calls::spill::SpillPolicy;
-pub use calls::{RawResult, RequestError, RequestOptions, TaskHandling, ToolCall};
+pub use calls::{RawResult, RequestError, RequestOptions, TaskHandling, TaskMethod, ToolCall};
 pub use config::approval::{Approval, ServerDefinitions};
 pub use config::desired::{DesiredServers, FailedServer};
 pub use config::load::{

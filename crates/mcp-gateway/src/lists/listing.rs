@@ -137,6 +137,14 @@ impl Listing {
         ListKind::ALL.into_iter().all(|kind| self.visible(kind).all(|(_, entry)| entry.target.is_none()))
     }
 
+    /// Whether a server has tools, of which none is visible.
+    pub(crate) fn hides_server(&self, server: &ServerId) -> bool {
+        let (definitions, list) = self.list(ListKind::Tools);
+        let is_own = |entry: &DefinitionEntry| entry.target.as_ref().is_some_and(|it| it.server == *server);
+        let mut own = (0..list.visible.len()).filter(|at| is_own(&definitions.entries()[*at])).peekable();
+        own.peek().is_some() && own.all(|at| !list.visible[at])
+    }
+
     /// The definition that is listed under this key: the name of a tool or prompt, or the URI of a resource or
     /// template. Of several, the first one.
     pub(crate) fn find(&self, kind: ListKind, key: &str) -> Option<&Target> {

@@ -95,8 +95,12 @@ fn capabilities(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Value {
         "resources": { "listChanged": true, "subscribe": true },
         "completions": {},
     });
-    if era == Era::Legacy {
-        capabilities["logging"] = json!({});
+    match era {
+        Era::Legacy => {
+            capabilities["logging"] = json!({});
+            capabilities["tasks"] = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
+        }
+        Era::Modern => capabilities["extensions"] = json!({TASKS_EXTENSION: {}}),
     }
     let info = scope.server.as_ref().and_then(|server| gateway.host.details(server)?.info);
     if let (Some(raw), Some(offered)) =

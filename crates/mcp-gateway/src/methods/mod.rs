@@ -7,6 +7,7 @@ mod prompts;
 mod resources;
 mod server_result;
 pub(crate) mod subscriptions;
+mod tasks;
 mod tools;
 
 use std::borrow::Cow;
@@ -14,7 +15,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcp_host::RequestOptions;
+use mcp_host::{RequestOptions, TaskMethod};
 use mcp_model::{Era, RawJson, RpcError, ServerId, code};
 use mcp_transport::{
     Handlers, InputHandling, LogMessage, OnProgress, OnServerEvent, Progress, RawRequestHandler, ServerEvent,
@@ -119,6 +120,10 @@ impl GatewayInner {
             ("prompts/get", _) => context.get_prompt().await?,
             ("resources/read", _) => context.read_resource().await?,
             ("completion/complete", _) => context.complete().await?,
+            ("tasks/get", _) => context.task_request(TaskMethod::Get).await?,
+            ("tasks/cancel", _) => context.task_request(TaskMethod::Cancel).await?,
+            ("tasks/update", Era::Modern) => context.task_request(TaskMethod::Update).await?,
+            ("tasks/result", Era::Legacy) => context.task_request(TaskMethod::Result).await?,
             ("ping", Era::Legacy) => RawJson::empty_object(),
             ("logging/setLevel", Era::Legacy) => context.set_log_level().await?,
             ("resources/subscribe", Era::Legacy) => context.subscribe().await?,

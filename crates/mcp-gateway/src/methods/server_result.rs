@@ -49,8 +49,10 @@ impl RequestContext<'_> {
         if [RESULT_TYPE, "inputRequests", "requestState"].iter().any(|name| all(name).nth(1).is_some()) {
             return Err(failed("repeats a member that describes its result"));
         }
-        if result_type.to_text().as_deref() != Some("input_required") {
-            return Ok(result);
+        match result_type.to_text().as_deref() {
+            Some("input_required") => {}
+            Some("task") => return self.check_task(&server, result),
+            _ => return Ok(result),
         }
         if self.caller.era() == Era::Legacy || !self.may_need_input() {
             return Err(failed("requests input where that is not allowed"));
@@ -97,7 +99,7 @@ impl RequestContext<'_> {
 }
 
 /// Checks that the client supports this request.
-fn check_input_request(supported: SupportedRequests, request: &RawJson) -> Result<(), String> {
+pub(super) fn check_input_request(supported: SupportedRequests, request: &RawJson) -> Result<(), String> {
     let members = request.members().ok_or("a server request must be a JSON object")?;
     let all = |name: &'static str| members.iter().filter(move |(key, _)| key == name).map(|(_, value)| value);
     if all("method").nth(1).is_some() || all("params").nth(1).is_some() {

@@ -1,7 +1,7 @@
 //! `tools/call`: arguments and results are forwarded unchanged.
 
-use mcp_host::{RequestError, ToolCall};
-use mcp_model::{ErrorKind, ProtocolVersion, RawJson, RpcError, ServerId, code};
+use mcp_host::{RequestError, TaskHandling, ToolCall};
+use mcp_model::{Era, ErrorKind, ProtocolVersion, RawJson, RpcError, ServerId, code};
 use mcp_registry::ToolLookup;
 use serde_json::json;
 
@@ -14,6 +14,7 @@ impl RequestContext<'_> {
     pub(super) async fn call_tool(&self) -> Result<RawJson, RpcError> {
         let (requested_name, arguments) = self.name_and_arguments()?;
         let (name, server) = self.tool(&requested_name)?;
+        let tasks = self.task_handling(server.as_ref());
         let call = ToolCall {
             dialog: self.caller.dialog_id(),
             progress: self.progress_handler(),
@@ -22,10 +23,15 @@ impl RequestContext<'_> {
             meta: self.request.meta.raw.clone(),
             extra_params: self.extra_params(server.as_ref(), &requested_name, &["name", "arguments"])?,
             input: self.input_handling(),
+            tasks,
             server,
             ..ToolCall::new(name, arguments)
         };
         match self.gateway.host.call_raw(call).await {
+            // A legacy result does not say that it is a task.
+            Ok(result) if tasks == TaskHandling::Return && self.caller.era() == Era::Legacy => {
+                self.check_task(&result.server, result.result)
+            }
             Ok(result) => self.check_result(result, &requested_name),
             Err(request_error) => self.tool_error(request_error),
         }

@@ -6,4 +6,5 @@ pub(crate) mod message_writer;
 pub mod meta;
 pub mod params;
 pub(crate) mod request_state;
+pub(crate) mod task_ids;
 pub(crate) mod upstream_error;

@@ -3,11 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use mcp_host::DialogId;
-use mcp_model::{Era, LogLevel, ProtocolVersion, RawJson};
+use mcp_model::{Era, LogLevel, ProtocolVersion, RawJson, TASKS_EXTENSION};
 use mcp_transport::{CallerId, ClientCapabilities};
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
+use crate::protocol::json_splice;
 use crate::protocol::meta::Meta;
 use crate::session::client_dialog::ClientDialog;
 use crate::session::elicitation::SupportedRequests;
@@ -37,6 +38,13 @@ impl ClientFeatures {
     /// client of a legacy session runs.
     pub(crate) fn upstream_capabilities(&self) -> Option<ClientCapabilities> {
         self.parsed().1.clone()
+    }
+
+    /// Whether the client declares the extension for tasks.
+    pub(crate) fn supports_tasks(&self) -> bool {
+        let extensions = json_splice::member(&self.capabilities, "extensions");
+        extensions
+            .is_some_and(|it| json_splice::member(&it, TASKS_EXTENSION).is_some_and(|it| it.is_object()))
     }
 
     fn parsed(&self) -> &(SupportedRequests, Option<ClientCapabilities>) {

@@ -16,5 +16,6 @@ mod scripted_server;
 mod stdio;
 mod stream_resumption;
 mod support;
+mod tasks;
 mod tls;
 mod upstream_results;

@@ -14,7 +14,7 @@ pub(crate) type ReceivedCalls = Arc<Mutex<Vec<Value>>>;
 ///
 /// `old` speaks 2025-06-18, `new` 2026-07-28. Each has one tool, `say`: it sends the server requests in the argument
 /// `ask`, and then returns the JSON text in the argument `result` or `error`. Its resource `x:1` fails with a
-/// protocol error.
+/// protocol error. Its only task is `t 1`, which is complete.
 pub(crate) fn dial(name: &str, calls: &ReceivedCalls) -> Option<Arc<dyn Dial>> {
     let is_old = match name {
         "old" => true,
@@ -85,6 +85,25 @@ impl ScriptedServer {
                             format!(r#""result":{{"content":{content}}}"#)
                         }
                     }
+                }
+                method @ ("tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update")
+                    if params["taskId"] == "t 1" =>
+                {
+                    self.calls.lock().unwrap().push(params.clone());
+                    let late = json!({"content": [{"type": "text", "text": "late"}]});
+                    let result = match (method, self.is_old) {
+                        ("tasks/result", true) => {
+                            let mut result = late;
+                            result["_meta"] = json!({"io.modelcontextprotocol/related-task": {"taskId": "t 1"}});
+                            result
+                        }
+                        ("tasks/get", false) => {
+                            json!({"resultType": "complete", "taskId": "t 1", "status": "completed", "result": late})
+                        }
+                        (_, true) => json!({"taskId": "t 1", "status": "completed"}),
+                        (_, false) => json!({"resultType": "complete"}),
+                    };
+                    format!(r#""result":{result}"#)
                 }
                 _ => r#""error":{"code":-32601,"message":"no"}"#.to_owned(),
             };

@@ -42,7 +42,7 @@ use crate::supervisor::machine::{LeaseTable, MachineEvent, RoutingTable, ToolPro
 use crate::telemetry::TraceSource;
 use crate::telemetry::spans::CallRecord;
 use deadline::CallDeadline;
-pub use requests::RequestOptions;
+pub use requests::{RequestOptions, TaskMethod};
 use result_format::ResultFormat;
 pub use result_format::{RawResult, RequestError};
 use route::{MAX_ATTEMPTS, RequestScope, RouteError, being_replaced};

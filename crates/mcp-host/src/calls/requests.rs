@@ -11,8 +11,8 @@ use std::time::Duration;
 use mcp_model::{Completion, ErrorKind, PromptResult, RawJson, ReadResult, ServerId, TraceContext};
 use mcp_registry::ExposedPrompt;
 use mcp_transport::{
-    CallError, CallOptions, CallResponse, Caller, CompletionArgument, CompletionReference, InputHandling,
-    OnProgress, RetryPolicy, Session,
+    CallError, CallOptions, CallResponse, Caller, CompletionArgument, CompletionReference,
+    DEFAULT_TASK_TIMEOUT, InputHandling, OnProgress, RetryPolicy, Session,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -51,6 +51,31 @@ pub struct RequestOptions {
     pub extra_params: Option<RawJson>,
     /// What is done with a result that requires input. Only raw requests can forward it.
     pub input: InputHandling,
+}
+
+/// A method of a request about a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TaskMethod {
+    /// `tasks/get`
+    Get,
+    /// `tasks/result`, of 2025-11-25
+    Result,
+    /// `tasks/update`, of 2026-07-28
+    Update,
+    /// `tasks/cancel`
+    Cancel,
+}
+
+impl TaskMethod {
+    fn name(self) -> &'static str {
+        match self {
+            TaskMethod::Get => "tasks/get",
+            TaskMethod::Result => "tasks/result",
+            TaskMethod::Update => "tasks/update",
+            TaskMethod::Cancel => "tasks/cancel",
+        }
+    }
 }
 
 /// Sends a request in a session, with the server's own name of the item. Boxed, because the compiler cannot prove a
@@ -165,6 +190,44 @@ impl CallRouter {
             )
         });
         self.traced("completion/complete", completion_item(of), options, version, send).await.map(raw)
+    }
+
+    /// Sends a request about a task of `options.server` and returns the raw result. `input` has responses to its
+    /// requests for input.
+    pub(crate) async fn task_request_raw(
+        &self,
+        method: TaskMethod,
+        id: &str,
+        input: Option<&RawJson>,
+        options: RequestOptions,
+        version: CatalogVersion<'_>,
+    ) -> Result<RawResult, RequestError> {
+        let input = input.map(|it| format!(",\"inputResponses\":{}", it.as_str())).unwrap_or_default();
+        let id_text = serde_json::Value::from(id);
+        let params = format!("{{\"taskId\":{id_text}{input}}}");
+        let params = RawJson::parse(params.into()).expect("its members are JSON");
+        let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, id, options| {
+            let params = params.clone();
+            Box::pin(async move { session.request_raw(method.name(), Some(id), &params, options).await })
+        });
+        self.traced(method.name(), LookupItem::Task(id), options, version, send).await.map(raw)
+    }
+
+    /// Waits for the result of a task of `options.server`.
+    pub(crate) async fn task_result(
+        &self,
+        id: &str,
+        options: RequestOptions,
+        version: CatalogVersion<'_>,
+    ) -> Result<RawResult, RequestError> {
+        let send: SendRequest<CallResponse<RawJson>> = Arc::new(|session, id, options| {
+            Box::pin(async move {
+                let task = session.get_task(id, &CallOptions::default()).await?;
+                session.task_result_raw(&task, &options).await
+            })
+        });
+        let options = RequestOptions { deadline: options.deadline.or(Some(DEFAULT_TASK_TIMEOUT)), ..options };
+        self.traced("tasks/result", LookupItem::Task(id), options, version, send).await.map(raw)
     }
 
     async fn traced<T>(

@@ -15,6 +15,8 @@ pub(super) enum LookupItem<'a> {
     Prompt(&'a str),
     Resource(&'a str),
     Template(&'a str),
+    /// A task of a named server.
+    Task(&'a str),
 }
 
 impl LookupItem<'_> {
@@ -24,6 +26,7 @@ impl LookupItem<'_> {
             LookupItem::Prompt(name) => format!("Prompt '{}'", display_name(name)),
             LookupItem::Resource(uri) => format!("Resource '{}'", display_name(uri)),
             LookupItem::Template(uri) => format!("Resource template '{}'", display_name(uri)),
+            LookupItem::Task(id) => format!("Task '{}'", display_name(id)),
         }
     }
 
@@ -31,6 +34,7 @@ impl LookupItem<'_> {
         match self {
             LookupItem::Prompt(_) => ListKind::Prompt,
             LookupItem::Resource(_) | LookupItem::Template(_) => ListKind::Resource,
+            LookupItem::Task(_) => ListKind::Tool,
         }
     }
 }
@@ -54,6 +58,10 @@ pub(super) fn find_item<'a>(
             let templates = routing_table.snapshot.catalog.templates().iter();
             let owners = templates.filter(|it| &*it.template.uri_template == uri).map(|it| &it.server);
             (single_owner(routing_table, item, server, owners)?, uri.to_owned())
+        }
+        LookupItem::Task(id) => {
+            let server = server.ok_or_else(|| missing(routing_table, item, None))?;
+            (server.clone(), id.to_owned())
         }
     };
     match routing_table.routes.get(&id) {
@@ -229,7 +237,7 @@ fn missing(
     let hidden = |it: &&Decision| {
         let name = match item {
             LookupItem::Prompt(name) => name,
-            LookupItem::Resource(_) | LookupItem::Template(_) => return false,
+            LookupItem::Resource(_) | LookupItem::Template(_) | LookupItem::Task(_) => return false,
         };
         meant(&it.server) && it.exposed.is_none() && it.original == name
     };

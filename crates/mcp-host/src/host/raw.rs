@@ -4,7 +4,7 @@ use mcp_model::{LogLevel, RawJson, ServerId};
 use mcp_transport::{CompletionArgument, CompletionReference};
 
 use super::Host;
-use crate::calls::{CatalogVersion, RawResult, RequestError, RequestOptions, ToolCall};
+use crate::calls::{CatalogVersion, RawResult, RequestError, RequestOptions, TaskMethod, ToolCall};
 use crate::config::approval::ServerDefinitions;
 use crate::error::HostError;
 use crate::notifications::stream::NotificationStream;
@@ -45,6 +45,24 @@ impl Host {
         options: RequestOptions,
     ) -> Result<RawResult, RequestError> {
         self.router.complete_raw(of, argument, options, CatalogVersion::Latest).await
+    }
+
+    /// Sends a request about a task of the server in `options` and returns the raw result. `input` has responses to
+    /// the task's requests for input (`tasks/update`).
+    pub async fn task_request_raw(
+        &self,
+        method: TaskMethod,
+        id: &str,
+        input: Option<&RawJson>,
+        options: RequestOptions,
+    ) -> Result<RawResult, RequestError> {
+        self.router.task_request_raw(method, id, input, options, CatalogVersion::Latest).await
+    }
+
+    /// Waits for the result of a task of the server in `options`, for at most `options.deadline` or an hour. Dropping
+    /// the future leaves the task alone.
+    pub async fn task_result(&self, id: &str, options: RequestOptions) -> Result<RawResult, RequestError> {
+        self.router.task_result(id, options, CatalogVersion::Latest).await
     }
 
     /// Information about a server that accepts calls; otherwise `None`.

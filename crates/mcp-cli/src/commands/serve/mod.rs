@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use mcp_gateway::{
     Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle, Scope, ServeError,
-    TlsFiles, serve_stdio,
+    TaskKey, TlsFiles, serve_stdio,
 };
 use mcp_host::{AdminTools, FollowEvent, FollowHandle, Host, RequestingServers, Supervision};
 use mcp_model::{RawJson, ServerId};
@@ -27,6 +27,7 @@ use crate::config::follow::{FollowedConfig, follow};
 use crate::host;
 use crate::output::failure::Failure;
 use crate::output::{error_chain, sanitize};
+use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, serve_until_signalled};
 use metrics::HostMetrics;
@@ -95,6 +96,22 @@ enum Endpoint {
     Http(SocketAddr, HttpOptions, TokenSource, Option<HostMetrics>),
 }
 
+/// The key of this user's gateways for ids of tasks. Without a state folder it is random.
+async fn task_key() -> TaskKey {
+    blocking(|| {
+        let path = host::state_path("gateway-task-key", &|name| std::env::var_os(name));
+        path.and_then(|path| {
+            let key = TaskKey::load_or_create(&path);
+            key.inspect_err(|error| {
+                tracing::warn!(%error, path = %path.display(), "ids of tasks are void after a restart");
+            })
+            .ok()
+        })
+        .unwrap_or_else(TaskKey::random)
+    })
+    .await
+}
+
 async fn prepare(args: &ServeArgs) -> Result<PreparedServe, Failure> {
     let server = args.only.as_deref().map(ServerId::parse).transpose();
     let server = server.map_err(|error| Failure::usage(error.to_string()))?;
@@ -146,7 +163,8 @@ async fn serve(
             return Err(Failure::new(host::unknown_server(server.as_str(), &names)));
         }
     }
-    let options = GatewayOptions { scope, gateway_resources, bounds, ..GatewayOptions::default() };
+    let task_key = task_key().await;
+    let options = GatewayOptions { scope, gateway_resources, bounds, task_key, ..GatewayOptions::default() };
     let gateway = Gateway::new(Arc::clone(host), options);
     let served = async {
         match endpoint {

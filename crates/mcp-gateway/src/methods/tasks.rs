@@ -1,0 +1,98 @@
+//! Tasks: `tasks/get`, `tasks/result`, `tasks/update` and `tasks/cancel` of servers whose era is that of the client.
+//!
+//! A client receives a task only if it supports tasks in its era, which must be the era of the server. Otherwise the host
+//! waits for the result of the task, and the client receives that. Clients hold [sealed ids](crate::protocol::task_ids).
+
+use mcp_host::{RequestOptions, TaskHandling, TaskMethod};
+use mcp_model::{Era, RawJson, RpcError, ServerId, TASKS_EXTENSION, code};
+use serde_json::json;
+
+use super::RequestContext;
+use super::server_result::check_input_request;
+use crate::protocol::json_splice::{self, member, replace_values};
+use crate::protocol::message_writer::json_string;
+
+/// The `_meta` key of 2025-11-25 that names the task of a message.
+const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
+impl RequestContext<'_> {
+    /// Whether a task that the server creates is returned to the client.
+    pub(super) fn task_handling(&self, server: Option<&ServerId>) -> TaskHandling {
+        let requests_task = match self.caller.era() {
+            Era::Legacy => self.request.params.get("task").is_some(),
+            Era::Modern => self.caller.features.supports_tasks(),
+        };
+        let era = server.filter(|_| requests_task).and_then(|it| self.gateway.era(it));
+        match era == Some(self.caller.era()) {
+            true => TaskHandling::Return,
+            false => TaskHandling::Follow,
+        }
+    }
+
+    /// Handles a request about a task.
+    pub(super) async fn task_request(&self, method: TaskMethod) -> Result<RawJson, RpcError> {
+        if self.caller.era() == Era::Modern && !self.caller.features.supports_tasks() {
+            let required = json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}});
+            let error = RpcError::new(code::MISSING_CLIENT_CAPABILITY, "the client does not declare tasks");
+            return Err(RpcError { data: RawJson::from_value(&required).ok(), ..error });
+        }
+        let sealed = self.text("taskId")?;
+        let opened = self.gateway.task_ids.open(&self.caller.principal, &sealed);
+        let opened = opened.filter(|(server, _)| {
+            // A server that does not run has no era; the host reports it.
+            !self.listing().hides_server(server)
+                && self.gateway.era(server).is_none_or(|it| it == self.caller.era())
+        });
+        let Some((server, id)) = opened else {
+            return Err(RpcError::new(code::INVALID_PARAMS, "there is no such task"));
+        };
+        let input = self.request.params.get("inputResponses");
+        let options = RequestOptions {
+            server: Some(server.clone()),
+            dialog: self.caller.dialog_id(),
+            trace: self.request.meta.trace.clone(),
+            caller: Some(self.upstream_caller()),
+            ..RequestOptions::default()
+        };
+        let result = self.gateway.host.task_request_raw(method, &id, input, options).await;
+        let result = result.map_err(|it| self.call_error(it))?.result;
+        self.check_task(&server, result)
+    }
+
+    /// The task for the client: with the sealed id, and with requests for input only if the client supports them.
+    pub(super) fn check_task(&self, server: &ServerId, result: RawJson) -> Result<RawJson, RpcError> {
+        let failed = |what: &str| {
+            RpcError::new(code::INTERNAL_ERROR, format!("MCPProtocolError: server '{server}' {what}"))
+        };
+        if let Some(requests) = member(&result, "inputRequests") {
+            let supported = self.caller.features.supported_requests();
+            for (_, request) in json_splice::members(&requests) {
+                check_input_request(supported, &request)
+                    .map_err(|reason| failed(&format!("requests input for a task: {reason}")))?;
+            }
+        }
+        // The id of `tasks/call` of 2025-11-25 is in a member, and that of `tasks/result` in `_meta`.
+        let result = self.seal_in(server, result).ok_or_else(|| failed("uses a task id that is too long"))?;
+        Ok(result)
+    }
+
+    /// The object with sealed ids; `None` if an id cannot be sealed.
+    fn seal_in(&self, server: &ServerId, object: RawJson) -> Option<RawJson> {
+        let mut sealed = Vec::new();
+        for (key, value) in json_splice::members(&object) {
+            let new_value = match &*key {
+                "taskId" => {
+                    let id = value.to_text()?;
+                    json_string(&self.gateway.task_ids.seal(&self.caller.principal, server, &id)?)
+                }
+                "task" | "_meta" | RELATED_TASK if value.is_object() => {
+                    self.seal_in(server, value)?.as_str().to_owned()
+                }
+                _ => continue,
+            };
+            sealed.push((key.into_owned(), new_value));
+        }
+        let new_value = |key: &str, _: &str| sealed.iter().find(|it| it.0 == key).map(|it| it.1.clone());
+        Some(replace_values(&object, new_value))
+    }
+}

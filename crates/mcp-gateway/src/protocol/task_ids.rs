@@ -1,0 +1,138 @@
+//! Seals the ids of servers' tasks while clients hold them.
+//!
+//! A sealed id contains the server and its id of the task, and a keyed hash of both and the client. So no other client can
+//! use it, and a gateway with the same key opens it after a restart.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::{fmt, fs, io};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use blake3::Hasher;
+use mcp_model::ServerId;
+use tempfile::NamedTempFile;
+
+use crate::access::principal::Principal;
+use crate::access::secret_id::secret_id;
+
+/// The length of the hash in hexadecimal digits.
+const HASH_DIGITS: usize = 64;
+/// Maximum size of a server's id in bytes; a longer one would not fit into the header that repeats it.
+const MAX_ID_BYTES: usize = 2048;
+
+/// The secret that seals the ids of tasks.
+#[derive(Clone)]
+pub struct TaskKey([u8; 32]);
+
+impl TaskKey {
+    /// A random key.
+    ///
+    /// # Panics
+    ///
+    /// If the system provides no randomness.
+    pub fn random() -> TaskKey {
+        TaskKey(blake3::derive_key("mcp-gateway 2026 ids of tasks", secret_id().as_bytes()))
+    }
+
+    /// The key in this file. A missing file is created with a random key, readable by its owner only. Blocks.
+    pub fn load_or_create(path: &Path) -> io::Result<TaskKey> {
+        if !path.exists() {
+            let folder = path.parent().unwrap_or(Path::new("."));
+            fs::create_dir_all(folder)?;
+            let mut file = NamedTempFile::new_in(folder)?;
+            file.write_all(&TaskKey::random().0)?;
+            match file.persist_noclobber(path) {
+                Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => return Err(error.error),
+                // Another gateway may have created it meanwhile.
+                Ok(_) | Err(_) => {}
+            }
+        }
+        let key = fs::read(path)?.try_into();
+        key.map(TaskKey).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it does not have 32 bytes"))
+    }
+}
+
+impl fmt::Debug for TaskKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TaskKey(…)")
+    }
+}
+
+/// Seals and opens ids of tasks.
+pub(crate) struct TaskIds(TaskKey);
+
+impl TaskIds {
+    /// With this key.
+    pub(crate) fn new(key: TaskKey) -> TaskIds {
+        TaskIds(key)
+    }
+
+    /// The id for the client; `None` if the server's id is too long.
+    pub(crate) fn seal(&self, client: &Principal, server: &ServerId, id: &str) -> Option<String> {
+        let target = BASE64_URL_SAFE_NO_PAD.encode(format!("{server}\n{id}"));
+        (id.len() <= MAX_ID_BYTES).then(|| format!("{}{target}", self.hash(client, &target).to_hex()))
+    }
+
+    /// The server and its id; `None` if the id was not sealed for this client.
+    pub(crate) fn open(&self, client: &Principal, sealed: &str) -> Option<(ServerId, String)> {
+        let (hash, target) = sealed.split_at_checked(HASH_DIGITS)?;
+        // The comparison takes constant time.
+        if blake3::Hash::from_hex(hash).ok()? != self.hash(client, target) {
+            return None;
+        }
+        let target = String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(target).ok()?).ok()?;
+        let (server, id) = target.split_once('\n')?;
+        Some((ServerId::parse(server).ok()?, id.to_owned()))
+    }
+
+    fn hash(&self, client: &Principal, target: &str) -> blake3::Hash {
+        let mut hasher = Hasher::new_keyed(&self.0.0);
+        // The target contains no newline.
+        hasher.update(target.as_bytes()).update(b"\n").update(client.to_string().as_bytes());
+        hasher.finalize()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sealed_id_opens_for_its_client_and_key_only() {
+        let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
+        let server = ServerId::parse("a b").unwrap();
+        let ids = TaskIds::new(TaskKey([7; 32]));
+        for id in ["1", "é\n\"x\"", ""] {
+            let sealed = ids.seal(&ann, &server, id).unwrap();
+            assert!(sealed.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_".contains(&it)), "{sealed}");
+            let opened = Some((server.clone(), id.to_owned()));
+            assert_eq!(TaskIds::new(TaskKey([7; 32])).open(&ann, &sealed), opened);
+            assert_eq!(ids.open(&bob, &sealed), None);
+            assert_eq!(ids.open(&Principal::anybody(), &sealed), None);
+            assert_eq!(TaskIds::new(TaskKey::random()).open(&ann, &sealed), None);
+            for changed in [format!("{sealed}A"), sealed[1..].to_owned(), format!("0{}", &sealed[1..])] {
+                assert!(changed == sealed || ids.open(&ann, &changed).is_none(), "{changed}");
+            }
+        }
+        assert_eq!(ids.open(&ann, ""), None);
+        assert_eq!(ids.open(&ann, &"é".repeat(40)), None);
+        assert_eq!(ids.seal(&ann, &server, &"x".repeat(MAX_ID_BYTES + 1)), None);
+    }
+
+    #[test]
+    fn key_of_a_file_stays_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/key");
+        let first = TaskKey::load_or_create(&path).unwrap();
+        assert_eq!(TaskKey::load_or_create(&path).unwrap().0, first.0);
+        assert_ne!(TaskKey::random().0, first.0);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        fs::write(&path, "short").unwrap();
+        assert_eq!(TaskKey::load_or_create(&path).unwrap_err().to_string(), "it does not have 32 bytes");
+    }
+}
