@@ -17,7 +17,8 @@ use mcp_config::Profile;
 pub(crate) use files::{AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs, SetArgs};
 pub(crate) use global::{DialectOptions, Format, FormatName, GlobalArgs, LockPolicyName};
 pub(crate) use servers::{
-    CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, ServerArgs, ShellArgs, ToolsArgs, WatchArgs,
+    CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, ServerArgs, ShellArgs, TasksArgs, ToolsArgs,
+    WatchArgs,
 };
 pub(crate) use serving::{AcpCheckArgs, DemoServerArgs, RecordArgs, ReplayArgs, ServeArgs};
 
@@ -100,6 +101,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Call one tool and print its result
     Call(CallArgs),
+    /// Show a task that `call --detach` has started, wait for its result, or cancel it
+    Tasks(TasksArgs),
     /// Run the servers, reload the configuration when it changes, and show every change until Ctrl-C
     Watch(WatchArgs),
     /// Start the servers and open a prompt; without a terminal, read commands from standard input

@@ -133,6 +133,27 @@ pub(crate) struct CallArgs {
     /// Save images, audio and other binary content of the result in this folder; existing files are not overwritten
     #[arg(long, value_name = "FOLDER")]
     pub(crate) save: Option<PathBuf>,
+    /// Print the task that the server makes of the call, instead of waiting for its result; for servers with a URL
+    #[arg(long, conflicts_with = "save")]
+    pub(crate) detach: bool,
+}
+
+/// Arguments of `tasks`.
+#[derive(Debug, Args)]
+pub(crate) struct TasksArgs {
+    /// Configuration file or folder
+    pub(crate) file: PathBuf,
+    /// Id of the task, as `call --detach` prints it
+    pub(crate) id: String,
+    /// Server of the task, if there are several
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Option<String>,
+    /// Wait for the result, for up to an hour
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Cancel the task
+    #[arg(long, conflicts_with = "wait")]
+    pub(crate) cancel: bool,
 }
 
 /// Arguments of `watch`.

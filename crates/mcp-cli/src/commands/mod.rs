@@ -22,6 +22,7 @@ mod replay;
 mod schema;
 mod serve;
 mod shell;
+mod tasks;
 mod watch;
 
 use mcp_config::Switch;
@@ -79,6 +80,7 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Resources(servers) => list(&context, &servers, ListTarget::Resources),
         Command::Explain(args) => on_runtime(async |signals| explain::run(&context, args, signals).await),
         Command::Call(args) => on_runtime(async |signals| call::run(&context, &args, signals).await),
+        Command::Tasks(args) => on_runtime(async |signals| tasks::run(&context, &args, signals).await),
         Command::Watch(args) => on_runtime(async |signals| watch::run(&context, args, signals).await),
         Command::Serve(args) => on_runtime(async |signals| serve::run(&context, args, signals).await),
         Command::Doctor(args) => on_runtime(async |signals| doctor::run(&context, &args, signals).await),

@@ -2,7 +2,9 @@
 //!
 //! The content is untrusted and is sanitized.
 
-use mcp_model::{CallResult, Content, RawJson};
+use std::time::Duration;
+
+use mcp_model::{CallFailure, CallMetadata, CallResult, Content, ErrorKind, RawJson, ServerId, ToolResult};
 use serde_json::Value;
 
 use crate::output::{json, sanitize};
@@ -16,6 +18,26 @@ pub(crate) fn result_text(result: &CallResult) -> String {
         text.push_str(&with_line_feed(&json::indented(structured.as_str())));
     }
     text
+}
+
+/// The result of a tool as the result of a call that was not timed.
+pub(crate) fn tool_call_result(server: &ServerId, result: ToolResult) -> CallResult {
+    let ToolResult { content, structured, is_error } = result;
+    let message = || content.iter().map(content_block).collect::<String>();
+    CallResult {
+        success: !is_error,
+        error: is_error
+            .then(|| CallFailure { kind: ErrorKind::Tool, message: message().trim_end().to_owned() }),
+        content,
+        metadata: CallMetadata {
+            server: Some(server.clone()),
+            tool: String::new(),
+            duration: Duration::ZERO,
+            request_id: None,
+            structured_content: structured,
+            warnings: Vec::new(),
+        },
+    }
 }
 
 /// One content block: its text, or a line about it.

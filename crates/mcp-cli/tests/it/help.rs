@@ -55,8 +55,13 @@ fn check(line: &str) {
         return;
     }
     let output = child.wait_with_output().unwrap();
-    // The demo server runs over stdio, so login is a usage error.
-    let wanted = if line.starts_with("mcp-host log") { 2 } else { 0 };
+    let wanted = match line.split(' ').nth(1) {
+        // The demo server runs over stdio, so login is a usage error.
+        Some("login" | "logout") => 2,
+        // The demo server has no tasks.
+        Some("tasks") => 1,
+        _ => 0,
+    };
     assert_eq!(output.status.code(), Some(wanted), "{line}: {output:?}");
 }
 

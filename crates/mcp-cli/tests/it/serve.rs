@@ -213,3 +213,23 @@ fn serve_errors_have_help() {
         assert_eq!(workspace.run(wrong).code, Some(2), "{wrong:?}");
     }
 }
+
+#[test]
+fn detached_call_needs_a_server_that_outlives_the_command() {
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    let run = workspace.run(&["call", ".", "echo", "text=x", "--detach"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let want = "error: server 'demo' is a process of this command, so its tasks end with it\n  help: leave out --detach";
+    assert!(run.err.contains(want), "{run:?}");
+    // A server with a URL that makes no task of the call returns the result.
+    let (mut gateway, address) = serve_http(&workspace, &["serve", ".", "--http", "127.0.0.1:0"]);
+    let file = format!(r#"{{"mcpServers":{{"a":{{"type":"http","url":"http://{address}/mcp"}}}}}}"#);
+    workspace.write("gateway.json", &file);
+    let run = workspace.run(&["call", "gateway.json", "echo", "text=hello", "--detach"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "hello\n"), "{run:?}");
+    let run = workspace.run(&["tasks", "gateway.json", "1a2b"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.err.contains("there is no such task"), "{run:?}");
+    send_signal("INT", gateway.id());
+    gateway.wait().unwrap();
+}

@@ -95,12 +95,11 @@ fn capabilities(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Value {
         "resources": { "listChanged": true, "subscribe": true },
         "completions": {},
     });
-    match era {
-        Era::Legacy => {
-            capabilities["logging"] = json!({});
+    if era == Era::Legacy {
+        capabilities["logging"] = json!({});
+        if any_server_has_tasks(gateway, scope) {
             capabilities["tasks"] = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
         }
-        Era::Modern => capabilities["extensions"] = json!({TASKS_EXTENSION: {}}),
     }
     let info = scope.server.as_ref().and_then(|server| gateway.host.details(server)?.info);
     if let (Some(raw), Some(offered)) =
@@ -109,16 +108,24 @@ fn capabilities(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Value {
         let declared = json_splice::members(&raw);
         offered.retain(|name, _| declared.iter().any(|(key, _)| key == name));
     }
-    let extensions = extensions(gateway, scope);
+    let extensions = extensions(gateway, scope, era);
     if !extensions.is_empty() {
         capabilities["extensions"] = extensions.into();
     }
     capabilities
 }
 
+/// Whether a legacy server of the scope runs tools as tasks.
+fn any_server_has_tasks(gateway: &GatewayInner, scope: &Arc<Scope>) -> bool {
+    gateway.listing(scope).servers().iter().any(|server| {
+        let info = gateway.host.details(server).and_then(|it| it.info);
+        info.is_some_and(|it| it.capabilities.tasks.call) && gateway.era(server) != Some(Era::Modern)
+    })
+}
+
 /// The extensions that servers of the scope declare. An extension of several servers has no settings unless they agree.
-/// Tasks are left out, because the gateway does not forward their methods.
-fn extensions(gateway: &GatewayInner, scope: &Arc<Scope>) -> Map<String, Value> {
+/// The extension for tasks is one of the modern era.
+fn extensions(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Map<String, Value> {
     let visible = gateway.listing(scope).servers();
     let info_of = |server: &ServerId| gateway.host.details(server)?.info?.capabilities.raw;
     let declared = visible.iter().filter_map(|server| json_splice::member(&info_of(server)?, "extensions"));
@@ -130,7 +137,8 @@ fn extensions(gateway: &GatewayInner, scope: &Arc<Scope>) -> Map<String, Value> 
             break;
         }
         let extensions: Map<String, Value> = extensions.read().unwrap_or_default();
-        for (name, settings) in extensions.into_iter().filter(|(name, _)| name != TASKS_EXTENSION) {
+        let is_of_era = |name: &str| name != TASKS_EXTENSION || era == Era::Modern;
+        for (name, settings) in extensions.into_iter().filter(|(name, _)| is_of_era(name)) {
             match joined.entry(name) {
                 Entry::Occupied(mut other) if *other.get() != settings => drop(other.insert(json!({}))),
                 Entry::Occupied(_) => {}

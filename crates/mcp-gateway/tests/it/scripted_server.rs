@@ -48,11 +48,11 @@ impl ScriptedServer {
             }
             let answer = match message["method"].as_str().unwrap() {
                 "initialize" if self.is_old => format!(
-                    r#""result":{{"protocolVersion":"2025-06-18","capabilities":{{"tools":{{}},"resources":{{}}}},"serverInfo":{}}}"#,
+                    r#""result":{{"protocolVersion":"2025-06-18","capabilities":{{"tools":{{}},"resources":{{}},"tasks":{{"cancel":{{}},"requests":{{"tools":{{"call":{{}}}}}}}}}},"serverInfo":{}}}"#,
                     json!({"name": "old", "version": "1"})
                 ),
                 "server/discover" if !self.is_old => format!(
-                    r#""result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{}},"resources":{{}}}},"ttlMs":0,"cacheScope":"private","_meta":{{"io.modelcontextprotocol/serverInfo":{}}}}}"#,
+                    r#""result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{}},"resources":{{}},"extensions":{{"io.modelcontextprotocol/tasks":{{}}}}}},"ttlMs":0,"cacheScope":"private","_meta":{{"io.modelcontextprotocol/serverInfo":{}}}}}"#,
                     json!({"name": "new", "version": "1"})
                 ),
                 "tools/list" => {

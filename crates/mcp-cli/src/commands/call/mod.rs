@@ -1,5 +1,6 @@
 //! `call`: calls one tool and prints its result.
 
+mod detach;
 mod images;
 mod save;
 
@@ -43,8 +44,15 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
     let PreparedCall { arguments, path, desired, approval } =
         unless_signalled(signals, prepare(context, args)).await??;
     let invalid_entries: Vec<String> = desired.failed.iter().map(|entry| entry.id.clone()).collect();
+    let own_processes = detach::own_processes(&desired);
     let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::Tool(&args.tool)).await;
+        if args.detach {
+            return match detach::detach(context, host, (args, &arguments), &own_processes).await {
+                Ok(report) => context.print(report).await,
+                Err(failure) => context.fail(failure).await,
+            };
+        }
         let published = host.snapshot();
         remember_tools(&path, &published).await;
         let result = call(host, &context.progress(), &args.tool, &arguments).await;

@@ -1,0 +1,57 @@
+//! `call --detach`: prints the task that the server makes of a call, instead of waiting for its result.
+
+use mcp_host::{DesiredServers, Host, TaskHandling, ToolCall};
+use mcp_model::{RawJson, ServerId, TaskSupport, TransportKind, read_created_task};
+use mcp_registry::ToolLookup;
+
+use crate::args::CallArgs;
+use crate::call_arguments::CallArguments;
+use crate::commands::tasks::{result_report, task_text};
+use crate::config::context::Context;
+use crate::output::console::Report;
+use crate::output::failure::Failure;
+use crate::output::sanitize;
+use crate::render::suggestions::quote_path;
+
+/// The servers that are processes of this command.
+pub(super) fn own_processes(desired: &DesiredServers) -> Vec<ServerId> {
+    let servers = desired.servers.iter().filter(|it| it.spec.transport.kind() == TransportKind::Stdio);
+    servers.map(|it| it.spec.id.clone()).collect()
+}
+
+/// Calls the tool and reports its task, or its result if the server has made no task of the call.
+pub(super) async fn detach(
+    context: &Context,
+    host: &Host,
+    (args, arguments): (&CallArgs, &CallArguments),
+    own_processes: &[ServerId],
+) -> Result<Report, Failure> {
+    let snapshot = host.snapshot();
+    let arguments = arguments.to_json(&snapshot, &args.tool).map_err(|error| Failure::new(error.message))?;
+    let mut call = ToolCall { tasks: TaskHandling::Return, ..ToolCall::new(args.tool.as_str(), arguments) };
+    // The host reports an unknown tool.
+    if let ToolLookup::Found(tool) = snapshot.catalog.find(&args.tool) {
+        if own_processes.contains(&tool.server) {
+            let message =
+                format!("server '{}' is a process of this command, so its tasks end with it", tool.server);
+            return Err(Failure::new(message).help(Some("leave out --detach to wait for the result")));
+        }
+        if tool.tool.task_support != TaskSupport::Forbidden {
+            call.extra_params = RawJson::parse(r#"{"task":{}}"#.into()).ok();
+        }
+    }
+    let result = host.call_raw(call).await.map_err(|it| Failure::from(it.error))?;
+    let server = &result.server;
+    let invalid = |error: serde_json::Error| Failure::new(format!("server '{server}': {error}"));
+    match read_created_task(result.result.as_bytes()).transpose().map_err(invalid)? {
+        Some(task) => {
+            let after = context.console.suggestion(&format!(
+                "`mcp-host tasks {} {} --server {server} --wait` waits for the result",
+                quote_path(&args.file),
+                sanitize::line(&task.id),
+            ));
+            Ok(Report { out: task_text(context, server, &task), after, ..Report::default() })
+        }
+        None => Ok(result_report(context, server, result.result.read().map_err(invalid)?)),
+    }
+}

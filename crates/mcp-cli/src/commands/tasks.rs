@@ -1,0 +1,119 @@
+//! `tasks`: shows a task that a server runs, waits for its result, or cancels it.
+
+use std::sync::Arc;
+
+use mcp_host::{Host, RequestOptions, Supervision, TaskMethod};
+use mcp_model::{ErrorKind, ServerId, Task, ToolResult};
+use mcp_transport::OnProgress;
+use serde_json::json;
+
+use crate::args::{Format, TasksArgs};
+use crate::config::context::Context;
+use crate::config::refusal::open_approved;
+use crate::host::startup::{WaitFor, wait_for_servers};
+use crate::host::{select_server, with_servers};
+use crate::output::console::Report;
+use crate::output::failure::Failure;
+use crate::output::{json, sanitize, style};
+use crate::render::call_result::{result_text, tool_call_result};
+use crate::runtime::exit::Exit;
+use crate::runtime::signals::{Signals, unless_signalled};
+
+/// Starts the server of a task, and sends one request about the task.
+pub(crate) async fn run(context: &Context, args: &TasksArgs, signals: &mut Signals) -> Result<Exit, Failure> {
+    let opened = unless_signalled(signals, open_approved(context, Some(&args.file))).await?;
+    let (file, approval) = opened.map_err(|refusal| refusal.failure)?;
+    let mut desired = file.loaded.desired;
+    if let Some(name) = &args.server {
+        desired = select_server(desired, name)?;
+    }
+    let [server] = desired.servers.as_slice() else {
+        let names: Vec<&str> = desired.servers.iter().map(|it| it.spec.id.as_str()).collect();
+        let message = format!("a task belongs to one server; name it with --server: {}", names.join(", "));
+        return Err(Failure::usage(message));
+    };
+    let server = server.spec.id.clone();
+    let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
+        wait_for_servers(host, &context.progress(), WaitFor::All).await;
+        match request(context, host, &server, args).await {
+            Ok(report) => context.print(report).await,
+            Err(failure) => context.fail(failure).await,
+        }
+    });
+    Ok(exit.await)
+}
+
+async fn request(
+    context: &Context,
+    host: &Host,
+    server: &ServerId,
+    args: &TasksArgs,
+) -> Result<Report, Failure> {
+    let progress = context.progress();
+    let display = progress.clone();
+    let on_progress: OnProgress = Arc::new(move |update| {
+        display.show(&sanitize::line(update.message.as_deref().unwrap_or("working")));
+    });
+    let options = RequestOptions {
+        server: Some(server.clone()),
+        progress: Some(on_progress),
+        ..RequestOptions::default()
+    };
+    let _clear = progress.clear_on_drop();
+    let failed = |error: mcp_host::RequestError| {
+        let is_unreachable = matches!(error.error.kind, ErrorKind::Connection | ErrorKind::Timeout);
+        let exit = if is_unreachable { Exit::Unreachable } else { Exit::Failure };
+        Failure::with_exit(exit, error.error.to_string()).help(error.error.help.clone())
+    };
+    let invalid = |error: serde_json::Error| Failure::new(format!("server '{server}': {error}"));
+    if args.wait {
+        let result = host.task_result(&args.id, options).await.map_err(failed)?.result;
+        let result: ToolResult = result.read().map_err(invalid)?;
+        return Ok(result_report(context, server, result));
+    }
+    let method = if args.cancel { TaskMethod::Cancel } else { TaskMethod::Get };
+    let result = host.task_request_raw(method, &args.id, None, options).await.map_err(failed)?.result;
+    if args.cancel {
+        let out = match context.format {
+            Format::Json => json::document(&json!({"server": server, "taskId": args.id, "cancelled": true})),
+            Format::Text => "the server was asked to cancel the task\n".to_owned(),
+        };
+        return Ok(Report { out, ..Report::default() });
+    }
+    let task: Task = result.read().map_err(invalid)?;
+    Ok(Report { out: task_text(context, server, &task), ..Report::default() })
+}
+
+/// A task as text or JSON.
+pub(super) fn task_text(context: &Context, server: &ServerId, task: &Task) -> String {
+    let Task { id, status, message, created_at, .. } = task;
+    match context.format {
+        Format::Json => json::document(&json!({
+            "server": server,
+            "taskId": id,
+            "status": status.as_str(),
+            "statusMessage": message,
+            "createdAt": created_at,
+        })),
+        Format::Text => {
+            let message =
+                message.as_deref().map(|it| format!(": {}", sanitize::line(it))).unwrap_or_default();
+            format!("{}  {}{message}\n", sanitize::line(id), status.as_str())
+        }
+    }
+}
+
+/// The result of a task, like that of a call.
+pub(super) fn result_report(context: &Context, server: &ServerId, result: ToolResult) -> Report {
+    let result = tool_call_result(server, result);
+    let exit = if result.success { Exit::Success } else { Exit::Failure };
+    let colour = context.console.err_colour;
+    let (out, err) = match (context.format, &result.error) {
+        (Format::Json, _) => (json::document(&result), String::new()),
+        (Format::Text, None) => (result_text(&result), String::new()),
+        (Format::Text, Some(failure)) => {
+            (String::new(), style::error(colour, &sanitize::block(&failure.message), None))
+        }
+    };
+    Report { out, err, exit, ..Report::default() }
+}
