@@ -26,6 +26,8 @@ use crate::access::tokens::{TokenId, Tokens};
 use crate::gateway::{Gateway, GatewayInner};
 use crate::limits::bounds::Bounds;
 
+/// How long connections may take to send the responses of cancelled requests.
+const CANCEL_GRACE: Duration = Duration::from_millis(500);
 /// The pause after a connection could not be accepted, usually because of too many open files.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
@@ -197,15 +199,20 @@ impl HttpServer {
         let sessions = app.gateway.sessions.take_all();
         sessions.iter().for_each(|session| session.close_streams());
         let grace = app.bounds().shutdown_grace;
-        let all = async { while connections.join_next().await.is_some() {} };
-        if timeout(grace, all).await.is_err() {
+        if timeout(grace, all_ended(&mut connections)).await.is_err() {
             tracing::warn!("cancelling the requests that still run {grace:?} after the shutdown began");
         }
         sessions.iter().for_each(|session| session.end());
+        // Cancelled requests have a response.
+        let _ = timeout(CANCEL_GRACE, all_ended(&mut connections)).await;
         connections.shutdown().await;
         app.gateway.pending_inputs.drop_all();
         app.gateway.dialogs.drop_all();
     }
+}
+
+async fn all_ended(connections: &mut JoinSet<()>) {
+    while connections.join_next().await.is_some() {}
 }
 
 /// Replaces the tokens of a running server.

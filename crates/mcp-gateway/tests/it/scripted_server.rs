@@ -14,7 +14,7 @@ pub(crate) type ReceivedCalls = Arc<Mutex<Vec<Value>>>;
 ///
 /// `old` speaks 2025-06-18, `new` 2026-07-28. Each has one tool, `say`: it sends the server requests in the argument
 /// `ask`, and then returns the JSON text in the argument `result` or `error`. Its resource `x:1` fails with a
-/// protocol error. Its only task is `t 1`, which is complete.
+/// protocol error. Its tool `work` does the same and must run as a task. Its only task is `t 1`, which is complete.
 pub(crate) fn dial(name: &str, calls: &ReceivedCalls) -> Option<Arc<dyn Dial>> {
     let is_old = match name {
         "old" => true,
@@ -56,7 +56,7 @@ impl ScriptedServer {
                     json!({"name": "new", "version": "1"})
                 ),
                 "tools/list" => {
-                    r#""result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"say","inputSchema":{"type":"object"}}]}"#.to_owned()
+                    r#""result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"say","inputSchema":{"type":"object"}},{"name":"work","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}]}"#.to_owned()
                 }
                 "resources/list" => {
                     r#""result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","resources":[{"uri":"x:1","name":"x"}]}"#.to_owned()

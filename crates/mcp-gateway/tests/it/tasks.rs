@@ -75,8 +75,8 @@ async fn client_of_the_other_era_or_without_tasks_receives_the_result() {
     let gateway = gateway(&key).await;
     let late = StartedCall::Complete("late".to_owned());
     for (eras, tool, result, asks) in [
-        (Eras::Modern, "old__say", OF_OLD, false),
-        (Eras::Legacy, "old__say", OF_OLD, false),
+        (Eras::Modern, "old__work", OF_OLD, false),
+        (Eras::Legacy, "old__work", OF_OLD, false),
         (Eras::Legacy, "new__say", OF_NEW, false),
     ] {
         let ann = client(&gateway, ANN, eras).await;

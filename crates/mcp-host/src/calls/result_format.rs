@@ -1,6 +1,6 @@
 //! The forms of a call's result: parsed and checked, or raw.
 
-use mcp_model::{Content, RawJson, RpcError, ServerId, Tool, ToolResult, read_created_task};
+use mcp_model::{Content, Era, RawJson, RpcError, ServerId, Tool, ToolResult, read_created_task};
 use mcp_transport::{CallError, CallOptions, CallResponse, RequestId, Session, StartedCall};
 use serde_json::json;
 
@@ -106,10 +106,12 @@ impl ResultFormat for RawJson {
         options: CallOptions,
         tasks: TaskHandling,
     ) -> Result<CallResponse<StartedCall<RawJson>>, CallError> {
+        // A legacy server creates a task on request only.
+        let may_be_task = options.task.is_some() || session.era() == Era::Modern;
         let CallResponse { value, request_id } = session.call_tool_raw(tool, arguments, options).await?;
         let task = match tasks {
-            TaskHandling::Follow => read_created_task(value.as_bytes()),
-            TaskHandling::Return => None,
+            TaskHandling::Follow if may_be_task => read_created_task(value.as_bytes()),
+            TaskHandling::Follow | TaskHandling::Return => None,
         };
         let value = match task {
             None => StartedCall::Complete(value),

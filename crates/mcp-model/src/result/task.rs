@@ -3,8 +3,10 @@
 //! Two forms exist: the experimental one of 2025-11-25, and the extension `io.modelcontextprotocol/tasks` of 2026-07-28.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use memchr::memmem::Finder;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -122,7 +124,8 @@ pub fn read_created_task(result: &[u8]) -> Option<Result<Task, serde_json::Error
         _id: IgnoredAny,
     }
     // Most results do not contain the word.
-    memchr::memmem::find(result, b"\"task\"")?;
+    static TASK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"task\""));
+    TASK.find(result)?;
     match Created::deserialize(&mut serde_json::Deserializer::from_slice(result)) {
         Ok(Created { result_type: Some(kind), .. }) if kind == "task" => {
             Some(Task::deserialize(&mut serde_json::Deserializer::from_slice(result)))

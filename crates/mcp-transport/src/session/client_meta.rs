@@ -8,12 +8,13 @@ use crate::rpc::caller::capability_members;
 use crate::rpc::request_owner::OwnerHint;
 
 /// The members of `_meta` in the modern era, for a request of `owner`. Requests without an owner, for example lists,
-/// declare the configured capabilities. All declare the extension for tasks, because the session follows tasks.
+/// declare the configured capabilities. A server with tasks (`has_tasks`) receives that the client supports them too.
 pub(crate) fn modern_meta(
     version: ProtocolVersion,
     options: &SessionOptions,
     owner: &OwnerHint,
     log_level: Option<LogLevel>,
+    has_tasks: bool,
 ) -> String {
     let level =
         log_level.map(|it| format!(r#","io.modelcontextprotocol/logLevel":"{it}""#)).unwrap_or_default();
@@ -26,7 +27,9 @@ pub(crate) fn modern_meta(
             None => members(capability_members(&[&caller.handlers, session]), options),
         },
     };
-    declare_tasks(&mut capabilities);
+    if has_tasks {
+        declare_tasks(&mut capabilities);
+    }
     format!(
         r#""io.modelcontextprotocol/protocolVersion":"{version}","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{}{level}"#,
         client_json(&options.client),

@@ -38,7 +38,7 @@ pub(super) async fn discover(connection: &Connection, options: &SessionOptions) 
 /// one; the caller may repeat the request.
 async fn send_discover(connection: &Connection, options: &SessionOptions) -> Result<ProbeOutcome, RpcError> {
     let version = ProtocolVersion::LATEST;
-    let meta = modern_meta(version, options, &OwnerHint::None, None);
+    let meta = modern_meta(version, options, &OwnerHint::None, None, false);
     let outcome = send_request(connection, Epoch(0), "server/discover", Some(version), "", &meta).await;
     Ok(match outcome {
         CallOutcome::Response { frame, is_error: false, payload_start } => {
@@ -122,7 +122,7 @@ fn parse_discover(
     let server = server_info(result.meta.and_then(|it| it.server), result.instructions, result.capabilities);
     let level = options.log_level.filter(|_| server.capabilities.logging);
     let mut negotiated = Negotiated::new(version, server, meta);
-    if let Some(level) = level {
+    if level.is_some() || negotiated.server.capabilities.tasks.call {
         negotiated.set_log_level(level, options);
     }
     ProbeOutcome::Modern(negotiated)

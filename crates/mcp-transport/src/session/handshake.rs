@@ -70,9 +70,10 @@ impl Negotiated {
     }
 
     /// Sets the log level that each request contains. Modern era only.
-    pub(crate) fn set_log_level(&mut self, level: LogLevel, options: &SessionOptions) {
-        self.meta = modern_meta(self.version, options, &OwnerHint::None, Some(level));
-        self.log_level = Some(level);
+    pub(crate) fn set_log_level(&mut self, level: Option<LogLevel>, options: &SessionOptions) {
+        let has_tasks = self.server.capabilities.tasks.call;
+        self.meta = modern_meta(self.version, options, &OwnerHint::None, level, has_tasks);
+        self.log_level = level;
     }
 }
 

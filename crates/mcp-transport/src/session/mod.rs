@@ -215,7 +215,11 @@ impl Session {
     ) -> Result<CallResponse<ToolResult>, CallError> {
         let options = CallOptions { input: InputHandling::ByHandlers, ..options };
         let response = self.call(name, arguments, &options).await?;
-        let response = self.finish_call(response, &options).await?;
+        let response = match self.created_task(&response, &options)? {
+            None => response,
+            // Boxed: it is rare, and would enlarge the future of every call.
+            Some(task) => Box::pin(self.follow_created_task(task, &options)).await?,
+        };
         Ok(CallResponse { value: response.tool_result()?, request_id: response.request_id })
     }
 

@@ -306,7 +306,8 @@ impl Session {
             return None;
         }
         let level = log_level.filter(|_| negotiated.server.capabilities.logging).or(negotiated.log_level);
-        Some(modern_meta(negotiated.version, &self.options, &owner, level))
+        let has_tasks = negotiated.server.capabilities.tasks.call;
+        Some(modern_meta(negotiated.version, &self.options, &owner, level, has_tasks))
     }
 
     fn rpc_error(&self, response: &RawResponse) -> CallError {

@@ -227,7 +227,7 @@ impl Session {
                 Ok(())
             }
             Era::Modern => {
-                self.change_negotiated(|it| it.set_log_level(level, &self.options));
+                self.change_negotiated(|it| it.set_log_level(Some(level), &self.options));
                 Ok(())
             }
         }

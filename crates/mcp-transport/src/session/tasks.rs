@@ -82,7 +82,7 @@ impl Session {
     ) -> Result<CallResponse<StartedCall<ToolResult>>, CallError> {
         let options = CallOptions { input: InputHandling::ByHandlers, ..options };
         let response = self.call(name, arguments, &options).await?;
-        let value = match self.created_task(&response)? {
+        let value = match self.created_task(&response, &options)? {
             Some(task) => StartedCall::Task(task),
             None => StartedCall::Complete(response.tool_result()?),
         };
@@ -143,24 +143,26 @@ impl Session {
         self.task_request("tasks/cancel", id, "", RequestScope::Internal, options).await.map(drop)
     }
 
-    /// Follows the task that a response created, if it did.
-    pub(super) async fn finish_call(
+    /// Waits for the result of a task that a call created.
+    pub(super) async fn follow_created_task(
         &self,
-        response: RawResponse,
+        task: Task,
         options: &CallOptions,
     ) -> Result<RawResponse, CallError> {
-        let Some(task) = self.created_task(&response)? else { return Ok(response) };
-        // Boxed: it is rare, and would enlarge the future of every call.
-        let followed = Box::pin(async move {
-            let options = CallOptions { timeout: None, ..options.clone() };
-            self.follow_task(&task, &options).await
-        });
-        let CallResponse { value, request_id } = followed.await?;
+        let options = CallOptions { timeout: None, ..options.clone() };
+        let CallResponse { value, request_id } = self.follow_task(&task, &options).await?;
         Ok(RawResponse::of_result(value, request_id))
     }
 
-    /// The task that the response to a tool call created.
-    fn created_task(&self, response: &RawResponse) -> Result<Option<Task>, CallError> {
+    /// The task that the response to a tool call created. A legacy server creates one on request only.
+    pub(super) fn created_task(
+        &self,
+        response: &RawResponse,
+        options: &CallOptions,
+    ) -> Result<Option<Task>, CallError> {
+        if options.task.is_none() && self.era() == Era::Legacy {
+            return Ok(None);
+        }
         let task = read_created_task(response.payload()).transpose();
         let task = task.map_err(|it| CallError::InvalidResponse(format!("the created task: {it}")))?;
         Ok(task.map(|it| self.redacted_task(it)))

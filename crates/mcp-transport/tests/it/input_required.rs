@@ -154,7 +154,7 @@ async fn result_without_type_is_complete_and_unknown_type_is_an_error() {
     assert_eq!(said, "\"input_required\"");
     let (said, _) =
         call(everything(), |message| answer(message, json!({"resultType": "task", "taskId": "7"}))).await;
-    assert!(said.starts_with("the server's response is invalid: its result type is `task`"), "{said}");
+    assert!(said.starts_with("the server's response is invalid: the created task: missing field"), "{said}");
     let (said, _) =
         call(everything(), |message| answer(message, json!({"resultType": "input_required"}))).await;
     assert_eq!(said, "the server requires input but does not say which");
