@@ -94,11 +94,10 @@ pub(super) async fn respond(
 
 /// Whether a request that names no dialog needs one, because it may use a leased server.
 fn needs_dialog(app: &AppState, scope: &Arc<Scope>, request: &Request) -> bool {
-    let uses_server = match &*request.method {
-        "tools/call" | "prompts/get" | "resources/read" | "completion/complete" => true,
-        "subscriptions/listen" => true,
-        _ => false,
-    };
+    let uses_server = matches!(
+        &*request.method,
+        "tools/call" | "prompts/get" | "resources/read" | "completion/complete" | "subscriptions/listen"
+    );
     if !uses_server {
         return false;
     }

@@ -57,7 +57,7 @@ impl Listing {
         let mut selected = selected(catalog, scope);
         let lists = ListKind::ALL.map(|kind| {
             let selected = std::mem::take(&mut selected[kind as usize]);
-            VisibleList::of(definitions.list(kind), selected, &is_offered)
+            VisibleList::of(definitions.list(kind), selected, is_offered)
         });
         leased.retain(|server| scope.server.as_ref().is_none_or(|only| only == server));
         Listing { definitions, lists, leased }

@@ -1,4 +1,4 @@
-//! Access tokens of an authorization server: which are accepted, what they show, and what a refused client is told.
+//! Access tokens of an authorization server: which are accepted, what they show, and what refusals say.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -297,7 +297,7 @@ async fn missing_scope_of_a_call_is_named() {
         "{hidden:?}"
     );
 
-    // A session accepts the next token of its user, with more scopes or fewer, and nobody else's.
+    // A session accepts the next token of its user, with more scopes or fewer, but not that of another user.
     let bearer = |token: &str| format!("Bearer {token}");
     let session = fixture.initialize(&[("authorization", &bearer(&read))]).await;
     let add = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__add","arguments":{"a":1,"b":2}}}"#;

@@ -43,11 +43,11 @@ pub struct Logins(Arc<Inner>);
 struct Inner {
     options: LoginOptions,
     /// Authorizations that a connection holds.
-    made: Mutex<HashMap<(ServerId, Url), Made>>,
+    current: Mutex<HashMap<(ServerId, Url), CurrentLogin>>,
 }
 
-/// An authorization, with the credentials that it was made of.
-struct Made {
+/// An authorization, with the credentials that it was created from.
+struct CurrentLogin {
     credentials: Option<ClientCredentials<Secret>>,
     oauth: Weak<OAuth>,
 }
@@ -55,7 +55,7 @@ struct Made {
 impl Logins {
     /// Creates logins; nothing is loaded yet.
     pub fn new(options: LoginOptions) -> Logins {
-        Logins(Arc::new(Inner { options, made: Mutex::default() }))
+        Logins(Arc::new(Inner { options, current: Mutex::default() }))
     }
 
     /// The authorization of a server, shared by its connections. `None` in three cases: the server is not reached
@@ -95,8 +95,8 @@ impl Logins {
             Endpoint::Stdio(_) | Endpoint::WebSocket(_) => return None,
         };
         let key = (server.clone(), url.clone());
-        let mut made = self.0.made.lock();
-        let known = made.get(&key).filter(|known| known.credentials == *credentials);
+        let mut current = self.0.current.lock();
+        let known = current.get(&key).filter(|known| known.credentials == *credentials);
         if let Some(known) = known.and_then(|known| known.oauth.upgrade()) {
             return Some(known);
         }
@@ -121,9 +121,9 @@ impl Logins {
         match OAuth::new(url, options) {
             Ok(new) => {
                 let new = Arc::new(new);
-                made.retain(|_, it| it.oauth.strong_count() > 0);
+                current.retain(|_, it| it.oauth.strong_count() > 0);
                 let oauth = Arc::downgrade(&new);
-                made.insert(key, Made { credentials: credentials.clone(), oauth });
+                current.insert(key, CurrentLogin { credentials: credentials.clone(), oauth });
                 Some(new)
             }
             Err(error) => {

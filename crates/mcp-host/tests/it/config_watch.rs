@@ -11,7 +11,7 @@ use crate::fixture::HostFixture;
 use crate::scripted_server::ScriptedServer;
 
 /// A host that follows `.minds/mcp.yaml` in a folder, with peers `a`, `b` and `c`.
-struct Place {
+struct FollowedFolder {
     folder: TempDir,
     fixture: HostFixture,
     following: FollowHandle,
@@ -33,17 +33,17 @@ fn dominds(words: &str) -> String {
     res
 }
 
-impl Place {
-    async fn new() -> Place {
+impl FollowedFolder {
+    async fn new() -> FollowedFolder {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".minds/mcp.yaml");
-        Place::following(folder, vec![LoadRequest::new(path)]).await
+        FollowedFolder::following(folder, vec![LoadRequest::new(path)]).await
     }
 
-    async fn following(folder: TempDir, files: Vec<LoadRequest>) -> Place {
+    async fn following(folder: TempDir, files: Vec<LoadRequest>) -> FollowedFolder {
         let fixture = HostFixture::new(&["a", "b", "c"].map(|it| (it, ScriptedServer::new(&[tool(it)]))));
         let following = fixture.host.follow(FollowRequest::new(files)).await;
-        Place { folder, fixture, following }
+        FollowedFolder { folder, fixture, following }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -115,7 +115,7 @@ const CONFIG_ERROR: &str = "mcp/workspace_config_error";
 
 #[tokio::test(start_paused = true)]
 async fn dm_090_to_dm_110_each_edit_changes_only_what_it_names() {
-    let place = Place::new().await;
+    let place = FollowedFolder::new().await;
     place.until("|", &[], [0, 0, 0]).await;
     // DM-092: the folder is created after following has started.
     place.write(FILE, &dominds("a"));
@@ -153,7 +153,7 @@ async fn dm_090_to_dm_110_each_edit_changes_only_what_it_names() {
 
 /// Checks one way to save a file. `save` replaces the content of the path by the text; it is called twice.
 async fn check(save: impl AsyncFn(&Path, &str)) {
-    let place = Place::new().await;
+    let place = FollowedFolder::new().await;
     place.write(FILE, &dominds("a"));
     place.until("a:ready | ta", &[], [1, 0, 0]).await;
     let path = place.path(FILE);
@@ -226,7 +226,7 @@ async fn dm_092_save_by_changing_a_symbolic_link() {
 
 #[tokio::test(start_paused = true)]
 async fn events_report_reloads_and_refused_files() {
-    let mut place = Place::new().await;
+    let mut place = FollowedFolder::new().await;
     assert_eq!(place.event().await, "reloaded 1: +[] -[] *[] 0 ");
     place.write(FILE, &dominds("a b c!"));
     // Two diagnostics: the unknown key, and the required key that is missing.
@@ -259,7 +259,7 @@ async fn hd_058_hd_134_referenced_files_are_watched() {
     std::fs::write(folder.path().join("agent.yaml"), HOLODECK).unwrap();
     std::fs::write(folder.path().join("b.env"), "TOKEN=1\n").unwrap();
     let path = folder.path().join("agent.yaml");
-    let place = Place::following(folder, vec![LoadRequest::new(path)]).await;
+    let place = FollowedFolder::following(folder, vec![LoadRequest::new(path)]).await;
     place.until("b:ready c:ready | b__tb c__tc", &[], [0, 1, 1]).await;
     place.write("b.env", "TOKEN=2\n");
     place.until("b:ready c:ready | b__tb c__tc", &[], [0, 2, 1]).await;
@@ -277,7 +277,7 @@ async fn editor_files_are_watched() {
     const FILE: &str = ".cursor/mcp.json";
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(FILE);
-    let place = Place::following(folder, vec![LoadRequest::new(path)]).await;
+    let place = FollowedFolder::following(folder, vec![LoadRequest::new(path)]).await;
     let json = |entries: &str| format!("{{\"mcpServers\": {{{entries}}}}}");
     let [a, b] = ["a", "b"].map(|it| format!(r#""{it}": {{"command": "npx", "args": ["1"]}}"#));
     place.write(FILE, &json(&a));
@@ -299,7 +299,7 @@ async fn project_file_takes_precedence_over_the_user_file() {
     let folder = tempfile::tempdir().unwrap();
     let files = ["project/.minds/mcp.yaml", "user/.minds/mcp.yaml"]
         .map(|it| LoadRequest::new(folder.path().join(it)));
-    let mut place = Place::following(folder, files.to_vec()).await;
+    let mut place = FollowedFolder::following(folder, files.to_vec()).await;
     place.write("user/.minds/mcp.yaml", &dominds("a b"));
     place.until("a:ready b:ready | ta tb", &[], [1, 1, 0]).await;
     assert_eq!(place.event().await, "reloaded 2: +[] -[] *[] 0 ");
@@ -325,12 +325,12 @@ async fn project_file_takes_precedence_over_the_user_file() {
 
 #[tokio::test(start_paused = true)]
 async fn stopping_the_watch_keeps_the_configuration() {
-    let place = Place::new().await;
+    let place = FollowedFolder::new().await;
     place.write(FILE, &dominds("a"));
     place.until("a:ready | ta", &[], [1, 0, 0]).await;
     place.write(FILE, BROKEN);
     place.until("a:ready | ta", &[CONFIG_ERROR], [1, 0, 0]).await;
-    let Place { folder, fixture, following } = place;
+    let FollowedFolder { folder, fixture, following } = place;
     following.stop().await;
     assert!(fixture.host.snapshot().problems.is_empty());
     std::fs::remove_file(folder.path().join(FILE)).unwrap();

@@ -80,7 +80,8 @@ async fn dm_104_no_call_ends_early_in_fifty_reloads() {
     let peer = || ScriptedServer::new(&["sleep"]);
     let fixture = HostFixture::new(&[("a", peer()), ("b", peer()), ("c", peer())]);
     let servers = |reload: u64| {
-        let version = |server: ResolvedServer| if reload % 2 == 0 { server } else { changed(server) };
+        let version =
+            |server: ResolvedServer| if reload.is_multiple_of(2) { server } else { changed(server) };
         let mut res = vec![version(configured_server("a")), version(leased("b"))];
         if reload % 4 < 2 {
             res.push(configured_server("c"));

@@ -20,17 +20,15 @@ use crate::error::Expiry;
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
 use crate::rpc::deadline::Deadline;
 use crate::rpc::handlers::ServerEvent;
-use crate::rpc::notification;
 use crate::rpc::pending::{CallOutcome, PendingCalls};
 use crate::rpc::progress::OnProgress;
 use crate::rpc::request_owner::{OwnerHint, RequestOwner};
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
-use crate::rpc::{frame, progress};
-use crate::transport::OutboundSender;
+use crate::rpc::{frame, notification, progress};
 use crate::transport::inline_sender::Exchange;
 use crate::transport::{
-    Dial, Epoch, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue, RequestId,
-    StreamError, StreamId,
+    Dial, Epoch, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue,
+    OutboundSender, RequestId, StreamError, StreamId,
 };
 use call_future::CallFuture;
 

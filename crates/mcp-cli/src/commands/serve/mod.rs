@@ -93,7 +93,7 @@ struct PreparedServe {
 /// The endpoint at which clients connect.
 enum Endpoint {
     Stdio,
-    Http(SocketAddr, HttpOptions, TokenSource, Option<HostMetrics>),
+    Http(SocketAddr, Box<HttpOptions>, TokenSource, Option<HostMetrics>),
 }
 
 /// The key of this user's gateways for ids of tasks. Without a state folder it is random.
@@ -130,7 +130,7 @@ async fn prepare(args: &ServeArgs) -> Result<PreparedServe, Failure> {
             let metrics = host_metrics.as_ref().map(HostMetrics::text);
             Endpoint::Http(
                 address,
-                HttpOptions { tokens, resource_server, hosts, origins, tls, metrics },
+                Box::new(HttpOptions { tokens, resource_server, hosts, origins, tls, metrics }),
                 source,
                 host_metrics,
             )
@@ -183,7 +183,7 @@ async fn serve(
                     }
                 };
                 let tokens = options.tokens.clone();
-                let server = HttpServer::bind(address, gateway, options).await?;
+                let server = HttpServer::bind(address, gateway, *options).await?;
                 print_note(context, &format!("serving MCP at {}", server.url()));
                 let updater = server.token_updater();
                 let note = |text: &str| print_note(context, text);

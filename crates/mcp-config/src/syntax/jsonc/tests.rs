@@ -237,15 +237,13 @@ fn errors_of(text: &str) -> Vec<(String, Range<usize>)> {
 
 #[test]
 fn each_of_two_mistakes_is_reported_and_nothing_else() {
-    for first in 0..MISTAKES.len() {
+    for (first, mistake) in MISTAKES.iter().enumerate() {
         let alone = errors_of(&with(&[(1, first)]));
-        let [(message, span)] = &alone[..] else { panic!("{:?}: {alone:?}", MISTAKES[first]) };
-        for second in 0..MISTAKES.len() {
+        let [(message, span)] = &alone[..] else { panic!("{mistake:?}: {alone:?}") };
+        for (second, other) in MISTAKES.iter().enumerate() {
             let text = with(&[(1, first), (3, second)]);
             let found = errors_of(&text);
-            let [one, two] = &found[..] else {
-                panic!("{:?}, {:?}: {found:?}", MISTAKES[first], MISTAKES[second])
-            };
+            let [one, two] = &found[..] else { panic!("{mistake:?}, {other:?}: {found:?}") };
             assert_eq!(one, &(message.clone(), span.clone()), "{text}");
             let only = errors_of(&with(&[(3, second)])).remove(0);
             assert_eq!(two.0, only.0, "{text}");

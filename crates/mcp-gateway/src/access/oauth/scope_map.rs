@@ -27,7 +27,7 @@ pub struct InvalidScopes {
 impl ScopeMap {
     /// Reads a list with one scope per line: the scope, then optionally selections (`servers=a,b*`, `tools=…`,
     /// `prompts=…`, `resources=…`); without any it shows everything. Empty lines and lines that begin with `#` are
-    /// ignored. The first scope is the one that clients are told to request.
+    /// ignored. Refusals ask clients to request the first scope.
     pub fn read(text: &str) -> Result<ScopeMap, InvalidScopes> {
         let mut scopes: Vec<(String, Option<ViewFilter>)> = Vec::new();
         let lines = text.lines().map(str::trim).enumerate();
@@ -61,7 +61,7 @@ impl ScopeMap {
         Ok(ScopeMap(scopes))
     }
 
-    /// The scope that clients are told to request.
+    /// The scope that refusals ask clients to request.
     pub(crate) fn basic(&self) -> Option<&str> {
         self.0.first().map(|(name, _)| name.as_str())
     }
