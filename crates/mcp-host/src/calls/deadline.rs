@@ -32,6 +32,16 @@ impl CallDeadline {
         CallDeadline { started, limit }
     }
 
+    /// This deadline, but at most `limit` from now.
+    pub(super) fn shortened(self, limit: Duration) -> CallDeadline {
+        CallDeadline { started: Instant::now(), limit: Some(self.remaining(limit).min(limit)) }
+    }
+
+    /// Whether no time remains.
+    pub(super) fn is_over(self) -> bool {
+        self.remaining(Duration::MAX).is_zero()
+    }
+
     /// Waits for a leased instance of a server.
     pub(super) async fn wait_for_instance<T>(
         self,

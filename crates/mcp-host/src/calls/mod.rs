@@ -9,6 +9,7 @@ pub(crate) mod pin;
 pub(crate) mod provider_failure;
 mod requests;
 pub(crate) mod resource_lookup;
+mod resource_search;
 pub(crate) mod result_format;
 mod result_limit;
 mod route;

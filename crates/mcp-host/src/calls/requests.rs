@@ -1,8 +1,8 @@
 //! Requests other than tool calls: prompts, resources, completions.
 //!
 //! They are routed like calls: to the shared instance or the dialog's leased one, in the requested generation. What a
-//! filter hides cannot be requested. A URI in no list can be read from a named server, because servers may create
-//! resources dynamically.
+//! filter hides cannot be requested. A URI in no list can be read as well, because servers may create resources
+//! dynamically: from the named server, else from the first server that has it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use tracing::field::Empty;
 use super::deadline::CallDeadline;
 use super::resource_lookup::{LookupItem, find_item, find_prompt};
 use super::result_format::{RawResult, RequestError};
-use super::route::{MAX_ATTEMPTS, RouteError, being_replaced};
+use super::route::{MAX_ATTEMPTS, RequestScope, RouteError, being_replaced};
 use super::tool_lookup::display_name;
 use super::{CallRouter, CatalogVersion};
 use crate::error::HostError;
@@ -33,6 +33,9 @@ use crate::telemetry::spans::SpanRecord;
 pub struct RequestOptions {
     /// The server, if the name or URI is ambiguous without it.
     pub server: Option<ServerId>,
+    /// Without `server`, the servers that may be asked for a resource that no list contains; `None`: all servers with
+    /// resources.
+    pub servers: Option<Arc<[ServerId]>>,
     /// The dialog, which leases instances of servers that are not shared. All requests without a dialog use the
     /// same leases.
     pub dialog: Option<DialogId>,
@@ -80,9 +83,9 @@ impl TaskMethod {
 
 /// Sends a request in a session, with the server's own name of the item. Boxed, because the compiler cannot prove a
 /// borrowing future `Send`.
-type SendRequest<T> =
+pub(super) type SendRequest<T> =
     Arc<dyn for<'a> Fn(&'a Session, &'a str, CallOptions) -> RequestFuture<'a, T> + Send + Sync>;
-type RequestFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
+pub(super) type RequestFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
 
 impl CallRouter {
     /// Renders a prompt.
@@ -241,7 +244,11 @@ impl CallRouter {
         let span = tracing::info_span!("request", method, server = Empty, outcome = Empty, duration = Empty);
         async {
             let record = SpanRecord::begin();
-            let res = self.route(item, &options, version, send).await;
+            let deadline = CallDeadline::new(Instant::now(), options.deadline);
+            let res = match self.scope(options.dialog.as_ref(), version, deadline) {
+                Ok(scope) => self.route(item, &options, scope, &send).await,
+                Err(failure) => Err(failure.into()),
+            };
             let outcome = res.as_ref().err().map_or("success", |it| it.error.kind.as_str());
             let duration = record.end(outcome);
             tracing::info!(outcome, ?duration, "request finished");
@@ -251,18 +258,18 @@ impl CallRouter {
         .await
     }
 
-    async fn route<T>(
+    /// Sends a request for an item of a server, or of the only server that can have it.
+    pub(super) async fn route_to<T>(
         &self,
         item: LookupItem<'_>,
+        server: Option<&ServerId>,
         options: &RequestOptions,
-        version: CatalogVersion<'_>,
-        send: SendRequest<T>,
+        scope: RequestScope<'_>,
+        send: &SendRequest<T>,
     ) -> Result<(T, ServerId), RequestError> {
-        let deadline = CallDeadline::new(Instant::now(), options.deadline);
-        let scope = self.scope(options.dialog.as_ref(), version, deadline)?;
         for _ in 0..MAX_ATTEMPTS {
-            let routing_table = self.routing(version);
-            let (route, name) = find_item(&routing_table, item, options.server.as_ref())?;
+            let routing_table = self.routing(scope.version);
+            let (route, name) = find_item(&routing_table, item, server)?;
             let id = &route.server.spec.id;
             tracing::Span::current().record("server", id.as_str());
             let request = match self.begin_request(route, || item.label(), scope).await {
@@ -281,7 +288,7 @@ impl CallRouter {
                 ..CallOptions::default()
             };
             let send = |options| send(&request.instance.session, &name, options);
-            let outcome = deadline.send(&route.server, call_options, send).await;
+            let outcome = scope.deadline.send(&route.server, call_options, send).await;
             return outcome.map(|value| (value, id.clone())).map_err(|it| it.on(id));
         }
         Err(being_replaced(&item.label()).into())

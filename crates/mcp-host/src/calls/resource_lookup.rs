@@ -108,19 +108,19 @@ fn find_resource_server(
     if !listed.is_empty() {
         return single_owner(routing_table, item, server, listed.into_iter());
     }
-    // A server that lists the resource but hides it: a template must not make it readable.
-    let hiding = |(id, route): &(&ServerId, &Route<InstanceRef>)| {
-        server.is_none_or(|server| server == *id) && route.lists.resources.iter().any(|it| &*it.uri == uri)
+    let not_shown = |reason: String| {
+        let message = format!("{} not found: {reason} it is not shown", item.label());
+        Err(HostError::new(ErrorKind::Validation, message))
     };
-    if let Some((id, _)) = routing_table.routes.iter().filter(hiding).min_by_key(|(id, _)| *id) {
-        let message = format!("{} not found: server '{id}' has it, but it is not shown", item.label());
-        return Err(HostError::new(ErrorKind::Validation, message));
+    // A server that lists the resource but hides it: a template must not make it readable.
+    let hiding =
+        |id: &&ServerId| server.is_none_or(|server| server == *id) && is_withheld(routing_table, id, uri);
+    if let Some(id) = routing_table.routes.keys().filter(hiding).min() {
+        return not_shown(format!("server '{id}' has it, but"));
     }
     if let Some(server) = server {
         if is_filtered(routing_table, server, uri) {
-            let message =
-                format!("{} not found: server '{server}' has a filter, and it is not shown", item.label());
-            return Err(HostError::new(ErrorKind::Validation, message));
+            return not_shown(format!("server '{server}' has a filter, and"));
         }
         return match routing_table.routes.contains_key(server) {
             true => Ok(server.clone()),
@@ -137,6 +137,24 @@ fn find_resource_server(
     single_owner(routing_table, item, None, owners)
 }
 
+/// Whether a list contains the resource.
+pub(super) fn is_listed(routing_table: &RoutingTable<InstanceRef>, uri: &str) -> bool {
+    routing_table.snapshot.catalog.resources().iter().any(|it| &*it.resource.uri == uri)
+}
+
+/// Whether the resource must not be read from a server because of its filter.
+pub(super) fn is_hidden(routing_table: &RoutingTable<InstanceRef>, server: &ServerId, uri: &str) -> bool {
+    is_withheld(routing_table, server, uri) || is_filtered(routing_table, server, uri)
+}
+
+/// Whether a server lists the resource, which is not shown.
+fn is_withheld(routing_table: &RoutingTable<InstanceRef>, server: &ServerId, uri: &str) -> bool {
+    let route = routing_table.routes.get(server);
+    let mut shown = routing_table.snapshot.catalog.resources().iter();
+    route.is_some_and(|route| route.lists.resources.iter().any(|it| &*it.uri == uri))
+        && !shown.any(|it| it.server == *server && &*it.resource.uri == uri)
+}
+
 /// Whether a server filters its resources and no shown template matches the URI: then it must not be read.
 fn is_filtered(routing_table: &RoutingTable<InstanceRef>, server: &ServerId, uri: &str) -> bool {
     let Some(route) = routing_table.routes.get(server) else { return false };
@@ -150,7 +168,7 @@ fn is_filtered(routing_table: &RoutingTable<InstanceRef>, server: &ServerId, uri
 
 /// The number of literal bytes of a template (RFC 6570) that matches a URI; `None` if it does not match. The value of
 /// a plain `{x}` contains no `/`.
-fn match_template(template: &str, uri: &str) -> Option<usize> {
+pub(super) fn match_template(template: &str, uri: &str) -> Option<usize> {
     /// Longer inputs would be slow to match.
     const MAX_BYTES: usize = 4096;
     if template.len() > MAX_BYTES || uri.len() > MAX_BYTES || !template.contains('{') {
@@ -213,7 +231,7 @@ fn single_owner<'a>(
 }
 
 /// Explains why an item is missing; the most certain reason first.
-fn missing(
+pub(super) fn missing(
     routing_table: &RoutingTable<InstanceRef>,
     item: LookupItem<'_>,
     server: Option<&ServerId>,
@@ -248,10 +266,9 @@ fn missing(
     }
     let unavailable: Vec<String> =
         routing_table.unavailable.iter().map(|it| format!("'{}'", display_name(&it.name))).collect();
-    let why = match (unavailable.is_empty(), item) {
-        (false, _) => format!("; servers that are not available: {}", unavailable.join(", ")),
-        (true, LookupItem::Resource(_)) if server.is_none() => "; name the server to read it from".to_owned(),
-        (true, _) => String::new(),
+    let why = match unavailable.is_empty() {
+        false => format!("; servers that are not available: {}", unavailable.join(", ")),
+        true => String::new(),
     };
     HostError::new(ErrorKind::Validation, format!("{label} not found{why}"))
 }

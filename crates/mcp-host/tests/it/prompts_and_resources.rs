@@ -1,5 +1,6 @@
 //! Prompts, resources and completions of the demo server, requested through the host.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
@@ -7,6 +8,7 @@ use mcp_host::{DesiredServers, DialogId, Host, HostError, HostOptions, RequestOp
 use mcp_model::{Content, Filter, PromptResult, RawJson, ReadResult, ResourceBody, ServerId, Sharing};
 use mcp_testkit::servers::configured_server;
 use mcp_transport::{CompletionArgument, CompletionReference};
+use serde_json::json;
 
 use crate::demo_server::demo_dialer;
 use crate::fixture::HostFixture;
@@ -25,7 +27,7 @@ fn of(server: &str) -> RequestOptions {
     RequestOptions { server: Some(ServerId::parse(server).unwrap()), ..RequestOptions::default() }
 }
 
-fn json(text: &'static str) -> RawJson {
+fn raw(text: &'static str) -> RawJson {
     RawJson::parse(text.as_bytes().into()).unwrap()
 }
 
@@ -58,7 +60,7 @@ fn read(result: Result<ReadResult, HostError>) -> String {
 async fn hd_081_prompt_is_found_by_exposed_or_original_name() {
     let host = host(vec![configured_server("a")]).await;
     let ask = async |name: &str, arguments| {
-        said(host.get_prompt(name, &json(arguments), RequestOptions::default()).await)
+        said(host.get_prompt(name, &raw(arguments), RequestOptions::default()).await)
     };
     let hello = ask("a__hello", "{}").await;
     assert!(!hello.is_empty() && !hello.contains("Error"), "{hello}");
@@ -78,7 +80,7 @@ async fn ambiguous_name_is_resolved_by_the_server_option() {
     let mut quiet = configured_server("c");
     quiet.spec.exposure.prompts.filter = Filter { whitelist: vec![], blacklist: vec!["hello".into()] };
     let host = host(vec![configured_server("a"), configured_server("b"), quiet]).await;
-    let ask = async |name: &str, asking| said(host.get_prompt(name, &json("{}"), asking).await);
+    let ask = async |name: &str, asking| said(host.get_prompt(name, &raw("{}"), asking).await);
     let ambiguous = "ValidationError: Prompt 'hello' is ambiguous: use one of 'a__hello', 'b__hello'";
     assert_eq!(ask("hello", RequestOptions::default()).await, ambiguous);
     assert!(!ask("hello", of("b")).await.contains("Error"));
@@ -97,14 +99,56 @@ async fn resource_is_read_from_the_server_that_lists_it_or_has_a_matching_templa
     assert!(ask("demo://greeting", RequestOptions::default()).await.contains("ello"));
     assert!(ask("demo://picture", RequestOptions::default()).await.ends_with(" bytes"));
     assert_eq!(ask("demo://numbers/3", RequestOptions::default()).await.trim(), "1\n2\n3");
-    let nobodys = "ValidationError: Resource 'other://x' not found; name the server to read it from";
-    assert_eq!(ask("other://x", RequestOptions::default()).await, nobodys);
-    // With a named server, a URI that is in no list is still requested: the server decides whether it exists.
-    let answer = ask("other://x", of("a")).await;
-    assert!(
-        answer.starts_with("MCPProtocolError: server 'a'") && answer.contains("no such resource"),
-        "{answer}"
-    );
+    // A URI that is in no list is requested as well: the server decides whether it exists.
+    for asking in [of("a"), RequestOptions::default()] {
+        let answer = ask("other://x", asking).await;
+        assert!(
+            answer.starts_with("MCPProtocolError: server 'a'") && answer.contains("no such resource"),
+            "{answer}"
+        );
+    }
+}
+
+/// Without a named server, those with resources are asked in order for a URI that no list contains.
+#[tokio::test(start_paused = true)]
+async fn unlisted_resource_is_searched() {
+    let content = |text: &str| Ok(json!({"contents": [{"uri": "u:x", "text": text}]}));
+    let fails = || Err(json!({"code": -32603, "message": "disk on fire"}));
+    let peers = ["a", "b", "c", "d"].map(|id| (id, ScriptedServer::new(&["t"])));
+    for (id, peer) in &peers {
+        // `a` does not support resources.
+        *peer.resources.lock().unwrap() = (*id != "a").then(Vec::new);
+    }
+    *peers[1].1.unlisted.lock().unwrap() =
+        BTreeMap::from([("u:b", content("b")), ("u:bd", fails()), ("u:b!", fails())]);
+    *peers[3].1.unlisted.lock().unwrap() = BTreeMap::from([("u:d", content("d")), ("u:bd", content("d"))]);
+    let fixture = HostFixture::running(&peers).await;
+    let check = async |uri: &str, servers: Option<&[&str]>, want: &str, asked: &str| {
+        let before = peers.each_ref().map(|(_, peer)| peer.count("resources/read"));
+        let servers = servers.map(|ids| ids.iter().map(|id| ServerId::parse(id).unwrap()).collect());
+        let options = RequestOptions { servers, ..RequestOptions::default() };
+        let answer = read(fixture.host.read_resource(uri, options).await);
+        assert!(answer.contains(want), "{uri}: {answer}");
+        let has_asked = |at: &usize| peers[*at].1.count("resources/read") > before[*at];
+        assert_eq!((0..4).filter(has_asked).map(|at| peers[at].0).collect::<String>(), asked, "{uri}");
+    };
+    check("u:b", None, "b", "b").await;
+    check("u:d", None, "d", "bcd").await;
+    check("u:bd", None, "d", "bcd").await;
+    check("u:b!", None, "disk on fire", "bcd").await;
+    check("u:none", None, "Resource 'u:none' not found", "bcd").await;
+    check("u:d", Some(&["c", "d"]), "d", "cd").await;
+    check("u:b", Some(&["c", "d"]), "Resource 'u:b' not found", "cd").await;
+    check("u:b", Some(&[]), "Resource 'u:b' not found", "").await;
+
+    let subscribed = fixture.host.subscribe_resource("u:d", RequestOptions::default()).await.unwrap();
+    assert_eq!(subscribed.server().as_str(), "d");
+    assert!(fixture.host.subscribe_resource("u:none", RequestOptions::default()).await.is_err());
+    assert_eq!(peers[3].1.count("subscribe u:d"), 1);
+
+    // A server that does not answer delays the others, but does not hide them.
+    fixture.peer("b").silent_methods.lock().unwrap().push("resources/read");
+    check("u:d", None, "d", "bcd").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,15 +193,13 @@ async fn dm_074_dialog_request_leases_and_pinned_request_keeps_its_generation() 
     let host = host(vec![own]).await;
     let dialog = host.dialog(DialogId::new("d"));
     assert!(host.leases().is_empty());
-    assert!(
-        !said(dialog.get_prompt("hello", &json("{}"), RequestOptions::default()).await).contains("Error")
-    );
+    assert!(!said(dialog.get_prompt("hello", &raw("{}"), RequestOptions::default()).await).contains("Error"));
     let turn = dialog.pin();
     assert!(read(turn.read_resource("demo://greeting", RequestOptions::default()).await).contains("ello"));
     let leased: Vec<String> = host.leases().iter().map(|it| format!("{}/{}", it.server, it.dialog)).collect();
     assert_eq!(leased, ["a/d"]);
     host.apply(DesiredServers::default()).await;
-    let late = async || said(turn.get_prompt("hello", &json("{}"), RequestOptions::default()).await);
+    let late = async || said(turn.get_prompt("hello", &raw("{}"), RequestOptions::default()).await);
     tokio::time::sleep(Duration::from_secs(60)).await;
     let late = late().await;
     assert!(late.starts_with("MCPConnectionError: Replaced: server 'a'"), "{late}");
@@ -171,7 +213,7 @@ async fn hd_119_missing_response_ends_at_the_deadline() {
     let fixture = HostFixture::running(&[("a", peer)]).await;
     let asking = RequestOptions { deadline: Some(Duration::from_secs(2)), ..RequestOptions::default() };
     let begun = tokio::time::Instant::now();
-    let answer = said(fixture.host.get_prompt("p", &json("{}"), asking).await);
+    let answer = said(fixture.host.get_prompt("p", &raw("{}"), asking).await);
     assert!(answer.starts_with("MCPTimeoutError: server 'a'") && answer.contains("within 2 s"), "{answer}");
     assert_eq!(begun.elapsed().as_secs(), 2);
 }

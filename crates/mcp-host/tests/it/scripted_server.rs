@@ -31,6 +31,8 @@ pub(crate) struct ScriptedServer {
     pub(crate) prompts: Mutex<Option<Vec<Value>>>,
     /// The definitions of its resources; `None`: it does not support resources.
     pub(crate) resources: Mutex<Option<Vec<Value>>>,
+    /// The results and errors of reading resources that it does not list; it does not have other ones.
+    pub(crate) unlisted: Mutex<BTreeMap<&'static str, Result<Value, Value>>>,
     /// Whether it announces changed tools after each read of them.
     pub(crate) announces_reads: AtomicBool,
     /// Completes calls of the tool `slow`.
@@ -72,6 +74,7 @@ impl ScriptedServer {
             log: Mutex::default(),
             prompts: Mutex::default(),
             resources: Mutex::default(),
+            unlisted: Mutex::default(),
             announces_reads: AtomicBool::new(false),
             release: Notify::new(),
             delay: Mutex::default(),
@@ -231,6 +234,10 @@ impl ScriptedServer {
             }
             "resources/read" if params["uri"] == "x:1" => {
                 return Some(Err(json!({"code": -32002, "message": "gone", "data": {"x": 1.0}})));
+            }
+            "resources/read" => {
+                let known = self.unlisted.lock().unwrap().get(params["uri"].as_str().unwrap()).cloned();
+                return Some(known.unwrap_or_else(|| Err(json!({"code": -32602, "message": "unknown"}))));
             }
             _ => return Some(Err(json!({"code": -1, "message": "what?"}))),
         }))
