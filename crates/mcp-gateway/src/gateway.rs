@@ -24,6 +24,7 @@ use crate::session::dialogs::Dialogs;
 use crate::session::known_lists::KnownLists;
 use crate::session::pending_input::PendingInputs;
 use crate::session::registry::{CapacityError, Insertion, SessionRegistry};
+use crate::session::resource_origins::ResourceOrigins;
 use crate::session::state::{Handshake, Session};
 
 /// How long requests wait for servers that start together with the gateway.
@@ -74,6 +75,8 @@ pub(crate) struct GatewayInner {
     pub(crate) pending_inputs: PendingInputs,
     pub(crate) sealer: StateSealer,
     pub(crate) task_ids: TaskIds,
+    /// Which servers sent the URIs that clients know.
+    pub(crate) origins: ResourceOrigins,
     /// Counters since the start.
     pub(crate) counters: Arc<Counters>,
     /// Bounds the bytes of messages and responses in memory.
@@ -102,6 +105,7 @@ impl Gateway {
             pending_inputs,
             sealer: StateSealer::new(),
             task_ids,
+            origins: ResourceOrigins::default(),
             counters: Arc::default(),
             budget,
             listings: ListingCache::default(),

@@ -18,7 +18,7 @@ use crate::gateway::{Gateway, GatewayInner};
 use crate::limits::byte_budget::MIN_COUNTED_BYTES;
 use crate::methods::subscriptions::SubscriptionStream;
 use crate::methods::{self, initialize};
-use crate::notifications::watch::{ChangeWatcher, session_notifications};
+use crate::notifications::watch::ChangeWatcher;
 use crate::protocol::frame::{self, Incoming, Notification, Request};
 use crate::protocol::message_writer;
 use crate::protocol::meta::Meta;
@@ -319,7 +319,7 @@ impl StdioClient {
         tasks.spawn(async move {
             loop {
                 let change = watcher.next(&session.known_lists).await;
-                for message in session_notifications(&session, &change) {
+                for message in watcher.session_notifications(&session, &change) {
                     if sender.send_response(message).await.is_err() {
                         return;
                     }

@@ -46,6 +46,15 @@ impl Scope {
         server.is_none() && views.is_empty() && granted.is_empty()
     }
 
+    /// Whether no view hides a resource of this server, so that those in no list can be read as well.
+    pub(crate) fn shows_all_resources(&self, server: &ServerId) -> bool {
+        self.server.as_ref().is_none_or(|only| only == server)
+            && self
+                .views
+                .iter()
+                .all(|view| view.resources == Selection::Inherit && view.toolsets.contains(server.as_str()))
+    }
+
     /// Whether everything is visible under the names of the catalog.
     pub(crate) fn is_all(&self) -> bool {
         self.is_whole() && self.names == NameStyle::Exposed

@@ -22,7 +22,7 @@ use super::permits::ClientPermit;
 use super::post;
 use super::server::{AppState, Revocation};
 use super::sse;
-use crate::notifications::watch::{ChangeWatcher, session_notifications};
+use crate::notifications::watch::ChangeWatcher;
 use crate::session::event_log::EventId;
 use crate::session::outbound_queue::{MessageReceiver, MessageSender, message_channel};
 use crate::session::state::Session;
@@ -112,7 +112,7 @@ impl SessionStream {
                 Some(message) = messages.next() => session.event_log.append(message),
                 () = session.event_log.appended() => {}
                 change = watcher.next(&session.known_lists) => {
-                    session_notifications(session, &change).into_iter().for_each(|message| session.event_log.append(message));
+                    watcher.session_notifications(session, &change).into_iter().for_each(|message| session.event_log.append(message));
                 }
                 () = sleep(sse::KEEP_ALIVE) => return Some(sse::keep_alive()),
             }

@@ -155,6 +155,7 @@ fn start(
         Ok(guard) => guard,
         Err(error) => return Err((request.id, error)),
     };
+    session.record_request(&request.method);
     let gateway = Arc::clone(&app.gateway);
     let session = Arc::clone(session);
     let granted_scope = client.grant.as_ref().map(|_| Arc::clone(&client.scope));

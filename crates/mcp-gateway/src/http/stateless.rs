@@ -55,7 +55,7 @@ pub(super) async fn respond(
     };
     let dialog = name.map(|name| {
         let start = || app.gateway.new_dialog(&features);
-        app.gateway.dialogs.get_or_create(&principal, name, Instant::now(), start)
+        app.gateway.dialogs.get_or_create(&principal, (name, &request.method), Instant::now(), start)
     });
     let dialog = dialog.transpose().map_err(|CapacityError| too_many_sessions(&request.id))?;
     let (sender, messages) = message_channel(app.bounds());

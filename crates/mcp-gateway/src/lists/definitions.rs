@@ -3,6 +3,7 @@
 //! The definitions of a list are in one buffer, separated by commas. An unfiltered list is a slice of the buffer, and
 //! a filtered one consists of ranges.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,8 +11,10 @@ use mcp_model::{RawJson, ServerId};
 use mcp_registry::{Catalog, ExposedName};
 
 use crate::access::scope::NameStyle;
+use crate::lists::exposed_uri::UriOwners;
 use crate::lists::gateway_resources::GatewayResource;
 use crate::protocol::json_splice;
+use crate::protocol::message_writer::json_string;
 
 /// The kinds of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,21 +54,25 @@ impl ListKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) server: ServerId,
-    /// The exposed name; for a resource its URI.
+    /// The exposed name; for a resource the server's URI.
     pub(crate) name: String,
 }
 
 /// All definitions, under exposed or original names, in the order of the catalog. The gateway's own resources are
 /// last.
 #[derive(Debug)]
-pub(crate) struct Definitions([DefinitionList; 4]);
+pub(crate) struct Definitions {
+    lists: [DefinitionList; 4],
+    /// Empty for original names, which are those of one server.
+    uri_owners: UriOwners,
+}
 
 /// The definitions of one list.
 #[derive(Debug, Default)]
 pub(crate) struct DefinitionList {
     text: Vec<u8>,
     entries: Vec<DefinitionEntry>,
-    /// The last entry of each key.
+    /// The last entry of each key: the listed name, or the exposed URI.
     index: ahash::HashMap<Arc<str>, usize>,
 }
 
@@ -75,8 +82,6 @@ pub(crate) struct DefinitionEntry {
     /// Its range in the text.
     range: Range<usize>,
     pub(crate) hash: blake3::Hash,
-    /// Its lookup key: the listed name, or the URI.
-    pub(crate) key: Arc<str>,
     /// `None` for a resource of the gateway.
     pub(crate) target: Option<Target>,
     /// The previous entry with the same key.
@@ -97,52 +102,88 @@ impl Definitions {
         names: NameStyle,
         gateway_resources: &[GatewayResource],
     ) -> Definitions {
+        let uri_owners = match names {
+            NameStyle::Exposed => UriOwners::of(catalog),
+            NameStyle::Original => UriOwners::default(),
+        };
         let [mut tools, mut prompts, mut resources, mut templates] = <[DefinitionList; 4]>::default();
         for item in catalog.tools() {
-            tools.add_item(names, &item.server, &item.name, &item.tool.name, None, &item.tool.raw);
+            let definition = uri_owners.expose_tool(&item.tool.raw, &item.server);
+            tools.add_item(names, &item.server, &item.name, &item.tool.name, None, &definition);
         }
         for item in catalog.prompts() {
             prompts.add_item(names, &item.server, &item.name, &item.prompt.name, None, &item.prompt.raw);
         }
         for item in catalog.resources() {
             let resource = &item.resource;
-            let uri = resource.uri.to_string();
+            let uri = ExposedUri::new("uri", &resource.uri, &item.server, &uri_owners);
             resources.add_item(names, &item.server, &item.name, &resource.name, Some(uri), &resource.raw);
         }
         for item in catalog.templates() {
             let template = &item.template;
-            let uri = template.uri_template.to_string();
+            let uri = ExposedUri::new("uriTemplate", &template.uri_template, &item.server, &uri_owners);
             templates.add_item(names, &item.server, &item.name, &template.name, Some(uri), &template.raw);
         }
         for resource in gateway_resources {
             resources.add(resource.uri().into(), None, resource.definition().as_bytes());
         }
-        Definitions([tools, prompts, resources, templates])
+        Definitions { lists: [tools, prompts, resources, templates], uri_owners }
     }
 
     /// The definitions of one list.
     pub(crate) fn list(&self, kind: ListKind) -> &DefinitionList {
-        &self.0[kind as usize]
+        &self.lists[kind as usize]
+    }
+
+    /// The servers that keep their URIs.
+    pub(crate) fn uri_owners(&self) -> &UriOwners {
+        &self.uri_owners
+    }
+}
+
+/// The URI of a resource, or the URI template of a template.
+struct ExposedUri<'a> {
+    /// The member of the definition that contains it.
+    member: &'static str,
+    /// The server's URI.
+    own: &'a str,
+    exposed: Cow<'a, str>,
+}
+
+impl<'a> ExposedUri<'a> {
+    fn new(member: &'static str, own: &'a str, server: &ServerId, owners: &UriOwners) -> ExposedUri<'a> {
+        ExposedUri { member, own, exposed: owners.exposed(own, server) }
+    }
+
+    /// The definition with the exposed URI.
+    fn expose(&self, definition: &RawJson) -> RawJson {
+        match &self.exposed {
+            Cow::Borrowed(_) => definition.clone(),
+            Cow::Owned(exposed) => json_splice::replace_values(definition, |key, _| {
+                (key == self.member).then(|| json_string(exposed))
+            }),
+        }
     }
 }
 
 impl DefinitionList {
-    /// Adds an item of the catalog. Its key is its URI, or its listed name if it has no URI.
+    /// Adds an item of the catalog. Its key is its exposed URI, or its listed name if it has no URI.
     fn add_item(
         &mut self,
         names: NameStyle,
         server: &ServerId,
         exposed: &ExposedName,
         original: &str,
-        uri: Option<String>,
+        uri: Option<ExposedUri<'_>>,
         raw: &RawJson,
     ) {
+        let raw = &uri.as_ref().map_or_else(|| raw.clone(), |uri| uri.expose(raw));
         let (listed, definition) = match names {
             NameStyle::Exposed => (exposed.as_str(), json_splice::with_name(raw, exposed.as_str())),
             NameStyle::Original => (original, raw.clone().into_bytes()),
         };
-        let key = uri.as_deref().unwrap_or(listed).into();
-        let name = uri.unwrap_or_else(|| exposed.as_str().to_owned());
+        let key = uri.as_ref().map_or(listed, |uri| &uri.exposed).into();
+        let name = uri.map_or(exposed.as_str(), |uri| uri.own).to_owned();
         self.add(key, Some(Target { server: server.clone(), name }), &definition);
     }
 
@@ -154,11 +195,11 @@ impl DefinitionList {
         self.text.extend_from_slice(definition);
         // The gateway's own resources are looked up elsewhere.
         let previous = match &target {
-            Some(_) => self.index.insert(Arc::clone(&key), self.entries.len()),
+            Some(_) => self.index.insert(key, self.entries.len()),
             None => None,
         };
         let hash = blake3::hash(definition);
-        self.entries.push(DefinitionEntry { range: start..self.text.len(), hash, key, target, previous });
+        self.entries.push(DefinitionEntry { range: start..self.text.len(), hash, target, previous });
     }
 
     /// The definitions in their order.

@@ -13,6 +13,7 @@ use mcp_registry::{Catalog, ViewFilter};
 
 use crate::access::scope::Scope;
 use crate::lists::definitions::{DefinitionEntry, DefinitionList, Definitions, ListKind, Target};
+use crate::lists::exposed_uri::UriOwners;
 
 /// Maximum size of a page in bytes. A larger definition has a page of its own.
 pub(crate) const PAGE_BYTES: usize = 1024 * 1024;
@@ -153,13 +154,20 @@ impl Listing {
         definitions.entries()[at].target.as_ref()
     }
 
-    /// The template that matches a URI. Of several, the one with the longest literal prefix and suffix; of equally
+    /// The servers that keep their URIs, hidden ones included.
+    pub(crate) fn uri_owners(&self) -> &UriOwners {
+        self.definitions.uri_owners()
+    }
+
+    /// The template that matches a URI, of one server or of all. Of several, the one with the longest literal prefix and suffix; of equally
     /// long ones, the first.
-    pub(crate) fn matching_template(&self, uri: &str) -> Option<&Target> {
-        let matching = self
-            .visible(ListKind::Templates)
-            .filter_map(|(at, entry)| Some((literal_length(&entry.key, uri)?, Reverse(at), entry)));
-        matching.max_by_key(|(length, at, _)| (*length, *at))?.2.target.as_ref()
+    pub(crate) fn matching_template(&self, uri: &str, server: Option<&ServerId>) -> Option<&Target> {
+        let targets =
+            self.visible(ListKind::Templates).filter_map(|(at, entry)| Some((at, entry.target.as_ref()?)));
+        let matching = targets
+            .filter(|(_, target)| server.is_none_or(|server| target.server == *server))
+            .filter_map(|(at, target)| Some((literal_length(&target.name, uri)?, Reverse(at), target)));
+        matching.max_by_key(|(length, at, _)| (*length, *at)).map(|(_, _, target)| target)
     }
 
     fn list(&self, kind: ListKind) -> (&DefinitionList, &VisibleList) {

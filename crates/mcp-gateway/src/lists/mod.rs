@@ -2,5 +2,6 @@
 
 pub(crate) mod cache;
 pub(crate) mod definitions;
+pub(crate) mod exposed_uri;
 pub(crate) mod gateway_resources;
 pub(crate) mod listing;

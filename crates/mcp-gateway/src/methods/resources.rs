@@ -1,16 +1,37 @@
 //! `resources/read`, `resources/subscribe` and `resources/unsubscribe`.
 
-use mcp_host::RequestError;
+use std::sync::{Arc, LazyLock};
+
+use mcp_host::{RequestError, RequestOptions};
 use mcp_model::{Era, ErrorKind, RawJson, RpcError, ServerId, code};
+use memchr::memmem::Finder;
 use serde_json::json;
 
 use super::RequestContext;
-use crate::access::scope::Scope;
+use crate::access::scope::NameStyle;
 use crate::lists::definitions::{ListKind, Target};
+use crate::lists::exposed_uri;
 use crate::lists::gateway_resources::GatewayResource;
+use crate::session::resource_origins::OriginKey;
 
-/// Maximum size of a subscribed URI in bytes. It is limited because it is stored.
+/// Maximum size of a URI in bytes that is subscribed or remembered.
 pub(super) const MAX_URI_BYTES: usize = 8 * 1024;
+
+/// Where a resource is read.
+pub(super) struct ResourceTarget {
+    /// The server, if it is known.
+    pub(super) server: Option<ServerId>,
+    /// The servers on which it is searched otherwise; `None`: all.
+    pub(super) servers: Option<Arc<[ServerId]>>,
+    /// The server's URI.
+    pub(super) uri: String,
+}
+
+impl ResourceTarget {
+    fn at(server: ServerId, uri: &str) -> ResourceTarget {
+        ResourceTarget { server: Some(server), servers: None, uri: uri.to_owned() }
+    }
+}
 
 impl RequestContext<'_> {
     /// Reads a resource.
@@ -19,10 +40,17 @@ impl RequestContext<'_> {
         if let Some(resource) = self.gateway_resource(&uri) {
             return Ok(resource.read(&self.gateway.snapshot()));
         }
-        let server = self.resource_server(&uri)?;
-        let options = self.request_options(server, &uri, &["uri"])?;
-        match self.gateway.host.read_resource_raw(&uri, options).await {
-            Ok(result) => self.check_result(result, &uri),
+        let target = self.resource_target(&uri)?;
+        let is_searched = target.server.is_none();
+        let servers = target.servers;
+        let options = RequestOptions { servers, ..self.request_options(target.server, &uri, &["uri"])? };
+        match self.gateway.host.read_resource_raw(&target.uri, options).await {
+            Ok(result) => {
+                if is_searched && uri.len() <= MAX_URI_BYTES {
+                    self.gateway.origins.claim(&OriginKey::of(self.caller), &uri, &result.server);
+                }
+                self.check_result(result, &uri)
+            }
             Err(request_error) => Err(self.resource_error(&uri, request_error)),
         }
     }
@@ -33,26 +61,84 @@ impl RequestContext<'_> {
         resources.copied().find(|resource| resource.uri() == uri && self.caller.scope.is_whole())
     }
 
-    /// Finds the server of a URI: a server that lists the resource, the scope's only server, or the server of a
-    /// matching template. Otherwise the resource is not found; in an unfiltered scope the host decides (`None`).
-    pub(super) fn resource_server(&self, uri: &str) -> Result<Option<ServerId>, RpcError> {
-        if let Some(Target { server, .. }) = self.listing().find(ListKind::Resources, uri) {
-            return Ok(Some(server.clone()));
+    /// Finds the server of a URI. In this order: the server that lists it or whose tool has it, the server that sent it
+    /// to this client, the server that the URI names, the scope's only server. Otherwise the host searches it on the
+    /// servers that the scope shows.
+    pub(super) fn resource_target(&self, uri: &str) -> Result<ResourceTarget, RpcError> {
+        let listing = self.listing();
+        if let Some(Target { server, name }) = listing.find(ListKind::Resources, uri) {
+            return Ok(ResourceTarget::at(server.clone(), name));
         }
-        let Scope { server, views, .. } = &*self.caller.scope;
-        // A resource that is not listed can be requested from the scope's only server, unless a view filters.
-        if let Some(server) = server.as_ref().filter(|_| views.is_empty()) {
-            return Ok(Some(server.clone()));
+        let is_readable = |server: &ServerId, uri: &str| {
+            self.shows_all_resources(server) || listing.matching_template(uri, Some(server)).is_some()
+        };
+        let snapshot = self.gateway.snapshot();
+        let is_known = |server: &ServerId| snapshot.servers.iter().any(|status| status.id == server.as_str());
+        let known = [
+            listing.uri_owners().get(uri).cloned(),
+            self.gateway.origins.get(&OriginKey::of(self.caller), uri),
+        ];
+        let mut known = known.into_iter().flatten();
+        if let Some(server) = known.find(|server| is_known(server) && is_readable(server, uri)) {
+            return Ok(ResourceTarget::at(server, uri));
         }
-        if let Some(Target { server, .. }) = self.listing().matching_template(uri) {
-            return Ok(Some(server.clone()));
+        let servers = || snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
+        if let Some((own, encoded)) = exposed_uri::split(uri)
+            && let Some(server) = servers().find(|server| exposed_uri::encoded(server) == encoded)
+            && is_readable(&server, own)
+        {
+            return Ok(ResourceTarget::at(server, own));
         }
-        match self.caller.scope.is_all() {
+        if let Some(server) =
+            self.caller.scope.server.as_ref().filter(|server| self.shows_all_resources(server))
+        {
+            return Ok(ResourceTarget::at(server.clone(), uri));
+        }
+        if self.caller.scope.is_all() {
             // The host knows all servers and has the most precise error message.
-            true => Ok(None),
-            // An unlisted URI may belong to a server that the scope hides.
-            false => Err(self.resource_not_found(uri)),
+            return Ok(ResourceTarget { server: None, servers: None, uri: uri.to_owned() });
         }
+        let searched: Arc<[ServerId]> = servers().filter(|server| self.shows_all_resources(server)).collect();
+        match listing.matching_template(uri, None) {
+            Some(Target { server, .. }) if searched.is_empty() => Ok(ResourceTarget::at(server.clone(), uri)),
+            None if searched.is_empty() => Err(self.resource_not_found(uri)),
+            Some(_) | None => {
+                Ok(ResourceTarget { server: None, servers: Some(searched), uri: uri.to_owned() })
+            }
+        }
+    }
+
+    /// Whether the client may read any resource of a server.
+    fn shows_all_resources(&self, server: &ServerId) -> bool {
+        self.caller.scope.shows_all_resources(server)
+    }
+
+    /// A result with the URIs that the client can use for them, whose servers are remembered. `requested` is the URI of
+    /// the request, if any.
+    pub(super) fn expose_uris(&self, result: RawJson, server: &ServerId, requested: &str) -> RawJson {
+        static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("esource"));
+        // Fast path: results with links contain `resource` or `resourceUri`.
+        let is_read = self.request.method == "resources/read";
+        if !is_read && FINDER.find(result.as_bytes()).is_none() {
+            return result;
+        }
+        let scope = &self.caller.scope;
+        if scope.server.is_some() && scope.names == NameStyle::Original {
+            return result;
+        }
+        let (listing, client) = (self.listing(), OriginKey::of(self.caller));
+        let requested_own = exposed_uri::split(requested).map(|(own, _)| own).filter(|_| is_read);
+        exposed_uri::replace_uris(&result, |uri| {
+            if uri.len() > MAX_URI_BYTES || (is_read && uri == requested) {
+                return None;
+            }
+            if requested_own == Some(uri) {
+                return Some(requested.to_owned());
+            }
+            let first = self.gateway.origins.claim(&client, uri, server);
+            let owner = listing.uri_owners().get(uri).unwrap_or(&first);
+            (owner != server).then(|| exposed_uri::with_server(uri, server))
+        })
     }
 
     /// Converts a failed request for a resource to an error. If the server does not know the resource, the error
@@ -92,9 +178,12 @@ impl RequestContext<'_> {
                 return Err(RpcError::new(code::INVALID_PARAMS, message));
             }
             session.subscriptions.check_limit()?;
-            let options = self.request_options(self.resource_server(&uri)?, &uri, &["uri"])?;
-            let subscribed = self.gateway.host.subscribe_resource(&uri, options).await;
-            session.subscriptions.add(subscribed.map_err(|error| self.resource_error(&uri, error))?);
+            let target = self.resource_target(&uri)?;
+            let servers = target.servers;
+            let options = RequestOptions { servers, ..self.request_options(target.server, &uri, &["uri"])? };
+            let subscribed = self.gateway.host.subscribe_resource(&target.uri, options).await;
+            let subscribed = subscribed.map_err(|error| self.resource_error(&uri, error))?;
+            session.subscriptions.add(&uri, subscribed);
         }
         Ok(RawJson::empty_object())
     }

@@ -19,40 +19,54 @@ use crate::session::pending_input::MAX_INPUT_REQUESTS;
 /// The member with the kind of result.
 const RESULT_TYPE: &str = "resultType";
 
+/// The members that results have in the modern era only.
+const MODERN_MEMBERS: [&str; 3] = [RESULT_TYPE, "ttlMs", "cacheScope"];
+
 impl RequestContext<'_> {
     /// The result for the client. `name` is the name in the request.
     pub(super) fn check_result(&self, raw: RawResult, name: &str) -> Result<RawJson, RpcError> {
         let RawResult { result, server, request_id: _ } = raw;
+        let result = self.check_result_type(result, &server, name)?;
+        Ok(self.expose_uris(result, &server, name))
+    }
+
+    /// The result with the members that describe it, as the client's era has them.
+    fn check_result_type(&self, result: RawJson, server: &ServerId, name: &str) -> Result<RawJson, RpcError> {
         let failed = |what: &str| {
             RpcError::new(code::INTERNAL_ERROR, format!("MCPProtocolError: server '{server}' {what}"))
         };
         if !result.is_object() {
             return Err(failed("returned a result that is not an object"));
         }
-        // Fast path: most results do not contain the member's name.
+        // Fast path: most results of legacy servers do not contain the member's name.
         let text = result.as_bytes();
         static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESULT_TYPE));
-        if FINDER.find(text).is_none() && memchr::memchr(b'\\', text).is_none() {
+        let is_cacheable = self.request.method == "resources/read" && self.caller.era() == Era::Legacy;
+        if !is_cacheable && FINDER.find(text).is_none() && memchr::memchr(b'\\', text).is_none() {
             return Ok(result);
         }
         let members = result.members().ok_or_else(|| failed("returned a result with an invalid name"))?;
         let all =
             |name: &'static str| members.iter().filter(move |(key, _)| key == name).map(|(_, value)| value);
-        let Some(result_type) = all(RESULT_TYPE).next() else { return Ok(result) };
+        let for_client = |result: RawJson| match self.caller.era() {
+            Era::Legacy => json_splice::without_members(&result, &MODERN_MEMBERS),
+            Era::Modern => result,
+        };
+        let Some(result_type) = all(RESULT_TYPE).next() else { return Ok(for_client(result)) };
         // In the legacy era the member has no meaning: every result is complete.
-        if self.gateway.era(&server) == Some(Era::Legacy) {
+        if self.gateway.era(server) == Some(Era::Legacy) {
             let complete = json_string("complete");
             let replacement =
                 |key: &str, value: &str| (key == RESULT_TYPE && value != complete).then(|| complete.clone());
-            return Ok(json_splice::replace_values(&result, replacement));
+            return Ok(for_client(json_splice::replace_values(&result, replacement)));
         }
         if [RESULT_TYPE, "inputRequests", "requestState"].iter().any(|name| all(name).nth(1).is_some()) {
             return Err(failed("repeats a member that describes its result"));
         }
         match result_type.to_text().as_deref() {
             Some("input_required") => {}
-            Some("task") => return self.check_task(&server, result),
-            _ => return Ok(result),
+            Some("task") => return self.check_task(server, result),
+            _ => return Ok(for_client(result)),
         }
         if self.caller.era() == Era::Legacy || !self.may_need_input() {
             return Err(failed("requests input where that is not allowed"));
@@ -77,7 +91,7 @@ impl RequestContext<'_> {
         };
         let state =
             state.to_text().ok_or_else(|| failed("returned a `requestState` that is not a string"))?;
-        let sealed = self.gateway.sealer.seal(&self.state_binding(&server, name), &state);
+        let sealed = self.gateway.sealer.seal(&self.state_binding(server, name), &state);
         let sealed = json_string(&sealed);
         Ok(json_splice::replace_values(&result, |key, _| (key == "requestState").then(|| sealed.clone())))
     }

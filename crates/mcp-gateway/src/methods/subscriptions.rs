@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_host::{RequestOptions, Subscription};
+use mcp_host::RequestOptions;
 use mcp_model::RpcError;
 use parking_lot::Mutex;
 
 use super::RequestContext;
-use super::resources::MAX_URI_BYTES;
+use super::resources::{MAX_URI_BYTES, ResourceTarget};
 use crate::gateway::GatewayInner;
 use crate::notifications::subscribe::SubscriptionRequest;
 use crate::notifications::watch::{Change, ChangeWatcher};
 use crate::protocol::frame::Request;
 use crate::session::caller::Caller;
 use crate::session::known_lists::KnownLists;
+use crate::session::resource_origins::OriginKey;
 use crate::session::resource_subscriptions::ResourceSubscriptions;
 
 /// How long a server may take to accept a subscription.
@@ -26,6 +27,7 @@ const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct SubscriptionStream {
     request: SubscriptionRequest,
     subscribed: ResourceSubscriptions,
+    origins: OriginKey,
     known_lists: Mutex<KnownLists>,
     watcher: ChangeWatcher,
     queued: VecDeque<Bytes>,
@@ -43,16 +45,16 @@ impl SubscriptionStream {
         let known_lists = Mutex::new(KnownLists::of(&gateway.listing(&caller.scope)));
         let watcher = ChangeWatcher::new(gateway, &caller.scope);
         let context = RequestContext::new(gateway, caller, request);
-        let accepted = context.subscribe_all(subscription.resource_uris()).await;
-        let subscribed = ResourceSubscriptions::of(accepted);
+        let subscribed = context.subscribe_all(subscription.resource_uris()).await;
         let request = subscription.with_resource_uris(subscribed.uris());
         let queued = VecDeque::from([request.acknowledgement()]);
-        Ok(SubscriptionStream { request, subscribed, known_lists, watcher, queued })
+        let origins = OriginKey::of(caller);
+        Ok(SubscriptionStream { request, subscribed, origins, known_lists, watcher, queued })
     }
 
     /// The next message. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Bytes {
-        let SubscriptionStream { request, subscribed, known_lists, watcher, queued } = self;
+        let SubscriptionStream { request, subscribed, origins, known_lists, watcher, queued } = self;
         loop {
             if let Some(message) = queued.pop_front() {
                 return message;
@@ -63,7 +65,8 @@ impl SubscriptionStream {
                     queued.extend(included.map(|list| request.list_changed(list)));
                 }
                 Change::Notification(event) => {
-                    queued.extend(subscribed.updated(&event).map(|uri| request.resource_updated(uri)));
+                    let updated = watcher.updated(subscribed, origins, &event);
+                    queued.extend(updated.map(|uri| request.resource_updated(&uri)));
                 }
             }
         }
@@ -78,14 +81,20 @@ impl SubscriptionStream {
 impl RequestContext<'_> {
     /// Subscribes to the resources of a stream. Returns the subscriptions that servers accepted in time; the other
     /// resources are left out.
-    async fn subscribe_all(&self, uris: &[String]) -> Vec<Subscription> {
+    async fn subscribe_all(&self, uris: &[String]) -> ResourceSubscriptions {
+        let all = ResourceSubscriptions::default();
         let subscribe = async |uri: &String| {
-            let server = self.resource_server(uri).ok().filter(|_| uri.len() <= MAX_URI_BYTES)?;
+            let target = self.resource_target(uri).ok().filter(|_| uri.len() <= MAX_URI_BYTES)?;
+            let ResourceTarget { server, servers, uri: own } = target;
             let dialog = self.caller.dialog_id();
-            let options = RequestOptions { server, dialog, ..RequestOptions::default() };
-            let subscribed = self.gateway.host.subscribe_resource(uri, options);
+            let options = RequestOptions { server, servers, dialog, ..RequestOptions::default() };
+            let subscribed = self.gateway.host.subscribe_resource(&own, options);
             tokio::time::timeout(SUBSCRIBE_TIMEOUT, subscribed).await.ok()?.ok()
         };
-        futures_util::future::join_all(uris.iter().map(subscribe)).await.into_iter().flatten().collect()
+        let subscribed = futures_util::future::join_all(uris.iter().map(subscribe)).await;
+        for (uri, subscription) in uris.iter().zip(subscribed) {
+            subscription.into_iter().for_each(|subscription| all.add(uri, subscription));
+        }
+        all
     }
 }

@@ -1,6 +1,7 @@
 //! Watches for notifications that belong to no request: changed lists, changed resources, and messages of leased
 //! servers.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,6 +16,8 @@ use crate::gateway::GatewayInner;
 use crate::lists::definitions::ListKind;
 use crate::protocol::message_writer::{json_string, notification};
 use crate::session::known_lists::KnownLists;
+use crate::session::resource_origins::OriginKey;
+use crate::session::resource_subscriptions::ResourceSubscriptions;
 use crate::session::state::Session;
 
 /// Watches the host for changes that concern one client.
@@ -78,6 +81,56 @@ impl ChangeWatcher {
     }
 }
 
+impl ChangeWatcher {
+    /// The exposed URI of a changed resource, if a subscription covers it. Its server is remembered.
+    pub(crate) fn updated<'a>(
+        &self,
+        subscriptions: &ResourceSubscriptions,
+        client: &OriginKey,
+        event: &'a ServerNotification,
+    ) -> Option<Cow<'a, str>> {
+        let uri = subscriptions.updated(event)?;
+        self.gateway.origins.claim(client, &uri, &event.server);
+        Some(uri)
+    }
+
+    /// The notifications that a session gets about a change. Updates of subscribed resources are always sent. Of other
+    /// events, those with an owner belong to a call, which sends them itself. Those without an owner are sent if they
+    /// are from an instance of the session's dialog: others may concern another client.
+    pub(crate) fn session_notifications(&self, session: &Session, change: &Change) -> Vec<Bytes> {
+        match change {
+            Change::Lists(changed) => {
+                changed.iter().map(|list| notification(list.change_notification(), "{}")).collect()
+            }
+            Change::Notification(event) => self.server_notification(session, event).into_iter().collect(),
+        }
+    }
+
+    fn server_notification(&self, session: &Session, event: &ServerNotification) -> Option<Bytes> {
+        let client = OriginKey::Dialog(session.dialog.id().clone());
+        if let Some(uri) = self.updated(&session.subscriptions, &client, event) {
+            let params = format!(r#"{{"uri":{}}}"#, json_string(&uri));
+            return Some(notification("notifications/resources/updated", &params));
+        }
+        if event.owner.is_some() || event.dialog.as_ref() != Some(session.dialog.id()) {
+            return None;
+        }
+        match &event.event {
+            ServerEvent::Log(log) => {
+                let threshold = session.log_level();
+                let is_wanted =
+                    threshold.is_none_or(|threshold| log.level.is_none_or(|level| level >= threshold));
+                is_wanted.then(|| notification("notifications/message", log.raw.as_str()))
+            }
+            ServerEvent::Notification { method, params } => {
+                let params = params.clone().unwrap_or_else(RawJson::empty_object);
+                is_forwarded(method, &params).then(|| notification(method, params.as_str()))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Whether a server's notification is forwarded unchanged. Those that the gateway and its client exchange
 /// themselves, such as progress and changed lists, are not.
 pub(crate) fn is_forwarded(method: &str, params: &RawJson) -> bool {
@@ -97,39 +150,4 @@ pub(crate) fn is_forwarded(method: &str, params: &RawJson) -> bool {
     ];
     let name = method.strip_prefix("notifications/");
     name.is_some_and(|name| !NOT_FORWARDED.contains(&name)) && params.is_object()
-}
-
-/// The notifications that a session gets about a change. Updates of subscribed resources are always sent. Of other
-/// events, those with an owner belong to a call, which sends them itself. Those without an owner are sent if they
-/// are from an instance of the session's dialog: others may concern another client.
-pub(crate) fn session_notifications(session: &Session, change: &Change) -> Vec<Bytes> {
-    match change {
-        Change::Lists(changed) => {
-            changed.iter().map(|list| notification(list.change_notification(), "{}")).collect()
-        }
-        Change::Notification(event) => server_notification(session, event).into_iter().collect(),
-    }
-}
-
-fn server_notification(session: &Session, event: &ServerNotification) -> Option<Bytes> {
-    if let Some(uri) = session.subscriptions.updated(event) {
-        let params = format!(r#"{{"uri":{}}}"#, json_string(uri));
-        return Some(notification("notifications/resources/updated", &params));
-    }
-    if event.owner.is_some() || event.dialog.as_ref() != Some(session.dialog.id()) {
-        return None;
-    }
-    match &event.event {
-        ServerEvent::Log(log) => {
-            let threshold = session.log_level();
-            let is_wanted =
-                threshold.is_none_or(|threshold| log.level.is_none_or(|level| level >= threshold));
-            is_wanted.then(|| notification("notifications/message", log.raw.as_str()))
-        }
-        ServerEvent::Notification { method, params } => {
-            let params = params.clone().unwrap_or_else(RawJson::empty_object);
-            is_forwarded(method, &params).then(|| notification(method, params.as_str()))
-        }
-        _ => None,
-    }
 }

@@ -51,33 +51,45 @@ pub(crate) fn member(object: &RawJson, name: &str) -> Option<RawJson> {
 /// The object with replaced values. `replacement` gets the name and value of each member, including repeated ones, and
 /// returns the new JSON text or `None`. Other values are returned unchanged.
 pub fn replace_values(object: &RawJson, replacement: impl Fn(&str, &str) -> Option<String>) -> RawJson {
-    let text = object.as_str();
-    let mut replaced = String::with_capacity(text.len() + 80);
-    let mut copied = 0;
-    for (key, value) in members(object) {
-        let Some(new_value) = replacement(&key, value.as_str()) else { continue };
-        let start = value.as_str().as_ptr() as usize - text.as_ptr() as usize;
-        replaced.push_str(&text[copied..start]);
-        replaced.push_str(&new_value);
-        copied = start + value.as_str().len();
-    }
-    if copied == 0 {
-        return object.clone();
-    }
-    replaced.push_str(&text[copied..]);
-    RawJson::parse(replaced.into()).expect("an object with other values is JSON")
+    let members = members(object);
+    let replaced =
+        members.iter().filter_map(|(key, value)| Some((value.as_str(), replacement(key, value.as_str())?)));
+    replace_slices(object, replaced)
 }
 
-/// The object without the members of this name.
-pub fn without_member(object: &RawJson, name: &str) -> RawJson {
+/// The value with replaced parts: slices of its text in their order, each one JSON value, with the new JSON text.
+pub(crate) fn replace_slices<'a>(
+    whole: &RawJson,
+    replaced: impl Iterator<Item = (&'a str, String)>,
+) -> RawJson {
+    let text = whole.as_str();
+    let mut result = String::new();
+    let mut copied = 0;
+    for (old, new) in replaced {
+        let start = old.as_ptr() as usize - text.as_ptr() as usize;
+        result.reserve(if copied == 0 { text.len() + 80 } else { 0 });
+        result.push_str(&text[copied..start]);
+        result.push_str(&new);
+        copied = start + old.len();
+    }
+    if copied == 0 {
+        return whole.clone();
+    }
+    result.push_str(&text[copied..]);
+    RawJson::parse(result.into()).expect("a value with other parts is JSON")
+}
+
+/// The object without the members of these names.
+pub fn without_members(object: &RawJson, names: &[&str]) -> RawJson {
     let text = object.as_bytes();
-    // Fast path: most texts do not contain the name.
-    if memmem::find(text, name.as_bytes()).is_none() && memchr(b'\\', text).is_none() {
+    // Fast path: most texts do not contain the names.
+    let may_contain = |name: &&str| memmem::find(text, name.as_bytes()).is_some();
+    if !names.iter().any(may_contain) && memchr(b'\\', text).is_none() {
         return object.clone();
     }
     let mut members = members(object);
     let count = members.len();
-    members.retain(|(key, _)| key != name);
+    members.retain(|(key, _)| !names.contains(&&**key));
     if members.len() == count {
         return object.clone();
     }
@@ -144,7 +156,10 @@ mod tests {
         ] {
             assert_eq!(replace_values(&json(text), with).as_str(), want);
         }
-        assert_eq!(without_member(&json(r#"{"k":1,"a": 2,"\u006b":3}"#), "k").as_str(), r#"{"a":2}"#);
-        assert_eq!(without_member(&json("{ }"), "k").as_str(), "{ }");
+        assert_eq!(
+            without_members(&json(r#"{"k":1,"a": 2,"\u006b":3,"j":4}"#), &["j", "k"]).as_str(),
+            r#"{"a":2}"#
+        );
+        assert_eq!(without_members(&json("{ }"), &["k"]).as_str(), "{ }");
     }
 }

@@ -89,7 +89,7 @@ impl Meta {
             dialog: text(raw.dialog).filter(|name| !name.is_empty()),
             trace,
             // The dialog's name is not forwarded to servers.
-            raw: Some(json_splice::without_member(meta, DIALOG_KEY)).filter(RawJson::is_object),
+            raw: Some(json_splice::without_members(meta, &[DIALOG_KEY])).filter(RawJson::is_object),
         }
     }
 

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::access::principal::Principal;
 use crate::limits::bounds::Bounds;
 use crate::session::client_dialog::ClientDialog;
-use crate::session::registry::{CapacityError, is_evictable};
+use crate::session::registry::{CapacityError, Usage, is_call};
 
 /// Maximum size of a dialog's name in bytes.
 pub(crate) const MAX_NAME_BYTES: usize = 256;
@@ -67,7 +67,7 @@ pub(crate) struct Dialogs {
 #[derive(Debug)]
 struct Entry {
     dialog: Arc<ClientDialog>,
-    last_used: Instant,
+    usage: Usage,
 }
 
 impl Dialogs {
@@ -80,25 +80,26 @@ impl Dialogs {
         }
     }
 
-    /// The dialog of this name, which is created by `start` if it is missing.
+    /// The dialog of this name for a request with this method. It is created by `start` if it is missing.
     pub(crate) fn get_or_create(
         &self,
         principal: &Principal,
-        name: DialogName,
+        (name, method): (DialogName, &str),
         now: Instant,
         start: impl FnOnce() -> Arc<ClientDialog>,
     ) -> Result<Arc<ClientDialog>, CapacityError> {
         let mut table = self.table.lock();
         let key = (principal.clone(), name);
         if let Some(entry) = table.get_mut(&key) {
-            entry.last_used = now;
+            entry.usage.last_used = now;
+            entry.usage.has_called |= is_call(method);
             return Ok(Arc::clone(&entry.dialog));
         }
         let own = || table.iter().filter(|((owner, _), _)| owner == principal);
         if table.len() >= self.max_dialogs || own().count() >= self.max_per_client {
             let unused = own().filter(|(_, entry)| entry.is_unused());
-            let (oldest, entry) = unused.min_by_key(|(_, entry)| entry.last_used).ok_or(CapacityError)?;
-            if !is_evictable(principal, entry.last_used, now) {
+            let (oldest, entry) = unused.min_by_key(|(_, entry)| entry.usage).ok_or(CapacityError)?;
+            if !entry.usage.is_evictable(principal, now) {
                 return Err(CapacityError);
             }
             let oldest = oldest.clone();
@@ -109,7 +110,8 @@ impl Dialogs {
             let (dialog, unnamed) = (dialog.id(), &key.1);
             tracing::info!(%dialog, "a client without a session uses leased servers: it has a dialog for {unnamed}");
         }
-        table.insert(key, Entry { dialog: Arc::clone(&dialog), last_used: now });
+        let usage = Usage { has_called: is_call(method), last_used: now };
+        table.insert(key, Entry { dialog: Arc::clone(&dialog), usage });
         Ok(dialog)
     }
 
@@ -124,9 +126,9 @@ impl Dialogs {
     pub(crate) fn drop_unused(&self, now: Instant, idle: Duration) {
         self.table.lock().retain(|_, entry| {
             if !entry.is_unused() {
-                entry.last_used = now;
+                entry.usage.last_used = now;
             }
-            now.saturating_duration_since(entry.last_used) < idle
+            now.saturating_duration_since(entry.usage.last_used) < idle
         });
     }
 

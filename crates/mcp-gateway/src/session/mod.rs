@@ -9,6 +9,7 @@ pub(crate) mod known_lists;
 pub(crate) mod outbound_queue;
 pub(crate) mod pending_input;
 pub(crate) mod registry;
+pub(crate) mod resource_origins;
 pub(crate) mod resource_subscriptions;
 pub(crate) mod running_requests;
 pub(crate) mod server_requests;

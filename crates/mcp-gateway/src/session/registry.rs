@@ -29,14 +29,29 @@ pub(crate) struct Insertion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CapacityError;
 
-/// How long an unused session is protected from eviction if there are no tokens, because it may belong to another
-/// client.
+/// How long an unused session that has called is protected from eviction if there are no tokens, because it may belong
+/// to another client.
 pub(crate) const EVICTION_PROTECTION: Duration = Duration::from_secs(60);
 
-/// Whether a session or dialog that was last used at `last_used` may be evicted for another one of the same
-/// client.
-pub(crate) fn is_evictable(principal: &Principal, last_used: Instant, now: Instant) -> bool {
-    !principal.is_anybody() || now.saturating_duration_since(last_used) >= EVICTION_PROTECTION
+/// How much is lost with an unused session or dialog. The least is evicted first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Usage {
+    /// Whether the client has called anything. A client that has only listed loses nothing.
+    pub(crate) has_called: bool,
+    pub(crate) last_used: Instant,
+}
+
+impl Usage {
+    /// Whether a session or dialog may be evicted for another one of the same client.
+    pub(crate) fn is_evictable(self, principal: &Principal, now: Instant) -> bool {
+        let is_protected = || now.saturating_duration_since(self.last_used) < EVICTION_PROTECTION;
+        !principal.is_anybody() || !self.has_called || !is_protected()
+    }
+}
+
+/// Whether a request does more than list.
+pub(crate) fn is_call(method: &str) -> bool {
+    !method.ends_with("/list") && !matches!(method, "ping" | "server/discover")
 }
 
 impl SessionRegistry {
@@ -49,16 +64,17 @@ impl SessionRegistry {
         }
     }
 
-    /// Adds a session. At the limit, the client's least recently used session is evicted, so that a client that leaks
-    /// sessions harms only itself. Without tokens all clients count as one, so recently used sessions are protected.
+    /// Adds a session. At the limit, an unused session of the client is evicted, so that a client that leaks sessions
+    /// harms only itself: the least recently used one of those that never called, else of all. Without tokens all
+    /// clients count as one, so recently used sessions that have called are protected.
     pub(crate) fn add(&self, session: Arc<Session>, now: Instant) -> Result<Insertion, CapacityError> {
         let mut evicted = None;
         let mut table = self.table.lock();
         let own = || table.values().filter(|other| other.principal == session.principal);
         if table.len() >= self.max_sessions || own().count() >= self.max_per_client {
-            let unused = own().filter_map(|session| Some((session.unused_since()?, session.id.clone())));
-            let (since, oldest) = unused.min().ok_or(CapacityError)?;
-            if !is_evictable(&session.principal, since, now) {
+            let unused = own().filter_map(|session| Some((session.unused()?, session.id.clone())));
+            let (usage, oldest) = unused.min().ok_or(CapacityError)?;
+            if !usage.is_evictable(&session.principal, now) {
                 return Err(CapacityError);
             }
             evicted = table.remove(&oldest);
@@ -82,7 +98,7 @@ impl SessionRegistry {
     /// Removes sessions that were unused for `idle`.
     pub(crate) fn take_unused(&self, now: Instant, idle: Duration) -> Vec<Arc<Session>> {
         self.take_if(|session| {
-            session.unused_since().is_some_and(|since| now.saturating_duration_since(since) >= idle)
+            session.unused().is_some_and(|usage| now.saturating_duration_since(usage.last_used) >= idle)
         })
     }
 

@@ -1,5 +1,6 @@
 //! The resource subscriptions of one client.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use mcp_host::{ServerNotification, Subscription};
@@ -7,21 +8,25 @@ use mcp_model::{RpcError, code};
 use mcp_transport::ServerEvent;
 use parking_lot::Mutex;
 
+use crate::lists::exposed_uri;
+
 /// Maximum number of subscriptions of a client.
 const MAX_SUBSCRIPTIONS: usize = 256;
 
 /// The subscriptions of one client. Dropping them ends them.
 #[derive(Default)]
-pub(crate) struct ResourceSubscriptions(Mutex<Vec<Subscription>>);
+pub(crate) struct ResourceSubscriptions(Mutex<Vec<Subscribed>>);
+
+struct Subscribed {
+    /// The URI that the client knows.
+    exposed: String,
+    subscription: Subscription,
+}
 
 impl ResourceSubscriptions {
-    pub(crate) fn of(subscriptions: Vec<Subscription>) -> ResourceSubscriptions {
-        ResourceSubscriptions(Mutex::new(subscriptions))
-    }
-
     /// Whether a URI is subscribed.
     pub(crate) fn contains(&self, uri: &str) -> bool {
-        self.0.lock().iter().any(|subscription| subscription.uri() == uri)
+        self.0.lock().iter().any(|subscribed| subscribed.exposed == uri)
     }
 
     /// Fails if there are too many subscriptions.
@@ -37,31 +42,36 @@ impl ResourceSubscriptions {
     }
 
     /// Adds a subscription, which replaces one with the same URI.
-    pub(crate) fn add(&self, subscription: Subscription) {
+    pub(crate) fn add(&self, exposed: &str, subscription: Subscription) {
         let mut all = self.0.lock();
-        all.retain(|other| other.uri() != subscription.uri());
-        all.push(subscription);
+        all.retain(|other| other.exposed != exposed);
+        all.push(Subscribed { exposed: exposed.to_owned(), subscription });
     }
 
     /// Removes the subscription to a URI.
     pub(crate) fn remove(&self, uri: &str) {
-        self.0.lock().retain(|subscription| subscription.uri() != uri);
+        self.0.lock().retain(|subscribed| subscribed.exposed != uri);
     }
 
     /// The subscribed URIs.
     pub(crate) fn uris(&self) -> Vec<String> {
-        self.0.lock().iter().map(|subscription| subscription.uri().to_owned()).collect()
+        self.0.lock().iter().map(|subscribed| subscribed.exposed.clone()).collect()
     }
 
-    /// The URI of a changed resource, if a subscription covers it.
-    pub(crate) fn updated<'a>(&self, event: &'a ServerNotification) -> Option<&'a str> {
+    /// The exposed URI of a changed resource, if a subscription covers it.
+    pub(crate) fn updated<'a>(&self, event: &'a ServerNotification) -> Option<Cow<'a, str>> {
         let ServerEvent::ResourceUpdated { uri } = &event.event else { return None };
         let is_covered = |subscription: &Subscription| {
             subscription.server() == &event.server
                 && subscription.dialog() == event.dialog.as_ref()
                 && covers(subscription.uri(), uri)
         };
-        self.0.lock().iter().any(is_covered).then_some(uri)
+        let all = self.0.lock();
+        let Subscribed { exposed, subscription } = all.iter().find(|it| is_covered(&it.subscription))?;
+        Some(match exposed == subscription.uri() {
+            true => uri.into(),
+            false => exposed_uri::with_server(uri, &event.server).into(),
+        })
     }
 }
 

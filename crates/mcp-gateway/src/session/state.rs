@@ -3,6 +3,7 @@
 //! A session is a dialog of the host. Its leases end with it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_model::{LogLevel, ProtocolVersion};
 use parking_lot::Mutex;
@@ -17,6 +18,7 @@ use crate::session::client_dialog::ClientDialog;
 use crate::session::event_log::EventLog;
 use crate::session::known_lists::KnownLists;
 use crate::session::outbound_queue::MessageSender;
+use crate::session::registry::{Usage, is_call};
 use crate::session::resource_subscriptions::ResourceSubscriptions;
 use crate::session::running_requests::RunningRequests;
 use crate::session::server_requests::ServerRequests;
@@ -52,6 +54,7 @@ pub(crate) struct Session {
     stream: Mutex<Option<(MessageSender, CancellationToken)>>,
     log_level: Mutex<Option<LogLevel>>,
     last_used: Mutex<Instant>,
+    has_called: AtomicBool,
 }
 
 /// The negotiated parameters of a session.
@@ -86,6 +89,7 @@ impl Session {
             stream: Mutex::default(),
             log_level: Mutex::default(),
             last_used: Mutex::new(Instant::now()),
+            has_called: AtomicBool::new(false),
         }
     }
 
@@ -94,11 +98,19 @@ impl Session {
         *self.last_used.lock() = now;
     }
 
-    /// When it was last used; `None` while a request runs or its stream is open.
-    pub(crate) fn unused_since(&self) -> Option<Instant> {
+    /// Records a request of the client.
+    pub(crate) fn record_request(&self, method: &str) {
+        if is_call(method) {
+            self.has_called.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Its usage; `None` while a request runs or its stream is open.
+    pub(crate) fn unused(&self) -> Option<Usage> {
         let has_stream = self.stream().is_some_and(|sender| !sender.is_closed());
         let is_unused = self.running.is_idle() && !has_stream;
-        is_unused.then(|| *self.last_used.lock())
+        let has_called = self.has_called.load(Ordering::Relaxed);
+        is_unused.then(|| Usage { has_called, last_used: *self.last_used.lock() })
     }
 
     /// The sender of its notification stream, if that is open.

@@ -144,20 +144,40 @@ async fn session_limit_evicts_only_own_sessions() {
     }
     fixture.end().await;
 
-    // Without tokens a session may belong to another client, so recently used ones are protected.
+    // Without tokens a session may belong to another client, so recently used ones that have called are protected.
+    // Those that never called are evicted.
     let fixture = TestGateway::bounded(bounds).await;
-    let begun = begin(&fixture, &[], 5).await;
-    assert_eq!((begun[4].0, begun[4].2.as_deref()), (503, Some("60")));
-    let first = begun[0].1.as_deref().unwrap();
-    assert_eq!(fixture.post(&[("mcp-session-id", first)], ping).await.status, 200);
-    let (mut headers, body) = crate::support::modern("tools/list", None, "");
-    for number in 0..5 {
-        headers.retain(|it| it.0 != "mcp-host-dialog");
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"x"}}}"#;
+    let first = fixture.initialize(&[]).await;
+    assert_eq!(fixture.post(&[("mcp-session-id", &first)], call).await.status, 200);
+    let begun = begin(&fixture, &[], 6).await;
+    assert!(begun.iter().all(|it| it.0 == 200), "{begun:?}");
+    for (session, status) in [(Some(&first), 200), (begun[0].1.as_ref(), 404), (begun[5].1.as_ref(), 200)] {
+        assert_eq!(fixture.post(&[("mcp-session-id", session.unwrap())], ping).await.status, status);
+    }
+    for session in begin(&fixture, &[], 3).await {
+        fixture.post(&[("mcp-session-id", &session.1.unwrap())], call).await;
+    }
+    let refused = begin(&fixture, &[], 1).await;
+    assert_eq!((refused[0].0, refused[0].2.as_deref()), (503, Some("60")));
+
+    let list = crate::support::modern("tools/list", None, "");
+    let arguments = r#""name":"demo__echo","arguments":{"text":"x"}"#;
+    let call = crate::support::modern("tools/call", Some("demo__echo"), arguments);
+    for (number, (request, status)) in
+        [(&call, 200), (&call, 200), (&list, 200), (&list, 200), (&call, 200), (&call, 200), (&list, 503)]
+            .into_iter()
+            .enumerate()
+    {
+        let (mut headers, body) = request.clone();
         headers.push(("mcp-host-dialog", number.to_string()));
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
         let reply = fixture.post(&headers, &body).await;
-        assert_eq!(reply.status, if number < 4 { 200 } else { 503 });
-        assert_eq!(reply.header("retry-after").is_some(), number == 4);
+        assert_eq!(
+            (reply.status, reply.header("retry-after").is_some()),
+            (status, status == 503),
+            "{number}"
+        );
     }
     assert_eq!(fixture.gateway.clients(), (4, 4));
     fixture.end().await;

@@ -11,6 +11,7 @@ mod dialogs;
 mod isolation;
 mod protocol;
 mod reload;
+mod resource_routes;
 mod scopes;
 mod scripted_server;
 mod stdio;

@@ -12,16 +12,15 @@ pub(crate) type ReceivedCalls = Arc<Mutex<Vec<Value>>>;
 
 /// A dial of the scripted server with this name; `None` for other names.
 ///
-/// `old` speaks 2025-06-18, `new` 2026-07-28. Each has one tool, `say`: it sends the server requests in the argument
-/// `ask`, and then returns the JSON text in the argument `result` or `error`. Its resource `x:1` fails with a
-/// protocol error. Its tool `work` does the same and must run as a task. Its only task is `t 1`, which is complete.
+/// `new` speaks 2026-07-28, the others 2025-06-18. Each has one tool, `say`: it sends the server requests in the
+/// argument `ask`, and then returns the JSON text in the argument `result` or `error`. The resource `x:1` of `old` and
+/// `new` fails with a protocol error. Their tool `work` does the same as `say` and must run as a task. Their only task is
+/// `t 1`, which is complete. `one` and `two` list the same resource and have others that they do not list.
 pub(crate) fn dial(name: &str, calls: &ReceivedCalls) -> Option<Arc<dyn Dial>> {
-    let is_old = match name {
-        "old" => true,
-        "new" => false,
-        _ => return None,
-    };
-    let server = ScriptedServer { is_old, calls: Arc::clone(calls) };
+    if !["old", "new", "one", "two"].contains(&name) {
+        return None;
+    }
+    let server = ScriptedServer { name: name.to_owned(), is_old: name != "new", calls: Arc::clone(calls) };
     Some(in_memory(name, move |link| {
         forward_lines(link, {
             let server = server.clone();
@@ -32,6 +31,7 @@ pub(crate) fn dial(name: &str, calls: &ReceivedCalls) -> Option<Arc<dyn Dial>> {
 
 #[derive(Clone)]
 struct ScriptedServer {
+    name: String,
     is_old: bool,
     calls: ReceivedCalls,
 }
@@ -55,11 +55,28 @@ impl ScriptedServer {
                     r#""result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{}},"resources":{{}},"extensions":{{"io.modelcontextprotocol/tasks":{{}}}}}},"ttlMs":0,"cacheScope":"private","_meta":{{"io.modelcontextprotocol/serverInfo":{}}}}}"#,
                     json!({"name": "new", "version": "1"})
                 ),
+                "tools/list" if ["one", "two"].contains(&&*self.name) => {
+                    r#""result":{"tools":[{"name":"say","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://app/view.html"}}}]}"#.to_owned()
+                }
+                "resources/list" if ["one", "two"].contains(&&*self.name) => {
+                    r#""result":{"resources":[{"uri":"ui://app/view.html","name":"view"}]}"#.to_owned()
+                }
                 "tools/list" => {
                     r#""result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"say","inputSchema":{"type":"object"}},{"name":"work","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}]}"#.to_owned()
                 }
                 "resources/list" => {
                     r#""result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","resources":[{"uri":"x:1","name":"x"}]}"#.to_owned()
+                }
+                "resources/read" | "resources/subscribe" if ["one", "two"].contains(&&*self.name) => {
+                    let uri = params["uri"].as_str().unwrap();
+                    let own = format!("u:{}", self.name);
+                    match ["ui://app/view.html", "file:///x", &own].contains(&uri) {
+                        true => format!(
+                            r#""result":{{"ttlMs":7,"contents":[{}]}}"#,
+                            json!({"uri": uri, "text": self.name})
+                        ),
+                        false => r#""error":{"code":-32002,"message":"no such resource"}"#.to_owned(),
+                    }
                 }
                 "resources/read" => format!(
                     r#""error":{{"code":{},"message":"no","data":{{"supported":["1999-01-01"]}}}}"#,

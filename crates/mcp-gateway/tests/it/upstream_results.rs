@@ -80,12 +80,35 @@ async fn legacy_server_cannot_request_input_by_result() {
             serde_json::from_str(&made_of(&fixture, "old__say", capabilities, &twice).await).unwrap();
         assert_eq!(made["resultType"], "complete");
     }
-    // For a legacy client the result is complete as well.
+    fixture.end().await;
+}
+
+/// Members of the modern era do not reach a legacy client, and a modern client gets those that it requires.
+#[tokio::test]
+async fn result_has_the_members_of_the_client_era() {
+    let fixture = fixture(HttpOptions::default()).await;
     let session = fixture.initialize(&[]).await;
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "old__say", "arguments": {"result": ASKS}}});
-    let reply = fixture.post(&[("mcp-session-id", &session)], &body.to_string()).await.json();
-    assert_eq!(reply["result"]["resultType"], "complete");
+    for (name, result, legacy, modern) in [
+        ("old__say", ASKS, None, "complete"),
+        ("old__say", r#"{"content":[],"ttlMs":1}"#, Some(json!({"content": [], "ttlMs": 1})), "complete"),
+        (
+            "new__say",
+            r#"{"resultType":"complete","ttlMs":1,"cacheScope":"public","content":[{"ttlMs":1}],"x":2}"#,
+            Some(json!({"content": [{"ttlMs": 1}], "x": 2})),
+            "complete",
+        ),
+        ("new__say", r#"{"result\u0054ype":"complete"}"#, Some(json!({})), "complete"),
+    ] {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": name, "arguments": {"result": result}}});
+        let reply = fixture.post(&[("mcp-session-id", &session)], &body.to_string()).await.json();
+        assert!(reply["result"].get("resultType").is_none(), "{reply}");
+        if let Some(legacy) = legacy {
+            assert_eq!(reply["result"], legacy);
+        }
+        let made: Value = serde_json::from_str(&made_of(&fixture, name, "{}", result).await).unwrap();
+        assert_eq!(made["resultType"], modern);
+    }
     fixture.end().await;
 }
 

@@ -137,6 +137,22 @@ impl<'a> JsonCursor<'a> {
         Ok(JsonSlice(&self.text[start..self.at]))
     }
 
+    /// Reads a list. `element` must read exactly one value. Fails if it reads nothing.
+    pub fn read_array(
+        &mut self,
+        mut element: impl FnMut(&mut JsonCursor<'a>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.begin_container(b'[')?;
+        while self.next_element(b']')? {
+            let before = self.at;
+            element(self)?;
+            if self.at == before {
+                return Err(Error::custom("an element was not read"));
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the value as `T`. On an error the cursor does not move.
     pub fn read_value<T: Deserialize<'a>>(&mut self) -> Result<T, Error> {
         let mut deserializer = Deserializer::from_str(&self.text[self.at..]);

@@ -87,7 +87,8 @@ impl Catalog {
 }
 
 impl Selection {
-    fn contains(&self, name: &str) -> bool {
+    /// Returns whether a name is selected.
+    pub fn contains(&self, name: &str) -> bool {
         match self {
             Selection::Inherit => true,
             Selection::None => false,

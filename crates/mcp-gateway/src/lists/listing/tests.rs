@@ -114,17 +114,23 @@ fn a_scope_only_narrows() {
 }
 
 #[test]
-fn repeated_uri_belongs_to_its_first_visible_server() {
-    let entries = [entry("own", &[], 1, &["f:{x}"]), entry("a", &["t"], 1, &["f:{x}", "g:{x}"])];
-    let server_and_count = |scope: &Scope| {
+fn repeated_uri_names_its_server() {
+    let entries = [entry("own", &[], 1, &["f:{x}", "f:{x}"]), entry("a", &["t"], 1, &["f:{x}", "g:{x}"])];
+    let find = |scope: &Scope, uri: &str| {
         let listing = listing(&entries, scope);
+        let target = listing.find(ListKind::Templates, uri);
         let count = page(&listing, ListKind::Templates, None).unwrap().matches("uriTemplate").count();
-        let target = listing.find(ListKind::Templates, "f:{x}");
-        (target.map(|target| target.server.to_string()).unwrap_or_default(), count)
+        (target.map(|target| format!("{} {}", target.server, target.name)).unwrap_or_default(), count)
     };
-    assert_eq!(server_and_count(&Scope::default()), ("own".to_owned(), 2));
+    let all = Scope::default();
+    assert_eq!(find(&all, "f:{x}"), ("own f:{x}".to_owned(), 3));
+    assert_eq!(find(&all, "f:{x}#mcp-host-server=a"), ("a f:{x}".to_owned(), 3));
     let a = Some(ServerId::parse("a").unwrap());
-    assert_eq!(server_and_count(&Scope { server: a, ..Scope::default() }), ("a".to_owned(), 2));
+    let only = Scope { server: a.clone(), ..Scope::default() };
+    assert_eq!(find(&only, "f:{x}#mcp-host-server=a"), ("a f:{x}".to_owned(), 2));
+    assert_eq!(find(&only, "f:{x}"), (String::new(), 2));
+    let original = Scope { server: a, names: NameStyle::Original, ..Scope::default() };
+    assert_eq!(find(&original, "f:{x}"), ("a f:{x}".to_owned(), 2));
 }
 
 #[test]
@@ -146,7 +152,7 @@ fn uri_belongs_to_the_template_with_the_longest_literal_part() {
     let entries = [entry("a", &[], 1, &["f:{x}", "f:n/{x}"]), entry("b", &[], 1, &["f:n/{y}.md", "g:{z}"])];
     let listing = listing(&entries, &Scope::default());
     let matching = |uri: &str| {
-        let target = listing.matching_template(uri);
+        let target = listing.matching_template(uri, None);
         target.map(|target| format!("{} {}", target.server, target.name)).unwrap_or_default()
     };
     assert_eq!(matching("f:1"), "a f:{x}");

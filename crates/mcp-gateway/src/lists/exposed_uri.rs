@@ -1,0 +1,227 @@
+//! The URIs of resources as clients see them.
+//!
+//! A URI is exposed as its server gave it. If an earlier server has the same one, a fragment names the server, so that a
+//! client can read each of them: `file:///notes.md#mcp-host-server=files`.
+
+use std::borrow::Cow;
+
+use mcp_model::{JsonCursor, RawJson, ServerId};
+use mcp_registry::Catalog;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::protocol::json_splice;
+use crate::protocol::message_writer::json_string;
+
+/// Precedes the server in the fragment.
+const MARK: &str = "mcp-host-server=";
+
+/// The characters of a server's id that are encoded.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The members of `_meta` that contain the URI of a tool's user interface: MCP Apps, its deprecated form, and the Apps
+/// SDK of OpenAI.
+const UI_URI_MEMBERS: [(&str, Option<&str>); 3] =
+    [("ui", Some("resourceUri")), ("ui/resourceUri", None), ("openai/outputTemplate", None)];
+
+/// The URI that names its server.
+pub(crate) fn with_server(uri: &str, server: &ServerId) -> String {
+    let separator = if uri.contains('#') { '&' } else { '#' };
+    format!("{uri}{separator}{MARK}{}", encoded(server))
+}
+
+/// The server's URI, and its server as [`encoded`], if the URI names a server.
+pub(crate) fn split(uri: &str) -> Option<(&str, &str)> {
+    let (start, server) = uri.rsplit_once(MARK)?;
+    Some((start.strip_suffix(['#', '&'])?, server))
+}
+
+/// A server's id as a part of a URI.
+pub(crate) fn encoded(server: &ServerId) -> Cow<'_, str> {
+    utf8_percent_encode(server.as_str(), ENCODED).into()
+}
+
+/// The servers that keep their URIs: the first one with each URI.
+#[derive(Debug, Default)]
+pub(crate) struct UriOwners(ahash::HashMap<String, ServerId>);
+
+impl UriOwners {
+    /// The owners of the resources, templates and user interfaces of a catalog.
+    pub(crate) fn of(catalog: &Catalog) -> UriOwners {
+        let mut owners = UriOwners::default();
+        let mut add = |uri: &str, server: &ServerId| {
+            if !owners.0.contains_key(uri) {
+                owners.0.insert(uri.to_owned(), server.clone());
+            }
+        };
+        catalog.resources().iter().for_each(|item| add(&item.resource.uri, &item.server));
+        catalog.templates().iter().for_each(|item| add(&item.template.uri_template, &item.server));
+        for item in catalog.tools() {
+            for uri in uris(&item.tool.raw) {
+                add(&uri.text, &item.server);
+            }
+        }
+        owners
+    }
+
+    /// The owner of a URI.
+    pub(crate) fn get(&self, uri: &str) -> Option<&ServerId> {
+        self.0.get(uri)
+    }
+
+    /// The exposed URI of a server's resource.
+    pub(crate) fn exposed<'a>(&self, uri: &'a str, server: &ServerId) -> Cow<'a, str> {
+        match self.get(uri) {
+            Some(owner) if owner != server => with_server(uri, server).into(),
+            Some(_) | None => uri.into(),
+        }
+    }
+
+    /// A tool's definition with the exposed URIs of its user interface.
+    pub(crate) fn expose_tool(&self, definition: &RawJson, server: &ServerId) -> RawJson {
+        replace_uris(definition, |uri| match self.exposed(uri, server) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(exposed) => Some(exposed),
+        })
+    }
+}
+
+/// A URI in a JSON text.
+struct UriString<'a> {
+    /// The string with its quotes, a slice of the JSON text.
+    json: &'a str,
+    text: Cow<'a, str>,
+}
+
+/// Replaces the URIs for which `exposed` returns another one: those of resource links, embedded resources, contents of
+/// resources, and user interfaces.
+pub(crate) fn replace_uris(object: &RawJson, mut exposed: impl FnMut(&str) -> Option<String>) -> RawJson {
+    let replaced =
+        uris(object).into_iter().filter_map(|uri| Some((uri.json, json_string(&exposed(&uri.text)?))));
+    json_splice::replace_slices(object, replaced)
+}
+
+/// The URIs of a result or a tool's definition, in their order.
+fn uris(object: &RawJson) -> Vec<UriString<'_>> {
+    let mut found = Vec::new();
+    // What has another form contains no URIs.
+    let _ = JsonCursor::new(object.as_str()).read_object(|name, cursor| match &*name {
+        "content" | "contents" => read_blocks(cursor, &mut found),
+        "messages" if cursor.peek_byte() == Some(b'[') => cursor.read_array(|cursor| {
+            read_members(cursor, |name, cursor| match name {
+                "content" => read_blocks(cursor, &mut found),
+                _ => cursor.skip_value().map(drop),
+            })
+        }),
+        "_meta" => read_members(cursor, |name, cursor| {
+            match UI_URI_MEMBERS.iter().find(|(member, _)| *member == name) {
+                Some((_, None)) => read_uri(cursor, &mut found),
+                Some((_, Some(inner))) => read_members(cursor, |name, cursor| match name == *inner {
+                    true => read_uri(cursor, &mut found),
+                    false => cursor.skip_value().map(drop),
+                }),
+                None => cursor.skip_value().map(drop),
+            }
+        }),
+        _ => cursor.skip_value().map(drop),
+    });
+    found
+}
+
+/// Reads a content block, or a list of them.
+fn read_blocks<'a>(
+    cursor: &mut JsonCursor<'a>,
+    found: &mut Vec<UriString<'a>>,
+) -> Result<(), serde_json::Error> {
+    match cursor.peek_byte() {
+        Some(b'[') => cursor.read_array(|cursor| read_block(cursor, found)),
+        _ => read_block(cursor, found),
+    }
+}
+
+/// Reads a content block: a link has a URI, and an embedded resource contains an object that has one.
+fn read_block<'a>(
+    cursor: &mut JsonCursor<'a>,
+    found: &mut Vec<UriString<'a>>,
+) -> Result<(), serde_json::Error> {
+    read_members(cursor, |name, cursor| match name {
+        "uri" => read_uri(cursor, found),
+        "resource" => read_members(cursor, |name, cursor| match name {
+            "uri" => read_uri(cursor, found),
+            _ => cursor.skip_value().map(drop),
+        }),
+        _ => cursor.skip_value().map(drop),
+    })
+}
+
+/// Reads the members of an object. Skips any other value.
+fn read_members<'a>(
+    cursor: &mut JsonCursor<'a>,
+    mut member: impl FnMut(&str, &mut JsonCursor<'a>) -> Result<(), serde_json::Error>,
+) -> Result<(), serde_json::Error> {
+    match cursor.peek_byte() {
+        Some(b'{') => cursor.read_object(|name, cursor| member(&name, cursor)).map(drop),
+        _ => cursor.skip_value().map(drop),
+    }
+}
+
+fn read_uri<'a>(
+    cursor: &mut JsonCursor<'a>,
+    found: &mut Vec<UriString<'a>>,
+) -> Result<(), serde_json::Error> {
+    let value = cursor.skip_value()?;
+    found.extend(value.to_text().map(|text| UriString { json: value.as_str(), text }));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(id: &str) -> ServerId {
+        ServerId::parse(id).unwrap()
+    }
+
+    #[test]
+    fn exposed_uri_names_its_server_and_is_read_back() {
+        for (uri, id, want) in [
+            ("ui://a/b.html", "files", "ui://a/b.html#mcp-host-server=files"),
+            ("x:1#part", "my files", "x:1#part&mcp-host-server=my%20files"),
+            ("x:1#mcp-host-server=a", "b#&", "x:1#mcp-host-server=a&mcp-host-server=b%23%26"),
+        ] {
+            let exposed = with_server(uri, &server(id));
+            assert_eq!(exposed, want);
+            assert_eq!(split(&exposed), Some((uri, &*encoded(&server(id)))));
+        }
+        assert_eq!(split("x:mcp-host-server=a"), None);
+        assert_eq!(split("x:1"), None);
+    }
+
+    #[track_caller]
+    fn check(text: &str, want: &str) {
+        let json = RawJson::parse(text.to_owned().into()).unwrap();
+        let replaced = replace_uris(&json, |uri| (uri == "u:1").then(|| "U".to_owned()));
+        assert_eq!(replaced.as_str(), want);
+    }
+
+    #[test]
+    fn uris_of_results_and_tools_are_replaced() {
+        check(
+            r#"{"content":[{"type":"text","text":"u:1"}, {"uri" : "u:1"},{"resource":{"text":"","uri":"u\u003a1"}},7]}"#,
+            r#"{"content":[{"type":"text","text":"u:1"}, {"uri" : "U"},{"resource":{"text":"","uri":"U"}},7]}"#,
+        );
+        check(
+            r#"{"messages":[{"role":"user","content":{"uri":"u:1"}},{"content":[{"uri":"u:2"},{"uri":"u:1"}]}]}"#,
+            r#"{"messages":[{"role":"user","content":{"uri":"U"}},{"content":[{"uri":"u:2"},{"uri":"U"}]}]}"#,
+        );
+        check(r#"{"contents":[{"uri":"u:1","text":"u:1"}]}"#, r#"{"contents":[{"uri":"U","text":"u:1"}]}"#);
+        check(
+            r#"{"_meta":{"ui":{"resourceUri":"u:1","x":1},"ui/resourceUri":"u:1","openai/outputTemplate":"u:1","uri":"u:1"}}"#,
+            r#"{"_meta":{"ui":{"resourceUri":"U","x":1},"ui/resourceUri":"U","openai/outputTemplate":"U","uri":"u:1"}}"#,
+        );
+        for other in
+            [r#"{"content":"u:1","uri":"u:1","messages":1,"_meta":[]}"#, "[1]", r#"{"content":[{"uri":1}]}"#]
+        {
+            check(other, other);
+        }
+    }
+}

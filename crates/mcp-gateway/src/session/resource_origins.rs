@@ -1,0 +1,85 @@
+//! The servers that sent URIs to a client, so that the client can read what a result links to.
+//!
+//! Bounded: of each client, the most recently used URIs are kept, and of all clients the most recently active ones. A
+//! forgotten URI is searched.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use lru::LruCache;
+use mcp_host::DialogId;
+use mcp_model::ServerId;
+use parking_lot::Mutex;
+
+use crate::access::principal::Principal;
+use crate::session::caller::Caller;
+
+/// Maximum number of clients.
+const MAX_CLIENTS: usize = 1024;
+
+/// Maximum number of URIs of a client.
+const MAX_URIS: NonZeroUsize = NonZeroUsize::new(512).expect("it is not zero");
+
+/// The origins of all clients.
+#[derive(Debug)]
+pub(crate) struct ResourceOrigins {
+    clients: Mutex<LruCache<OriginKey, Arc<ClientOrigins>>>,
+    /// URIs are stored as hashes with a random key, which no client can make collide.
+    hasher: ahash::RandomState,
+}
+
+/// A dialog or a session, or the requests of a client without either.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum OriginKey {
+    Dialog(DialogId),
+    Principal(Principal),
+}
+
+/// The server of each URI, by the URI's hash.
+type ClientOrigins = Mutex<LruCache<u64, ServerId>>;
+
+impl Default for ResourceOrigins {
+    fn default() -> ResourceOrigins {
+        ResourceOrigins { clients: Mutex::new(LruCache::unbounded()), hasher: ahash::RandomState::new() }
+    }
+}
+
+impl ResourceOrigins {
+    /// Remembers that a server sent this URI, unless another one did. Returns the first server.
+    pub(crate) fn claim(&self, client: &OriginKey, uri: &str, server: &ServerId) -> ServerId {
+        let client = self.client(client);
+        let mut origins = client.lock();
+        let owner = origins.get_or_insert(self.hasher.hash_one(uri), || server.clone()).clone();
+        if origins.len() > MAX_URIS.get() {
+            origins.pop_lru();
+        }
+        owner
+    }
+
+    /// The server that sent this URI first.
+    pub(crate) fn get(&self, client: &OriginKey, uri: &str) -> Option<ServerId> {
+        let client = self.clients.lock().get(client).cloned()?;
+        client.lock().get(&self.hasher.hash_one(uri)).cloned()
+    }
+
+    fn client(&self, key: &OriginKey) -> Arc<ClientOrigins> {
+        let mut clients = self.clients.lock();
+        // Unbounded caches allocate no table in advance.
+        let client = clients.get_or_insert(key.clone(), || Arc::new(Mutex::new(LruCache::unbounded())));
+        let client = Arc::clone(client);
+        if clients.len() > MAX_CLIENTS {
+            clients.pop_lru();
+        }
+        client
+    }
+}
+
+impl OriginKey {
+    /// The key of a request's client.
+    pub(crate) fn of(caller: &Caller) -> OriginKey {
+        match caller.dialog_id() {
+            Some(dialog) => OriginKey::Dialog(dialog),
+            None => OriginKey::Principal(caller.principal.clone()),
+        }
+    }
+}
