@@ -48,11 +48,16 @@ impl Scope {
 
     /// Whether no view hides a resource of this server, so that those in no list can be read as well.
     pub(crate) fn shows_all_resources(&self, server: &ServerId) -> bool {
+        self.includes(server, |view| view.resources == Selection::Inherit)
+    }
+
+    /// Whether the scope may show something of this server: its views, and one of those that are granted, select the
+    /// server and fulfil a condition.
+    pub(crate) fn includes(&self, server: &ServerId, condition: impl Fn(&ViewFilter) -> bool) -> bool {
+        let selects = |view: &ViewFilter| view.toolsets.contains(server.as_str()) && condition(view);
         self.server.as_ref().is_none_or(|only| only == server)
-            && self
-                .views
-                .iter()
-                .all(|view| view.resources == Selection::Inherit && view.toolsets.contains(server.as_str()))
+            && self.views.iter().all(selects)
+            && (self.granted.is_empty() || self.granted.iter().any(selects))
     }
 
     /// Whether everything is visible under the names of the catalog.

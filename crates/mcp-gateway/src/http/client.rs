@@ -75,7 +75,7 @@ impl Client {
         let shows = |granted| {
             let listing = app.gateway.listing(&Arc::new(Scope { granted, ..(*self.scope).clone() }));
             listing.find(kind, &key).is_some()
-                || (kind == ListKind::Resources && listing.matching_template(&key).is_some())
+                || (kind == ListKind::Resources && listing.matching_template(&key, None).is_some())
         };
         // The first check saves the others for a name that does not exist.
         if self.scope.granted.is_empty() || shows(self.scope.granted.clone()) || !shows(Vec::new()) {

@@ -86,9 +86,23 @@ fn server_info(gateway: &GatewayInner) -> Value {
     json!({ "name": gateway.options.name, "version": gateway.options.version })
 }
 
-/// The gateway's capabilities. They do not depend on which servers run, except that a scope with one server has only
-/// the capabilities of that server.
+/// What the gateway and the servers of the scope can do.
 fn capabilities(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Value {
+    let info = scope.server.as_ref().and_then(|server| gateway.host.details(server)?.info);
+    let mut capabilities = offered_capabilities(era, info.and_then(|info| info.capabilities.raw).as_ref());
+    if era == Era::Legacy && any_server_has_tasks(gateway, scope) {
+        capabilities["tasks"] = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
+    }
+    let extensions = extensions(gateway, scope, era);
+    if !extensions.is_empty() {
+        capabilities["extensions"] = extensions.into();
+    }
+    capabilities
+}
+
+/// The gateway's capabilities. They do not depend on which servers run, except that a scope with one server has only
+/// those of the `only` server.
+fn offered_capabilities(era: Era, only: Option<&RawJson>) -> Value {
     let mut capabilities = json!({
         "tools": { "listChanged": true },
         "prompts": { "listChanged": true },
@@ -97,20 +111,16 @@ fn capabilities(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Value {
     });
     if era == Era::Legacy {
         capabilities["logging"] = json!({});
-        if any_server_has_tasks(gateway, scope) {
-            capabilities["tasks"] = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
+    }
+    let offered = capabilities.as_object_mut().expect("it is an object");
+    if let Some(only) = only {
+        offered.retain(|name, _| json_splice::member(only, name).is_some_and(|it| it.is_object()));
+        let resources = json_splice::member(only, "resources").unwrap_or_else(RawJson::empty_object);
+        let has_subscriptions =
+            json_splice::member(&resources, "subscribe").is_some_and(|it| it.as_str() == "true");
+        if let Some(Value::Object(resources)) = offered.get_mut("resources").filter(|_| !has_subscriptions) {
+            resources.remove("subscribe");
         }
-    }
-    let info = scope.server.as_ref().and_then(|server| gateway.host.details(server)?.info);
-    if let (Some(raw), Some(offered)) =
-        (info.and_then(|info| info.capabilities.raw), capabilities.as_object_mut())
-    {
-        let declared = json_splice::members(&raw);
-        offered.retain(|name, _| declared.iter().any(|(key, _)| key == name));
-    }
-    let extensions = extensions(gateway, scope, era);
-    if !extensions.is_empty() {
-        capabilities["extensions"] = extensions.into();
     }
     capabilities
 }
@@ -169,4 +179,35 @@ fn instructions(gateway: &GatewayInner, scope: &Arc<Scope>) -> Option<String> {
         }
     }
     (!combined.is_empty()).then(|| combined.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(only: Option<&str>, want: Value, has_logging: bool) {
+        let only = only.map(|text| RawJson::parse(text.to_owned().into()).unwrap());
+        assert_eq!(offered_capabilities(Era::Modern, only.as_ref()), want);
+        let mut legacy = want;
+        if has_logging {
+            legacy["logging"] = json!({});
+        }
+        assert_eq!(offered_capabilities(Era::Legacy, only.as_ref()), legacy);
+    }
+
+    /// A client of either era, before a server of either era.
+    #[test]
+    fn offered_capabilities_are_those_of_both_ends() {
+        let (tools, resources) =
+            (json!({"listChanged": true}), json!({"listChanged": true, "subscribe": true}));
+        let all = json!({"tools": tools, "prompts": tools, "resources": resources, "completions": {}});
+        check(None, all, true);
+        let server = r#"{"tools":{},"resources":{"subscribe":true},"logging":{},"prompts":null,"x":{}}"#;
+        check(Some(server), json!({"tools": tools, "resources": resources}), true);
+        let server = r#"{"resources":{"subscribe":false},"completions":{}}"#;
+        check(Some(server), json!({"resources": {"listChanged": true}, "completions": {}}), false);
+        check(Some(r#"{"prompts":{}}"#), json!({"prompts": {"listChanged": true}}), false);
+        check(Some("{}"), json!({}), false);
+    }
 }
