@@ -107,7 +107,7 @@ impl ChangeWatcher {
     }
 
     fn server_notification(&self, session: &Session, event: &ServerNotification) -> Option<Bytes> {
-        let client = OriginKey::Dialog(session.dialog.id().clone());
+        let client = OriginKey::Session(session.dialog.id().clone());
         if let Some(uri) = self.updated(&session.subscriptions, &client, event) {
             let params = format!(r#"{{"uri":{}}}"#, json_string(&uri));
             return Some(notification("notifications/resources/updated", &params));

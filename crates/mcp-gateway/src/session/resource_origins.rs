@@ -28,10 +28,11 @@ pub(crate) struct ResourceOrigins {
     hasher: ahash::RandomState,
 }
 
-/// A dialog or a session, or the requests of a client without either.
+/// A session, or all requests of a principal without sessions: of these, some have a dialog, and all must agree on the
+/// meaning of a URI.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum OriginKey {
-    Dialog(DialogId),
+    Session(DialogId),
     Principal(Principal),
 }
 
@@ -77,8 +78,8 @@ impl ResourceOrigins {
 impl OriginKey {
     /// The key of a request's client.
     pub(crate) fn of(caller: &Caller) -> OriginKey {
-        match caller.dialog_id() {
-            Some(dialog) => OriginKey::Dialog(dialog),
+        match &caller.session {
+            Some(session) => OriginKey::Session(session.dialog.id().clone()),
             None => OriginKey::Principal(caller.principal.clone()),
         }
     }
