@@ -229,7 +229,7 @@ fn detached_call_needs_a_server_that_outlives_the_command() {
     assert_eq!((run.code, run.out.as_str()), (Some(0), "hello\n"), "{run:?}");
     let run = workspace.run(&["tasks", "gateway.json", "1a2b"]);
     assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.err.contains("there is no such task"), "{run:?}");
+    assert!(run.err.contains("the server has no tasks"), "{run:?}");
     send_signal("INT", gateway.id());
     gateway.wait().unwrap();
 }

@@ -211,7 +211,10 @@ impl CallRouter {
         let params = RawJson::parse(params.into()).expect("its members are JSON");
         let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, id, options| {
             let params = params.clone();
-            Box::pin(async move { session.request_raw(method.name(), Some(id), &params, options).await })
+            Box::pin(async move {
+                require_tasks(session)?;
+                session.request_raw(method.name(), Some(id), &params, options).await
+            })
         });
         self.traced(method.name(), LookupItem::Task(id), options, version, send).await.map(raw)
     }
@@ -225,6 +228,7 @@ impl CallRouter {
     ) -> Result<RawResult, RequestError> {
         let send: SendRequest<CallResponse<RawJson>> = Arc::new(|session, id, options| {
             Box::pin(async move {
+                require_tasks(session)?;
                 let task = session.get_task(id, &CallOptions::default()).await?;
                 session.task_result_raw(&task, &options).await
             })
@@ -292,6 +296,13 @@ impl CallRouter {
             return outcome.map(|value| (value, id.clone())).map_err(|it| it.on(id));
         }
         Err(being_replaced(&item.label()).into())
+    }
+}
+
+fn require_tasks(session: &Session) -> Result<(), CallError> {
+    match session.supports_tasks() {
+        true => Ok(()),
+        false => Err(CallError::Unsupported("the server has no tasks".to_owned())),
     }
 }
 
