@@ -17,6 +17,7 @@ mod login;
 mod process_cleanup;
 mod readme;
 mod real_servers;
+mod same_fields;
 mod same_over_all_transports;
 mod secret_leaks;
 mod security_page;
