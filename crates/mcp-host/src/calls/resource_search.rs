@@ -58,8 +58,8 @@ impl CallRouter {
         // The failure of a server that may have the resource is not hidden by another one that lacks it.
         let mut failure = None;
         for Candidate { server, limit } in &candidates {
-            let scope = RequestScope { deadline: scope.deadline.shortened(*limit), ..scope };
-            match self.route_to(item, Some(server), options, scope, send).await {
+            let attempt = RequestScope { deadline: scope.deadline.shortened(*limit), ..scope };
+            match self.route_to(item, Some(server), options, attempt, send).await {
                 Ok(found) => return Ok(found),
                 Err(error) if lacks_resource(&error) => {}
                 Err(error) => failure = failure.or(Some(error)),

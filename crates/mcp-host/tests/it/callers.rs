@@ -371,7 +371,9 @@ async fn resource_is_subscribed_once_and_again_after_a_restart() {
     let refused = fixture.host.subscribe_resource("x:1", RequestOptions::default()).await.unwrap_err();
     assert_eq!(refused.rpc.unwrap().message, "out of order");
     let unknown = fixture.host.subscribe_resource("y:1", RequestOptions::default()).await.unwrap_err();
-    assert_eq!(unknown.server, None);
+    // A resource that no list contains is searched by reading it.
+    assert_eq!(unknown.server.unwrap().as_str(), "a");
+    assert_eq!(peer.count("resources/read"), 1);
     fixture.host.shutdown().await;
 }
 
