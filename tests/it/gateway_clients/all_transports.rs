@@ -89,7 +89,18 @@ fn calls(wire: &str, [image, audio]: [&Value; 2]) -> Vec<(Value, Value)> {
 /// Content, structured content, and whether it is an error.
 fn answer(result: &Value) -> Value {
     let is_error = result["isError"].as_bool().unwrap_or_default();
-    json!([result["content"], result["structuredContent"], is_error])
+    json!([own_uris(&result["content"]), result["structuredContent"], is_error])
+}
+
+/// The content with the servers' own URIs: the gateway adds the server to a URI that several servers have.
+fn own_uris(content: &Value) -> Value {
+    let text = content.to_string();
+    let mut parts = text.split("#mcp-host-server=");
+    let mut res = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        res.push_str(&part[part.find('"').unwrap()..]);
+    }
+    serde_json::from_str(&res).unwrap()
 }
 
 /// The signature of a tool.
