@@ -17,6 +17,8 @@ const { default: Provider } = await import(pathToFileURL(packages.resolve("oidc-
 
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const server = createServer();
+// Clients reuse connections; a server that closes an idle one meanwhile makes their next request fail.
+server.keepAliveTimeout = 120_000;
 await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 const issuer = `http://127.0.0.1:${server.address().port}`;
 
