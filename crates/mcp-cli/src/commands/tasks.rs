@@ -63,7 +63,8 @@ async fn request(
     let failed = |error: mcp_host::RequestError| {
         let is_unreachable = matches!(error.error.kind, ErrorKind::Connection | ErrorKind::Timeout);
         let exit = if is_unreachable { Exit::Unreachable } else { Exit::Failure };
-        Failure::with_exit(exit, error.error.to_string()).help(error.error.help.clone())
+        Failure::with_exit(exit, error.error.to_string())
+            .help(error.error.help.as_deref().map(sanitize::line))
     };
     let invalid = |error: serde_json::Error| Failure::new(format!("server '{server}': {error}"));
     if args.wait {

@@ -4,6 +4,7 @@
 //! nor a memory dump reveals a token.
 
 use std::fmt;
+use std::sync::Arc;
 
 use mcp_model::Secret;
 use mcp_registry::ViewFilter;
@@ -20,10 +21,11 @@ const MAX_NAME_BYTES: usize = 64;
 
 /// The accepted tokens.
 #[derive(Clone, Default, PartialEq)]
-pub struct Tokens(Vec<Token>);
+pub struct Tokens(Vec<Arc<Token>>);
 
-#[derive(Clone, PartialEq)]
-struct Token {
+/// A token of the list. It contains only the hash.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Token {
     /// Its line in the list, from 1.
     line: usize,
     id: TokenId,
@@ -43,7 +45,7 @@ pub struct InvalidTokens {
 
 /// Identifies a token without revealing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TokenId(blake3::Hash);
+struct TokenId(blake3::Hash);
 
 /// Why a request is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +61,7 @@ pub enum TokenError {
 pub struct Admission {
     pub(crate) principal: Principal,
     /// The token; `None` without tokens.
-    pub(crate) token: Option<TokenId>,
+    pub(crate) token: Option<Arc<Token>>,
     /// The part of the catalog that its token shows; `None` for everything.
     pub(crate) view: Option<ViewFilter>,
 }
@@ -69,7 +71,7 @@ impl Tokens {
     /// `tools=…`, `prompts=…`, `resources=…`). Empty lines and lines that begin with `#` are ignored. Tokens of the
     /// same name belong to one client. A token without a name gets one from its hash.
     pub fn read(text: &Secret) -> Result<Tokens, InvalidTokens> {
-        let mut tokens: Vec<Token> = Vec::new();
+        let mut tokens: Vec<Arc<Token>> = Vec::new();
         let lines = text.expose().lines().map(str::trim).enumerate();
         for (at, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
             let invalid = |reason: String| InvalidTokens { line: at + 1, reason };
@@ -104,7 +106,7 @@ impl Tokens {
             if let Some(same) = tokens.iter().find(|token| token.id == id) {
                 return Err(invalid(format!("the same token is on line {}", same.line)));
             }
-            tokens.push(Token { line: at + 1, id, principal, view });
+            tokens.push(Arc::new(Token { line: at + 1, id, principal, view }));
             if tokens.len() > MAX_TOKENS {
                 return Err(invalid(format!("there are more than {MAX_TOKENS} tokens")));
             }
@@ -127,23 +129,24 @@ impl Tokens {
         if self.0.is_empty() {
             return Ok(Admission { principal: Principal::anybody(), token: None, view: None });
         }
-        let credentials = authorization.and_then(|value| value.split_at_checked(7));
-        let bearer = credentials.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
-        let (_, token) = bearer.ok_or(TokenError::Missing)?;
-        let id = TokenId(blake3::hash(token.trim_ascii()));
+        let token = bearer(authorization).ok_or(TokenError::Missing)?;
+        let id = TokenId(blake3::hash(token));
         let mut found = None;
         for token in &self.0 {
             if token.id == id {
                 found = Some(token);
             }
         }
-        let Token { line: _, id, principal, view } = found.ok_or(TokenError::Unknown)?;
-        Ok(Admission { principal: principal.clone(), token: Some(*id), view: view.clone() })
+        let found = found.ok_or(TokenError::Unknown)?;
+        let Token { line: _, id: _, principal, view } = &**found;
+        Ok(Admission { principal: principal.clone(), token: Some(Arc::clone(found)), view: view.clone() })
     }
 
-    /// Whether the list has this token.
-    pub(crate) fn contains(&self, id: TokenId) -> bool {
-        self.0.iter().any(|token| token.id == id)
+    /// Whether the list has this token, with the same client and view.
+    pub(crate) fn contains(&self, token: &Token) -> bool {
+        let is_same =
+            |it: &Arc<Token>| it.id == token.id && it.principal == token.principal && it.view == token.view;
+        self.0.iter().any(is_same)
     }
 
     /// The clients that lose access, or whose view changes, when `new` replaces this list.
@@ -159,6 +162,12 @@ impl Tokens {
     pub fn views(&self) -> impl Iterator<Item = (String, &ViewFilter)> {
         self.0.iter().filter_map(|token| Some((token.principal.to_string(), token.view.as_ref()?)))
     }
+}
+
+/// The token of an `Authorization` header.
+pub(crate) fn bearer(authorization: Option<&[u8]>) -> Option<&[u8]> {
+    let (scheme, token) = authorization?.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
 }
 
 fn is_printable_name(name: &str) -> bool {

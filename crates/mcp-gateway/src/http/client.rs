@@ -15,7 +15,7 @@ use super::server::AppState;
 use crate::access::oauth::{Grant, TokenRefusal, TokenVerifier};
 use crate::access::principal::Principal;
 use crate::access::scope::{self, InvalidSelection, Scope};
-use crate::access::tokens::{Admission, TokenError, TokenId};
+use crate::access::tokens::{Admission, Token, TokenError};
 use crate::lists::definitions::ListKind;
 use crate::protocol::frame::Request;
 
@@ -27,7 +27,7 @@ const KEYS_RETRY: HeaderValue = HeaderValue::from_static("10");
 pub(super) struct Client {
     pub(super) principal: Principal,
     /// Its token, if there are tokens.
-    pub(super) token: Option<TokenId>,
+    pub(super) token: Option<Arc<Token>>,
     pub(super) scope: Arc<Scope>,
     /// What its access token grants, if it has one of the authorization server.
     pub(super) grant: Option<Arc<Grant>>,
@@ -65,6 +65,9 @@ impl Client {
         request: &Request,
     ) -> Result<(), Response> {
         let (Some(verifier), Some(grant)) = (&app.verifier, &self.grant) else { return Ok(()) };
+        if self.scope.granted.is_empty() {
+            return Ok(());
+        }
         let (kind, parameter) = match &*request.method {
             "tools/call" => (ListKind::Tools, "name"),
             "prompts/get" => (ListKind::Prompts, "name"),
@@ -72,13 +75,14 @@ impl Client {
             _ => return Ok(()),
         };
         let Some(key) = request.params.text(parameter) else { return Ok(()) };
-        let shows = |granted| {
-            let listing = app.gateway.listing(&Arc::new(Scope { granted, ..(*self.scope).clone() }));
+        let is_shown = |scope: &Arc<Scope>| {
+            let listing = app.gateway.listing(scope);
             listing.find(kind, &key).is_some()
                 || (kind == ListKind::Resources && listing.matching_template(&key, None).is_some())
         };
-        // The first check saves the others for a name that does not exist.
-        if self.scope.granted.is_empty() || shows(self.scope.granted.clone()) || !shows(Vec::new()) {
+        let shows = |granted| is_shown(&Arc::new(Scope { granted, ..(*self.scope).clone() }));
+        // The second check saves the others for a name that does not exist.
+        if is_shown(&self.scope) || !shows(Vec::new()) {
             return Ok(());
         }
         match verifier.missing_scope(grant, shows) {

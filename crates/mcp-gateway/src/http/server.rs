@@ -20,9 +20,9 @@ use super::guard::Guard;
 use super::permits::ClientPermits;
 use super::timed_stream::{TimeLimits, TimedStream};
 use super::{ExtraMetrics, HttpOptions, ServeError, tls};
-use crate::access::oauth::{Grant, ResourceServer, TokenVerifier};
+use crate::access::oauth::{Grant, TokenVerifier};
 use crate::access::scope::Scope;
-use crate::access::tokens::{TokenId, Tokens};
+use crate::access::tokens::{Token, Tokens};
 use crate::gateway::{Gateway, GatewayInner};
 use crate::limits::bounds::Bounds;
 
@@ -69,15 +69,15 @@ pub(super) struct AppState {
 pub(super) type Revocation = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl AppState {
-    /// Resolves when a listed token is removed, or an access token expires; never without a token.
-    pub(super) fn revocation(&self, token: Option<TokenId>, grant: Option<&Grant>) -> Revocation {
+    /// Resolves when a listed token is removed or its view changes, or an access token expires; never without a token.
+    pub(super) fn revocation(&self, token: Option<Arc<Token>>, grant: Option<&Grant>) -> Revocation {
         if let Some(grant) = grant {
             return Box::pin(sleep(Duration::from_secs(grant.remaining_seconds())));
         }
         let Some(token) = token else { return Box::pin(std::future::pending()) };
         let mut tokens = self.tokens.subscribe();
         Box::pin(async move {
-            let revoked = tokens.wait_for(|tokens| !tokens.contains(token)).await.is_ok();
+            let revoked = tokens.wait_for(|tokens| !tokens.contains(&token)).await.is_ok();
             if !revoked {
                 // The server has ended, which ends the stream by itself.
                 std::future::pending().await
@@ -117,10 +117,11 @@ impl HttpServer {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let scope = Arc::new(gateway.options.scope.clone());
-        let verifier = match resource_server {
-            None => None,
-            Some(options) => Some(verifier(options, &listening_url(address, tls.is_some()), &scope)?),
-        };
+        let listener_url = listening_url(address, tls.is_some());
+        let verifier = resource_server
+            .map(|options| TokenVerifier::new(options, &listener_url, Arc::clone(&scope)))
+            .transpose()
+            .map_err(ServeError::PublicUrl)?;
         // A gateway on loopback does not know the name under which a proxy publishes it.
         if address.ip().is_loopback() {
             hosts.extend(verifier.as_ref().and_then(|verifier| verifier.public_host()));
@@ -241,19 +242,6 @@ impl TokenUpdater {
 fn listening_url(address: SocketAddr, has_tls: bool) -> String {
     let scheme = if has_tls { "https" } else { "http" };
     format!("{scheme}://{address}/mcp")
-}
-
-/// The check of access tokens for the configured public URL, or for the URL of the listener.
-fn verifier(
-    options: ResourceServer,
-    listener: &str,
-    scope: &Arc<Scope>,
-) -> Result<TokenVerifier, ServeError> {
-    let resource = match options.resource() {
-        Some(resource) => resource.clone(),
-        None => options.checked_resource(listener).map_err(ServeError::PublicUrl)?,
-    };
-    Ok(TokenVerifier::new(options, &resource, Arc::clone(scope)))
 }
 
 /// Accepts a connection as soon as there is a permit for it. Cancel-safe.

@@ -96,7 +96,14 @@ pub(super) async fn respond(
 fn needs_dialog(app: &AppState, scope: &Arc<Scope>, request: &Request) -> bool {
     let uses_server = matches!(
         &*request.method,
-        "tools/call" | "prompts/get" | "resources/read" | "completion/complete" | "subscriptions/listen"
+        "tools/call"
+            | "prompts/get"
+            | "resources/read"
+            | "completion/complete"
+            | "subscriptions/listen"
+            | "tasks/get"
+            | "tasks/update"
+            | "tasks/cancel"
     );
     if !uses_server {
         return false;

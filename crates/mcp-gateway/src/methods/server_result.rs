@@ -71,22 +71,15 @@ impl RequestContext<'_> {
         if self.caller.era() == Era::Legacy || !self.may_need_input() {
             return Err(failed("requests input where that is not allowed"));
         }
-        let requests = match all("inputRequests").next() {
-            Some(requests) => requests.members().ok_or_else(|| failed("requests input without an object"))?,
-            None => Vec::new(),
+        let count = match all("inputRequests").next() {
+            Some(requests) => check_input_requests(self.caller.features.supported_requests(), requests)
+                .map_err(|reason| failed(&reason))?,
+            None => 0,
         };
-        if requests.len() > MAX_INPUT_REQUESTS {
-            return Err(failed(&format!("requests more than {MAX_INPUT_REQUESTS} inputs at once")));
-        }
-        let supported = self.caller.features.supported_requests();
-        for (_, request) in &requests {
-            check_input_request(supported, request)
-                .map_err(|reason| failed(&format!("requests input: {reason}")))?;
-        }
         let Some(state) = all("requestState").next() else {
-            return match requests.is_empty() {
-                true => Err(failed("requests input without naming any")),
-                false => Ok(result),
+            return match count {
+                0 => Err(failed("requests input without naming any")),
+                _ => Ok(result),
             };
         };
         let state =
@@ -112,8 +105,23 @@ impl RequestContext<'_> {
     }
 }
 
+/// Checks that the client supports these requests for input, and returns their number.
+pub(super) fn check_input_requests(
+    supported: SupportedRequests,
+    requests: &RawJson,
+) -> Result<usize, String> {
+    let requests = requests.members().ok_or("requests input without an object")?;
+    if requests.len() > MAX_INPUT_REQUESTS {
+        return Err(format!("requests more than {MAX_INPUT_REQUESTS} inputs at once"));
+    }
+    for (_, request) in &requests {
+        check_input_request(supported, request).map_err(|reason| format!("requests input: {reason}"))?;
+    }
+    Ok(requests.len())
+}
+
 /// Checks that the client supports this request.
-pub(super) fn check_input_request(supported: SupportedRequests, request: &RawJson) -> Result<(), String> {
+fn check_input_request(supported: SupportedRequests, request: &RawJson) -> Result<(), String> {
     let members = request.members().ok_or("a server request must be a JSON object")?;
     let all = |name: &'static str| members.iter().filter(move |(key, _)| key == name).map(|(_, value)| value);
     if all("method").nth(1).is_some() || all("params").nth(1).is_some() {

@@ -8,12 +8,16 @@ use mcp_model::{Era, RawJson, RpcError, ServerId, TASKS_EXTENSION, code};
 use serde_json::json;
 
 use super::RequestContext;
-use super::server_result::check_input_request;
-use crate::protocol::json_splice::{self, member, replace_values};
+use super::server_result::check_input_requests;
+use crate::protocol::json_splice;
 use crate::protocol::message_writer::json_string;
 
 /// The `_meta` key of 2025-11-25 that names the task of a message.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
+/// How deep the id of a task is at most: in `task`, or in the related task of `_meta`. A server controls the depth of its
+/// results.
+const MAX_ID_DEPTH: usize = 3;
 
 impl RequestContext<'_> {
     /// Whether a task that the server creates is returned to the client.
@@ -56,7 +60,8 @@ impl RequestContext<'_> {
         };
         let result = self.gateway.host.task_request_raw(method, &id, input, options).await;
         let result = result.map_err(|it| self.call_error(it))?.result;
-        self.check_task(&server, result)
+        let result = self.check_task(&server, result)?;
+        Ok(self.expose_uris(result, &server, ""))
     }
 
     /// The task for the client: with the sealed id, and with requests for input only if the client supports them.
@@ -64,35 +69,39 @@ impl RequestContext<'_> {
         let failed = |what: &str| {
             RpcError::new(code::INTERNAL_ERROR, format!("MCPProtocolError: server '{server}' {what}"))
         };
-        if let Some(requests) = member(&result, "inputRequests") {
-            let supported = self.caller.features.supported_requests();
-            for (_, request) in json_splice::members(&requests) {
-                check_input_request(supported, &request)
-                    .map_err(|reason| failed(&format!("requests input for a task: {reason}")))?;
+        {
+            let members = json_splice::members(&result);
+            let mut requests =
+                members.iter().filter(|(key, _)| key == "inputRequests").map(|(_, value)| value);
+            let first = requests.next().filter(|it| it.as_str() != "null");
+            if requests.next().is_some() {
+                return Err(failed("repeats a member that describes its result"));
+            }
+            if let Some(requests) = first {
+                let supported = self.caller.features.supported_requests();
+                check_input_requests(supported, requests).map_err(|reason| failed(&reason))?;
             }
         }
-        // The id of `tasks/call` of 2025-11-25 is in a member, and that of `tasks/result` in `_meta`.
-        let result = self.seal_in(server, result).ok_or_else(|| failed("uses a task id that is too long"))?;
-        Ok(result)
+        self.seal_in(server, &result, MAX_ID_DEPTH).ok_or_else(|| failed("uses a task id that is too long"))
     }
 
-    /// The object with sealed ids; `None` if an id cannot be sealed.
-    fn seal_in(&self, server: &ServerId, object: RawJson) -> Option<RawJson> {
+    /// The object with sealed ids, down to this depth; `None` if an id cannot be sealed.
+    fn seal_in(&self, server: &ServerId, object: &RawJson, depth: usize) -> Option<RawJson> {
+        let members = json_splice::members(object);
         let mut sealed = Vec::new();
-        for (key, value) in json_splice::members(&object) {
-            let new_value = match &*key {
+        for (key, value) in &members {
+            let new_value = match &**key {
                 "taskId" => {
                     let id = value.to_text()?;
                     json_string(&self.gateway.task_ids.seal(&self.caller.principal, server, &id)?)
                 }
-                "task" | "_meta" | RELATED_TASK if value.is_object() => {
-                    self.seal_in(server, value)?.as_str().to_owned()
+                "task" | "_meta" | RELATED_TASK if depth > 0 && value.is_object() => {
+                    self.seal_in(server, value, depth - 1)?.as_str().to_owned()
                 }
                 _ => continue,
             };
-            sealed.push((key.into_owned(), new_value));
+            sealed.push((value.as_str(), new_value));
         }
-        let new_value = |key: &str, _: &str| sealed.iter().find(|it| it.0 == key).map(|it| it.1.clone());
-        Some(replace_values(&object, new_value))
+        Some(json_splice::replace_slices(object, sealed.into_iter()))
     }
 }

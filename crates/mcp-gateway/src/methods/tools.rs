@@ -30,7 +30,9 @@ impl RequestContext<'_> {
         match self.gateway.host.call_raw(call).await {
             // A legacy result does not say that it is a task.
             Ok(result) if tasks == TaskHandling::Return && self.caller.era() == Era::Legacy => {
-                self.check_task(&result.server, result.result)
+                let server = result.server.clone();
+                let result = self.check_result(result, &requested_name)?;
+                self.check_task(&server, result)
             }
             Ok(result) => self.check_result(result, &requested_name),
             Err(request_error) => self.tool_error(request_error),

@@ -4,11 +4,10 @@
 //! gateway binds each state to its client, server and request, and accepts only states that it sealed. The key
 //! belongs to this process, so a state is void after a restart.
 
-use blake3::Hasher;
 use mcp_model::ServerId;
 
 use crate::access::principal::Principal;
-use crate::access::secret_id::secret_id;
+use crate::access::secret_id::{keyed_hash, secret_id};
 
 /// The prefix of a sealed state.
 const SEALED_PREFIX: &str = "mcp-host-sealed:";
@@ -43,18 +42,12 @@ impl StateSealer {
     pub(crate) fn open<'a>(&self, binding: &StateBinding<'_>, sealed: &'a str) -> Option<&'a str> {
         let (hash, state) = sealed.strip_prefix(SEALED_PREFIX)?.split_at_checked(HASH_DIGITS)?;
         let hash = blake3::Hash::from_hex(hash).ok()?;
-        // The comparison takes constant time.
         (hash == self.hash(binding, state)).then_some(state)
     }
 
     fn hash(&self, binding: &StateBinding<'_>, state: &str) -> blake3::Hash {
         let StateBinding { principal, server, method, name } = binding;
-        let mut hasher = Hasher::new_keyed(&self.0);
-        for part in [&principal.to_string(), server.as_str(), method, name, state] {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part.as_bytes());
-        }
-        hasher.finalize()
+        keyed_hash(&self.0, &[&principal.to_string(), server.as_str(), method, name, state])
     }
 }
 

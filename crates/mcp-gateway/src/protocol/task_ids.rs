@@ -9,12 +9,11 @@ use std::{fmt, fs, io};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use blake3::Hasher;
 use mcp_model::ServerId;
 use tempfile::NamedTempFile;
 
 use crate::access::principal::Principal;
-use crate::access::secret_id::secret_id;
+use crate::access::secret_id::{keyed_hash, secret_id};
 
 /// The length of the hash in hexadecimal digits.
 const HASH_DIGITS: usize = 64;
@@ -77,7 +76,6 @@ impl TaskIds {
     /// The server and its id; `None` if the id was not sealed for this client.
     pub(crate) fn open(&self, client: &Principal, sealed: &str) -> Option<(ServerId, String)> {
         let (hash, target) = sealed.split_at_checked(HASH_DIGITS)?;
-        // The comparison takes constant time.
         if blake3::Hash::from_hex(hash).ok()? != self.hash(client, target) {
             return None;
         }
@@ -87,10 +85,7 @@ impl TaskIds {
     }
 
     fn hash(&self, client: &Principal, target: &str) -> blake3::Hash {
-        let mut hasher = Hasher::new_keyed(&self.0.0);
-        // The target contains no newline.
-        hasher.update(target.as_bytes()).update(b"\n").update(client.to_string().as_bytes());
-        hasher.finalize()
+        keyed_hash(&self.0.0, &[&client.to_string(), target])
     }
 }
 

@@ -42,6 +42,13 @@ impl ClientFeatures {
 
     /// Whether the client declares the extension for tasks.
     pub(crate) fn supports_tasks(&self) -> bool {
+        // Fast path: most capabilities do not contain the name, and this runs for each call.
+        let text = self.capabilities.as_bytes();
+        if memchr::memmem::find(text, TASKS_EXTENSION.as_bytes()).is_none()
+            && memchr::memchr(b'\\', text).is_none()
+        {
+            return false;
+        }
         let extensions = json_splice::member(&self.capabilities, "extensions");
         extensions
             .is_some_and(|it| json_splice::member(&it, TASKS_EXTENSION).is_some_and(|it| it.is_object()))

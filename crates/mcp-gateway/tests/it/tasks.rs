@@ -86,6 +86,16 @@ async fn client_of_the_other_era_or_without_tasks_receives_the_result() {
 }
 
 #[tokio::test]
+async fn deeply_nested_result_of_a_task_is_forwarded() {
+    let gateway = gateway(&TaskKey::random()).await;
+    let (nested, closed) = (r#"{"task":"#.repeat(5_000), "}".repeat(5_000));
+    let result = format!(r#"{{"content":[{{"type":"text","text":"deep"}}],"_meta":{nested}0{closed}}}"#);
+    let ann = client(&gateway, ANN, Eras::Legacy).await;
+    assert_eq!(start(&ann, "old__say", &result, true).await, StartedCall::Complete("deep".to_owned()));
+    gateway.end().await;
+}
+
+#[tokio::test]
 async fn task_is_available_to_its_client_only_and_after_a_restart() {
     let key = TaskKey::random();
     let options = CallOptions::default();

@@ -27,6 +27,7 @@ use url::Url;
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
+use crate::access::tokens::bearer;
 use claims::Claims;
 use keys::KeyCache;
 
@@ -74,16 +75,6 @@ impl ResourceServer {
         let resource = resource.map(|url| checked("resource", url)).transpose()?;
         let (scopes, authorities) = (ScopeMap::default(), Authorities::default());
         Ok(ResourceServer { issuer: issuer.to_owned(), resource, scopes, authorities })
-    }
-
-    /// The public URL, if it is configured.
-    pub(crate) fn resource(&self) -> Option<&Url> {
-        self.resource.as_ref()
-    }
-
-    /// Checks a URL that would be the public one.
-    pub(crate) fn checked_resource(&self, url: &str) -> Result<Url, InvalidAuthUrl> {
-        checked("resource", url)
     }
 }
 
@@ -170,13 +161,22 @@ pub(crate) struct TokenVerifier {
 }
 
 impl TokenVerifier {
-    /// Does no I/O. [`TokenVerifier::run`] fetches the keys.
-    pub(crate) fn new(options: ResourceServer, resource: &Url, base: Arc<Scope>) -> TokenVerifier {
+    /// Does no I/O. [`TokenVerifier::run`] fetches the keys. Without a configured public URL, that of the `listener` is
+    /// the resource.
+    pub(crate) fn new(
+        options: ResourceServer,
+        listener: &str,
+        base: Arc<Scope>,
+    ) -> Result<TokenVerifier, InvalidAuthUrl> {
         ring_verifier::install();
-        let ResourceServer { issuer, resource: _, scopes, authorities } = options;
+        let ResourceServer { issuer, resource, scopes, authorities } = options;
+        let resource = match resource {
+            Some(resource) => resource,
+            None => checked("resource", listener)?,
+        };
         let path = resource.path().trim_end_matches('/').to_owned();
         let origin = resource.origin().ascii_serialization();
-        TokenVerifier {
+        Ok(TokenVerifier {
             keys: KeyCache::new(issuer.clone(), authorities),
             issuer,
             // Without the slash that the URL parser adds to an origin.
@@ -185,7 +185,7 @@ impl TokenVerifier {
             scopes,
             base,
             verified: Mutex::new(LruCache::new(MAX_VERIFIED)),
-        }
+        })
     }
 
     /// The host of the public URL.
@@ -351,12 +351,6 @@ impl fmt::Debug for TokenVerifier {
 /// The path segment of a server, or nothing.
 fn segment(server: Option<&str>) -> String {
     server.map(|server| format!("/{}", utf8_percent_encode(server, SEGMENT))).unwrap_or_default()
-}
-
-/// The token of an `Authorization` header.
-fn bearer(authorization: Option<&[u8]>) -> Option<&[u8]> {
-    let (scheme, token) = authorization?.split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
 }
 
 fn check_header(header: &Header) -> Result<(), &'static str> {
