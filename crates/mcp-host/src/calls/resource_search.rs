@@ -98,6 +98,9 @@ impl CallRouter {
         });
         let mut candidates: Vec<Candidate> = Vec::new();
         for server in fitting.iter().copied().cloned().chain(configured) {
+            if candidates.len() == MAX_SERVERS {
+                break;
+            }
             let Some(route) = routing_table.routes.get(&server) else { continue };
             let may_be_asked = options.servers.as_ref().is_none_or(|servers| servers.contains(&server));
             let is_known = candidates.iter().any(|candidate| candidate.server == server);
@@ -107,7 +110,6 @@ impl CallRouter {
                 candidates.push(Candidate { server, limit });
             }
         }
-        candidates.truncate(MAX_SERVERS);
         // Without candidates, the catalog has the reason.
         (options.servers.is_some() || !candidates.is_empty()).then_some(candidates)
     }
@@ -115,14 +117,12 @@ impl CallRouter {
     /// Whether a server without a matching template is asked.
     fn is_searched(&self, route: &Route<InstanceRef>, dialog: Option<&DialogId>) -> bool {
         let id = &route.server.spec.id;
-        let has_resources =
-            || self.shared.server_info.get(id).is_some_and(|info| info.capabilities.resources);
         let is_running = match route.target {
             RouteTarget::Shared(_) => true,
             RouteTarget::Leased(_) => dialog
                 .is_some_and(|dialog| self.leases.borrow().held.contains_key(&(dialog.clone(), id.clone()))),
         };
-        is_running && has_resources()
+        is_running && self.shared.server_info.has_resources(id)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The forms of a call's result: parsed and checked, or raw.
 
-use mcp_model::{Content, Era, RawJson, RpcError, ServerId, Tool, ToolResult, read_created_task};
+use mcp_model::{Content, RawJson, RpcError, ServerId, Tool, ToolResult};
 use mcp_transport::{CallError, CallOptions, CallResponse, RequestId, Session, StartedCall};
 use serde_json::json;
 
@@ -106,19 +106,14 @@ impl ResultFormat for RawJson {
         options: CallOptions,
         tasks: TaskHandling,
     ) -> Result<CallResponse<StartedCall<RawJson>>, CallError> {
-        // A legacy server creates a task on request only.
-        let may_be_task = options.task.is_some() || session.era() == Era::Modern;
-        let CallResponse { value, request_id } = session.call_tool_raw(tool, arguments, options).await?;
-        let task = match tasks {
-            TaskHandling::Follow if may_be_task => read_created_task(value.as_bytes()),
-            TaskHandling::Follow | TaskHandling::Return => None,
-        };
-        let value = match task {
-            None => StartedCall::Complete(value),
-            Some(Ok(task)) => StartedCall::Task(task),
-            Some(Err(error)) => return Err(CallError::InvalidResponse(format!("the created task: {error}"))),
-        };
-        Ok(CallResponse { value, request_id })
+        match tasks {
+            TaskHandling::Follow => session.start_tool_call_raw(tool, arguments, options).await,
+            TaskHandling::Return => {
+                let CallResponse { value, request_id } =
+                    session.call_tool_raw(tool, arguments, options).await?;
+                Ok(CallResponse { value: StartedCall::Complete(value), request_id })
+            }
+        }
     }
 
     fn from_task(result: RawJson) -> Result<RawJson, CallError> {

@@ -30,4 +30,9 @@ impl ServerInfoCache {
     pub(crate) fn get(&self, server: &ServerId) -> Option<ServerInfo> {
         self.0.read().get(server).cloned()
     }
+
+    /// Whether a server reported that it has resources.
+    pub(crate) fn has_resources(&self, server: &ServerId) -> bool {
+        self.0.read().get(server).is_some_and(|info| info.capabilities.resources)
+    }
 }

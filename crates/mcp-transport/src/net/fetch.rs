@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use http::header::{ACCEPT, CONTENT_LENGTH};
+use http::header::ACCEPT;
 use http::{HeaderValue, Method, StatusCode};
 use mcp_model::UrlEndpoint;
 use url::Url;
@@ -36,7 +36,6 @@ async fn fetch(url: &Url, authorities: &Authorities, max_bytes: usize) -> Result
     })?;
     let (target, headers) = client.post_target();
     let mut headers = headers::without_body(headers);
-    headers.remove(CONTENT_LENGTH);
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     let request = RequestParts { method: &Method::GET, headers: &headers, body: None };
     let response = client.send(&target, request).await;

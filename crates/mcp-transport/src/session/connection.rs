@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use mcp_model::{Era, LogLevel};
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -46,6 +47,8 @@ pub(crate) struct Connection {
     /// Whether the server responded during the handshake.
     has_response: AtomicBool,
     tasks: Mutex<JoinSet<()>>,
+    /// The runtime of the tasks. A request may be dropped outside of it.
+    runtime: Handle,
 }
 
 /// The parts of a session that its connection uses.
@@ -102,6 +105,7 @@ impl Connection {
             on_notification: options.on_notification.clone(),
             has_response: AtomicBool::new(false),
             tasks: Mutex::new(tasks),
+            runtime: Handle::current(),
         }
     }
 
@@ -189,7 +193,7 @@ impl Connection {
         let mut tasks = self.tasks.lock();
         // Remove finished tasks.
         while tasks.try_join_next().is_some() {}
-        tasks.spawn(task);
+        tasks.spawn_on(task, &self.runtime);
     }
 
     /// Marks all lists as changed, because notifications may have been missed.

@@ -89,6 +89,21 @@ impl Session {
         Ok(CallResponse { value, request_id: response.request_id })
     }
 
+    /// Calls a tool like [`Session::start_tool_call`], and returns a complete result byte for byte.
+    pub async fn start_tool_call_raw(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        options: CallOptions,
+    ) -> Result<CallResponse<StartedCall<RawJson>>, CallError> {
+        let response = self.call(name, arguments, &options).await?;
+        let value = match self.created_task(&response, &options)? {
+            Some(task) => StartedCall::Task(task),
+            None => StartedCall::Complete(response.raw()?),
+        };
+        Ok(CallResponse { value, request_id: response.request_id })
+    }
+
     /// The state of a task (`tasks/get`).
     pub async fn get_task(&self, id: &str, options: &CallOptions) -> Result<Task, CallError> {
         let response = self.task_request("tasks/get", id, "", RequestScope::Internal, options).await?;
@@ -184,7 +199,7 @@ impl Session {
         // While the server waits for input, `tasks/result` carries its requests.
         while task.status == TaskStatus::Working {
             polls.pause(&task, deadline).await?;
-            task = self.get_task(&task.id, options).await?;
+            task = self.get_task(&task.id, &self.within(options, deadline)).await?;
         }
         if task.status == TaskStatus::Cancelled {
             return Err(cancelled(&task));
@@ -216,11 +231,12 @@ impl Session {
             if !task.status.is_final() {
                 polls.pause(&task, deadline).await?;
             }
-            let response = self.task_request("tasks/get", &task.id, "", RequestScope::Call, options).await?;
+            let response = self
+                .task_request("tasks/get", &task.id, "", RequestScope::Call, &self.within(options, deadline))
+                .await?;
             let raw = response.raw()?;
-            let invalid = |it: serde_json::Error| CallError::InvalidResponse(it.to_string());
-            let payload: Payload<'_> = raw.read().map_err(invalid)?;
-            task = self.redacted_task(raw.read().map_err(invalid)?);
+            let payload: Payload<'_> = raw.read().map_err(|it| CallError::InvalidResponse(it.to_string()))?;
+            task = self.redacted_task(response.read()?);
             match task.status {
                 TaskStatus::Working => {}
                 TaskStatus::Completed => {
@@ -253,10 +269,23 @@ impl Session {
                     max_pause -= waited;
                     deadline = deadline.paused_for(waited);
                     let input = format!(",\"inputResponses\":{{{input}}}");
-                    self.task_request("tasks/update", &task.id, &input, RequestScope::Call, options).await?;
+                    self.task_request(
+                        "tasks/update",
+                        &task.id,
+                        &input,
+                        RequestScope::Call,
+                        &self.within(options, deadline),
+                    )
+                    .await?;
                 }
             }
         }
+    }
+
+    /// The options of one request about a task, which ends with the task's deadline at the latest.
+    fn within(&self, options: &CallOptions, deadline: InputDeadline) -> CallOptions {
+        let remaining = deadline.at.saturating_duration_since(Instant::now());
+        CallOptions { timeout: Some(remaining.min(self.limits().request)), ..options.clone() }
     }
 
     /// Sends a request about a task. `more` has further parameters, each after a comma.

@@ -209,3 +209,26 @@ async fn task_that_needs_unavailable_input_is_cancelled() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(server.summary().ends_with("tasks/get tasks/cancel"), "{}", server.summary());
 }
+
+#[tokio::test(start_paused = true)]
+async fn silent_server_does_not_extend_the_deadline_of_a_task() {
+    for is_modern in [false, true] {
+        let server = server(is_modern, vec![working("x")]);
+        let session = server.connect(SessionOptions::default()).await;
+        let started = session.start_tool_call("t", &RawJson::empty_object(), requests_task()).await.unwrap();
+        let StartedCall::Task(task) = started.value else { panic!("{started:?}") };
+        // This server answers no request about a task.
+        let silent = match is_modern {
+            true => {
+                Server::modern(json!({"extensions": {"io.modelcontextprotocol/tasks": {}}}), |_| Vec::new())
+            }
+            false => Server::legacy(json!({}), |_| Vec::new()),
+        };
+        let session = silent.connect(SessionOptions::default()).await;
+        let options = CallOptions { timeout: Some(Duration::from_secs(2)), ..CallOptions::default() };
+        let begun = tokio::time::Instant::now();
+        let error = session.task_result(&task, &options).await.unwrap_err();
+        assert!(matches!(error, CallError::TimedOut(_)), "{error}");
+        assert_eq!(begun.elapsed(), Duration::from_secs(2));
+    }
+}

@@ -125,13 +125,13 @@ impl<I: Clone> Machine<I> {
     /// Handles the first server request of a shared instance. If its server is leased from now on, each dialog gets an
     /// instance of its own. The shared one finishes its calls, because one of them may wait for the response.
     pub(super) fn server_request(&mut self, ticket: &StartTicket, method: &'static str) {
-        let is_known = self.settings.leases.requesting_servers == RequestingServers::Lease;
+        let may_lease = self.settings.leases.requesting_servers == RequestingServers::Lease;
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_running(ticket)) else { return };
         let Some(running) = &mut slot.running else { return };
-        if is_known {
+        if may_lease {
             slot.requested.get_or_insert(method);
         }
-        let is_leased = is_known && running.server.spec.sharing == Sharing::Auto;
+        let is_leased = may_lease && running.server.spec.sharing == Sharing::Auto;
         if let Some(instance) = running.instance.take_if(|_| is_leased) {
             running.probe = None;
             let server = &ticket.server;

@@ -1,6 +1,6 @@
 //! Snapshots of the state machine: statuses, catalog, problems and routes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -153,11 +153,13 @@ impl<I: Clone> Machine<I> {
     /// All current problems; each keeps the time since when it exists (DM-124).
     fn problems(&mut self, catalog: &Catalog, now: SystemTime) -> Vec<ActiveProblem> {
         let own = self.file_problems.iter().cloned().chain(self.slots.iter().flat_map(ServerSlot::problems));
+        let views: Vec<Problem> = self.views.iter().flat_map(|it| catalog.view(it).problems).collect();
         // A server that has no lists yet, or has failed, is not missing.
-        let is_configured =
-            |it: &Problem| self.slots.iter().any(|slot| *it == Problem::toolset_not_found(&slot.name));
-        let views = self.views.iter().flat_map(|it| catalog.view(it).problems);
-        let views = views.filter(|it| !is_configured(it));
+        let configured: HashSet<String> = match views.is_empty() {
+            true => HashSet::new(),
+            false => self.slots.iter().map(|slot| Problem::toolset_not_found(&slot.name).id).collect(),
+        };
+        let views = views.into_iter().filter(|it| !configured.contains(&it.id));
         let results = self.spill_problem.iter().chain(self.stopped.values().map(|it| &it.problem)).cloned();
         let all = own.chain(catalog.problems().iter().cloned()).chain(views).chain(results);
         self.problems = ActiveProblem::update(&self.problems, all, now);
