@@ -138,8 +138,9 @@ impl ServerSet {
     /// Starts the servers for a session, also those that have failed. `is_used` is whether the session uses them.
     pub(crate) async fn start(&self, is_used: &AtomicBool) {
         let mut users = self.users.lock().await;
-        self.host().apply(self.desired.clone()).await;
+        // Counted first, because a cancelled `apply` may be executed all the same.
         *users += usize::from(!is_used.swap(true, Ordering::AcqRel));
+        self.host().apply(self.desired.clone()).await;
     }
 
     /// Ends the use by a session. The servers stop with the last one.
@@ -188,9 +189,11 @@ impl ServerSet {
 
 /// Compares everything but where the entries are written.
 fn is_same_server(ours: &ResolvedServer, theirs: &ResolvedServer) -> bool {
-    let ServerSpec { origin, metadata, .. } = theirs.spec.clone();
-    let spec = ServerSpec { origin, metadata, ..ours.spec.clone() };
-    ours.endpoint == theirs.endpoint && ours.config == theirs.config && spec == theirs.spec
+    if ours.endpoint != theirs.endpoint || ours.config != theirs.config {
+        return false;
+    }
+    let (origin, metadata) = (theirs.spec.origin.clone(), theirs.spec.metadata.clone());
+    ServerSpec { origin, metadata, ..ours.spec.clone() } == theirs.spec
 }
 
 fn declared(options: &HostOptions) -> Option<&mcp_transport::ClientCapabilities> {

@@ -202,11 +202,7 @@ impl Flow {
             return Err(unusable_server("it issues tokens that require a proof of possession"));
         }
         let mut scopes = scope_names;
-        for scope in tokens.scopes().into_iter().flatten().take(MAX_SCOPES) {
-            if !scopes.iter().any(|it| it == scope.as_str()) {
-                scopes.push(scope.to_string());
-            }
-        }
+        add_scopes(&mut scopes, tokens.scopes().into_iter().flatten().map(|it| it.as_str()));
         Ok(Grant {
             resource: self.server.clone(),
             issuer,
@@ -216,6 +212,15 @@ impl Flow {
             expires_at: tokens.expires_in().map(|it| now.saturating_add(it.as_secs())),
             scopes,
         })
+    }
+}
+
+/// Adds the scopes that a token endpoint names, each once.
+pub(crate) fn add_scopes<'a>(scopes: &mut Vec<String>, granted: impl Iterator<Item = &'a str>) {
+    for scope in granted.take(MAX_SCOPES) {
+        if !scopes.iter().any(|it| it == scope) {
+            scopes.push(scope.to_owned());
+        }
     }
 }
 

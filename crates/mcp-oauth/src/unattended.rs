@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
-use crate::flow::{Flow, FlowError, LoginRequest, MAX_FOREIGN_TEXT_BYTES, MAX_SCOPES};
+use crate::flow::{Flow, FlowError, LoginRequest, MAX_FOREIGN_TEXT_BYTES, MAX_SCOPES, add_scopes};
 use crate::grant::{Grant, RegisteredClient};
 use crate::http_client::HttpClient;
 use crate::private_key::PrivateKey;
@@ -197,11 +197,7 @@ impl Flow {
         if !tokens.token_type.eq_ignore_ascii_case("bearer") {
             return Err(failed("the authorization server issues tokens that require a proof of possession"));
         }
-        for scope in tokens.scope.iter().flat_map(|scope| scope.split_whitespace()).take(MAX_SCOPES) {
-            if !scopes.iter().any(|known| known == scope) {
-                scopes.push(scope.to_owned());
-            }
-        }
+        add_scopes(&mut scopes, tokens.scope.iter().flat_map(|scope| scope.split_whitespace()));
         Ok(Grant {
             resource: self.server.clone(),
             issuer: server.issuer.clone(),

@@ -175,14 +175,12 @@ impl<'a> EditableFile<'a> {
     pub(super) fn append(&self, pointer: &str, value: &OutputValue) -> Result<String, EditError> {
         let list = self.root.at(pointer);
         let count = list.and_then(Node::items).map_or(0, <[_]>::len);
-        let list = match list.map(Node::content) {
-            Some(Content::Sequence(_)) if count > 0 => {
-                list.ok_or_else(|| unsupported_layout(FIELD_LAYOUT))?
+        let list = match list {
+            Some(list) if count > 0 => list,
+            Some(node) if !matches!(node.content(), Content::Null | Content::Sequence(_)) => {
+                return Err(unsupported_layout(&format!("'{}' is not a list there", last(pointer))));
             }
-            None | Some(Content::Null | Content::Sequence(_)) => {
-                return self.set(pointer, &OutputValue::List(vec![value.clone()]));
-            }
-            Some(_) => return Err(unsupported_layout(&format!("'{}' is not a list there", last(pointer)))),
+            Some(_) | None => return self.set(pointer, &OutputValue::List(vec![value.clone()])),
         };
         let changed = ChangedPointers { old: Vec::new(), new: vec![child(pointer, &count.to_string())] };
         if self.syntax == Syntax::Toml {

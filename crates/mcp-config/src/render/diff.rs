@@ -120,6 +120,12 @@ mod tests {
             ),
             "[mcp_servers.a] # ******\ncommand = \"x\"\nenv = { KEY = \"******\" }\n\n[mcp_servers.a.http_headers]\nX = \"**\n********\n**\"\n"
         );
+        for secret in [
+            "[mcp_servers.a] # args = [\"--token=hunter\"]\ncommand = \"x\"\n",
+            "[mcp_servers.a.env.\"KEY=hunter\"]\nx = 1\n",
+        ] {
+            assert!(!shown(secret).contains("hunter"), "{}", shown(secret));
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ const CONTAINER_KEYS: WordList = WordList(
 /// Keys of lists whose items are shown: patterns, types and names of tools.
 const ITEM_KEYS: WordList = WordList(
     "whitelist blacklist mimeTypes includeTools excludeTools disabledTools disabled_tools enabled_tools \
-    alwaysAllow autoApprove excluded allowed env_keys available_tools",
+    alwaysAllow autoApprove excluded allowed available_tools",
 );
 
 /// Keys of the program to start.
@@ -183,6 +183,11 @@ impl Masker {
                         (Visibility::Keys, "env" | "environment" | "envs", Content::Mapping(variables)) => {
                             self.variables(variables, text)
                         }
+                        (Visibility::Keys, "env_keys", Content::Sequence(items)) => {
+                            for item in items.iter().filter(|it| it.text().is_some()) {
+                                self.key(&item.span, item.text(), text, Visibility::Nothing);
+                            }
+                        }
                         (_, key, _) => self.member(key, &member.value, text, shows),
                     }
                 }
@@ -207,7 +212,8 @@ impl Masker {
         let start = node.span.start;
         let is_table = self.syntax == Syntax::Toml && node.members().is_some();
         let header = text.get(start..).filter(|it| is_table && it.starts_with('['));
-        let end = header.and_then(|it| it.lines().next()?.rfind(']'));
+        // A comment may follow the bracket. A name with `=` is shown by `key`, as far as it may be.
+        let end = header.and_then(|it| it.lines().next()?.find([']', '=', '#']));
         self.visible.extend(end.map(|it| start..start + it));
     }
 

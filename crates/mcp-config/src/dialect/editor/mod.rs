@@ -104,18 +104,14 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
 
 /// Warns about a list of servers where the program of the file reads a map, and the reverse.
 fn check_collection(node: &Node, at: &Location, program: &Program, context: &ReadContext) {
-    let (wanted, help) = match program.entry_form {
-        EntryForm::Continue => {
-            ("a list of servers", "write `- name: some-name` before the fields of each server")
-        }
+    let (is_wanted, wanted, help) = match program.entry_form {
+        EntryForm::Continue => (
+            node.members().is_none(),
+            "a list of servers",
+            "write `- name: some-name` before the fields of each server",
+        ),
         EntryForm::Common | EntryForm::Opencode | EntryForm::Codex | EntryForm::Goose => {
-            ("servers by their names", "write `{\"some-name\": {…}}`")
-        }
-    };
-    let is_wanted = match program.entry_form {
-        EntryForm::Continue => node.members().is_none(),
-        EntryForm::Common | EntryForm::Opencode | EntryForm::Codex | EntryForm::Goose => {
-            node.items().is_none()
+            (node.items().is_none(), "servers by their names", "write `{\"some-name\": {…}}`")
         }
     };
     if !is_wanted && program.is_of_file(&context.file) {
