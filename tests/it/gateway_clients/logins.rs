@@ -1,8 +1,8 @@
 //! Clients log in at an authorization server that others wrote, and call through `serve --auth`.
 
-use std::io::BufRead;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 
 use mcp_testkit::program::{binary, root};
 use serde_json::{Value, json};
@@ -16,6 +16,8 @@ const SCOPES: &str = "read tools=demo__echo\nwrite tools=demo__add\n";
 struct AuthorizationServer {
     child: std::process::Child,
     issuer: String,
+    /// Stays open: oidc-provider prints warnings later, and Node ends a program that cannot print.
+    _stdout: BufReader<ChildStdout>,
 }
 
 impl AuthorizationServer {
@@ -27,8 +29,9 @@ impl AuthorizationServer {
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it is installed");
         let mut issuer = String::new();
-        std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut issuer).unwrap();
-        AuthorizationServer { child, issuer: issuer.trim_end().to_owned() }
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut issuer).unwrap();
+        AuthorizationServer { child, issuer: issuer.trim_end().to_owned(), _stdout: stdout }
     }
 }
 
