@@ -26,8 +26,11 @@ fn main() -> ExitCode {
     commands::completions::answer_request();
     let arguments = args::parse();
     let console = Console::new(arguments.global.color, arguments.global.verbosity());
-    if arguments.global.verbose {
-        log::start(console.err_colour);
+    // `serve` starts its own log.
+    if arguments.global.verbose && !matches!(arguments.command, args::Command::Serve(_)) {
+        log::start_verbose(console.err_colour);
     }
-    commands::run(arguments, console).into()
+    let exit = commands::run(arguments, console);
+    log::flush();
+    exit.into()
 }

@@ -37,6 +37,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod audit;
 mod gateway;
 mod http;
 mod limits;
@@ -58,6 +59,7 @@ pub mod internal {
 pub use access::oauth::{InvalidAuthUrl, InvalidScopes, ResourceServer, ScopeMap};
 pub use access::scope::{InvalidSelection, NameStyle, Scope};
 pub use access::tokens::{InvalidTokens, Tokens};
+pub use audit::line_writer::{LineTarget, LineWriter};
 pub use gateway::{Gateway, GatewayOptions};
 pub use http::{ExtraMetrics, HttpOptions, HttpServer, ServeError, TlsFiles, TokenUpdater};
 pub use limits::bounds::Bounds;

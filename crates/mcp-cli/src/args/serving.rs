@@ -10,6 +10,7 @@ use mcp_transport::Eras;
 
 use crate::args::address;
 use crate::args::choice::{Choices, choice};
+use crate::output::log::{LogFormatName, LogLevelName};
 
 /// The eras of the protocol.
 const ERAS: Choices<Eras> = &[
@@ -83,6 +84,13 @@ pub(crate) struct ServeArgs {
     /// over HTTP after a signal [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub(crate) drain: Option<u64>,
+    /// The least important events to log to standard error [default: the filter in RUST_LOG, else info; debug with
+    /// --verbose, error with --quiet]
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub(crate) log_level: Option<LogLevelName>,
+    /// Format of the log: text or one JSON object per line
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormatName::Text)]
+    pub(crate) log_format: LogFormatName,
 }
 
 /// Arguments of `record`.

@@ -24,6 +24,8 @@ const INTERRUPTED_PRINT: Duration = Duration::from_secs(1);
 pub(crate) struct Context {
     /// The output streams.
     pub(crate) console: Console,
+    /// Whether `--verbose` was given.
+    pub(crate) is_verbose: bool,
     /// A file of variables, in addition to the environment.
     pub(crate) env_file: Option<PathBuf>,
     /// The output format.
@@ -40,6 +42,7 @@ impl Context {
     pub(crate) fn new(global: &GlobalArgs, format: Format, console: Console) -> Result<Context, String> {
         Ok(Context {
             console,
+            is_verbose: global.verbose,
             env_file: global.env_file.clone(),
             format,
             dialect: global.dialect_options()?,

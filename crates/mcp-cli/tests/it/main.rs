@@ -23,6 +23,7 @@ mod lock;
 mod recording;
 mod secrets;
 mod serve;
+mod serve_log;
 mod sessions;
 mod shell;
 mod signals;

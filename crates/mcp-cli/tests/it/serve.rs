@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::support::{DEMO, SHARED_DEMO, Workspace};
 
-const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
 #[test]
 fn stdio_client_is_served_until_it_disconnects() {
@@ -48,39 +48,43 @@ fn serve_http(workspace: &Workspace, arguments: &[&str]) -> (Child, String) {
 }
 
 /// The lines of a log.
-struct Log(Receiver<String>);
+pub(crate) struct Log(Receiver<String>);
 
 impl Log {
-    /// Waits for a line with all these texts.
+    /// Waits for a line with all these texts, and returns it.
     #[track_caller]
-    fn until(&self, texts: &[&str]) {
+    pub(crate) fn until(&self, texts: &[&str]) -> String {
         let mut seen = Vec::new();
         loop {
             let Ok(line) = self.0.recv_timeout(Duration::from_secs(60)) else {
                 panic!("{texts:?} in {seen:?}")
             };
             if texts.iter().all(|text| line.contains(text)) {
-                return;
+                return line;
             }
             seen.push(line);
         }
     }
 }
 
-/// Starts `serve --http` and returns its address and the rest of its log.
-fn serve_and_log(workspace: &Workspace, arguments: &[&str]) -> (Child, String, Log) {
+/// Starts `serve --http` and returns its address and its log.
+pub(crate) fn serve_and_log(workspace: &Workspace, arguments: &[&str]) -> (Child, String, Log) {
     let mut child = workspace.command(arguments).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = lines.by_ref().map_while(Result::ok).find(|line| line.contains("serving MCP at ")).unwrap();
-    // Read to the end, so that the program does not block on a full pipe.
     let (sender, log) = channel();
+    let is_address = |line: &String| {
+        sender.send(line.clone()).unwrap();
+        line.contains("serving MCP at ")
+    };
+    let line = lines.by_ref().map_while(Result::ok).find(is_address).unwrap();
+    // Read to the end, so that the program does not block on a full pipe.
     std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| drop(sender.send(line))));
-    let address = line.rsplit_once("http://").unwrap().1.trim_end_matches("/mcp").to_owned();
+    let address = line.rsplit_once("http://").unwrap().1.split_once("/mcp").unwrap().0.to_owned();
     (child, address, Log(log))
 }
 
 /// Sends a request without a body on a connection of its own. Returns the response with its head.
-fn ask(address: &str, request: &str, token: &str) -> String {
+pub(crate) fn ask(address: &str, request: &str, token: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let head = format!(
         "{request} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n"
@@ -92,7 +96,7 @@ fn ask(address: &str, request: &str, token: &str) -> String {
 }
 
 /// Sends a message on a connection of its own. Returns the response with its head.
-fn post(address: &str, headers: &str, body: &str) -> String {
+pub(crate) fn post(address: &str, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\

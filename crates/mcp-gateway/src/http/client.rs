@@ -10,6 +10,7 @@ use mcp_registry::ViewFilter;
 use super::errors::{bad_request, invalid_request, refusal};
 use super::header_names::{MCP_HOST_DIALOG, MCP_HOST_SELECTIONS, MCP_SESSION_ID, single};
 use super::headers;
+use super::refusals::RefusedToken;
 use super::response::{Response, with_header};
 use super::server::AppState;
 use crate::access::oauth::{Grant, TokenRefusal, TokenVerifier};
@@ -161,7 +162,8 @@ fn unauthorized(error: TokenError) -> Response {
             "Bearer error=\"invalid_token\"",
         ),
     };
-    let response = refusal(StatusCode::UNAUTHORIZED, None, &invalid_request(message));
+    let mut response = refusal(StatusCode::UNAUTHORIZED, None, &invalid_request(message));
+    response.extensions_mut().insert(RefusedToken(message));
     with_header(response, header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
 }
 
@@ -171,13 +173,16 @@ fn refuse(
     reason: TokenRefusal,
     (server, scope, id): (Option<&str>, Option<&str>, Option<&RawJson>),
 ) -> Response {
-    tracing::info!("refused a request: {}", reason.message());
     let status = match reason {
         TokenRefusal::Missing | TokenRefusal::Invalid(_) => StatusCode::UNAUTHORIZED,
         TokenRefusal::InsufficientScope => StatusCode::FORBIDDEN,
         TokenRefusal::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
     };
-    let response = refusal(status, id, &invalid_request(reason.message()));
+    let mut response = refusal(status, id, &invalid_request(reason.message()));
+    // A client without a token is about to log in, and one without a scope is about to request it.
+    if matches!(reason, TokenRefusal::Invalid(_) | TokenRefusal::Unavailable) {
+        response.extensions_mut().insert(RefusedToken(reason.message()));
+    }
     if reason == TokenRefusal::Unavailable {
         return with_header(response, header::RETRY_AFTER, KEYS_RETRY);
     }

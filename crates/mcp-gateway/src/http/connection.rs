@@ -4,6 +4,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
 use super::flow_control::FlowControl;
+use super::refusals::RefusedToken;
 use super::response::{Response, SentBody};
 use super::router;
 use super::server::AppState;
@@ -54,12 +56,14 @@ impl ActiveRequests {
 /// A connection. Its dialogs end when it is dropped.
 struct Connection {
     id: ConnectionId,
+    /// The address of the other side: of the client, or of a proxy.
+    peer: IpAddr,
     gateway: Arc<GatewayInner>,
 }
 
 impl Connection {
-    fn of(app: &AppState) -> Connection {
-        Connection { id: ConnectionId::unique(), gateway: Arc::clone(&app.gateway) }
+    fn of(app: &AppState, peer: IpAddr) -> Connection {
+        Connection { id: ConnectionId::unique(), peer, gateway: Arc::clone(&app.gateway) }
     }
 }
 
@@ -84,10 +88,11 @@ pub(super) async fn serve_http1(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     app: Arc<AppState>,
     requests: ActiveRequests,
+    peer: IpAddr,
 ) -> hyper::Result<()> {
     let shutdown = app.shutdown.clone();
-    let connection = Connection::of(&app);
-    let id = connection.id;
+    let connection = Connection::of(&app, peer);
+    let id = (connection.id, connection.peer);
     let service = service_fn(|request| {
         let (app, active) = (Arc::clone(&app), requests.start());
         async move {
@@ -112,10 +117,11 @@ pub(super) async fn serve_http2(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     app: Arc<AppState>,
     requests: ActiveRequests,
+    peer: IpAddr,
 ) -> hyper::Result<()> {
     let flow_control = Arc::new(FlowControl::new(app.bounds().send_timeout));
-    let connection = Connection::of(&app);
-    let id = connection.id;
+    let connection = Connection::of(&app, peer);
+    let id = (connection.id, connection.peer);
     let service = service_fn(|request| {
         let (app, active) = (Arc::clone(&app), requests.start());
         let flow_control = Arc::clone(&flow_control);
@@ -164,9 +170,16 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
     }
 }
 
-async fn respond(app: &Arc<AppState>, connection: ConnectionId, request: Request<Incoming>) -> Response {
+async fn respond(
+    app: &Arc<AppState>,
+    (connection, peer): (ConnectionId, IpAddr),
+    request: Request<Incoming>,
+) -> Response {
     let (head, body) = request.into_parts();
     let response = router::route(app, connection, &head, body).await;
+    if let Some(refused) = response.extensions().get::<RefusedToken>() {
+        app.refusals.log(peer, *refused);
+    }
     app.gateway.counters.response_started(response.status().as_u16());
     response
 }

@@ -21,6 +21,7 @@ mod metrics;
 mod pending_response;
 mod permits;
 mod post;
+mod refusals;
 mod request_body;
 mod response;
 mod router;

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use governor::clock::DefaultClock;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::{self, ActiveRequests};
 use super::guard::Guard;
 use super::permits::ClientPermits;
+use super::refusals::RefusalLog;
 use super::timed_stream::{TimeLimits, TimedStream};
 use super::{ExtraMetrics, HttpOptions, ServeError, tls};
 use crate::access::oauth::{Grant, TokenVerifier};
@@ -50,6 +52,8 @@ pub(super) struct AppState {
     pub(super) verifier: Option<TokenVerifier>,
     /// Checks `Host` and `Origin`.
     pub(super) guard: Guard,
+    /// Logs refused tokens.
+    pub(super) refusals: RefusalLog,
     /// Metrics to append to those of the gateway.
     pub(super) metrics: Option<ExtraMetrics>,
     /// Permits for the running requests of all clients together.
@@ -130,6 +134,7 @@ impl HttpServer {
         let app = AppState {
             scope,
             guard: Guard { address, hosts, origins, has_tokens },
+            refusals: RefusalLog::new(DefaultClock::default()),
             tokens: watch::Sender::new(tokens),
             verifier,
             metrics,
@@ -181,7 +186,10 @@ impl HttpServer {
             tokio::select! {
                 biased;
                 () = &mut shutdown => break,
-                _ = sweep.tick() => app.gateway.remove_expired(Instant::now()),
+                _ = sweep.tick() => {
+                    app.gateway.remove_expired(Instant::now());
+                    app.refusals.log_rest();
+                }
                 Some(_) = connections.join_next() => {}
                 never = &mut keys => match never {},
                 accepted = accept(&listener, &permits) => match accepted {
@@ -196,6 +204,7 @@ impl HttpServer {
             }
         }
         drop(listener);
+        app.refusals.log_rest();
         app.shutdown.cancel();
         let sessions = app.gateway.sessions.take_all();
         sessions.iter().for_each(|session| session.close_streams());
@@ -248,13 +257,13 @@ fn listening_url(address: SocketAddr, has_tls: bool) -> String {
 async fn accept(
     listener: &TcpListener,
     permits: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
+) -> io::Result<((TcpStream, SocketAddr), OwnedSemaphorePermit)> {
     let permit = Arc::clone(permits).acquire_owned().await.expect("the semaphore is never closed");
-    Ok((listener.accept().await?.0, permit))
+    Ok((listener.accept().await?, permit))
 }
 
 async fn serve_connection(
-    stream: TcpStream,
+    (stream, peer): (TcpStream, SocketAddr),
     app: Arc<AppState>,
     tls: Option<TlsAcceptor>,
     permit: OwnedSemaphorePermit,
@@ -272,13 +281,13 @@ async fn serve_connection(
     );
     let counters = Arc::clone(&app.gateway.counters);
     let served = match tls {
-        None => connection::serve_http1(stream, app, requests).await,
+        None => connection::serve_http1(stream, app, requests, peer.ip()).await,
         Some(tls) => match timeout(receive, tls.accept(stream)).await {
             // Boxed, because otherwise the future of a connection without TLS would be as large as this one.
             Ok(Ok(stream)) if tls::is_http2(&stream) => {
-                Box::pin(connection::serve_http2(stream, app, requests)).await
+                Box::pin(connection::serve_http2(stream, app, requests, peer.ip())).await
             }
-            Ok(Ok(stream)) => Box::pin(connection::serve_http1(stream, app, requests)).await,
+            Ok(Ok(stream)) => Box::pin(connection::serve_http1(stream, app, requests, peer.ip())).await,
             Ok(Err(error)) => {
                 tracing::debug!(%error, "a TLS handshake failed");
                 Ok(())

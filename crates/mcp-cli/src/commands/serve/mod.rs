@@ -3,11 +3,10 @@
 //! Over stdio, standard output carries only the protocol. Everything else is written to standard error.
 
 mod authorization;
+mod events;
 mod metrics;
 mod tokens;
 
-use std::convert::Infallible;
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +15,7 @@ use mcp_gateway::{
     Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle, Scope, ServeError,
     TaskKey, TlsFiles, serve_stdio,
 };
-use mcp_host::{AdminTools, FollowEvent, FollowHandle, Host, RequestingServers, Supervision};
+use mcp_host::{AdminTools, FollowHandle, Host, RequestingServers, Supervision};
 use mcp_model::{RawJson, ServerId};
 use mcp_transport::{ClientCapabilities, Eras};
 use tokio::sync::oneshot;
@@ -25,11 +24,14 @@ use crate::args::ServeArgs;
 use crate::config::context::Context;
 use crate::config::follow::{FollowedConfig, follow};
 use crate::host;
+use crate::output::console::Verbosity;
+use crate::output::error_chain;
 use crate::output::failure::Failure;
-use crate::output::{error_chain, sanitize};
+use crate::output::log::{self, LogLevelName, OPERATOR};
 use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, serve_until_signalled};
+use events::{log_file_events, log_server_events};
 use metrics::HostMetrics;
 use tokens::{TokenSource, publish_scopes};
 
@@ -52,6 +54,13 @@ impl From<ServeError> for Failure {
 
 /// Serves until the client disconnects or a signal arrives.
 pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signals) -> Result<Exit, Failure> {
+    let default_level = match context.console.verbosity {
+        _ if context.is_verbose => LogLevelName::Debug,
+        Verbosity::Normal => LogLevelName::Info,
+        Verbosity::Quiet => LogLevelName::Error,
+    };
+    log::start_serving(args.log_level, default_level, args.log_format, context.console.err_colour)
+        .map_err(Failure::usage)?;
     let prepared = prepare(&args).await?;
     let FollowedConfig { request, approval } = FollowedConfig::find(context, args.file.as_deref()).await?;
     let mut options = host::options(Supervision::default());
@@ -71,7 +80,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = async {
         let following = follow(context, &host, request).await;
-        serve(context, &host, following, (prepared, stopped)).await
+        serve(&host, following, (prepared, stopped)).await
     };
     // After a signal, running requests finish and the clients are notified.
     let exit = match serve_until_signalled(signals, (stop, shutdown_limit), serving).await {
@@ -103,7 +112,8 @@ async fn task_key() -> TaskKey {
         path.and_then(|path| {
             let key = TaskKey::load_or_create(&path);
             key.inspect_err(|error| {
-                tracing::warn!(%error, path = %path.display(), "ids of tasks are void after a restart");
+                let path = path.display();
+                tracing::warn!(target: OPERATOR, "ids of tasks are void after a restart: {path}: {error}");
             })
             .ok()
         })
@@ -150,7 +160,6 @@ async fn prepare(args: &ServeArgs) -> Result<PreparedServe, Failure> {
 }
 
 async fn serve(
-    context: &Context,
     host: &Arc<Host>,
     following: FollowHandle,
     (prepared, stopped): (PreparedServe, oneshot::Receiver<()>),
@@ -184,14 +193,13 @@ async fn serve(
                 };
                 let tokens = options.tokens.clone();
                 let server = HttpServer::bind(address, gateway, *options).await?;
-                print_note(context, &format!("serving MCP at {}", server.url()));
+                tracing::info!(target: OPERATOR, "serving MCP at {}", server.url());
                 let updater = server.token_updater();
-                let note = |text: &str| print_note(context, text);
-                publish_scopes(host, &tokens, note).await;
+                publish_scopes(host, &tokens).await;
                 tokio::select! {
                     () = server.serve(async { drop(stopped.await) }) => {}
                     never = upkeep => match never {},
-                    never = source.follow(tokens, updater, host, note) => match never {},
+                    never = source.follow(tokens, updater, host) => match never {},
                 }
                 Ok(())
             }
@@ -199,24 +207,7 @@ async fn serve(
     };
     tokio::select! {
         served = served => served,
-        never = report_file_events(context, following) => match never {},
+        never = log_file_events(following) => match never {},
+        never = log_server_events(host) => match never {},
     }
-}
-
-/// Reports the events of the configuration files on standard error. Never returns.
-async fn report_file_events(context: &Context, mut following: FollowHandle) -> Infallible {
-    while let Some(event) = following.next().await {
-        match event {
-            FollowEvent::Refused(file) => print_note(context, &file.error.to_string()),
-            FollowEvent::Approved(path) => print_note(context, &format!("applied the lock file {path}")),
-            other => tracing::info!(?other, "configuration event"),
-        }
-    }
-    std::future::pending().await
-}
-
-fn print_note(context: &Context, text: &str) {
-    let line = sanitize::for_terminal(&context.console.note(text), context.console.err_colour);
-    // The gateway also runs without standard error.
-    let _ = io::stderr().write_all(line.as_bytes());
 }

@@ -10,6 +10,7 @@ use mcp_registry::Selection;
 
 use crate::output::count;
 use crate::output::failure::Failure;
+use crate::output::log::OPERATOR;
 use crate::runtime::blocking;
 use crate::runtime::bounded_read::read_file;
 
@@ -42,15 +43,9 @@ impl TokenSource {
         self.read().await.map_err(Failure::new)
     }
 
-    /// Applies every change of the file after `tokens` were read. A content that cannot be used changes nothing;
-    /// `note` tells it. Never returns.
-    pub(super) async fn follow(
-        self,
-        tokens: Tokens,
-        updater: TokenUpdater,
-        host: &Host,
-        note: impl Fn(&str),
-    ) -> Infallible {
+    /// Applies every change of the file after `tokens` were read. A content that cannot be used changes nothing. Never
+    /// returns.
+    pub(super) async fn follow(self, tokens: Tokens, updater: TokenUpdater, host: &Host) -> Infallible {
         let Some(path) = &self.file else { return std::future::pending().await };
         let shown = path.display();
         let mut watch = FileWatch::new(path);
@@ -64,15 +59,18 @@ impl TokenSource {
             match &read {
                 Ok(tokens) => {
                     let ended = updater.replace(tokens.clone()).unwrap_or_default();
-                    note(&format!(
-                        "applied the token file {shown}: {}; {} ended",
-                        count(tokens.len(), "token"),
-                        count(ended, "session")
-                    ));
-                    publish_scopes(host, tokens, &note).await;
+                    let (tokens_text, ended) = (count(tokens.len(), "token"), count(ended, "session"));
+                    tracing::info!(
+                        target: OPERATOR,
+                        "applied the token file {shown}: {tokens_text}; {ended} ended"
+                    );
+                    publish_scopes(host, tokens).await;
                 }
                 Err(reason) => {
-                    note(&format!("refused the token file {shown}: {reason}; the previous tokens remain"));
+                    tracing::warn!(
+                        target: OPERATOR,
+                        "refused the token file {shown}: {reason}; the previous tokens remain"
+                    );
                 }
             }
             last = read;
@@ -99,8 +97,8 @@ impl TokenSource {
     }
 }
 
-/// Publishes the scopes of the tokens, so that the host reports servers in them that do not exist; `note` tells these.
-pub(super) async fn publish_scopes(host: &Host, tokens: &Tokens, note: impl Fn(&str)) {
+/// Publishes the scopes of the tokens, so that the host reports servers in them that do not exist. Logs these.
+pub(super) async fn publish_scopes(host: &Host, tokens: &Tokens) {
     host.set_views(tokens.views().map(|(_, view)| view.clone()).collect()).await;
     let published = host.snapshot();
     let is_missing =
@@ -108,9 +106,10 @@ pub(super) async fn publish_scopes(host: &Host, tokens: &Tokens, note: impl Fn(&
     for (token, view) in tokens.views() {
         let Selection::Patterns(servers) = &view.toolsets else { continue };
         for server in servers.iter().filter(is_missing) {
-            note(&format!(
+            tracing::warn!(
+                target: OPERATOR,
                 "the scope of the token `{token}` names the server `{server}`, which does not exist"
-            ));
+            );
         }
     }
 }

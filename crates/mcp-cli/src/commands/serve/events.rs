@@ -1,0 +1,192 @@
+//! The log lines about files, servers and problems, for the operator of `serve`.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use mcp_host::{ActiveProblem, FollowEvent, FollowHandle, Host, HostSnapshot, ServerState};
+use mcp_model::Severity;
+use mcp_registry::{ProblemKind, Verdict};
+use tracing::Level;
+
+use crate::output::log::OPERATOR;
+use crate::output::sanitize;
+use crate::render::events::{EventLine, change_lines};
+use crate::render::status::cause;
+
+/// Maximum number of names in the line about withheld items.
+const MAX_NAMES: usize = 10;
+
+/// A line of the log. The text may contain text of a server.
+#[derive(Debug, PartialEq, Eq)]
+struct LogLine {
+    level: Level,
+    text: String,
+}
+
+/// Logs the events of the configuration files. Never returns.
+pub(super) async fn log_file_events(mut following: FollowHandle) -> Infallible {
+    while let Some(event) = following.next().await {
+        match event {
+            FollowEvent::Refused(file) => {
+                log(&LogLine::new(Level::WARN, format!("refused the configuration: {}", file.error)));
+            }
+            FollowEvent::Approved(path) => {
+                log(&LogLine::new(Level::INFO, format!("applied the lock file {path}")));
+            }
+            FollowEvent::Reloaded(reload) => {
+                let paths: Vec<&str> = reload.files.iter().map(|file| file.path.as_str()).collect();
+                log(&LogLine::new(Level::INFO, format!("applied the configuration {}", paths.join(", "))));
+            }
+            other => tracing::debug!(target: OPERATOR, ?other, "configuration event"),
+        }
+    }
+    std::future::pending().await
+}
+
+/// Logs what changes in the state of the servers. Never returns.
+pub(super) async fn log_server_events(host: &Host) -> Infallible {
+    let mut changes = host.subscribe();
+    let mut before = HostSnapshot {
+        generation: 0,
+        servers: Vec::new(),
+        problems: Vec::new(),
+        ..(*host.snapshot()).clone()
+    };
+    loop {
+        let after = changes.borrow_and_update().clone();
+        change_log(&before, &after).iter().for_each(log);
+        before = (*after).clone();
+        if changes.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
+
+/// The log lines of the changes from one generation to a later one.
+fn change_log(before: &HostSnapshot, after: &HostSnapshot) -> Vec<LogLine> {
+    let mut lines = Vec::new();
+    let mut withheld: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for event in change_lines(before, after) {
+        let (level, text) = match event {
+            EventLine::Server(status) => {
+                let (id, error) = (&status.id, &status.error);
+                let reason = error.as_ref().map_or("no reason", |error| cause(error, id));
+                let help = error.as_ref().and_then(|error| error.help.as_deref());
+                let reason = format!("{reason}{}", help.map(|it| format!(" ({it})")).unwrap_or_default());
+                match status.state {
+                    ServerState::Starting => (Level::DEBUG, format!("server {id} is starting")),
+                    ServerState::Ready if error.is_some() => {
+                        (Level::WARN, format!("server {id} is up, and a change of it failed: {reason}"))
+                    }
+                    ServerState::Ready => (Level::INFO, format!("server {id} is up")),
+                    ServerState::Restarting => (Level::WARN, format!("server {id} is down: {reason}")),
+                    ServerState::Failed => (Level::ERROR, format!("server {id} failed: {reason}")),
+                    ServerState::Disabled => (Level::INFO, format!("server {id} is disabled")),
+                    ServerState::Stopped => (Level::DEBUG, format!("server {id} is stopped")),
+                }
+            }
+            EventLine::ServerRemoved { name } => (Level::INFO, format!("server {name} was removed")),
+            EventLine::Problem(ActiveProblem { problem, since: _ }) => match problem.kind {
+                // The line of its server says the same.
+                ProblemKind::ServerError => continue,
+                ProblemKind::Hidden { verdict: Verdict::NotApproved, list: _ } => {
+                    let server = problem.server.map(|id| id.to_string()).unwrap_or_default();
+                    withheld.entry(server).or_default().extend(problem.tool);
+                    continue;
+                }
+                // The configuration asks for this.
+                ProblemKind::Hidden { verdict: Verdict::NotWhitelisted | Verdict::Blacklisted, list: _ } => {
+                    (Level::DEBUG, problem.message)
+                }
+                _ if problem.severity == Severity::Error => (Level::ERROR, problem.message),
+                _ if problem.severity == Severity::Info => (Level::INFO, problem.message),
+                _ => (Level::WARN, problem.message),
+            },
+            EventLine::ProblemCleared { id } => (Level::DEBUG, format!("problem {id} is resolved")),
+            _ => continue,
+        };
+        lines.push(LogLine::new(level, text));
+    }
+    for (server, names) in withheld {
+        let (count, more) = (names.len(), names.len().saturating_sub(MAX_NAMES));
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let shown = names.iter().take(MAX_NAMES).cloned().collect::<Vec<_>>().join(", ");
+        let text =
+            format!("withheld {count} items of server {server} that differ from mcp.lock: {shown}{more}");
+        lines.push(LogLine::new(Level::WARN, text));
+    }
+    lines
+}
+
+impl LogLine {
+    fn new(level: Level, text: String) -> LogLine {
+        LogLine { level, text: sanitize::line(&text) }
+    }
+}
+
+fn log(line: &LogLine) {
+    let text = &line.text;
+    // The level of an event is part of its static description.
+    match line.level {
+        Level::ERROR => tracing::error!(target: OPERATOR, "{text}"),
+        Level::WARN => tracing::warn!(target: OPERATOR, "{text}"),
+        Level::INFO => tracing::info!(target: OPERATOR, "{text}"),
+        _ => tracing::debug!(target: OPERATOR, "{text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use mcp_host::HostError;
+    use mcp_model::{ErrorKind, ServerId};
+    use mcp_registry::{ListKind, Problem};
+
+    use super::*;
+    use crate::tests::published;
+
+    #[track_caller]
+    fn check(before: &HostSnapshot, after: &HostSnapshot, want: &[(Level, &str)]) {
+        let lines = change_log(before, after);
+        let lines: Vec<(Level, &str)> = lines.iter().map(|line| (line.level, line.text.as_str())).collect();
+        assert_eq!(lines, want);
+    }
+
+    #[test]
+    fn each_change_of_a_server_is_one_line() {
+        use ServerState::{Failed, Ready, Restarting, Starting};
+        let starting = published(&[("a", Starting), ("b", Ready)]);
+        let with_error = |state| {
+            let mut res = published(&[("a", state), ("b", Ready)]);
+            let message = "server 'a' (npx): it \u{1b}[2Jended\nat once".to_owned();
+            let help = Some("start it by hand".to_owned());
+            res.servers[0].error = Some(HostError { kind: ErrorKind::Connection, message, help });
+            res
+        };
+        let reason = "it ended at once (start it by hand)";
+        check(&starting, &with_error(Failed), &[(Level::ERROR, &format!("server a failed: {reason}"))]);
+        let down = with_error(Restarting);
+        check(&starting, &down, &[(Level::WARN, &format!("server a is down: {reason}"))]);
+        let up = published(&[("a", Ready), ("b", Ready)]);
+        check(&down, &up, &[(Level::INFO, "server a is up")]);
+        check(&up, &published(&[("a", Ready)]), &[(Level::INFO, "server b was removed")]);
+        check(&up, &up, &[]);
+    }
+
+    #[test]
+    fn withheld_items_of_a_server_share_a_line() {
+        let server = ServerId::parse("a").unwrap();
+        let problem = |number: usize| {
+            let kind = ProblemKind::Hidden { list: ListKind::Tool, verdict: Verdict::NotApproved };
+            let problem = Problem::server_error(&server, Severity::Warning, "m");
+            let (id, tool) = (format!("p{number}"), Some(format!("t{number}")));
+            ActiveProblem { problem: Problem { id, kind, tool, ..problem }, since: UNIX_EPOCH }
+        };
+        let before = published(&[("a", ServerState::Ready)]);
+        let mut after = before.clone();
+        after.problems = (0..12).map(problem).collect();
+        let text = "withheld 12 items of server a that differ from mcp.lock: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 2 more";
+        check(&before, &after, &[(Level::WARN, text)]);
+    }
+}

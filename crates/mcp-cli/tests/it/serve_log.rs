@@ -1,0 +1,92 @@
+//! The log of `serve`: one line for each event that an operator must know.
+
+use serde_json::Value;
+
+use mcp_testkit::process::send_signal;
+
+use crate::serve::{INITIALIZE, ask, post, serve_and_log};
+use crate::support::{SHARED_DEMO, Workspace};
+
+/// A server that cannot start, beside the demo server.
+const BROKEN: &str =
+    "  broken:\n    truely-stateless: true\n    transport: stdio\n    command: no-such-program\n";
+
+const TOKEN: &str = "ann-0123456789abcdef";
+const WRONG: &str = "eve-0123456789abcdef";
+
+#[test]
+fn operator_events_are_one_line_each() {
+    let workspace = Workspace::dominds(&format!("{SHARED_DEMO}{BROKEN}"));
+    workspace.write("tokens", &format!("{TOKEN} name=ann\n"));
+    let arguments = ["serve", ".", "--http", "127.0.0.1:0", "--token-file", "tokens", "--log-format", "json"];
+    let (mut child, address, log) = serve_and_log(&workspace, &arguments);
+    let event = |texts: &[&str]| {
+        let line = log.until(texts);
+        let event: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(event["timestamp"].is_string() && event["target"].is_string(), "{line}");
+        assert!(!line.contains(TOKEN) && !line.contains(WRONG), "{line}");
+        (event["level"].as_str().unwrap().to_owned(), event["message"].as_str().unwrap().to_owned())
+    };
+    let serving = format!("serving MCP at http://{address}/mcp");
+    assert_eq!(event(&["serving MCP at"]), ("INFO".to_owned(), serving));
+
+    // 20 requests with a wrong token are few lines.
+    for _ in 0..20 {
+        assert!(post(&address, &format!("authorization: Bearer {WRONG}\r\n"), INITIALIZE).contains(" 401 "));
+    }
+    let wrong =
+        "refused a request from 127.0.0.1: the token is wrong: it is not one of those that are accepted now";
+    for _ in 0..5 {
+        assert_eq!(event(&["refused a request"]), ("WARN".to_owned(), wrong.to_owned()));
+    }
+    workspace.write(".minds/mcp.yaml", "version: [\n");
+    let (level, text) = event(&["refused the configuration"]);
+    assert!(level == "WARN" && text.contains(".minds/mcp.yaml"), "{level} {text}");
+    workspace.write(".minds/mcp.yaml", SHARED_DEMO);
+    assert_eq!(event(&["server broken was removed"]).0, "INFO");
+    assert!(ask(&address, "GET /metrics", TOKEN).contains("mcp_gateway_sessions 0"));
+    send_signal("TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}
+
+#[test]
+fn states_of_servers_are_logged() {
+    let workspace = Workspace::dominds(&format!("{SHARED_DEMO}{BROKEN}"));
+    let (mut child, _, log) = serve_and_log(&workspace, &["serve", ".", "--http", "127.0.0.1:0"]);
+    let first = log.until(&["server "]);
+    let (up, down) = if first.contains("server demo is up") {
+        (first, log.until(&["server broken"]))
+    } else {
+        let up = log.until(&["server demo is up"]);
+        (up, first)
+    };
+    assert!(up.contains(" INFO ") && (down.contains(" WARN ") || down.contains("ERROR ")), "{up}, {down}");
+    assert!(down.contains("server broken is down: ") || down.contains("server broken failed: "), "{down}");
+    send_signal("TERM", child.id());
+    child.wait().unwrap();
+}
+
+/// Runs `serve` over stdio to its end, and returns its log.
+#[track_caller]
+fn log_of(variable: Option<&str>, arguments: &[&str]) -> String {
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    let mut command = workspace.command(&[&["serve", ".", "--stdio"], arguments].concat());
+    command.stdin(std::process::Stdio::null()).env_remove("RUST_LOG");
+    if let Some(filter) = variable {
+        command.env("RUST_LOG", filter);
+    }
+    let output = command.output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn level_is_that_of_the_option_then_of_the_variable() {
+    let debug = "DEBUG";
+    assert!(!log_of(None, &[]).contains(debug));
+    assert!(log_of(None, &["-v"]).contains(debug));
+    assert!(log_of(None, &["--log-level", "debug"]).contains(debug));
+    assert!(log_of(Some("mcp_host=debug"), &[]).contains(debug));
+    assert!(!log_of(Some("mcp_host=debug"), &["--log-level", "info"]).contains(debug));
+    assert!(log_of(Some("=[="), &[]).contains("the variable RUST_LOG is not a filter"));
+}

@@ -1,0 +1,3 @@
+//! Lines for operators, which are written without blocking a request.
+
+pub(crate) mod line_writer;
