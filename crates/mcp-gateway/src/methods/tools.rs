@@ -15,13 +15,18 @@ impl RequestContext<'_> {
         let (requested_name, arguments) = self.name_and_arguments()?;
         let (name, server) = self.tool(&requested_name)?;
         let tasks = self.task_handling(server.as_ref());
+        let handled: &[&str] = match tasks {
+            TaskHandling::Return => &["name", "arguments"],
+            // The host requests the task in the form of the server's era.
+            TaskHandling::Follow => &["name", "arguments", "task"],
+        };
         let call = ToolCall {
             dialog: self.caller.dialog_id(),
             progress: self.progress_handler(),
             trace: self.request.meta.trace.clone(),
             caller: Some(self.upstream_caller()),
             meta: self.request.meta.raw.clone(),
-            extra_params: self.extra_params(server.as_ref(), &requested_name, &["name", "arguments"])?,
+            extra_params: self.extra_params(server.as_ref(), &requested_name, handled)?,
             input: self.input_handling(),
             tasks,
             server,
