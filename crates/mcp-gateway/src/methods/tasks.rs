@@ -10,14 +10,7 @@ use serde_json::json;
 use super::RequestContext;
 use super::server_result::check_input_requests;
 use crate::protocol::json_splice;
-use crate::protocol::message_writer::json_string;
-
-/// The `_meta` key of 2025-11-25 that names the task of a message.
-const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
-
-/// How deep the id of a task is at most: in `task`, or in the related task of `_meta`. A server controls the depth of its
-/// results.
-const MAX_ID_DEPTH: usize = 3;
+use crate::protocol::task_ids::task_id;
 
 impl RequestContext<'_> {
     /// Whether a task that the server creates is returned to the client.
@@ -82,26 +75,11 @@ impl RequestContext<'_> {
                 check_input_requests(supported, requests).map_err(|reason| failed(&reason))?;
             }
         }
-        self.seal_in(server, &result, MAX_ID_DEPTH).ok_or_else(|| failed("uses a task id that is too long"))
-    }
-
-    /// The object with sealed ids, down to this depth; `None` if an id cannot be sealed.
-    fn seal_in(&self, server: &ServerId, object: &RawJson, depth: usize) -> Option<RawJson> {
-        let members = json_splice::members(object);
-        let mut sealed = Vec::new();
-        for (key, value) in &members {
-            let new_value = match &**key {
-                "taskId" => {
-                    let id = value.to_text()?;
-                    json_string(&self.gateway.task_ids.seal(&self.caller.principal, server, &id)?)
-                }
-                "task" | "_meta" | RELATED_TASK if depth > 0 && value.is_object() => {
-                    self.seal_in(server, value, depth - 1)?.as_str().to_owned()
-                }
-                _ => continue,
-            };
-            sealed.push((value.as_str(), new_value));
+        let sealed = self.gateway.task_ids.seal_in(&self.caller.principal, server, &result);
+        let sealed = sealed.ok_or_else(|| failed("uses a task id that is too long"))?;
+        if let (Some(session), Some(id)) = (&self.caller.session, task_id(&result)) {
+            session.tasks.add(server, &id);
         }
-        Some(json_splice::replace_slices(object, sealed.into_iter()))
+        Ok(sealed)
     }
 }

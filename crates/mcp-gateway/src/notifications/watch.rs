@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_host::{HostSnapshot, NotificationStream, NotificationStreamItem, ServerNotification};
-use mcp_model::RawJson;
+use mcp_model::{RawJson, ServerId};
 use mcp_transport::ServerEvent;
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -15,6 +15,7 @@ use crate::access::scope::Scope;
 use crate::gateway::GatewayInner;
 use crate::lists::definitions::ListKind;
 use crate::protocol::message_writer::{json_string, notification};
+use crate::protocol::task_ids::task_id;
 use crate::session::known_lists::KnownLists;
 use crate::session::resource_origins::OriginKey;
 use crate::session::resource_subscriptions::ResourceSubscriptions;
@@ -112,6 +113,10 @@ impl ChangeWatcher {
             let params = format!(r#"{{"uri":{}}}"#, json_string(&uri));
             return Some(notification("notifications/resources/updated", &params));
         }
+        if let Some((server, status)) = task_status(event, session) {
+            let sealed = self.gateway.task_ids.seal_in(&session.principal, server, status)?;
+            return Some(notification(TASK_STATUS, sealed.as_str()));
+        }
         if event.owner.is_some() || event.dialog.as_ref() != Some(session.dialog.id()) {
             return None;
         }
@@ -131,10 +136,24 @@ impl ChangeWatcher {
     }
 }
 
+/// The notification of 2025-11-25 about the status of a task.
+const TASK_STATUS: &str = "notifications/tasks/status";
+
+/// The parameters of a notification about a task of this session, and its server. A server may send it on the stream of
+/// any call, so its owner does not matter.
+fn task_status<'a>(event: &'a ServerNotification, session: &Session) -> Option<(&'a ServerId, &'a RawJson)> {
+    let ServerEvent::Notification { method, params: Some(params) } = &event.event else { return None };
+    let is_own_dialog = event.dialog.is_none() || event.dialog.as_ref() == Some(session.dialog.id());
+    if &**method != TASK_STATUS || !is_own_dialog || !params.is_object() {
+        return None;
+    }
+    session.tasks.contains(&event.server, &task_id(params)?).then_some((&event.server, params))
+}
+
 /// Whether a server's notification is forwarded unchanged. Those that the gateway and its client exchange
 /// themselves, such as progress and changed lists, are not.
 pub(crate) fn is_forwarded(method: &str, params: &RawJson) -> bool {
-    const NOT_FORWARDED: [&str; 11] = [
+    const NOT_FORWARDED: [&str; 13] = [
         "message",
         "progress",
         "cancelled",
@@ -145,6 +164,9 @@ pub(crate) fn is_forwarded(method: &str, params: &RawJson) -> bool {
         "resources/list_changed",
         "resources/updated",
         "subscriptions/acknowledged",
+        // They contain an id of the server.
+        "tasks",
+        "tasks/status",
         // `notifications/` without a name.
         "",
     ];

@@ -9,11 +9,13 @@ use std::{fmt, fs, io};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use mcp_model::ServerId;
+use mcp_model::{RawJson, ServerId};
 use tempfile::NamedTempFile;
 
 use crate::access::principal::Principal;
 use crate::access::secret_id::{keyed_hash, secret_id};
+use crate::protocol::json_splice;
+use crate::protocol::message_writer::json_string;
 
 /// The length of the hash in hexadecimal digits.
 const HASH_DIGITS: usize = 64;
@@ -58,6 +60,13 @@ impl fmt::Debug for TaskKey {
     }
 }
 
+/// The `_meta` key of 2025-11-25 that names the task of a message.
+const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
+/// How deep the id of a task is at most: in `task`, or in the related task of `_meta`. A server controls the depth of its
+/// messages.
+const MAX_ID_DEPTH: usize = 3;
+
 /// Seals and opens ids of tasks.
 pub(crate) struct TaskIds(TaskKey);
 
@@ -71,6 +80,37 @@ impl TaskIds {
     pub(crate) fn seal(&self, client: &Principal, server: &ServerId, id: &str) -> Option<String> {
         let target = BASE64_URL_SAFE_NO_PAD.encode(format!("{server}\n{id}"));
         (id.len() <= MAX_ID_BYTES).then(|| format!("{}{target}", self.hash(client, &target).to_hex()))
+    }
+
+    /// The message with sealed ids; `None` if an id cannot be sealed.
+    pub(crate) fn seal_in(
+        &self,
+        client: &Principal,
+        server: &ServerId,
+        message: &RawJson,
+    ) -> Option<RawJson> {
+        self.seal_down_to(MAX_ID_DEPTH, (client, server), message)
+    }
+
+    fn seal_down_to(
+        &self,
+        depth: usize,
+        (client, server): (&Principal, &ServerId),
+        object: &RawJson,
+    ) -> Option<RawJson> {
+        let members = json_splice::members(object);
+        let mut sealed = Vec::new();
+        for (key, value) in &members {
+            let new_value = match &**key {
+                "taskId" => json_string(&self.seal(client, server, &value.to_text()?)?),
+                "task" | "_meta" | RELATED_TASK if depth > 0 && value.is_object() => {
+                    self.seal_down_to(depth - 1, (client, server), value)?.as_str().to_owned()
+                }
+                _ => continue,
+            };
+            sealed.push((value.as_str(), new_value));
+        }
+        Some(json_splice::replace_slices(object, sealed.into_iter()))
     }
 
     /// The server and its id; `None` if the id was not sealed for this client.
@@ -87,6 +127,15 @@ impl TaskIds {
     fn hash(&self, client: &Principal, target: &str) -> blake3::Hash {
         keyed_hash(&self.0.0, &[&client.to_string(), target])
     }
+}
+
+/// The server's id of the task that a message describes.
+pub(crate) fn task_id(message: &RawJson) -> Option<String> {
+    let member = |object: &RawJson, name: &str| {
+        json_splice::members(object).into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
+    };
+    let task = member(message, "task").filter(RawJson::is_object);
+    member(task.as_ref().unwrap_or(message), "taskId")?.to_text().map(Into::into)
 }
 
 #[cfg(test)]

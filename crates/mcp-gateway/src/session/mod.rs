@@ -6,6 +6,7 @@ pub(crate) mod dialogs;
 pub(crate) mod elicitation;
 pub(crate) mod event_log;
 pub(crate) mod known_lists;
+pub(crate) mod known_tasks;
 pub(crate) mod outbound_queue;
 pub(crate) mod pending_input;
 pub(crate) mod registry;

@@ -17,6 +17,7 @@ use crate::session::caller::ClientFeatures;
 use crate::session::client_dialog::ClientDialog;
 use crate::session::event_log::EventLog;
 use crate::session::known_lists::KnownLists;
+use crate::session::known_tasks::KnownTasks;
 use crate::session::outbound_queue::MessageSender;
 use crate::session::registry::{Usage, is_call};
 use crate::session::resource_subscriptions::ResourceSubscriptions;
@@ -46,6 +47,8 @@ pub(crate) struct Session {
     pub(crate) known_lists: Mutex<KnownLists>,
     /// The resources that the client has subscribed to.
     pub(crate) subscriptions: ResourceSubscriptions,
+    /// The tasks that the client knows.
+    pub(crate) tasks: KnownTasks,
     /// Cancelled when the session ends.
     pub(crate) ended: CancellationToken,
     /// The recent events of its notification stream.
@@ -84,6 +87,7 @@ impl Session {
             server_requests: ServerRequests::default(),
             known_lists: Mutex::new(known_lists),
             subscriptions: ResourceSubscriptions::default(),
+            tasks: KnownTasks::default(),
             ended: CancellationToken::new(),
             event_log: EventLog::default(),
             stream: Mutex::default(),

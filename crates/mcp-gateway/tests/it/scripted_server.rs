@@ -13,7 +13,7 @@ pub(crate) type ReceivedCalls = Arc<Mutex<Vec<Value>>>;
 /// A dial of the scripted server with this name; `None` for other names.
 ///
 /// `new` speaks 2026-07-28, the others 2025-06-18. Each has one tool, `say`: it sends the server requests in the
-/// argument `ask`, and then returns the JSON text in the argument `result` or `error`. The resource `x:1` of `old` and
+/// argument `ask` and the notifications about tasks in `notify`, and then returns the JSON text in the argument `result` or `error`. The resource `x:1` of `old` and
 /// `new` fails with a protocol error. Their tool `work` does the same as `say` and must run as a task. Their only task is
 /// `t 1`, which is complete. `one` and `two` list the same resource and have others that they do not list.
 pub(crate) fn dial(name: &str, calls: &ReceivedCalls) -> Option<Arc<dyn Dial>> {
@@ -93,6 +93,11 @@ impl ScriptedServer {
                         let reply: Value =
                             serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
                         responses.push(reply["error"]["message"].as_str().unwrap_or("answered").to_owned());
+                    }
+                    for params in arguments["notify"].as_array().into_iter().flatten() {
+                        let method = if self.is_old { "notifications/tasks/status" } else { "notifications/tasks" };
+                        let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+                        write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
                     }
                     match (arguments["result"].as_str(), arguments["error"].as_str()) {
                         (Some(result), _) => format!(r#""result":{result}"#),

@@ -10,24 +10,24 @@ use tokio::net::TcpStream;
 use crate::support::{TestGateway, initialize, server};
 
 /// An open stream.
-struct Stream {
+pub(crate) struct Stream {
     stream: TcpStream,
-    text: String,
+    pub(crate) text: String,
 }
 
 impl Stream {
-    async fn open(fixture: &TestGateway, session: &str, last: Option<&str>) -> Stream {
+    pub(crate) async fn open(fixture: &TestGateway, session: &str, headers: &[(&str, &str)]) -> Stream {
         let mut stream = TcpStream::connect(fixture.address).await.unwrap();
-        let last = last.map(|it| format!("last-event-id: {it}\r\n")).unwrap_or_default();
+        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let head = format!(
-            "GET /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nmcp-session-id: {session}\r\n{last}\r\n"
+            "GET /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nmcp-session-id: {session}\r\n{headers}\r\n"
         );
         stream.write_all(head.as_bytes()).await.unwrap();
         Stream { stream, text: String::new() }
     }
 
     /// Reads until `text` arrived. Returns the ids of all events so far.
-    async fn until(&mut self, what: &str) -> Vec<String> {
+    pub(crate) async fn until(&mut self, what: &str) -> Vec<String> {
         let reading = async {
             while !self.text.contains(what) {
                 let mut part = [0; 4096];
@@ -55,13 +55,13 @@ async fn resumed_stream_gets_missed_events() {
     let fixture = TestGateway::new().await;
     let session = fixture.initialize(&[]).await;
     let changed = "notifications/tools/list_changed";
-    let mut stream = Stream::open(&fixture, &session, None).await;
+    let mut stream = Stream::open(&fixture, &session, &[]).await;
     assert_eq!(stream.until("id: 1-0\ndata: \n\n").await, ["1-0"]);
     rename(&fixture, "a_").await;
     assert_eq!(stream.until(changed).await[..2], ["1-0", "1-1"]);
 
     // A lost event is repeated, and later events follow it. A replaced stream receives nothing more.
-    let mut again = Stream::open(&fixture, &session, Some("1-0")).await;
+    let mut again = Stream::open(&fixture, &session, &[("last-event-id", "1-0")]).await;
     assert_eq!(again.until("id: 1-1").await[..2], ["1-0", "1-1"]);
     // The connection stays usable: the last chunk ends the stream.
     let before = stream.text.matches(changed).count();
@@ -70,16 +70,17 @@ async fn resumed_stream_gets_missed_events() {
     drop(again);
 
     // A change while no stream was open is reported once to the next one.
-    let heard = Stream::open(&fixture, &session, Some("1-1")).await;
+    let heard = Stream::open(&fixture, &session, &[("last-event-id", "1-1")]).await;
     drop(heard);
     rename(&fixture, "b_").await;
-    let mut third = Stream::open(&fixture, &session, Some("1-1")).await;
+    let mut third = Stream::open(&fixture, &session, &[("last-event-id", "1-1")]).await;
     let ids = third.until("id: 1-2").await;
     assert_eq!(ids[0], "1-1", "{ids:?}");
 
     // A new stream has its own ids, also after an unknown id.
     for (last, begins) in [(None, "id: 2-0"), (Some("1-1"), "id: 3-0"), (Some("x"), "id: 4-0")] {
-        let mut fresh = Stream::open(&fixture, &session, last).await;
+        let last: Vec<_> = last.map(|it| ("last-event-id", it)).into_iter().collect();
+        let mut fresh = Stream::open(&fixture, &session, &last).await;
         fresh.until(begins).await;
         assert!(!fresh.text.contains("id: 1-"), "{}", fresh.text);
     }
@@ -91,7 +92,7 @@ async fn older_clients_get_no_event_without_data() {
     let fixture = TestGateway::new().await;
     let reply = fixture.post(&[], &initialize("2025-06-18")).await;
     let session = reply.header("mcp-session-id").unwrap();
-    let mut stream = Stream::open(&fixture, &session, None).await;
+    let mut stream = Stream::open(&fixture, &session, &[]).await;
     stream.until(": \n\n").await;
     rename(&fixture, "a_").await;
     assert_eq!(stream.until("notifications/tools/list_changed").await[0], "1-1");

@@ -7,9 +7,10 @@ use mcp_model::{Endpoint, RawJson, Secret, Task, TaskStatus, UrlEndpoint};
 use mcp_transport::{
     CallError, CallOptions, DialOptions, Eras, Session, SessionOptions, StartedCall, TaskRequest, dialer,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::{TestGateway, server};
+use crate::stream_resumption::Stream;
+use crate::support::{Reply, TestGateway, modern, server};
 
 const ANN: &str = "ann-0123456789abcdef";
 const BOB: &str = "bob-0123456789abcdef";
@@ -83,6 +84,103 @@ async fn client_of_the_other_era_or_without_tasks_receives_the_result() {
         assert_eq!(start(&ann, tool, result, asks).await, late, "{eras:?} {tool}");
     }
     gateway.end().await;
+}
+
+#[tokio::test]
+async fn only_a_client_with_tasks_of_the_servers_era_receives_a_task() {
+    let gateway = gateway(&TaskKey::random()).await;
+    let token = format!("Bearer {ANN}");
+    for has_tasks in [false, true] {
+        let session = gateway.initialize(&[("authorization", &token)]).await;
+        for (tool, argument, text) in
+            [("old__work", OF_OLD, "late"), ("new__work", OF_NEW, "late"), ("demo__echo", "plain", "plain")]
+        {
+            let mut arguments = json!({"result": argument});
+            if tool == "demo__echo" {
+                arguments = json!({"text": argument});
+            }
+            let mut legacy = json!({"name": tool, "arguments": arguments});
+            if has_tasks {
+                legacy["task"] = json!({});
+            }
+            let body =
+                json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": legacy}).to_string();
+            let headers = [("authorization", token.as_str()), ("mcp-session-id", &session)];
+            let old_client = gateway.post(&headers, &body).await.json();
+
+            let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
+            let (mut headers, mut body) = modern("tools/call", Some(tool), &params);
+            headers.push(("authorization", token.clone()));
+            if has_tasks {
+                let declared = r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#;
+                body = body.replace("clientCapabilities\":{", &format!("clientCapabilities\":{{{declared}"));
+            }
+            let headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
+            let new_client = gateway.post(&headers, &body).await.json();
+
+            for (reply, server) in [(old_client, "old__work"), (new_client, "new__work")] {
+                let result = &reply["result"];
+                let is_task = result["task"]["taskId"].is_string() || result["taskId"].is_string();
+                assert_eq!(is_task, has_tasks && tool == server, "{tool} {has_tasks}: {reply}");
+                assert_eq!(result["content"][0]["text"] == text, !is_task, "{tool} {has_tasks}: {reply}");
+            }
+        }
+    }
+    // The tools must run as tasks. A server of 2025-11-25 is told so; the other one decides itself.
+    let calls = gateway.servers.scripted_calls.lock().unwrap().clone();
+    let calls: Vec<_> = calls.iter().filter(|it| it["name"] == "work").collect();
+    assert_eq!(calls.len(), 8);
+    for call in calls {
+        let is_old = call["arguments"]["result"] == OF_OLD;
+        assert_eq!(call["task"].is_object(), is_old, "{call}");
+    }
+    gateway.end().await;
+}
+
+#[tokio::test]
+async fn status_of_a_task_is_sent_to_the_session_that_knows_it() {
+    let gateway = gateway(&TaskKey::random()).await;
+    let token = format!("Bearer {ANN}");
+    let mut sessions = Vec::new();
+    for task in ["t 1", "t 2"] {
+        let session = gateway.initialize(&[("authorization", &token)]).await;
+        let mut stream = Stream::open(&gateway, &session, &[("authorization", &token)]).await;
+        stream.until("id: 1-0").await;
+        let created = json!({"task": {"taskId": task, "status": "working"}}).to_string();
+        let reply = call_old(&gateway, &token, &session, json!({"result": created})).await;
+        let id = reply.json()["result"]["task"]["taskId"].as_str().unwrap().to_owned();
+        sessions.push((session, stream, id));
+    }
+    // The order shows that what a session did not receive was not delayed.
+    let notify: Vec<_> = [("t 3", "one"), ("t 2", "two"), ("t 1", "three"), ("t 2", "four")]
+        .into_iter()
+        .map(|(task, message)| json!({"taskId": task, "status": "working", "statusMessage": message}))
+        .collect();
+    let reply = call_old(&gateway, &token, &sessions[0].0, json!({"notify": notify})).await;
+    assert!(!reply.body.contains("tasks/status"), "{reply:?}");
+    for ((_, stream, id), messages) in sessions.iter_mut().zip([&["three"][..], &["two", "four"]]) {
+        stream.until(messages.last().unwrap()).await;
+        let texts = stream.text.lines().filter_map(|line| line.strip_prefix("data: {"));
+        let received: Vec<Value> =
+            texts.map(|text| serde_json::from_str(&format!("{{{text}")).unwrap()).collect();
+        let expected: Vec<Value> = messages
+            .iter()
+            .map(|message| {
+                let params = json!({"taskId": id, "status": "working", "statusMessage": message});
+                json!({"jsonrpc": "2.0", "method": "notifications/tasks/status", "params": params})
+            })
+            .collect();
+        assert_eq!(received, expected);
+    }
+    drop(sessions);
+    gateway.end().await;
+}
+
+/// Calls `old__say` as a task in a session.
+async fn call_old(gateway: &TestGateway, token: &str, session: &str, arguments: Value) -> Reply {
+    let params = json!({"name": "old__say", "arguments": arguments, "task": {}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+    gateway.post(&[("authorization", token), ("mcp-session-id", session)], &body).await
 }
 
 #[tokio::test]
