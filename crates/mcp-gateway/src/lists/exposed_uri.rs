@@ -104,27 +104,40 @@ pub(crate) fn replace_uris(object: &RawJson, mut exposed: impl FnMut(&str) -> Op
 fn uris(object: &RawJson) -> Vec<UriString<'_>> {
     let mut found = Vec::new();
     // What has another form contains no URIs.
-    let _ = JsonCursor::new(object.as_str()).read_object(|name, cursor| match &*name {
-        "content" | "contents" => read_blocks(cursor, &mut found),
+    let _ = read_members(&mut JsonCursor::new(object.as_str()), |name, cursor| match name {
+        // A task of 2026-07-28 contains its result.
+        "result" => read_members(cursor, |name, cursor| read_member(name, cursor, &mut found)),
+        _ => read_member(name, cursor, &mut found),
+    });
+    found
+}
+
+/// Reads a member of a result or a tool's definition.
+fn read_member<'a>(
+    name: &str,
+    cursor: &mut JsonCursor<'a>,
+    found: &mut Vec<UriString<'a>>,
+) -> Result<(), serde_json::Error> {
+    match name {
+        "content" | "contents" => read_blocks(cursor, found),
         "messages" if cursor.peek_byte() == Some(b'[') => cursor.read_array(|cursor| {
             read_members(cursor, |name, cursor| match name {
-                "content" => read_blocks(cursor, &mut found),
+                "content" => read_blocks(cursor, found),
                 _ => cursor.skip_value().map(drop),
             })
         }),
         "_meta" => read_members(cursor, |name, cursor| {
             match UI_URI_MEMBERS.iter().find(|(member, _)| *member == name) {
-                Some((_, None)) => read_uri(cursor, &mut found),
+                Some((_, None)) => read_uri(cursor, found),
                 Some((_, Some(inner))) => read_members(cursor, |name, cursor| match name == *inner {
-                    true => read_uri(cursor, &mut found),
+                    true => read_uri(cursor, found),
                     false => cursor.skip_value().map(drop),
                 }),
                 None => cursor.skip_value().map(drop),
             }
         }),
         _ => cursor.skip_value().map(drop),
-    });
-    found
+    }
 }
 
 /// Reads a content block, or a list of them.
@@ -217,6 +230,10 @@ mod tests {
         check(
             r#"{"_meta":{"ui":{"resourceUri":"u:1","x":1},"ui/resourceUri":"u:1","openai/outputTemplate":"u:1","uri":"u:1"}}"#,
             r#"{"_meta":{"ui":{"resourceUri":"U","x":1},"ui/resourceUri":"U","openai/outputTemplate":"U","uri":"u:1"}}"#,
+        );
+        check(
+            r#"{"status":"completed","result":{"content":[{"uri":"u:1"}],"result":{"content":[{"uri":"u:1"}]}}}"#,
+            r#"{"status":"completed","result":{"content":[{"uri":"U"}],"result":{"content":[{"uri":"u:1"}]}}}"#,
         );
         for other in
             [r#"{"content":"u:1","uri":"u:1","messages":1,"_meta":[]}"#, "[1]", r#"{"content":[{"uri":1}]}"#]
