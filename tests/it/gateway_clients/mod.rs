@@ -1,9 +1,11 @@
-//! Clients of other projects, through `serve`: their lists and calls, change notifications, and cleanup after them.
+//! Clients of other projects, through `serve`: their lists and calls, tasks, change notifications, and cleanup
+//! after them.
 
 mod all_transports;
 mod killed_clients;
 mod logins;
 mod renamed_tool;
+mod tasks;
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -52,8 +54,13 @@ impl Installed {
 
     /// The client on the TypeScript SDK.
     pub(super) fn typescript(&self, scenario: &Value) -> Client {
-        let script = root().join("tests/conformance/client.mjs").display().to_string();
-        self.program(self.node(), &[&script, &scenario.to_string()])
+        self.script("client.mjs", &[&scenario.to_string()])
+    }
+
+    /// A program on the TypeScript SDK.
+    fn script(&self, name: &str, arguments: &[&str]) -> Client {
+        let script = root().join("tests/conformance").join(name).display().to_string();
+        self.program(self.node(), &[&[script.as_str()], arguments].concat())
     }
 }
 
