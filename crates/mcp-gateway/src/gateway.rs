@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
+use crate::audit::record::AuditLog;
 use crate::limits::bounds::Bounds;
 use crate::limits::byte_budget::ByteBudget;
 use crate::limits::counters::Counters;
@@ -45,6 +46,8 @@ pub struct GatewayOptions {
     pub bounds: Bounds,
     /// Seals the ids of tasks. With a random key, which is the default, ids are void after a restart.
     pub task_key: TaskKey,
+    /// Where each call is recorded, without its content; `None` for no audit log.
+    pub audit: Option<AuditLog>,
 }
 
 impl Default for GatewayOptions {
@@ -57,6 +60,7 @@ impl Default for GatewayOptions {
             gateway_resources: Vec::new(),
             bounds: Bounds::default(),
             task_key: TaskKey::random(),
+            audit: None,
         }
     }
 }

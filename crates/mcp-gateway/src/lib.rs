@@ -60,6 +60,7 @@ pub use access::oauth::{InvalidAuthUrl, InvalidScopes, ResourceServer, ScopeMap}
 pub use access::scope::{InvalidSelection, NameStyle, Scope};
 pub use access::tokens::{InvalidTokens, Tokens};
 pub use audit::line_writer::{LineTarget, LineWriter};
+pub use audit::record::AuditLog;
 pub use gateway::{Gateway, GatewayOptions};
 pub use http::{ExtraMetrics, HttpOptions, HttpServer, ServeError, TlsFiles, TokenUpdater};
 pub use limits::bounds::Bounds;

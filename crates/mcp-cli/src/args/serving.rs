@@ -84,6 +84,10 @@ pub(crate) struct ServeArgs {
     /// over HTTP after a signal [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub(crate) drain: Option<u64>,
+    /// Append one JSON line per call to this file, or to standard output for `-` with --http: the client, the tool, the
+    /// outcome and sizes, never arguments or results. After SIGHUP the file is opened again, for log rotation
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit: Option<PathBuf>,
     /// The least important events to log to standard error [default: the filter in RUST_LOG, else info; debug with
     /// --verbose, error with --quiet]
     #[arg(long, value_enum, value_name = "LEVEL")]

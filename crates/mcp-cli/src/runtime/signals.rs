@@ -13,7 +13,8 @@ use tokio::time::timeout;
 
 /// The installed handlers of the three signals.
 pub(crate) struct Signals {
-    hang_up: unix::Signal,
+    /// `None` if it has another meaning.
+    hang_up: Option<unix::Signal>,
     interrupt: unix::Signal,
     terminate: unix::Signal,
 }
@@ -22,18 +23,30 @@ impl Signals {
     /// Installs the handlers. Fails if the system refuses.
     pub(crate) fn install() -> io::Result<Signals> {
         Ok(Signals {
-            hang_up: unix::signal(SignalKind::hangup())?,
+            hang_up: Some(unix::signal(SignalKind::hangup())?),
             interrupt: unix::signal(SignalKind::interrupt())?,
             terminate: unix::signal(SignalKind::terminate())?,
         })
     }
 
+    /// Gives SIGHUP another meaning: it no longer ends the process.
+    pub(crate) fn take_hang_up(&mut self) -> Option<unix::Signal> {
+        self.hang_up.take()
+    }
+
     /// The next signal. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Signal {
+        let Signals { hang_up, interrupt, terminate } = self;
+        let hung_up = async {
+            match hang_up {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            _ = self.hang_up.recv() => Signal::SIGHUP,
-            _ = self.interrupt.recv() => Signal::SIGINT,
-            _ = self.terminate.recv() => Signal::SIGTERM,
+            _ = hung_up => Signal::SIGHUP,
+            _ = interrupt.recv() => Signal::SIGINT,
+            _ = terminate.recv() => Signal::SIGTERM,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The log of `serve`: one line for each event that an operator must know.
 
-use serde_json::Value;
-
 use mcp_testkit::process::send_signal;
+use mcp_testkit::wait::block_until;
+use serde_json::Value;
 
 use crate::serve::{INITIALIZE, ask, post, serve_and_log};
 use crate::support::{SHARED_DEMO, Workspace};
@@ -89,4 +89,30 @@ fn level_is_that_of_the_option_then_of_the_variable() {
     assert!(log_of(Some("mcp_host=debug"), &[]).contains(debug));
     assert!(!log_of(Some("mcp_host=debug"), &["--log-level", "info"]).contains(debug));
     assert!(log_of(Some("=[="), &[]).contains("the variable RUST_LOG is not a filter"));
+}
+
+#[test]
+fn audit_log_is_opened_again_after_sighup() {
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    let arguments = ["serve", ".", "--http", "127.0.0.1:0", "--audit", "audit"];
+    let (mut child, address, log) = serve_and_log(&workspace, &arguments);
+    let begun = post(&address, "", INITIALIZE);
+    let session = begun.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+    let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hunter2"}}}"#;
+    let call = || post(&address, &format!("mcp-session-id: {session}\r\n"), call);
+    let lines = |name: &str| {
+        let text = std::fs::read_to_string(workspace.path().join(name)).unwrap_or_default();
+        assert!(!text.contains("hunter2"), "{text}");
+        text.lines().filter(|line| line.contains(r#""tool":"echo""#) && line.contains("success")).count()
+    };
+    assert!(call().contains("hunter2"));
+    block_until(|| lines("audit") == 1);
+    std::fs::rename(workspace.path().join("audit"), workspace.path().join("audit.1")).unwrap();
+    send_signal("HUP", child.id());
+    log.until(&["opening the audit log again"]);
+    call();
+    block_until(|| lines("audit") == 1);
+    assert_eq!(lines("audit.1"), 1);
+    send_signal("TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(143));
 }

@@ -128,7 +128,7 @@ struct Writer<T> {
     state: Arc<State>,
     batch: Vec<u8>,
     batch_lines: u64,
-    /// How many of the dropped lines were told.
+    /// How many of the dropped lines were reported.
     reported_drops: u64,
     has_failed: bool,
 }
@@ -279,8 +279,8 @@ mod tests {
         writer.write(b"last\n".to_vec());
         writer.flush(LIMIT);
         let text = String::from_utf8(opened.lock()[0].clone()).unwrap();
-        let told = text.lines().filter_map(|line| line.strip_prefix("dropped ")?.parse::<u64>().ok());
-        assert_eq!(told.sum::<u64>(), dropped);
+        let reported = text.lines().filter_map(|line| line.strip_prefix("dropped ")?.parse::<u64>().ok());
+        assert_eq!(reported.sum::<u64>(), dropped);
         assert!(text.ends_with("last\n"));
         let kept = text.bytes().filter(|byte| *byte == b'x').count();
         assert_eq!(kept as u64, (1024 - dropped) * (line.len() as u64 - 1));

@@ -47,7 +47,7 @@ impl Outcome {
     /// All outcomes. Each is at the index `outcome as usize`.
     const ALL: [Outcome; 3] = [Outcome::Success, Outcome::Error, Outcome::Cancelled];
 
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Outcome::Success => "success",
             Outcome::Error => "error",

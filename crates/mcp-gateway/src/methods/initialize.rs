@@ -13,7 +13,7 @@ use super::LIST_TTL_MS;
 use crate::access::scope::Scope;
 use crate::gateway::GatewayInner;
 use crate::protocol::json_splice;
-use crate::protocol::meta::MAX_CAPABILITY_BYTES;
+use crate::protocol::meta::{self, MAX_CAPABILITY_BYTES};
 use crate::session::caller::ClientFeatures;
 use crate::session::state::Handshake;
 
@@ -29,12 +29,14 @@ struct InitializeParams<'a> {
     version: Cow<'a, str>,
     #[serde(borrow)]
     capabilities: Option<&'a RawValue>,
+    #[serde(borrow, rename = "clientInfo")]
+    client_info: Option<&'a RawValue>,
 }
 
 /// Reads the parameters of `initialize`. For an unknown version, or one without sessions, the latest version with
 /// sessions is used.
 pub(crate) fn read_handshake(params: &RawJson) -> Result<Handshake, RpcError> {
-    let InitializeParams { version, capabilities } = params.read().map_err(|error| {
+    let InitializeParams { version, capabilities, client_info } = params.read().map_err(|error| {
         let message = format!("the parameters of `initialize` are invalid: {error}");
         RpcError::new(code::INVALID_PARAMS, message)
     })?;
@@ -44,6 +46,7 @@ pub(crate) fn read_handshake(params: &RawJson) -> Result<Handshake, RpcError> {
     Ok(Handshake {
         version: version.unwrap_or(ProtocolVersion::LATEST_LEGACY),
         features: ClientFeatures::of(capabilities.unwrap_or_else(RawJson::empty_object)),
+        client_name: client_info.and_then(|info| meta::client_name(&RawJson::copy_of(info))),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Handles requests: one file for each family of methods, independent of the transport.
 
+mod call_record;
 mod completion;
 pub(crate) mod initialize;
 mod lists;
@@ -12,9 +13,10 @@ mod tools;
 
 use std::borrow::Cow;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use call_record::CallRecord;
 use mcp_host::{RequestOptions, TaskMethod};
 use mcp_model::{Era, RawJson, RpcError, ServerId, code};
 use mcp_transport::{
@@ -24,7 +26,6 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::gateway::GatewayInner;
-use crate::limits::counters::{Counters, Outcome};
 use crate::lists::definitions::ListKind;
 use crate::lists::listing::Listing;
 use crate::notifications::watch;
@@ -51,6 +52,8 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) request: &'a Request,
     /// The queue of server requests that a modern client answers by repeating its call.
     pub(crate) input_requests: Option<mpsc::Sender<InputRequest>>,
+    /// The server, once it is known, if there is an audit log.
+    server: OnceLock<ServerId>,
 }
 
 impl GatewayInner {
@@ -93,14 +96,9 @@ impl GatewayInner {
 
     /// Handles a request without boxing the future.
     pub(crate) async fn handle(&self, context: RequestContext<'_>) -> Result<Bytes, RpcError> {
-        let mut timer = RequestTimer {
-            counters: &self.counters,
-            method: &context.request.method,
-            start: Instant::now(),
-            outcome: Outcome::Cancelled,
-        };
+        let record = CallRecord::start(&context);
         let result = self.dispatch(&context).await;
-        timer.outcome = if result.is_ok() { Outcome::Success } else { Outcome::Error };
+        record.end(&result);
         result
     }
 
@@ -165,20 +163,6 @@ pub(crate) fn cancelled_id(params: &Params) -> Option<&RawJson> {
     params.get("requestId")
 }
 
-/// Counts a request when it ends or is dropped.
-struct RequestTimer<'a> {
-    counters: &'a Counters,
-    method: &'a str,
-    start: Instant,
-    outcome: Outcome,
-}
-
-impl Drop for RequestTimer<'_> {
-    fn drop(&mut self) {
-        self.counters.request_ended(self.method, self.outcome, self.start.elapsed());
-    }
-}
-
 /// The error for an unknown method.
 fn unknown_method(method: &str) -> RpcError {
     RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {}", printable(method, 80)))
@@ -202,7 +186,7 @@ impl<'a> RequestContext<'a> {
         caller: &'a Caller,
         request: &'a Request,
     ) -> RequestContext<'a> {
-        RequestContext { gateway, caller, request, input_requests: None }
+        RequestContext { gateway, caller, request, input_requests: None, server: OnceLock::new() }
     }
 }
 

@@ -48,6 +48,7 @@ impl RequestContext<'_> {
     fn tool(&self, name: &str) -> Result<(String, Option<ServerId>), RpcError> {
         let listing = self.listing();
         if let Some(Target { server, name }) = listing.find(ListKind::Tools, name) {
+            self.note_server(server);
             return Ok((name.clone(), Some(server.clone())));
         }
         let snapshot = self.gateway.snapshot();

@@ -24,6 +24,9 @@ pub(crate) const MAX_CAPABILITY_BYTES: usize = 64 * 1024;
 /// Maximum size of a progress token in bytes, because each progress notification repeats it.
 const MAX_PROGRESS_TOKEN_BYTES: usize = 256;
 
+/// Maximum size of a client's name in bytes, because it is stored. A longer one counts as none.
+const MAX_CLIENT_NAME_BYTES: usize = 1024;
+
 /// The `_meta` of a request.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Meta {
@@ -61,6 +64,14 @@ struct RawMeta<'a> {
     tracestate: Option<&'a RawValue>,
 }
 
+/// The name in a client's information about itself, if it is not too long.
+pub(crate) fn client_name(info: &RawJson) -> Option<String> {
+    let name =
+        Some(info).filter(|info| info.is_object()).and_then(|info| json_splice::member(info, "name"))?;
+    let name = name.to_text()?;
+    (name.len() <= MAX_CLIENT_NAME_BYTES).then(|| name.into_owned())
+}
+
 impl Meta {
     /// Reads `_meta` from a request's parameters.
     pub fn of(params: &Params) -> Meta {
@@ -91,6 +102,11 @@ impl Meta {
             // The dialog's name is not forwarded to servers.
             raw: Some(json_splice::without_members(meta, &[DIALOG_KEY])).filter(RawJson::is_object),
         }
+    }
+
+    /// The name that a client without a session gives itself.
+    pub(crate) fn client_name(&self) -> Option<String> {
+        client_name(&json_splice::member(self.raw.as_ref()?, "io.modelcontextprotocol/clientInfo")?)
     }
 
     /// Whether it has a protocol version, as exactly the modern requests do.

@@ -37,6 +37,8 @@ pub(crate) struct Session {
     pub(crate) version: ProtocolVersion,
     /// The client's capabilities.
     pub(crate) features: Arc<ClientFeatures>,
+    /// The name that the client gave itself.
+    pub(crate) client_name: Option<String>,
     /// Holds its leases.
     pub(crate) dialog: Arc<ClientDialog>,
     /// The client's requests that are being handled.
@@ -65,6 +67,8 @@ pub(crate) struct Handshake {
     pub(crate) version: ProtocolVersion,
     /// The client's capabilities.
     pub(crate) features: Arc<ClientFeatures>,
+    /// The name that the client gave itself.
+    pub(crate) client_name: Option<String>,
 }
 
 impl Session {
@@ -82,6 +86,7 @@ impl Session {
             scope,
             version: handshake.version,
             features: handshake.features,
+            client_name: handshake.client_name,
             dialog,
             running: Arc::default(),
             server_requests: ServerRequests::default(),

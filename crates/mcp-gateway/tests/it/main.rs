@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
 mod asking_server;
+mod audit;
 mod authorization;
 mod bounds;
 mod clients;

@@ -2,6 +2,7 @@
 //!
 //! Over stdio, standard output carries only the protocol. Everything else is written to standard error.
 
+mod audit;
 mod authorization;
 mod events;
 mod metrics;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_gateway::{
-    Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle, Scope, ServeError,
-    TaskKey, TlsFiles, serve_stdio,
+    AuditLog, Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle, Scope,
+    ServeError, TaskKey, TlsFiles, serve_stdio,
 };
 use mcp_host::{AdminTools, FollowHandle, Host, RequestingServers, Supervision};
 use mcp_model::{RawJson, ServerId};
@@ -38,6 +39,9 @@ use tokens::{TokenSource, publish_scopes};
 /// How long the shutdown may take after running requests have ended or were cancelled.
 const SHUTDOWN_MARGIN: Duration = Duration::from_secs(1);
 
+/// How long the end of the command waits for the rest of the audit log.
+const FLUSH_LIMIT: Duration = Duration::from_secs(1);
+
 /// The client capabilities that the host declares to servers.
 const CAPABILITIES: &str =
     r#"{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#;
@@ -61,7 +65,9 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     };
     log::start_serving(args.log_level, default_level, args.log_format, context.console.err_colour)
         .map_err(Failure::usage)?;
-    let prepared = prepare(&args).await?;
+    let audit = audit::open(&args).await?;
+    let hang_up = audit.as_ref().and_then(|_| signals.take_hang_up());
+    let prepared = prepare(&args, audit.clone()).await?;
     let FollowedConfig { request, approval } = FollowedConfig::find(context, args.file.as_deref()).await?;
     let mut options = host::options(Supervision::default());
     options.catalog.approval = approval;
@@ -80,7 +86,10 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = async {
         let following = follow(context, &host, request).await;
-        serve(&host, following, (prepared, stopped)).await
+        tokio::select! {
+            served = serve(&host, following, (prepared, stopped)) => served,
+            never = audit::reopen_on(hang_up, audit.as_ref()) => match never {},
+        }
     };
     // After a signal, running requests finish and the clients are notified.
     let exit = match serve_until_signalled(signals, (stop, shutdown_limit), serving).await {
@@ -88,7 +97,11 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
         Ok(Err(failure)) => context.fail(failure).await,
         Err(signal) => Exit::Signal(signal),
     };
-    Ok(host::stop(&host, exit, signals).await)
+    let exit = host::stop(&host, exit, signals).await;
+    if let Some(audit) = audit {
+        blocking(move || audit.flush(FLUSH_LIMIT)).await;
+    }
+    Ok(exit)
 }
 
 /// The checked arguments.
@@ -96,6 +109,7 @@ struct PreparedServe {
     scope: Scope,
     gateway_resources: Vec<GatewayResource>,
     bounds: Bounds,
+    audit: Option<AuditLog>,
     endpoint: Endpoint,
 }
 
@@ -122,7 +136,7 @@ async fn task_key() -> TaskKey {
     .await
 }
 
-async fn prepare(args: &ServeArgs) -> Result<PreparedServe, Failure> {
+async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedServe, Failure> {
     let server = args.only.as_deref().map(ServerId::parse).transpose();
     let server = server.map_err(|error| Failure::usage(error.to_string()))?;
     let names = if args.raw_names { NameStyle::Original } else { NameStyle::Exposed };
@@ -155,6 +169,7 @@ async fn prepare(args: &ServeArgs) -> Result<PreparedServe, Failure> {
             shutdown_grace: args.drain.map_or(defaults.shutdown_grace, Duration::from_secs),
             ..defaults
         },
+        audit,
         endpoint,
     })
 }
@@ -164,7 +179,7 @@ async fn serve(
     following: FollowHandle,
     (prepared, stopped): (PreparedServe, oneshot::Receiver<()>),
 ) -> Result<(), Failure> {
-    let PreparedServe { scope, gateway_resources, bounds, endpoint } = prepared;
+    let PreparedServe { scope, gateway_resources, bounds, audit, endpoint } = prepared;
     if let Some(server) = &scope.server {
         let published = host.snapshot();
         let names: Vec<String> = published.servers.iter().map(|status| status.id.clone()).collect();
@@ -173,7 +188,8 @@ async fn serve(
         }
     }
     let task_key = task_key().await;
-    let options = GatewayOptions { scope, gateway_resources, bounds, task_key, ..GatewayOptions::default() };
+    let options =
+        GatewayOptions { scope, gateway_resources, bounds, task_key, audit, ..GatewayOptions::default() };
     let gateway = Gateway::new(Arc::clone(host), options);
     let served = async {
         match endpoint {
