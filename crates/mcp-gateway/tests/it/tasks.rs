@@ -126,7 +126,7 @@ async fn only_a_client_with_tasks_of_the_servers_era_receives_a_task() {
             }
         }
     }
-    // The tools must run as tasks. A server of 2025-11-25 is told so; the other one decides itself.
+    // The tools must run as tasks. A server of 2025-11-25 receives this as a parameter.
     let calls = gateway.servers.scripted_calls.lock().unwrap().clone();
     let calls: Vec<_> = calls.iter().filter(|it| it["name"] == "work").collect();
     assert_eq!(calls.len(), 8);
