@@ -9,7 +9,7 @@ use mcp_config::{Code, Profile};
 use mcp_tests::faults;
 
 use crate::error::{Error, Violation};
-use crate::schema_compatibility::{self, CurrentSchema};
+use crate::schema_releases::{self, CurrentSchema};
 use crate::tree;
 
 /// Whether to write the files or to compare them.
@@ -24,40 +24,44 @@ struct GeneratedFile {
     text: String,
 }
 
-/// The profiles that have a schema: the current one of each dialect, and both ACP versions.
-const PROFILES: [Profile; 5] =
-    [Profile::HoloDeck, Profile::Dominds, Profile::AcpV1, Profile::AcpV2, Profile::McpJson];
-
 /// Writes or checks `schemas/<profile>.schema.json`.
 pub(crate) fn schemas(mode: Mode) -> Result<(), Error> {
-    let files = generated_schemas()
-        .map(|(name, text)| GeneratedFile { path: format!("schemas/{name}.schema.json"), text });
+    let file = |(name, text)| GeneratedFile { path: format!("schemas/{name}.schema.json"), text };
+    let files: Vec<_> = generated_schemas().into_iter().map(file).collect();
     write_or_check(&tree::root(), &files, "cargo xtask schema", mode)
 }
 
+/// Checks the files, and compares each schema with its last release. Reports all problems.
+pub(crate) fn check_schemas() -> Result<(), Error> {
+    match (schemas(Mode::Check), check_compatibility()) {
+        (Err(one), Err(other)) => Err(Error::message(format!("{one}\n{other}"))),
+        (one, other) => one.and(other),
+    }
+}
+
 /// Compares each schema with its last release.
-pub(crate) fn check_compatibility() -> Result<(), Error> {
+fn check_compatibility() -> Result<(), Error> {
     let schemas = generated_schemas();
-    let current = schemas.each_ref().map(|(name, text)| CurrentSchema { name, text });
-    schema_compatibility::check(&tree::root(), VERSION, &current)
+    let current: Vec<_> = schemas.iter().map(|(name, text)| CurrentSchema { name, text }).collect();
+    schema_releases::check(&tree::root(), VERSION, &current)
 }
 
 /// Freezes each schema as the release of this version.
 pub(crate) fn freeze_schemas() -> Result<(), Error> {
     let schemas = generated_schemas();
-    let current = schemas.each_ref().map(|(name, text)| CurrentSchema { name, text });
-    schema_compatibility::release(&tree::root(), VERSION, &current)
+    let current: Vec<_> = schemas.iter().map(|(name, text)| CurrentSchema { name, text }).collect();
+    schema_releases::release(&tree::root(), VERSION, &current)
 }
 
 /// The version that all crates of the workspace share.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-fn generated_schemas() -> [(&'static str, String); 5] {
-    PROFILES.map(|profile| {
-        let text =
-            serde_json::to_string_pretty(&mcp_config::schema(profile)).expect("a JSON value serializes");
-        (profile.as_str(), text + "\n")
-    })
+/// The schema of every profile.
+fn generated_schemas() -> Vec<(&'static str, String)> {
+    let text = |profile| {
+        serde_json::to_string_pretty(&mcp_config::schema(profile)).expect("a JSON value serializes")
+    };
+    Profile::ALL.iter().map(|it| (it.as_str(), text(*it) + "\n")).collect()
 }
 
 /// Writes or checks the generated pages of docs/.

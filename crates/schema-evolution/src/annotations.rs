@@ -1,0 +1,87 @@
+//! Changed annotations of schemas at the same place.
+
+use std::collections::BTreeSet;
+
+use crate::change::{Change, Direction, Effect};
+use crate::document::Node;
+use crate::keyword::{is_annotation, is_definitions};
+
+/// The changed annotations, without `default`.
+pub(crate) fn changes(old: &Node<'_>, new: &Node<'_>) -> Vec<Change> {
+    let mut res = Vec::new();
+    schema(old, new, "", &mut res);
+    res
+}
+
+fn schema(old: &Node<'_>, new: &Node<'_>, location: &str, res: &mut Vec<Change>) {
+    let (Some(before), Some(after)) = (old.keywords(), new.keywords()) else { return };
+    let keywords: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    for keyword in keywords {
+        if is_annotation(keyword) {
+            if keyword != "default" && before.get(keyword) != after.get(keyword) {
+                res.push(annotation(keyword, old, new, location));
+            }
+            continue;
+        }
+        let other = if is_definitions(keyword) && !after.contains_key(keyword) {
+            ["$defs", "definitions"].into_iter().find(|it| after.contains_key(*it)).unwrap_or("$defs")
+        } else {
+            keyword
+        };
+        match keyword.as_str() {
+            "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
+                let after = new.map(other);
+                for (name, one) in old.map(keyword) {
+                    if let Some((_, other)) = after.iter().find(|it| it.0 == name) {
+                        schema(&one, other, &format!("{location}.{name}"), res);
+                    }
+                }
+            }
+            "allOf" | "anyOf" | "oneOf" | "prefixItems" => {
+                for (one, other) in old.list(keyword).iter().zip(&new.list(keyword)) {
+                    schema(one, other, location, res);
+                }
+            }
+            "additionalProperties"
+            | "unevaluatedProperties"
+            | "items"
+            | "additionalItems"
+            | "unevaluatedItems"
+            | "contains"
+            | "propertyNames"
+            | "not"
+            | "if"
+            | "then"
+            | "else" => {
+                if let (Some(one), Some(other)) = (old.child(keyword), new.child(keyword)) {
+                    let step = match keyword.as_str() {
+                        "additionalProperties" | "unevaluatedProperties" => ".*",
+                        "items" | "additionalItems" | "unevaluatedItems" | "contains" => "[]",
+                        _ => "",
+                    };
+                    schema(&one, &other, &format!("{location}{step}"), res);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn annotation(keyword: &str, old: &Node<'_>, new: &Node<'_>, location: &str) -> Change {
+    let how = match (old.get(keyword), new.get(keyword)) {
+        (None, _) => "is added",
+        (_, None) => "is removed",
+        _ => "has another text",
+    };
+    let location = location.trim_start_matches('.');
+    Change {
+        location: if location.is_empty() { "(root)" } else { location }.to_owned(),
+        keyword: keyword.to_owned(),
+        description: format!("`{keyword}` {how}"),
+        direction: Direction::Annotation,
+        old_pointer: old.pointer.to_string(),
+        new_pointer: new.pointer.to_string(),
+        reader: Effect::HARMLESS,
+        writer: Effect::HARMLESS,
+    }
+}

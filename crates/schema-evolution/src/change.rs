@@ -1,0 +1,158 @@
+//! Changes of a schema and their effects.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// A program that uses a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Use {
+    /// Reads documents that others wrote by the old schema. They must keep their meaning. It only warns of unknown keys.
+    Reader,
+    /// Writes documents by the new schema. Programs that read by the old schema must accept them.
+    Writer,
+}
+
+/// What a change means for a use, ordered by severity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// It is proven that no document is affected.
+    Harmless,
+    /// Neither proven to be harmless nor to break.
+    Unknown,
+    /// A document proves that it breaks.
+    Break,
+}
+
+/// The direction of a change, over documents with keys that the schemas describe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Only texts for people changed.
+    Annotation,
+    /// More is accepted or described.
+    Widened,
+    /// Less is accepted or described.
+    Narrowed,
+    /// Something is lost and something is gained, or a value has another meaning.
+    Changed,
+    /// The comparison could not decide.
+    Unknown,
+}
+
+/// A change of a schema.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Change {
+    /// The location in a document, such as `servers.*.args[]`; `(root)` for the document itself.
+    pub location: String,
+    /// The keyword that changed.
+    pub keyword: String,
+    /// A short sentence without a full stop.
+    pub description: String,
+    /// The direction of the change.
+    pub direction: Direction,
+    /// A JSON pointer into the old schema.
+    pub old_pointer: String,
+    /// A JSON pointer into the new schema.
+    pub new_pointer: String,
+    /// What the change means for a reader.
+    pub reader: Effect,
+    /// What the change means for a writer.
+    pub writer: Effect,
+}
+
+/// What a change means for one use.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Effect {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The document that proves a break.
+    ///
+    /// For a reader, the old schema accepts it. The new one refuses it, does not read one of its keys, or reads another
+    /// default. For a writer, the new schema accepts it and the old one refuses it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Value>,
+}
+
+impl Effect {
+    pub(crate) const HARMLESS: Self = Self { verdict: Verdict::Harmless, witness: None };
+    pub(crate) const UNKNOWN: Self = Self { verdict: Verdict::Unknown, witness: None };
+
+    pub(crate) fn broken(witness: Value) -> Self {
+        Self { verdict: Verdict::Break, witness: Some(witness) }
+    }
+}
+
+impl Change {
+    /// The effect for a use.
+    pub fn effect(&self, usage: Use) -> &Effect {
+        match usage {
+            Use::Reader => &self.reader,
+            Use::Writer => &self.writer,
+        }
+    }
+}
+
+/// All changes between two schemas.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// The changes, ordered by location.
+    pub changes: Vec<Change>,
+}
+
+impl Comparison {
+    /// The most severe verdict of all changes.
+    pub fn verdict(&self, usage: Use) -> Verdict {
+        let verdicts = self.changes.iter().map(|it| it.effect(usage).verdict);
+        verdicts.max().unwrap_or(Verdict::Harmless)
+    }
+
+    /// The number of changes with a verdict.
+    pub fn count(&self, usage: Use, verdict: Verdict) -> usize {
+        self.changes.iter().filter(|it| it.effect(usage).verdict == verdict).count()
+    }
+
+    /// The changes, the most severe ones first.
+    pub fn by_severity(&self, usage: Use) -> Vec<&Change> {
+        let mut res: Vec<&Change> = self.changes.iter().collect();
+        res.sort_by_key(|it| std::cmp::Reverse(it.effect(usage).verdict));
+        res
+    }
+}
+
+impl fmt::Display for Use {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reader => "reader",
+            Self::Writer => "writer",
+        })
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Harmless => "harmless",
+            Self::Unknown => "unknown",
+            Self::Break => "break",
+        })
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Annotation => "annotation",
+            Self::Widened => "widened",
+            Self::Narrowed => "narrowed",
+            Self::Changed => "changed",
+            Self::Unknown => "unknown",
+        })
+    }
+}

@@ -1,0 +1,262 @@
+//! Comparison of two schemas.
+
+use std::collections::BTreeMap;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use crate::annotations;
+use crate::change::{Change, Comparison, Direction, Effect};
+use crate::document::{Document, validator};
+use crate::error::{Error, Side};
+use crate::generate::Generator;
+use crate::inclusion::{Descriptions, Kind, Obstacle, obstacles};
+use crate::keyword::canonical;
+use crate::witness::Search;
+
+/// The number of documents that are checked to prove the changes of one direction.
+const MAX_CHECKS: usize = 20_000;
+
+/// The number of random documents that are checked in each direction.
+const SAMPLES: u64 = 48;
+
+/// Finds all changes from `old` to `new`.
+///
+/// Draft 4 to draft 2020-12 are understood; `$schema` tells which. References are resolved inside each document. What
+/// refers to another document is [`Verdict::Unknown`](crate::Verdict::Unknown); nothing is fetched.
+///
+/// # Errors
+///
+/// A document is not a JSON Schema, or exceeds [`MAX_DEPTH`](crate::MAX_DEPTH) or [`MAX_VALUES`](crate::MAX_VALUES).
+pub fn compare(old: &Value, new: &Value) -> Result<Comparison, Error> {
+    let (old, new) = (Document::new(old, Side::Old)?, Document::new(new, Side::New)?);
+    check_schema(&old, Side::Old)?;
+    check_schema(&new, Side::New)?;
+    if old.root == new.root {
+        return Ok(Comparison { changes: Vec::new() });
+    }
+    let validators = (validator(&old), validator(&new));
+    let forward = obstacles(old.node(), new.node(), Descriptions::Needed);
+    let backward = obstacles(new.node(), old.node(), Descriptions::Optional);
+
+    let mut entries: BTreeMap<(String, String), Entry<'_>> = BTreeMap::new();
+    for obstacle in forward {
+        entries.entry((obstacle.location(), obstacle.keyword.clone())).or_default().forward.push(obstacle);
+    }
+    for obstacle in backward {
+        entries.entry((obstacle.location(), obstacle.keyword.clone())).or_default().backward.push(obstacle);
+    }
+    let search = |accepts, refuses| {
+        let search = |(accepts, refuses)| Search { accepts, refuses, budget: MAX_CHECKS };
+        Option::zip(accepts, refuses).map(search)
+    };
+    let mut reader = search(validators.0.as_ref(), validators.1.as_ref());
+    let mut writer = search(validators.1.as_ref(), validators.0.as_ref());
+    let mut changes: Vec<Change> =
+        entries.into_iter().map(|(key, entry)| entry.change(key, &mut reader, &mut writer)).collect();
+    changes.extend(different_drafts(&old, &new));
+    changes.extend(sampled(&old, &new, &validators, &changes));
+    changes.extend(annotations::changes(&old.node(), &new.node()));
+    changes.sort_by(|one, other| (&one.location, &one.keyword).cmp(&(&other.location, &other.keyword)));
+    changes.dedup_by(|one, other| one == other);
+    Ok(Comparison { changes })
+}
+
+fn check_schema(document: &Document<'_>, side: Side) -> Result<(), Error> {
+    // The meta-schema of the draft that is used, whatever `$schema` says.
+    let meta = match document.draft {
+        jsonschema::Draft::Draft4 => jsonschema::draft4::meta::validate(document.root),
+        jsonschema::Draft::Draft6 => jsonschema::draft6::meta::validate(document.root),
+        jsonschema::Draft::Draft7 => jsonschema::draft7::meta::validate(document.root),
+        jsonschema::Draft::Draft201909 => jsonschema::draft201909::meta::validate(document.root),
+        _ => jsonschema::draft202012::meta::validate(document.root),
+    };
+    meta.map_err(|error| {
+        let at = error.instance_path().to_string();
+        let mut message = error.masked().to_string();
+        message.truncate(message.char_indices().nth(200).map_or(message.len(), |it| it.0));
+        Error::NotASchema { side, message: format!("at `{at}`: {message}") }
+    })
+}
+
+/// The obstacles at one location and keyword.
+#[derive(Default)]
+struct Entry<'a> {
+    forward: Vec<Obstacle<'a>>,
+    backward: Vec<Obstacle<'a>>,
+}
+
+impl Entry<'_> {
+    fn change(
+        self,
+        (location, keyword): (String, String),
+        reader: &mut Option<Search<'_>>,
+        writer: &mut Option<Search<'_>>,
+    ) -> Change {
+        let Self { mut forward, backward } = self;
+        // A key that is refused is not read either.
+        forward.sort_by_key(|it| it.kind != Kind::Refused);
+        let (reader, writer) = (effect(&forward, reader), effect(&backward, writer));
+        let is_loss = |it: &&Obstacle<'_>| it.kind != Kind::Added;
+        let (lost, gained) = (forward.iter().find(is_loss), backward.iter().find(is_loss));
+        let is_proven = reader.witness.is_some() || writer.witness.is_some();
+        let is_default = lost.is_some_and(|it| it.kind == Kind::Default);
+        let direction = match (lost.is_some(), gained.is_some()) {
+            (true, _) | (_, true) if !is_proven => Direction::Unknown,
+            _ if is_default => Direction::Changed,
+            (true, true) => Direction::Changed,
+            (true, false) => Direction::Narrowed,
+            (false, true) => Direction::Widened,
+            (false, false) if !forward.is_empty() => Direction::Widened,
+            (false, false) => Direction::Narrowed,
+        };
+        let one = lost.or(forward.first());
+        let (old_pointer, new_pointer, values) = match (one, gained.or(backward.first())) {
+            (Some(it), _) => (it.left_pointer.to_string(), it.right_pointer.clone(), it.values),
+            (None, Some(it)) => {
+                (it.right_pointer.clone(), it.left_pointer.to_string(), (it.values.1, it.values.0))
+            }
+            (None, None) => (String::new(), String::new(), (None, None)),
+        };
+        let description = describe(&keyword, values, one.map(|it| &it.kind), gained.is_some());
+        Change { location, keyword, description, direction, old_pointer, new_pointer, reader, writer }
+    }
+}
+
+fn effect(found: &[Obstacle<'_>], search: &mut Option<Search<'_>>) -> Effect {
+    let mut losses = found.iter().filter(|it| it.kind != Kind::Added).peekable();
+    if losses.peek().is_none() {
+        return Effect::HARMLESS;
+    }
+    // A new or removed statement of a default does not prove another behaviour.
+    let is_decidable =
+        |it: &&Obstacle<'_>| it.kind != Kind::Default || (it.values.0.is_some() && it.values.1.is_some());
+    let witness = search.as_mut().and_then(|it| losses.filter(is_decidable).find_map(|one| it.witness(one)));
+    witness.map_or(Effect::UNKNOWN, Effect::broken)
+}
+
+fn describe(
+    keyword: &str,
+    values: (Option<&Value>, Option<&Value>),
+    forward: Option<&Kind>,
+    is_gain: bool,
+) -> String {
+    let lost = forward.is_some_and(|it| *it != Kind::Added);
+    let text = match (keyword, forward, lost, is_gain) {
+        ("properties", Some(Kind::Added), ..) => "the key is added",
+        ("properties", Some(Kind::Ignored), ..) => "the key is no longer read",
+        ("properties", _, true, _) => "the key is no longer allowed",
+        ("properties", _, false, true) => "the key is allowed now",
+        ("properties", ..) => "the key is removed",
+        ("required", _, true, _) => "the key is required now",
+        ("required", ..) => "the key is no longer required",
+        ("false", _, true, _) => "nothing is accepted any more",
+        ("false", ..) => "some values are accepted now",
+        ("additionalProperties", Some(Kind::Ignored), ..) => "other keys are no longer read",
+        ("additionalProperties", Some(Kind::Refused), true, false) => "other keys are restricted",
+        ("additionalProperties", None, ..) => "other keys are allowed now",
+        ("anyOf" | "oneOf", _, true, true) => "the alternatives have changed",
+        ("anyOf" | "oneOf", _, true, false) => "an alternative is no longer accepted",
+        ("anyOf" | "oneOf", _, false, _) => "another alternative is accepted",
+        ("(limit)", ..) => "the schemas are too large or too deep to be compared here",
+        ("$ref", ..) => "a reference has no target in the document",
+        _ => "",
+    };
+    if !text.is_empty() {
+        return text.to_owned();
+    }
+    match values {
+        (Some(old), Some(new)) if old == new => format!("`{keyword}` has another meaning here"),
+        (Some(old), Some(new)) => format!("`{keyword}` changes from {} to {}", short(old), short(new)),
+        (None, Some(new)) => format!("`{keyword}` is added: {}", short(new)),
+        (Some(old), None) => format!("`{keyword}` is removed: {}", short(old)),
+        (None, None) => format!("`{keyword}` has changed"),
+    }
+}
+
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    let end = text.char_indices().nth(60).map_or(text.len(), |it| it.0);
+    if end == text.len() { text } else { format!("{}…", &text[..end]) }
+}
+
+/// Keywords that some drafts ignore.
+const OF_SOME_DRAFTS: &[&str] = &[
+    "additionalItems",
+    "const",
+    "contains",
+    "contentEncoding",
+    "contentMediaType",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "else",
+    "if",
+    "maxContains",
+    "minContains",
+    "prefixItems",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// A change of `$schema` that may give a keyword another meaning.
+fn different_drafts(old: &Document<'_>, new: &Document<'_>) -> Option<Change> {
+    let generation = |draft| match draft {
+        jsonschema::Draft::Draft4 | jsonschema::Draft::Draft6 => 0,
+        jsonschema::Draft::Draft7 => 1,
+        _ => 2,
+    };
+    let (before, after) = (generation(old.draft), generation(new.draft));
+    // These are the same in draft 7 and later.
+    let is_stable =
+        |it: &str| ["const", "if", "then", "else", "propertyNames"].contains(&it) && before.min(after) > 0;
+    let text = canonical(old.root) + &canonical(new.root);
+    let used = |it: &&&str| !is_stable(it) && text.contains(&format!("{it:?}:"));
+    let keyword = OF_SOME_DRAFTS.iter().find(used).filter(|_| before != after)?;
+    Some(Change {
+        location: "(root)".to_owned(),
+        keyword: "$schema".to_owned(),
+        description: format!("the drafts give `{keyword}` different meanings"),
+        direction: Direction::Unknown,
+        old_pointer: "/$schema".to_owned(),
+        new_pointer: "/$schema".to_owned(),
+        reader: Effect::UNKNOWN,
+        writer: Effect::UNKNOWN,
+    })
+}
+
+/// A break that random documents show and no other change has.
+fn sampled(
+    old: &Document<'_>,
+    new: &Document<'_>,
+    validators: &(Option<Validator>, Option<Validator>),
+    changes: &[Change],
+) -> Option<Change> {
+    let (Some(old_validator), Some(new_validator)) = validators else { return None };
+    let is_open = |effect: fn(&Change) -> &Effect| changes.iter().all(|it| effect(it).witness.is_none());
+    let find = |document: &Document<'_>, other: &Validator| {
+        let generator = Generator::new(document.root)?;
+        (0..SAMPLES).filter_map(|seed| generator.document(seed)).find(|it| !other.is_valid(it))
+    };
+    let reader = is_open(|it| &it.reader).then(|| find(old, new_validator)).flatten();
+    let writer = is_open(|it| &it.writer).then(|| find(new, old_validator)).flatten();
+    let direction = match (&reader, &writer) {
+        (None, None) => return None,
+        (Some(_), Some(_)) => Direction::Changed,
+        (Some(_), None) => Direction::Narrowed,
+        (None, Some(_)) => Direction::Widened,
+    };
+    let effect = |witness: Option<Value>| witness.map_or(Effect::HARMLESS, Effect::broken);
+    Some(Change {
+        location: "(root)".to_owned(),
+        keyword: "(document)".to_owned(),
+        description: "a generated document is accepted by one of the schemas only".to_owned(),
+        direction,
+        old_pointer: String::new(),
+        new_pointer: String::new(),
+        reader: effect(reader),
+        writer: effect(writer),
+    })
+}

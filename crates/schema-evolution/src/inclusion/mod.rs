@@ -1,0 +1,368 @@
+//! Inclusion of schemas: whether every value that one accepts is accepted by the other.
+//!
+//! The answer is a list of obstacles. An empty list is a proof. An obstacle is only a part of the proof that failed; a
+//! witness shows whether it is real.
+
+mod alternatives;
+mod arrays;
+mod described;
+mod identity;
+pub(crate) mod left;
+mod objects;
+mod scalars;
+
+pub(crate) use scalars::number as number_value;
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use crate::document::Node;
+use crate::keyword::{is_annotation, is_definitions};
+use identity::{Defaults, Identity};
+use left::{Frame, Left, Site, Step, is_plain_reference, location};
+
+/// The depth of nested locations and in-place schemas.
+const MAX_DEPTH: usize = 96;
+
+/// The number of comparisons of two schemas. Beyond it, the rest counts as not proven.
+const MAX_STEPS: usize = 60_000;
+
+/// Identifies a comparison: the left schemas and types, and the right schema.
+type Key = (Vec<usize>, u8, usize, Descriptions);
+
+/// What an obstacle is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A value may be accepted on the left and refused on the right.
+    Refused,
+    /// The right schema names a key that the left one accepts as unknown.
+    Added,
+    /// The left schema describes a key that the right one does not read.
+    Ignored,
+    /// A key has another default.
+    Default,
+    /// The obstacles of an earlier comparison of the same schemas.
+    Repeated(Key),
+}
+
+/// A part of an inclusion that could not be proven.
+#[derive(Clone)]
+pub(crate) struct Obstacle<'a> {
+    pub kind: Kind,
+    pub keyword: String,
+    /// The values of the keyword on both sides.
+    pub values: (Option<&'a Value>, Option<&'a Value>),
+    pub left_pointer: Rc<str>,
+    pub right_pointer: String,
+    pub site: Site<'a>,
+    pub left: Rc<Left<'a>>,
+    /// Values for the location that the right side may refuse.
+    pub samples: Vec<Value>,
+    /// The size of a text, array or object that the right side may refuse.
+    pub size: Option<usize>,
+}
+
+impl Obstacle<'_> {
+    pub(crate) fn location(&self) -> String {
+        location(&self.site)
+    }
+}
+
+/// The right schemas of a location, to find out whether a key is described.
+#[derive(Clone)]
+pub(crate) struct Scope<'a> {
+    root: Node<'a>,
+    /// The lists of alternatives of which one is chosen already, by address.
+    skipped: Vec<usize>,
+    chosen: Vec<Node<'a>>,
+}
+
+/// Whether keys that lose their description are obstacles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Descriptions {
+    /// A key of the left side must be described on the right side.
+    Needed,
+    /// Unknown keys are accepted.
+    Optional,
+}
+
+/// Proves inclusions of one document in another.
+pub(crate) struct Prover<'a> {
+    descriptions: Descriptions,
+    /// Equality, with defaults if descriptions are needed.
+    identity: Identity,
+    /// Equality for validators.
+    validity: Identity,
+    /// The comparisons in progress. They are assumed to succeed, which is sound because a document is finite.
+    open: Vec<Key>,
+    /// The lowest assumption that was used since the last completed comparison.
+    lowest: usize,
+    proven: HashSet<Key>,
+    failed: HashMap<Key, Vec<Obstacle<'a>>>,
+    depth: usize,
+    steps: usize,
+    is_splitting: bool,
+}
+
+/// All obstacles to the inclusion of `left` in `right`.
+pub(crate) fn obstacles<'a>(
+    left: Node<'a>,
+    right: Node<'a>,
+    descriptions: Descriptions,
+) -> Vec<Obstacle<'a>> {
+    let mut prover = Prover {
+        descriptions,
+        identity: Identity::new(match descriptions {
+            Descriptions::Needed => Defaults::Compared,
+            Descriptions::Optional => Defaults::Ignored,
+        }),
+        validity: Identity::new(Defaults::Ignored),
+        open: Vec::new(),
+        lowest: usize::MAX,
+        proven: HashSet::new(),
+        failed: HashMap::new(),
+        depth: 0,
+        steps: 0,
+        is_splitting: false,
+    };
+    let mut pending = prover.location(vec![left], right, &None);
+    let mut expanded = HashSet::new();
+    let mut res = Vec::new();
+    while let Some(obstacle) = pending.pop() {
+        match &obstacle.kind {
+            Kind::Repeated(key) => {
+                if expanded.insert(key.clone()) {
+                    pending.extend(prover.failed.get(key).into_iter().flatten().cloned());
+                }
+            }
+            Kind::Refused | Kind::Added | Kind::Ignored | Kind::Default => res.push(obstacle),
+        }
+    }
+    res
+}
+
+impl<'a> Prover<'a> {
+    /// Compares the schemas of one location.
+    fn location(&mut self, nodes: Vec<Node<'a>>, right: Node<'a>, site: &Site<'a>) -> Vec<Obstacle<'a>> {
+        let mut right = right;
+        // Comparisons of the same targets are remembered, however many references there are.
+        for _ in 0..MAX_DEPTH {
+            match right.target().filter(|_| is_plain_reference(&right)) {
+                Some(target) => right = target,
+                None => break,
+            }
+        }
+        if right.value == &Value::Bool(true) || nodes.iter().any(|it| self.identity.of(it, &right)) {
+            return Vec::new();
+        }
+        let left = Rc::new(Left::of(nodes));
+        let scope = Scope { root: right.clone(), skipped: Vec::new(), chosen: Vec::new() };
+        self.guarded(&left, &right, site, &scope, true)
+    }
+
+    /// Compares two schemas, with the bounds and the memory of earlier comparisons.
+    fn guarded(
+        &mut self,
+        left: &Rc<Left<'a>>,
+        right: &Node<'a>,
+        site: &Site<'a>,
+        scope: &Scope<'a>,
+        is_location: bool,
+    ) -> Vec<Obstacle<'a>> {
+        if left.is_empty() {
+            return Vec::new();
+        }
+        let mut ids: Vec<usize> = left.nodes.iter().map(Node::id).collect();
+        ids.sort_unstable();
+        let key = (ids, left.types, right.id(), self.descriptions);
+        if is_location {
+            if self.proven.contains(&key) {
+                return Vec::new();
+            }
+            if self.failed.contains_key(&key) {
+                return vec![self.obstacle(Kind::Repeated(key), "", left, right, site)];
+            }
+            if let Some(at) = self.open.iter().position(|it| *it == key) {
+                self.lowest = self.lowest.min(at);
+                return Vec::new();
+            }
+        }
+        self.steps += 1;
+        if self.depth >= MAX_DEPTH || self.steps > MAX_STEPS {
+            return vec![self.obstacle(Kind::Refused, "(limit)", left, right, site)];
+        }
+        self.depth += 1;
+        let index = self.open.len();
+        if is_location {
+            self.open.push(key.clone());
+        }
+        let mut res = self.schema(left, right, site, scope);
+        if is_location {
+            res.extend(self.ignored_keys(left, right, site, scope));
+            self.open.truncate(index);
+            if res.is_empty() {
+                if self.lowest >= index {
+                    self.lowest = usize::MAX;
+                    self.proven.insert(key);
+                }
+            } else {
+                self.failed.insert(key.clone(), res);
+                res = vec![self.obstacle(Kind::Repeated(key), "", left, right, site)];
+            }
+        }
+        self.depth -= 1;
+        res
+    }
+
+    /// Compares with one schema of the right side, keyword by keyword.
+    fn schema(
+        &mut self,
+        left: &Rc<Left<'a>>,
+        right: &Node<'a>,
+        site: &Site<'a>,
+        scope: &Scope<'a>,
+    ) -> Vec<Obstacle<'a>> {
+        let Some(keywords) = right.keywords() else {
+            return match right.value {
+                Value::Bool(true) => Vec::new(),
+                _ => vec![self.obstacle(Kind::Refused, "false", left, right, site)],
+            };
+        };
+        if left.is_empty() || left.nodes.iter().any(|it| self.identity.of(it, right)) {
+            return Vec::new();
+        }
+        let mut res = Vec::new();
+        if right.reference().is_some() {
+            match right.target() {
+                Some(target) => res.extend(self.guarded(left, &target, site, scope, false)),
+                None => res.push(self.obstacle(Kind::Refused, "$ref", left, right, site)),
+            }
+            if right.document.reference_hides_siblings() {
+                return res;
+            }
+        }
+        for part in right.list("allOf") {
+            res.extend(self.guarded(left, &part, site, scope, false));
+        }
+        res.extend(self.scalars(left, right, site));
+        res.extend(self.alternatives(left, right, site, scope));
+        res.extend(self.conditions(left, right, site, scope));
+        if left.types & crate::keyword::OBJECT != 0 {
+            res.extend(self.objects(left, right, site, scope));
+        }
+        if left.types & crate::keyword::ARRAY != 0 {
+            res.extend(self.arrays(left, right, site));
+        }
+        let unknown = keywords.keys().filter(|it| !is_known(it));
+        for keyword in unknown {
+            let value = keywords.get(keyword);
+            let same = left.nodes.iter().any(|it| it.get(keyword) == value);
+            // The text of a dynamic reference does not say where it leads.
+            if !same || keyword == "$dynamicRef" || keyword == "$recursiveRef" {
+                res.push(self.obstacle(Kind::Refused, keyword, left, right, site));
+            }
+        }
+        if self.has_only_added_keys(&res) {
+            return res;
+        }
+        // A keyword of the right side may hold for each alternative of the left side.
+        // Cases of cases would multiply.
+        if self.is_splitting {
+            return res;
+        }
+        let Some(cases) = alternatives::split_alternatives(left) else { return res };
+        self.is_splitting = true;
+        let mut found = Vec::new();
+        for case in cases {
+            found.extend(self.guarded(&Rc::new(case), right, site, scope, false));
+        }
+        self.is_splitting = false;
+        if self.has_only_added_keys(&found) || self.size(&found) <= self.size(&res) { found } else { res }
+    }
+
+    fn obstacle(
+        &self,
+        kind: Kind,
+        keyword: &str,
+        left: &Rc<Left<'a>>,
+        right: &Node<'a>,
+        site: &Site<'a>,
+    ) -> Obstacle<'a> {
+        let source = left.nodes.iter().find(|it| it.get(keyword).is_some()).or(left.nodes.first());
+        let suffix = if right.get(keyword).is_some() { format!("/{keyword}") } else { String::new() };
+        Obstacle {
+            kind,
+            keyword: keyword.to_owned(),
+            values: (source.and_then(|it| it.get(keyword)), right.get(keyword)),
+            left_pointer: source.map_or_else(|| Rc::from(""), |it| it.pointer.clone()),
+            right_pointer: format!("{}{suffix}", right.pointer),
+            site: site.clone(),
+            left: Rc::clone(left),
+            samples: Vec::new(),
+            size: None,
+        }
+    }
+
+    /// Compares the schemas of a part of the value.
+    fn part(
+        &mut self,
+        left: &Rc<Left<'a>>,
+        step: Step,
+        nodes: Vec<Node<'a>>,
+        right: Node<'a>,
+        site: &Site<'a>,
+    ) -> Vec<Obstacle<'a>> {
+        let frame = Frame { left: Rc::clone(left), step, parent: site.clone() };
+        self.location(nodes, right, &Some(Rc::new(frame)))
+    }
+}
+
+/// Whether a keyword is compared, or does not matter.
+fn is_known(keyword: &str) -> bool {
+    const COMPARED: &[&str] = &[
+        "$ref",
+        "additionalItems",
+        "additionalProperties",
+        "allOf",
+        "anyOf",
+        "const",
+        "contains",
+        "dependencies",
+        "dependentRequired",
+        "dependentSchemas",
+        "else",
+        "enum",
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "format",
+        "if",
+        "items",
+        "maxContains",
+        "maxItems",
+        "maxLength",
+        "maxProperties",
+        "maximum",
+        "minContains",
+        "minItems",
+        "minLength",
+        "minProperties",
+        "minimum",
+        "multipleOf",
+        "not",
+        "oneOf",
+        "pattern",
+        "patternProperties",
+        "prefixItems",
+        "properties",
+        "propertyNames",
+        "required",
+        "then",
+        "type",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "uniqueItems",
+    ];
+    COMPARED.contains(&keyword) || is_annotation(keyword) || is_definitions(keyword)
+}

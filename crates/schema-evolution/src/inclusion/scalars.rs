@@ -1,0 +1,163 @@
+//! Types, values, bounds, patterns and formats.
+
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use super::left::{Left, Site};
+use super::{Kind, Obstacle, Prover};
+use crate::document::Node;
+use crate::keyword::{self, MEASURES, Measure};
+use crate::samples::sample_of_type;
+
+impl<'a> Prover<'a> {
+    pub(super) fn scalars(
+        &mut self,
+        left: &Rc<Left<'a>>,
+        right: &Node<'a>,
+        site: &Site<'a>,
+    ) -> Vec<Obstacle<'a>> {
+        let Some(keywords) = right.keywords() else { return Vec::new() };
+        let (mut res, mut sizes) = (Vec::new(), Vec::new());
+        let mut note = |keyword: &str, samples: Vec<Value>| {
+            let mut obstacle = self.obstacle(Kind::Refused, keyword, left, right, site);
+            obstacle.samples = samples;
+            res.push(obstacle);
+        };
+        let finite = left.values();
+        let lost = left.types & !keyword::types(keywords);
+        if lost != 0 {
+            let of_type = |it: &&&Value| keyword::type_of(it) & lost != 0;
+            let samples = match &finite {
+                Some(values) => values.iter().filter(of_type).map(|it| (*it).clone()).collect(),
+                None => keyword::EACH.into_iter().filter(|it| it & lost != 0).map(sample_of_type).collect(),
+            };
+            note("type", samples);
+        }
+        if let Some(allowed) = keyword::values(keywords) {
+            let allowed: Vec<String> = allowed.into_iter().map(keyword::canonical).collect();
+            let is_lost = |it: &Value| !allowed.contains(&keyword::canonical(it));
+            let keyword = if keywords.contains_key("const") { "const" } else { "enum" };
+            match finite.clone().or_else(|| small_types(left)) {
+                Some(values) => {
+                    let lost: Vec<Value> = values.into_iter().filter(|it| is_lost(it)).cloned().collect();
+                    if !lost.is_empty() {
+                        note(keyword, lost);
+                    }
+                }
+                None => note(keyword, Vec::new()),
+            }
+        }
+        for measure in MEASURES {
+            if let Some(samples) = lost_bound(measure, left, right, finite.as_deref()) {
+                let names = [Some(measure.keyword), measure.exclusive];
+                let named = names.into_iter().flatten().find(|it| keywords.contains_key(*it));
+                let mut obstacle =
+                    self.obstacle(Kind::Refused, named.unwrap_or(measure.keyword), left, right, site);
+                obstacle.samples = samples;
+                obstacle.size = measure.bound(keywords, false).and_then(|it| size_beyond(measure, it));
+                sizes.push(obstacle);
+            }
+        }
+        if let Some(pattern) = keywords.get("pattern").and_then(Value::as_str)
+            && left.types & keyword::STRING != 0
+            && !left.nodes.iter().any(|it| it.get("pattern").and_then(Value::as_str) == Some(pattern))
+        {
+            let is_lost =
+                |it: &&Value| it.as_str().is_some_and(|text| keyword::matches(pattern, text) != Some(true));
+            match &finite {
+                Some(values) if !values.iter().any(is_lost) => {}
+                _ => note("pattern", Vec::new()),
+            }
+        }
+        if let Some(format) = keyword::format(right)
+            && left.types & keyword::STRING != 0
+            && !left.nodes.iter().any(|it| keyword::format(it) == Some(format))
+        {
+            note("format", vec!["?".into(), "not such a format".into(), "%".into()]);
+        }
+        if let Some(step) = keywords.get("multipleOf").and_then(Value::as_f64)
+            && left.types & keyword::NUMBER != 0
+            && !is_multiple(left, step)
+        {
+            note("multipleOf", Vec::new());
+        }
+        if keywords.get("uniqueItems") == Some(&Value::Bool(true))
+            && left.types & keyword::ARRAY != 0
+            && !left.nodes.iter().any(|it| it.get("uniqueItems") == Some(&Value::Bool(true)))
+        {
+            note("uniqueItems", Vec::new());
+        }
+        res.extend(sizes);
+        res
+    }
+}
+
+/// The nearest size that a bound refuses.
+fn size_beyond(measure: Measure, bound: keyword::Bound) -> Option<usize> {
+    let limit = bound.limit.clamp(0.0, 1e6) as usize;
+    let is_size = measure.types != keyword::NUMBER;
+    if measure.is_upper { is_size.then(|| limit + 1) } else { limit.checked_sub(1).filter(|_| is_size) }
+}
+
+/// All values of a left side that allows booleans and null only.
+fn small_types(left: &Left<'_>) -> Option<Vec<&'static Value>> {
+    const VALUES: [Value; 3] = [Value::Null, Value::Bool(false), Value::Bool(true)];
+    static ALL: [Value; 3] = VALUES;
+    let is_small = left.types & !(keyword::NULL | keyword::BOOLEAN) == 0;
+    is_small.then(|| ALL.iter().filter(|it| keyword::type_of(it) & left.types != 0).collect())
+}
+
+/// Samples beyond a bound of the right side; `None` if the left side is within it.
+fn lost_bound(
+    measure: Measure,
+    left: &Left<'_>,
+    right: &Node<'_>,
+    finite: Option<&[&Value]>,
+) -> Option<Vec<Value>> {
+    let measured = left.types & measure.types;
+    if measured == 0 {
+        return None;
+    }
+    let integers = measured == keyword::INTEGER;
+    let wanted = measure.bound(right.keywords()?, integers)?;
+    // Sizes are never negative.
+    if measure.types != keyword::NUMBER && !measure.is_upper && wanted.limit <= 0.0 {
+        return None;
+    }
+    if let Some(values) = finite {
+        let lost: Vec<Value> =
+            values.iter().filter(|it| !measure.allows(wanted, it)).map(|it| (*it).clone()).collect();
+        return (!lost.is_empty()).then_some(lost);
+    }
+    let implied = left.nodes.iter().any(|it| {
+        let bound = it.keywords().and_then(|it| measure.bound(it, integers));
+        bound.is_some_and(|it| measure.implies(it, wanted))
+    });
+    if implied {
+        return None;
+    }
+    if measure.types != keyword::NUMBER {
+        return Some(Vec::new());
+    }
+    let beyond = if measure.is_upper { 1.0 } else { -1.0 };
+    let mut samples =
+        vec![number(wanted.limit), number(wanted.limit + beyond), number(wanted.limit + beyond / 2.0)];
+    samples.extend(
+        left.nodes.iter().filter_map(|it| Some(number(measure.bound(it.keywords()?, integers)?.limit))),
+    );
+    Some(samples)
+}
+
+/// A JSON number without a needless fraction.
+pub(crate) fn number(value: f64) -> Value {
+    let whole = value as i64;
+    if value.fract() == 0.0 && value.abs() < 9e15 { whole.into() } else { value.into() }
+}
+
+fn is_multiple(left: &Left<'_>, step: f64) -> bool {
+    let steps = left.nodes.iter().filter_map(|it| it.get("multipleOf")?.as_f64());
+    let whole = |ratio: f64| ratio.fract() == 0.0 && step.fract() == 0.0;
+    steps.into_iter().any(|it| it == step || (it.fract() == 0.0 && whole(it / step)))
+        || (left.types & keyword::NUMBER == keyword::INTEGER && step == 1.0)
+}

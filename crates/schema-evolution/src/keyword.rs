@@ -1,0 +1,251 @@
+//! Keywords of JSON Schema as sets and bounds that can be compared.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::document::Node;
+
+/// Keywords that do not affect validity, and members of a document that hold no constraint.
+pub(crate) const ANNOTATIONS: &[&str] = &[
+    "$anchor",
+    "$comment",
+    "$id",
+    "$schema",
+    "contentSchema",
+    "default",
+    "defaultSnippets",
+    "deprecated",
+    "deprecationMessage",
+    "description",
+    "doNotSuggest",
+    "enumDescriptions",
+    "enumNames",
+    "errorMessage",
+    "example",
+    "examples",
+    "id",
+    "markdownDescription",
+    "markdownEnumDescriptions",
+    "readOnly",
+    "title",
+    "tsType",
+    "writeOnly",
+];
+
+/// Whether a keyword is an annotation or a private extension.
+pub(crate) fn is_annotation(keyword: &str) -> bool {
+    keyword.starts_with("x-") || ANNOTATIONS.contains(&keyword)
+}
+
+/// Formats that validators check.
+const FORMATS: &[&str] = &[
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "idn-email",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "iri",
+    "iri-reference",
+    "json-pointer",
+    "regex",
+    "relative-json-pointer",
+    "time",
+    "uri",
+    "uri-reference",
+    "uri-template",
+    "uuid",
+];
+
+/// The format of a schema, if validators check it.
+pub(crate) fn format<'a>(schema: &Node<'a>) -> Option<&'a str> {
+    schema.get("format")?.as_str().filter(|it| FORMATS.contains(it))
+}
+
+/// A set of types, as bits. `INTEGER` and `FRACTION` together are `number`.
+pub(crate) type Types = u8;
+pub(crate) const NULL: Types = 1;
+pub(crate) const BOOLEAN: Types = 2;
+pub(crate) const INTEGER: Types = 4;
+pub(crate) const FRACTION: Types = 8;
+pub(crate) const STRING: Types = 16;
+pub(crate) const ARRAY: Types = 32;
+pub(crate) const OBJECT: Types = 64;
+pub(crate) const NUMBER: Types = INTEGER | FRACTION;
+pub(crate) const ALL: Types = 127;
+
+/// Every single type.
+pub(crate) const EACH: [Types; 7] = [OBJECT, ARRAY, STRING, INTEGER, FRACTION, BOOLEAN, NULL];
+
+/// The types a schema allows.
+pub(crate) fn types(schema: &Map<String, Value>) -> Types {
+    let one = |name: &str| match name {
+        "null" => NULL,
+        "boolean" => BOOLEAN,
+        "integer" => INTEGER,
+        "number" => NUMBER,
+        "string" => STRING,
+        "array" => ARRAY,
+        "object" => OBJECT,
+        _ => 0,
+    };
+    match schema.get("type") {
+        Some(Value::String(name)) => one(name),
+        Some(Value::Array(names)) => {
+            names.iter().filter_map(Value::as_str).fold(0, |res, name| res | one(name))
+        }
+        _ => ALL,
+    }
+}
+
+/// The type of a value.
+pub(crate) fn type_of(value: &Value) -> Types {
+    match value {
+        Value::Null => NULL,
+        Value::Bool(_) => BOOLEAN,
+        Value::Number(number) if number.is_f64() && number.as_f64().is_some_and(|it| it.fract() != 0.0) => {
+            FRACTION
+        }
+        Value::Number(_) => INTEGER,
+        Value::String(_) => STRING,
+        Value::Array(_) => ARRAY,
+        Value::Object(_) => OBJECT,
+    }
+}
+
+/// The values that `const` and `enum` allow; `None` without these keywords.
+pub(crate) fn values(schema: &Map<String, Value>) -> Option<Vec<&Value>> {
+    let listed = schema.get("enum").and_then(Value::as_array).map(|it| it.iter().collect::<Vec<_>>());
+    match (schema.get("const"), listed) {
+        (Some(one), None) => Some(vec![one]),
+        (Some(one), Some(several)) => {
+            Some(several.into_iter().filter(|it| canonical(it) == canonical(one)).collect())
+        }
+        (None, listed) => listed,
+    }
+}
+
+/// A text that is equal for values that JSON Schema holds for equal, such as `1` and `1.0`.
+pub(crate) fn canonical(value: &Value) -> String {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
+                format!("{float:.0}")
+            }
+            _ => number.to_string(),
+        },
+        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        Value::Object(members) => {
+            let sorted: BTreeSet<String> =
+                members.iter().map(|(key, value)| format!("{key:?}:{}", canonical(value))).collect();
+            format!("{{{}}}", sorted.into_iter().collect::<Vec<_>>().join(","))
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => value.to_string(),
+    }
+}
+
+/// The names in a list of names, such as `required`.
+pub(crate) fn names(list: Option<&Value>) -> impl Iterator<Item = &str> {
+    list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// A lower or upper bound.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Bound {
+    pub limit: f64,
+    /// Whether the limit itself is excluded.
+    pub is_strict: bool,
+}
+
+/// What a bound restricts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Measure {
+    /// The keyword of the inclusive bound.
+    pub keyword: &'static str,
+    /// The keyword of the exclusive bound, for numbers.
+    pub exclusive: Option<&'static str>,
+    /// Whether larger values are refused.
+    pub is_upper: bool,
+    /// The types that are measured.
+    pub types: Types,
+}
+
+/// Every measure.
+pub(crate) const MEASURES: [Measure; 8] = [
+    Measure { keyword: "minimum", exclusive: Some("exclusiveMinimum"), is_upper: false, types: NUMBER },
+    Measure { keyword: "maximum", exclusive: Some("exclusiveMaximum"), is_upper: true, types: NUMBER },
+    Measure { keyword: "minLength", exclusive: None, is_upper: false, types: STRING },
+    Measure { keyword: "maxLength", exclusive: None, is_upper: true, types: STRING },
+    Measure { keyword: "minItems", exclusive: None, is_upper: false, types: ARRAY },
+    Measure { keyword: "maxItems", exclusive: None, is_upper: true, types: ARRAY },
+    Measure { keyword: "minProperties", exclusive: None, is_upper: false, types: OBJECT },
+    Measure { keyword: "maxProperties", exclusive: None, is_upper: true, types: OBJECT },
+];
+
+impl Measure {
+    /// The strictest bound that a schema sets. `integers` says that only integers are measured.
+    pub(crate) fn bound(self, schema: &Map<String, Value>, integers: bool) -> Option<Bound> {
+        let number = |key: &str| schema.get(key).and_then(Value::as_f64);
+        // In draft 4, the exclusive keyword is a mark on the other one.
+        let marked = self.exclusive.is_some_and(|it| schema.get(it) == Some(&Value::Bool(true)));
+        let plain = number(self.keyword).map(|limit| Bound { limit, is_strict: marked });
+        let exclusive = self.exclusive.and_then(number).map(|limit| Bound { limit, is_strict: true });
+        let rounded = |bound: Bound| match (integers, self.is_upper, bound.is_strict) {
+            (false, _, _) => bound,
+            (true, false, true) => Bound { limit: bound.limit.floor() + 1.0, is_strict: false },
+            (true, false, false) => Bound { limit: bound.limit.ceil(), is_strict: false },
+            (true, true, true) => Bound { limit: bound.limit.ceil() - 1.0, is_strict: false },
+            (true, true, false) => Bound { limit: bound.limit.floor(), is_strict: false },
+        };
+        match (plain.map(rounded), exclusive.map(rounded)) {
+            (Some(one), Some(other)) => Some(if self.implies(one, other) { one } else { other }),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Whether every value within `one` is within `other`.
+    pub(crate) fn implies(self, one: Bound, other: Bound) -> bool {
+        let further = if self.is_upper { one.limit < other.limit } else { one.limit > other.limit };
+        further || (one.limit == other.limit && (one.is_strict || !other.is_strict))
+    }
+
+    /// Whether a value is within a bound. Values of other types are.
+    pub(crate) fn allows(self, bound: Bound, value: &Value) -> bool {
+        let Some(size) = self.size(value) else { return true };
+        let inside = if self.is_upper { size < bound.limit } else { size > bound.limit };
+        inside || (size == bound.limit && !bound.is_strict)
+    }
+
+    fn size(self, value: &Value) -> Option<f64> {
+        match value {
+            Value::Number(number) if self.types == NUMBER => number.as_f64(),
+            Value::String(text) if self.types == STRING => Some(text.chars().count() as f64),
+            Value::Array(items) if self.types == ARRAY => Some(items.len() as f64),
+            Value::Object(members) if self.types == OBJECT => Some(members.len() as f64),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a key matches a pattern. `None` if the pattern cannot be evaluated here.
+pub(crate) fn matches(pattern: &str, key: &str) -> Option<bool> {
+    regex::RegexBuilder::new(pattern).size_limit(1 << 20).build().ok().map(|it| it.is_match(key))
+}
+
+/// Whether a schema accepts everything. A missing one does.
+pub(crate) fn accepts_all(schema: Option<&Value>) -> bool {
+    match schema {
+        None | Some(Value::Bool(true)) => true,
+        Some(Value::Object(keywords)) => keywords.keys().all(|it| is_annotation(it)),
+        Some(_) => false,
+    }
+}
+
+/// Whether a keyword only holds schemas for references.
+pub(crate) fn is_definitions(keyword: &str) -> bool {
+    keyword == "$defs" || keyword == "definitions"
+}

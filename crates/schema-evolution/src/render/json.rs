@@ -1,0 +1,31 @@
+//! Renders a comparison as JSON.
+
+use serde_json::{Value, json};
+
+use crate::change::{Change, Comparison, Use};
+
+/// Renders the changes as an object with `for`, `verdict` and `changes`.
+///
+/// A change has `location`, `keyword`, `description`, `direction`, `verdict`, `old` and `new` (JSON pointers into the
+/// schemas) and, if it breaks, `witness`.
+pub fn render_json(comparison: &Comparison, usage: Use) -> Value {
+    let changes: Vec<Value> = comparison.by_severity(usage).into_iter().map(|it| change(it, usage)).collect();
+    json!({ "for": usage, "verdict": comparison.verdict(usage), "changes": changes })
+}
+
+fn change(change: &Change, usage: Use) -> Value {
+    let effect = change.effect(usage);
+    let mut res = json!({
+        "location": change.location,
+        "keyword": change.keyword,
+        "description": change.description,
+        "direction": change.direction,
+        "verdict": effect.verdict,
+        "old": change.old_pointer,
+        "new": change.new_pointer,
+    });
+    if let Some(witness) = &effect.witness {
+        res["witness"] = witness.clone();
+    }
+    res
+}

@@ -1,0 +1,62 @@
+//! Renders a comparison as SARIF 2.1.0, for code hosts and editors.
+
+use serde_json::{Value, json};
+
+use crate::change::{Change, Comparison, Use, Verdict};
+
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// The rules, one for each verdict.
+const RULES: [(Verdict, &str, &str, &str); 3] = [
+    (Verdict::Harmless, "schema-harmless", "note", "A change that affects no document."),
+    (Verdict::Unknown, "schema-unknown", "warning", "A change that could not be decided."),
+    (Verdict::Break, "schema-break", "error", "A change that a document proves to break."),
+];
+
+/// Renders the changes as one SARIF document with one run. Each result is about `file`, the new schema, as a relative
+/// path or a URI.
+pub fn render_sarif(comparison: &Comparison, usage: Use, file: &str) -> Value {
+    let rules = RULES.map(|(_, id, level, text)| {
+        json!({ "id": id, "shortDescription": { "text": text }, "defaultConfiguration": { "level": level } })
+    });
+    let results: Vec<Value> =
+        comparison.by_severity(usage).into_iter().map(|it| result(it, usage, file)).collect();
+    json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": env!("CARGO_PKG_NAME"),
+                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "rules": rules,
+            } },
+            "results": results,
+        }],
+    })
+}
+
+fn result(change: &Change, usage: Use, file: &str) -> Value {
+    let effect = change.effect(usage);
+    let index = RULES.iter().position(|it| it.0 == effect.verdict).unwrap_or(0);
+    let (_, id, level, _) = RULES[index];
+    let witness = effect.witness.as_ref().map(|it| format!(" For example: {it}")).unwrap_or_default();
+    json!({
+        "ruleId": id,
+        "ruleIndex": index,
+        "level": level,
+        "message": { "text": format!("{}: {}.{witness}", change.location, change.description) },
+        "locations": [{
+            "physicalLocation": { "artifactLocation": { "uri": uri(file) } },
+            "logicalLocations": [{ "fullyQualifiedName": change.new_pointer, "kind": "member" }],
+        }],
+        "partialFingerprints": { "change/v1": format!("{}:{}", change.location, change.keyword) },
+    })
+}
+
+/// A path as a URI reference.
+fn uri(path: &str) -> String {
+    let keep = |it: u8| it.is_ascii_alphanumeric() || b"-._~/:".contains(&it);
+    let one = |it: u8| if keep(it) { char::from(it).to_string() } else { format!("%{it:02X}") };
+    path.replace('\\', "/").bytes().map(one).collect()
+}

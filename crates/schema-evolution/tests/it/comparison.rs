@@ -1,0 +1,240 @@
+//! Changes behind references, alternatives, conditions and bounds.
+
+use schema_evolution::{Error, MAX_DEPTH, Side, Use, Verdict, compare};
+use serde_json::{Value, json};
+
+use crate::mutations::checked;
+
+/// Checks the changes as lines `location keyword reader writer`.
+#[track_caller]
+fn check(old: Value, new: Value, expected: &[&str]) {
+    let comparison = checked(&old, &new);
+    let lines: Vec<String> = comparison
+        .changes
+        .iter()
+        .map(|it| format!("{} {} {} {}", it.location, it.keyword, it.reader.verdict, it.writer.verdict))
+        .collect();
+    assert_eq!(lines, expected, "{comparison:#?}");
+}
+
+fn object(properties: Value) -> Value {
+    json!({ "type": "object", "properties": properties })
+}
+
+#[test]
+fn equal_schemas_have_no_changes() {
+    check(json!({}), json!({}), &[]);
+    check(json!(true), json!({}), &[]);
+    check(json!({ "required": ["a", "b"] }), json!({ "required": ["b", "a"] }), &[]);
+    check(
+        json!({ "definitions": { "A": { "type": "string" } }, "properties": { "a": { "$ref": "#/definitions/A" } } }),
+        json!({ "$defs": { "B": { "type": "string" } }, "properties": { "a": { "$ref": "#/$defs/B" } } }),
+        &[],
+    );
+}
+
+#[test]
+fn a_change_behind_references_is_found_once() {
+    let of = |kind: Value| {
+        json!({
+            "properties": { "a": { "$ref": "#/$defs/A" }, "z": { "$ref": "#/$defs/A" } },
+            "$defs": { "A": { "properties": { "b": { "type": kind }, "a": { "$ref": "#/$defs/A" } } } }
+        })
+    };
+    check(of(json!(["string", "integer"])), of(json!("string")), &["a.b type break harmless"]);
+}
+
+#[test]
+fn keywords_beside_a_reference_count_since_draft_2019() {
+    let of = |draft: &str, length: u32| {
+        json!({
+            "$schema": draft,
+            "definitions": { "A": { "type": "string" } },
+            "properties": { "a": { "$ref": "#/definitions/A", "maxLength": length } }
+        })
+    };
+    let (seven, current) =
+        ("http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema");
+    check(of(seven, 9), of(seven, 3), &[]);
+    check(of(current, 9), of(current, 3), &["a maxLength break harmless"]);
+}
+
+#[test]
+fn what_another_document_says_is_unknown() {
+    let external = object(json!({ "a": { "$ref": "https://example.com/a.json" } }));
+    check(
+        object(json!({ "a": { "type": "string" } })),
+        external.clone(),
+        &["a $ref unknown harmless", "a type harmless unknown"],
+    );
+    let changed = object(json!({ "a": { "$ref": "https://example.com/b.json" } }));
+    let found = compare(&external, &changed).unwrap();
+    assert_eq!(
+        (found.verdict(Use::Reader), found.verdict(Use::Writer)),
+        (Verdict::Unknown, Verdict::Unknown)
+    );
+}
+
+#[test]
+fn unknown_keywords_are_unknown() {
+    let of = |it: &str| json!({ "customRule": it });
+    check(of("a"), of("b"), &["(root) customRule unknown unknown"]);
+    check(json!({ "x-order": 1 }), json!({ "x-order": 2 }), &["(root) x-order harmless harmless"]);
+}
+
+#[test]
+fn alternatives_are_paired() {
+    let of = |list: Value| object(json!({ "a": { "anyOf": list } }));
+    check(
+        of(json!([{ "type": "string" }, { "type": "null" }])),
+        of(json!([{ "type": "null" }, { "type": "string" }, { "type": "integer" }])),
+        &["a anyOf harmless break"],
+    );
+    check(
+        of(json!([{ "type": "string" }, { "type": "null" }])),
+        object(json!({ "a": { "type": ["string", "null"] } })),
+        &[],
+    );
+    check(
+        object(json!({ "a": { "type": "string" } })),
+        of(json!([{ "type": "string" }, { "type": "array" }])),
+        &["a type harmless break"],
+    );
+}
+
+#[test]
+fn tagged_alternatives_are_compared_by_their_tag() {
+    let branch = |kind: &str, properties: Value| {
+        let mut res = json!({ "type": "object", "required": ["kind"], "properties": properties });
+        res["properties"]["kind"] = json!({ "const": kind });
+        res
+    };
+    let of = |list: &[Value]| json!({ "oneOf": list });
+    let (one, two) = (branch("one", json!({ "n": { "maximum": 9 } })), branch("two", json!({ "m": {} })));
+    check(of(std::slice::from_ref(&one)), of(&[one.clone(), two.clone()]), &["(root) oneOf harmless break"]);
+    let tight = branch("one", json!({ "n": { "maximum": 5 } }));
+    check(of(&[one.clone(), two.clone()]), of(&[two.clone(), tight]), &["n maximum break harmless"]);
+    // Another alternative still has the key, but this one does not read it.
+    let bare = branch("two", json!({}));
+    let both = branch("one", json!({ "m": {} }));
+    check(of(&[both.clone(), two]), of(&[both, bare]), &["m properties break harmless"]);
+}
+
+#[test]
+fn one_of_counts_the_matches() {
+    // A document with both keys matched one alternative and matches two.
+    check(
+        json!({ "oneOf": [{ "required": ["a"] }] }),
+        json!({ "oneOf": [{ "required": ["a"] }, { "required": ["b"] }] }),
+        &["(root) oneOf break harmless", "a required harmless break"],
+    );
+}
+
+#[test]
+fn a_key_may_move_to_a_part_of_the_same_object() {
+    check(
+        json!({ "type": "object", "properties": { "a": { "type": "string" }, "b": { "type": "string" } } }),
+        json!({
+            "type": "object",
+            "allOf": [{ "$ref": "#/$defs/Base" }],
+            "properties": { "b": { "type": "string" } },
+            "$defs": { "Base": { "properties": { "a": { "type": "string" } } } }
+        }),
+        &[],
+    );
+}
+
+#[test]
+fn negation_reverses_the_direction() {
+    check(
+        json!({ "type": "object", "not": { "required": ["a"] } }),
+        json!({ "type": "object", "not": { "required": ["a", "b"] } }),
+        &["(root) not harmless break"],
+    );
+}
+
+#[test]
+fn conditions_are_compared_under_the_same_if() {
+    let of = |kind: &str, then: Value| {
+        json!({ "type": "object", "properties": { "kind": {}, "a": {} },
+            "if": { "properties": { "kind": { "const": kind } }, "required": ["kind"] }, "then": then })
+    };
+    check(of("one", json!({})), of("one", json!({ "required": ["a"] })), &["a required break harmless"]);
+    check(
+        of("one", json!({ "required": ["a"] })),
+        of("two", json!({ "required": ["a"] })),
+        &["a required break break"],
+    );
+}
+
+#[test]
+fn items_are_compared_by_position() {
+    let of = |prefix: Value, rest: Value| {
+        object(json!({ "a": { "type": "array", "prefixItems": prefix, "items": rest } }))
+    };
+    let text = || json!({ "type": "string" });
+    check(
+        of(json!([text()]), json!(false)),
+        of(json!([text(), text()]), json!(false)),
+        &["a[] false harmless break"],
+    );
+    check(of(json!([text()]), text()), of(json!([{ "type": "integer" }]), text()), &["a[] type break break"]);
+}
+
+#[test]
+fn patterns_of_keys_are_compared() {
+    let of = |kind: &str| json!({ "patternProperties": { "^x-": { "type": kind } }, "additionalProperties": false });
+    check(of("number"), of("integer"), &["* type break harmless"]);
+    check(
+        json!({ "properties": { "x-a": { "type": "integer" } }, "additionalProperties": false }),
+        of("integer"),
+        &["* false harmless break"],
+    );
+}
+
+#[test]
+fn formats_are_assertions() {
+    let of = |it: Value| object(json!({ "a": it }));
+    check(
+        of(json!({ "type": "string" })),
+        of(json!({ "type": "string", "format": "date" })),
+        &["a format break harmless"],
+    );
+    check(of(json!({ "type": "integer" })), of(json!({ "type": "integer", "format": "uint32" })), &[]);
+}
+
+#[test]
+fn hostile_documents_are_bounded() {
+    let deep = (0..200).fold(json!({}), |inner, _| json!({ "items": inner }));
+    assert_eq!(compare(&deep, &json!({})).unwrap_err(), Error::TooDeep { side: Side::Old });
+    let nested = (0..MAX_DEPTH - 5).fold(json!({ "type": "string" }), |inner, _| json!({ "items": inner }));
+    let other = (0..MAX_DEPTH - 5).fold(json!({ "type": "integer" }), |inner, _| json!({ "items": inner }));
+    let found = compare(&nested, &other).unwrap();
+    assert_ne!(found.verdict(Use::Reader), Verdict::Harmless);
+    for invalid in [json!(1), json!({ "type": 5 }), json!({ "properties": [] })] {
+        let error = compare(&json!({}), &invalid).unwrap_err();
+        assert!(matches!(error, Error::NotASchema { side: Side::New, .. }), "{error}");
+    }
+    // Many alternatives of alternatives end within the bound of comparisons.
+    let wide = |at: u32| {
+        let leaf: Vec<Value> = (0..20).map(|it| json!({ "minimum": it + at, "required": ["a"] })).collect();
+        (0..6).fold(json!({ "anyOf": leaf }), |inner, _| {
+            json!({ "anyOf": [{ "properties": { "a": inner } }, { "items": inner }, { "properties": { "b": inner } }] })
+        })
+    };
+    assert_ne!(compare(&wide(0), &wide(1)).unwrap().verdict(Use::Reader), Verdict::Harmless);
+}
+
+#[test]
+fn cycles_of_references_end() {
+    let of = |length: u32| {
+        json!({
+            "$ref": "#/$defs/A",
+            "$defs": {
+                "A": { "anyOf": [{ "type": "string", "maxLength": length }, { "type": "array", "items": { "$ref": "#/$defs/B" } }] },
+                "B": { "type": "object", "properties": { "a": { "$ref": "#/$defs/A" }, "b": { "$ref": "#/$defs/B" } } }
+            }
+        })
+    };
+    check(of(9), of(5), &["(root) maxLength break harmless"]);
+}
