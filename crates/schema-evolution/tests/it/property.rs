@@ -101,7 +101,7 @@ fn has_key(document: &Value, names: &[&str]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn a_change_that_a_validator_notices_is_not_harmless(
