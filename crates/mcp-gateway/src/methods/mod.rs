@@ -303,19 +303,25 @@ impl RequestContext<'_> {
         let Caller { features, sender, session, owner, .. } = self.caller;
         let supported = features.supported_requests();
         let limit = self.gateway.options.bounds.server_request_timeout;
+        let dialog = self.caller.dialog.as_ref();
         let raw_requests: Option<Arc<dyn RawRequestHandler>> = match (session, &self.input_requests) {
             (Some(session), _) => {
                 let (session, sender) = (Arc::clone(session), sender.clone());
-                Some(Arc::new(SessionRequestHandler { supported, session, sender, limit }))
+                let handler: Arc<dyn RawRequestHandler> =
+                    Arc::new(SessionRequestHandler { supported, session, sender, limit });
+                if let Some(dialog) = dialog {
+                    dialog.set_latest(&handler);
+                }
+                Some(handler)
             }
-            (None, Some(input_requests)) => {
-                Some(Arc::new(InputRequestHandler { supported, requests: input_requests.clone(), limit }))
+            (None, Some(requests)) => {
+                let calls = dialog.map(|dialog| Arc::clone(dialog.calls())).unwrap_or_default();
+                calls.add(requests);
+                let requests = requests.clone();
+                Some(Arc::new(InputRequestHandler { supported, requests, calls, limit }))
             }
             (None, None) => None,
         };
-        if let (Some(dialog), Some(handler)) = (&self.caller.dialog, &raw_requests) {
-            dialog.set_latest(handler);
-        }
         let handlers = Handlers { raw_requests, ..Handlers::default() };
         let mut caller = mcp_transport::Caller::new(*owner, handlers);
         caller.max_deadline_pause = limit;

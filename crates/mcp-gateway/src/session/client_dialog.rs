@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::access::secret_id::secret_id;
 use crate::session::caller::ClientFeatures;
-use crate::session::elicitation::{SessionRequestHandler, SupportedRequests};
+use crate::session::elicitation::{InputRequestHandler, OpenCalls, SessionRequestHandler, SupportedRequests};
 use crate::session::state::Session;
 
 /// A dialog of a client.
@@ -26,10 +26,11 @@ pub(crate) struct ClientDialog {
 }
 
 /// Handles requests of leased servers that belong to no call: the client's latest call has a stream to it, or its
-/// session has.
+/// session has. Without a session, a running call returns the request.
 struct DialogRequests {
     supported: SupportedRequests,
     limit: Duration,
+    calls: Arc<OpenCalls>,
     latest: Mutex<Option<Weak<dyn RawRequestHandler>>>,
     session: OnceLock<Weak<Session>>,
 }
@@ -41,6 +42,7 @@ impl ClientDialog {
         let requests = Arc::new(DialogRequests {
             supported: features.supported_requests(),
             limit,
+            calls: Arc::default(),
             latest: Mutex::default(),
             session: OnceLock::new(),
         });
@@ -65,7 +67,12 @@ impl ClientDialog {
         let _ = self.requests.session.set(Arc::downgrade(session));
     }
 
-    /// Sets the handler of the latest call.
+    /// The running calls that can return server requests.
+    pub(crate) fn calls(&self) -> &Arc<OpenCalls> {
+        &self.requests.calls
+    }
+
+    /// Sets the handler of the latest call of the session.
     pub(crate) fn set_latest(&self, handler: &Arc<dyn RawRequestHandler>) {
         *self.requests.latest.lock() = Some(Arc::downgrade(handler));
     }
@@ -88,6 +95,11 @@ impl RawRequestHandler for DialogRequests {
         if let Some(latest) = latest {
             return latest.handle(request).await;
         }
+        let (supported, limit) = (self.supported, self.limit);
+        if let Some(requests) = self.calls.latest() {
+            let calls = Arc::clone(&self.calls);
+            return InputRequestHandler { supported, requests, calls, limit }.handle(request).await;
+        }
         let session = self.session.get().and_then(Weak::upgrade);
         let Some((sender, session)) = session.and_then(|session| Some((session.stream()?, session))) else {
             return Err(RpcError::new(
@@ -95,7 +107,6 @@ impl RawRequestHandler for DialogRequests {
                 "the client has no running call and no open stream",
             ));
         };
-        let (supported, limit) = (self.supported, self.limit);
         SessionRequestHandler { supported, session, sender, limit }.handle(request).await
     }
 }

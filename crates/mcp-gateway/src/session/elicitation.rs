@@ -9,6 +9,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mcp_model::{RawJson, RpcError, code};
 use mcp_transport::{RawRequestHandler, RawServerRequest};
+use parking_lot::Mutex;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::protocol::json_splice;
@@ -138,14 +140,65 @@ impl RawRequestHandler for SessionRequestHandler {
 #[derive(Debug)]
 pub(crate) struct InputRequest {
     pub(crate) request: RawServerRequest,
-    pub(crate) response: oneshot::Sender<RawJson>,
+    pub(crate) response: oneshot::Sender<InputReply>,
 }
 
-/// Returns server requests as the result of the call.
+/// The reply to an [`InputRequest`].
+#[derive(Debug)]
+pub(crate) enum InputReply {
+    /// The client's response.
+    Response(RawJson),
+    /// The call ended before the client got the request.
+    Undelivered,
+}
+
+/// The running calls of a dialog that can return server requests.
+#[derive(Debug, Default)]
+pub(crate) struct OpenCalls(Mutex<Vec<mpsc::Sender<InputRequest>>>);
+
+impl OpenCalls {
+    /// Adds a call, and removes those that have ended.
+    pub(crate) fn add(&self, call: &mpsc::Sender<InputRequest>) {
+        let mut calls = self.0.lock();
+        calls.retain(|it| !it.is_closed() && !it.same_channel(call));
+        calls.push(call.clone());
+    }
+
+    /// The latest call that has not ended.
+    pub(crate) fn latest(&self) -> Option<mpsc::Sender<InputRequest>> {
+        self.0.lock().iter().rfind(|it| !it.is_closed()).cloned()
+    }
+}
+
+/// Returns server requests as the result of the call. If the call ends first, another call of the dialog returns the
+/// request: a server with one connection does not say to which of the client's calls its request belongs.
 pub(crate) struct InputRequestHandler {
     pub(crate) supported: SupportedRequests,
     pub(crate) requests: mpsc::Sender<InputRequest>,
+    /// All calls of the dialog.
+    pub(crate) calls: Arc<OpenCalls>,
     pub(crate) limit: Duration,
+}
+
+impl InputRequestHandler {
+    /// Sends the request by a call that is open. Dropping the future gives up the response.
+    async fn request(&self, request: RawServerRequest) -> Result<RawJson, RpcError> {
+        let mut call = Some(self.requests.clone());
+        while let Some(requests) = call {
+            let (sender, response) = oneshot::channel();
+            match requests.try_send(InputRequest { request: request.clone(), response: sender }) {
+                Ok(()) => match response.await {
+                    Ok(InputReply::Response(response)) => return Ok(response),
+                    Ok(InputReply::Undelivered) => {}
+                    Err(_) => return Err(failed("the client did not repeat its call with an answer")),
+                },
+                Err(TrySendError::Full(_)) => return Err(failed("too many requests to the client are open")),
+                Err(TrySendError::Closed(_)) => {}
+            }
+            call = self.calls.latest();
+        }
+        Err(failed("the client has no running call"))
+    }
 }
 
 #[async_trait]
@@ -156,17 +209,13 @@ impl RawRequestHandler for InputRequestHandler {
 
     async fn handle(&self, request: RawServerRequest) -> Result<RawJson, RpcError> {
         self.supported.check_params(&request.method, &request.params)?;
-        let failed = |message: &str| RpcError::new(code::INTERNAL_ERROR, message);
-        let (sender, response) = oneshot::channel();
-        self.requests
-            .try_send(InputRequest { request, response: sender })
-            .map_err(|_| failed("too many requests to the client are open"))?;
-        match tokio::time::timeout(self.limit, response).await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(_)) => Err(failed("the client did not repeat its call with an answer")),
-            Err(_) => Err(failed("the client did not repeat its call with an answer in time")),
-        }
+        let in_time = tokio::time::timeout(self.limit, self.request(request)).await;
+        in_time.unwrap_or_else(|_| Err(failed("the client did not repeat its call with an answer in time")))
     }
+}
+
+fn failed(message: &str) -> RpcError {
+    RpcError::new(code::INTERNAL_ERROR, message)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::access::secret_id::secret_id;
 use crate::limits::bounds::Bounds;
 use crate::protocol::json_splice;
 use crate::protocol::message_writer::json_string;
-use crate::session::elicitation::InputRequest;
+use crate::session::elicitation::{InputReply, InputRequest};
 
 /// The prefix of every state.
 const STATE_PREFIX: &str = "mcp-host:";
@@ -69,6 +69,17 @@ impl RunningCall {
     fn add_request(&mut self, request: InputRequest) {
         self.request_count += 1;
         self.open_requests.push((format!("input-{}", self.request_count), request));
+    }
+}
+
+impl Drop for RunningCall {
+    /// Returns the requests that the client did not get.
+    fn drop(&mut self) {
+        self.requests.close();
+        while let Ok(request) = self.requests.try_recv() {
+            // The server may have cancelled its request.
+            let _ = request.response.send(InputReply::Undelivered);
+        }
     }
 }
 
@@ -126,7 +137,7 @@ impl PendingInputs {
             if let Some(at) = call.open_requests.iter().position(|(open, _)| *open == key) {
                 let (_, request) = call.open_requests.remove(at);
                 // The server may have cancelled its request.
-                let _ = request.response.send(response);
+                let _ = request.response.send(InputReply::Response(response));
             }
         }
         Ok(call)
@@ -191,24 +202,29 @@ fn lost_call() -> RpcError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use mcp_transport::RawRequestHandler;
+    use tokio::sync::oneshot;
 
     use super::*;
-    use crate::session::elicitation::{InputRequestHandler, SupportedRequests};
+    use crate::session::elicitation::{InputRequestHandler, OpenCalls, SupportedRequests};
 
     fn json(text: &str) -> RawJson {
         RawJson::parse(text.to_owned().into()).unwrap()
     }
 
+    /// Requests a list of roots by a call of `calls`.
+    async fn request_roots(requests: mpsc::Sender<InputRequest>, calls: Arc<OpenCalls>) -> CallOutcome {
+        let supported = SupportedRequests::of(&json(r#"{"roots":{}}"#));
+        let handler = InputRequestHandler { supported, requests, calls, limit: Duration::from_secs(60) };
+        let request = RawServerRequest { method: "roots/list".to_owned(), params: RawJson::empty_object() };
+        handler.handle(request).await.map(RawJson::into_bytes)
+    }
+
     /// A call that requests one list of roots and returns it.
     fn call() -> RunningCall {
-        RunningCall::start(async |requests| {
-            let supported = SupportedRequests::of(&json(r#"{"roots":{}}"#));
-            let handler = InputRequestHandler { supported, requests, limit: Duration::from_secs(60) };
-            let request =
-                RawServerRequest { method: "roots/list".to_owned(), params: RawJson::empty_object() };
-            handler.handle(request).await.map(RawJson::into_bytes)
-        })
+        RunningCall::start(|requests| request_roots(requests, Arc::default()))
     }
 
     fn state(result: &Bytes) -> String {
@@ -239,6 +255,43 @@ mod tests {
         let completed = take(&second, &ann, Some(&responses)).unwrap();
         assert_eq!(pending_inputs.advance(completed, &ann, wait).await.unwrap(), r#"{"roots":[]}"#);
         assert!(take(&second, &ann, Some(&responses)).is_err());
+    }
+
+    /// The server requests something during two calls, and one of them ends before the client gets the request.
+    #[tokio::test(start_paused = true)]
+    async fn request_of_an_ended_call_is_returned_by_another_call() {
+        let pending_inputs = PendingInputs::new(&Bounds::default());
+        let (ann, wait) = (Principal::named("ann"), Duration::from_secs(60));
+        let calls = Arc::new(OpenCalls::default());
+        let (end_short, short_ends) = oneshot::channel::<()>();
+        let (short_started, short_call) = oneshot::channel();
+        let short = RunningCall::start(async |requests| {
+            short_started.send(requests).unwrap();
+            short_ends.await.unwrap();
+            Ok(Bytes::from_static(b"{}"))
+        });
+        let short_call = short_call.await.unwrap();
+        let long = RunningCall::start({
+            let calls = Arc::clone(&calls);
+            async move |requests| {
+                calls.add(&requests);
+                calls.add(&short_call);
+                let both = tokio::join!(request_roots(short_call.clone(), Arc::clone(&calls)), async {
+                    end_short.send(()).unwrap()
+                });
+                both.0
+            }
+        });
+        // The short call has ended before its request is read.
+        while !short.task.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(pending_inputs.advance(short, &ann, wait).await.unwrap(), "{}");
+        let returned = state(&pending_inputs.advance(long, &ann, wait).await.unwrap());
+        let responses = json(r#"{"input-1":{"roots":[]}}"#);
+        let resumed = pending_inputs.take(&returned, &ann, Some(&responses), Instant::now()).unwrap();
+        assert_eq!(pending_inputs.advance(resumed, &ann, wait).await.unwrap(), r#"{"roots":[]}"#);
+        assert!(calls.latest().is_none());
     }
 
     #[tokio::test(start_paused = true)]
