@@ -1,17 +1,22 @@
 // A real MCP client, on the official TypeScript SDK of either generation: `node client.mjs SCENARIO`.
 //
 // SCENARIO is a JSON text: {"sdk": 1 | 2, "mode"?, "url" | "command": [PROGRAM, ARGUMENT…], "calls": [[NAME, ARGUMENTS]],
-// "then"?: {"old", "new", "arguments"}, "crowd"?: {"clients", "own"}, "user"?}. With `user` it logs in through the SDK as that
+// "then"?: {"old", "new", "arguments"}, "crowd"?: {"clients", "own"}, "load"?: {"clients", "each", "ms": [LEAST, MOST]},
+// "user"?}. With `user` it logs in through the SDK as that
 // user, and this program is the browser. It lists the tools, calls each in turn, and prints one
 // JSON document: the protocol's version, the tools and the answers, as the SDK gave them. With `then` it goes on: it prints
 // `ready`, and lists again whenever it hears that the list has changed, until `new` is there; `old` and `new` are called
 // then. With `crowd`
 // there are so many clients: each calls the first of `calls`, so many of them also the second, and each other one begins
-// the third. It prints `ready`, and waits to be killed.
+// the third. It prints `ready`, and waits to be killed. With `load` there are so many clients: it prints `ready` when all are
+// connected. Each calls the first of `calls`, a tool that sleeps, so many times in turn, for a random time. It prints the
+// number of calls, and the answers that are not those of a whole sleep.
 
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+
+import { browse, login } from "./login.mjs";
 
 const LONGEST_WAIT = 60_000;
 const AT_ONCE = 20;
@@ -43,7 +48,7 @@ async function connect(follows) {
   const listens = Promise.withResolvers();
   const listChanged = { tools: { autoRefresh: false, debounceMs: 0, onChanged: hear } };
   let protocol;
-  const authProvider = scenario.user === undefined ? undefined : login();
+  const authProvider = scenario.user === undefined ? undefined : login(scenario.user);
   const make = () => {
     const client = new Client(
       { name: `typescript-${scenario.sdk}`, version: "1.0.0" },
@@ -68,7 +73,7 @@ async function connect(follows) {
     transport.stderr?.on("data", async (text) => {
       const page = /https?:\/\/\S+\/auth\?\S+/.exec(text.toString());
       if (page === null) return;
-      const redirected = await browse(new URL(page[0]));
+      const redirected = await browse(new URL(page[0]), scenario.user);
       // Its listener may not be ready yet.
       for (let tries = 0; tries < 50; tries++) {
         try {
@@ -111,44 +116,6 @@ async function connect(follows) {
   return { client, protocol, heard, finish };
 }
 
-/** The client's side of a login, as the SDK asks for it: everything is kept in memory. */
-function login() {
-  const kept = {};
-  return {
-    redirectUrl: "http://127.0.0.1:9/callback",
-    clientMetadata: { client_name: "typescript", redirect_uris: ["http://127.0.0.1:9/callback"] },
-    // Registered by hand: a client that registers itself is bound to the scopes of its first login.
-    clientInformation: () => ({ client_id: "typescript" }),
-    tokens: () => kept.tokens,
-    saveTokens: (it) => void (kept.tokens = it),
-    codeVerifier: () => kept.verifier,
-    saveCodeVerifier: (it) => void (kept.verifier = it),
-    redirectToAuthorization: async (url) => void (kept.redirected = await browse(url)),
-    discoveryState: () => kept.discovery,
-    saveDiscoveryState: (it) => void (kept.discovery = it),
-    kept,
-  };
-}
-
-/** Follows redirects with cookies, as a browser does, to the one that leaves the authorization server. */
-async function browse(first) {
-  const cookies = new Map();
-  let url = new URL(first);
-  for (let step = 0; step < 10; step++) {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-    const response = await fetch(url, { redirect: "manual", headers: { cookie, "x-user": scenario.user } });
-    for (const it of response.headers.getSetCookie()) {
-      const [, name, value] = /^([^=]+)=([^;]*)/.exec(it);
-      cookies.set(name, value);
-    }
-    const next = new URL(response.headers.get("location") ?? "about:blank", url);
-    if (next.protocol === "about:") throw new Error(`${response.status} ${await response.text()}`);
-    if (next.origin !== first.origin) return next;
-    url = next;
-  }
-  throw new Error("too many redirects");
-}
-
 const ask = async (client, [name, given], finish) => {
   const call = () => client.callTool({ name, arguments: given });
   try {
@@ -174,6 +141,24 @@ if (scenario.crowd !== undefined) {
   }
   console.log("ready");
   await new Promise(() => setInterval(() => {}, 60_000));
+}
+
+if (scenario.load !== undefined) {
+  const { clients, each, ms: [least, most] } = scenario.load;
+  const [[name]] = scenario.calls;
+  const connected = await Promise.all(Array.from({ length: clients }, () => connect(false)));
+  console.log("ready");
+  const failures = [];
+  const work = async ({ client }) => {
+    for (let turn = 0; turn < each; turn++) {
+      const ms = least + Math.floor(Math.random() * (most - least + 1));
+      const answer = await ask(client, [name, { ms }]);
+      if (answer.content?.[0].text !== `slept ${ms} ms in 1 step`) failures.push(answer);
+    }
+  };
+  await Promise.all(connected.map(work));
+  console.log(JSON.stringify({ calls: clients * each, failures }));
+  process.exit(0);
 }
 
 const { client, protocol, heard, finish } = await connect(scenario.then !== undefined);

@@ -1,10 +1,9 @@
-// An authorization server on the npm package oidc-provider: `node oidc.mjs`. It prints its issuer URL and runs until it is
-// killed.
+// An authorization server on the npm package oidc-provider: `node oidc.mjs [SECONDS]`. It prints its issuer URL and
+// runs until it is killed.
 //
 // Every user may log in without a password: a browser names itself in the header `x-user`. Every resource is known and has
-// the scopes `read` and `write`. Access tokens are JWTs that are valid for a minute. Clients register themselves, or are
-// `typescript`; the client
-// `service` with the secret `service-secret` acts without a user.
+// the scopes `read` and `write`. Access tokens are JWTs that are valid for SECONDS, or a minute. Clients register
+// themselves, or are `typescript`; the client `service` with the secret `service-secret` acts without a user.
 
 import { generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:http";
@@ -52,7 +51,7 @@ const provider = new Provider(issuer, {
       getResourceServerInfo: (_, resource) => ({
         scope: "read write",
         audience: resource,
-        accessTokenTTL: 60,
+        accessTokenTTL: Number(process.argv[2] ?? 60),
         accessTokenFormat: "jwt",
       }),
     },

@@ -23,7 +23,7 @@ use error::Error;
 use gates::{deny, layers, rules, tidy};
 use generated_files::Mode;
 use measurements::{bench, counts};
-use suites::{conformance, faults, fuzz, soak, test_run};
+use suites::{conformance, faults, fuzz, gateway_clients, soak, test_run};
 
 const USAGE: &str = "\
 Usage: cargo xtask <command>
@@ -35,6 +35,8 @@ Usage: cargo xtask <command>
   counts [--renew]                  compare instructions and allocations of hot paths with the baseline, or renew it
   ci                                run every gate that is not a test: format, lints, docs, builds, packages, licences
   soak [SECONDS [SEED]]             run the soak test, 3600 s by default, in full size from 600 s
+  users [REQUESTS]                  run the isolation test of two users, 10000 requests by default
+  reloads [COUNT]                   run the reload test with calls of up to 30 s, 50 reloads by default
   schema [--check]                  write schemas/<dialect>.schema.json, or fail if one is stale or incompatible
   schema --release                  freeze the schemas as the release of this version
   docs [--check]                    write the generated pages, or fail if one is stale
@@ -69,6 +71,10 @@ fn main() -> ExitCode {
         }
         ["faults"] => faults::run(),
         ["soak", rest @ ..] => soak::run(rest),
+        ["users"] => gateway_clients::run(gateway_clients::USERS, None),
+        ["users", requests] => gateway_clients::run(gateway_clients::USERS, Some(requests)),
+        ["reloads"] => gateway_clients::run(gateway_clients::RELOADS, None),
+        ["reloads", count] => gateway_clients::run(gateway_clients::RELOADS, Some(count)),
         ["docs"] => generated_files::pages(Mode::Write),
         ["docs", "--check"] => generated_files::pages(Mode::Check),
         ["package"] => ci::pack(),

@@ -13,18 +13,20 @@ use super::{Gateway, Installed};
 const SCOPES: &str = "read tools=demo__echo\nwrite tools=demo__add\n";
 
 /// The authorization server of oidc.mjs, killed on drop.
-struct AuthorizationServer {
+pub(super) struct AuthorizationServer {
     child: std::process::Child,
-    issuer: String,
+    pub(super) issuer: String,
     /// Stays open: oidc-provider prints warnings later, and Node ends a program that cannot print.
     _stdout: BufReader<ChildStdout>,
 }
 
 impl AuthorizationServer {
-    fn start(installed: &Installed) -> AuthorizationServer {
+    /// Starts it; access tokens are valid for this time.
+    pub(super) fn start(installed: &Installed, token_seconds: u32) -> AuthorizationServer {
         let mut command = Command::new(installed.node());
         command
             .arg(root().join("tests/conformance/oidc.mjs"))
+            .arg(token_seconds.to_string())
             .env("MCP_HOST_CONFORMANCE", &installed.modules);
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it is installed");
@@ -53,7 +55,7 @@ fn gateway(folder: &Path, issuer: &str) -> Gateway {
 fn clients_log_in_and_step_up_through_an_authorization_server() {
     let Some(installed) = Installed::ready() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let server = AuthorizationServer::start(&installed);
+    let server = AuthorizationServer::start(&installed, 60);
     let gateway = gateway(folder.path(), &server.issuer);
     let remote = installed.modules.join("mcp-remote/dist/proxy.js");
     let calls = json!([["demo__echo", {"text": "a"}], ["demo__add", {"a": 2, "b": 40}]]);

@@ -4,8 +4,10 @@
 mod all_transports;
 mod killed_clients;
 mod logins;
+mod reloads;
 mod renamed_tool;
 mod tasks;
+mod users;
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -94,6 +96,11 @@ impl Client {
         let (status, errors) = (self.child.wait(), std::mem::take(&mut self.errors));
         let errors = errors.map(|it| it.join().unwrap()).unwrap_or_default();
         panic!("it ended before it was ready: {status:?}\n{errors}");
+    }
+
+    /// Whether the client has not ended.
+    pub(super) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
     }
 
     /// Kills the client with SIGKILL.

@@ -1,7 +1,8 @@
-//! Test suites: all tests, conformance, the fault matrix, the soak and the fuzz targets.
+//! Test suites: all tests, conformance, the fault matrix, the long tests and the fuzz targets.
 
 pub(crate) mod conformance;
 pub(crate) mod faults;
 pub(crate) mod fuzz;
+pub(crate) mod gateway_clients;
 pub(crate) mod soak;
 pub(crate) mod test_run;

@@ -79,7 +79,7 @@ fn names_packages(arguments: &[&str]) -> bool {
 /// Installs missing packages and returns the variables with their folders.
 ///
 /// Without Node or Python the tests that need them are skipped, except in CI.
-fn install_packages() -> Result<Vec<(&'static str, String)>, Error> {
+pub(crate) fn install_packages() -> Result<Vec<(&'static str, String)>, Error> {
     let mut res = Vec::new();
     for (variable, what, installed) in [
         ("MCP_HOST_NODE_MODULES", "the npm packages", install::node_modules()),
