@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use mcp_host::{Host, HostSnapshot};
-use mcp_model::{Era, ServerId, Sharing};
+use mcp_model::{Era, RawJson, RpcError, ServerId, Sharing, code};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 
@@ -12,11 +13,12 @@ use crate::access::principal::Principal;
 use crate::access::scope::Scope;
 use crate::audit::record::AuditLog;
 use crate::limits::bounds::Bounds;
-use crate::limits::byte_budget::ByteBudget;
+use crate::limits::byte_budget::{Account, BudgetExceeded, ByteBudget};
 use crate::limits::counters::Counters;
 use crate::lists::cache::ListingCache;
 use crate::lists::gateway_resources::GatewayResource;
 use crate::lists::listing::Listing;
+use crate::protocol::message_writer;
 use crate::protocol::request_state::StateSealer;
 use crate::protocol::task_ids::{TaskIds, TaskKey};
 use crate::session::caller::ClientFeatures;
@@ -159,6 +161,24 @@ impl GatewayInner {
             let _ = timeout_at(self.startup_deadline, self.host.ready()).await;
         };
         self.started.get_or_init(wait).await;
+    }
+
+    /// The response to a request, counted for the client's account. A response that does not fit becomes an error.
+    pub(crate) fn tracked_response(
+        &self,
+        account: &Account,
+        id: &RawJson,
+        result: &Result<Bytes, RpcError>,
+    ) -> Bytes {
+        let response = self.budget.track(account, message_writer::outcome(id, result));
+        response.unwrap_or_else(|BudgetExceeded| {
+            let message = format!(
+                "the request was executed, but its response was dropped: the unread responses of this client have \
+                 reached the limit of {} bytes. Read the responses of fewer requests at once",
+                self.options.bounds.held_bytes
+            );
+            message_writer::error(Some(id), &RpcError::new(code::SERVER_ERROR, message))
+        })
     }
 
     /// A dialog of a client with these capabilities.

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
 use crate::gateway::{Gateway, GatewayInner};
-use crate::limits::byte_budget::MIN_COUNTED_BYTES;
+use crate::limits::byte_budget::{Account, MIN_COUNTED_BYTES};
 use crate::methods::subscriptions::SubscriptionStream;
 use crate::methods::{self, initialize};
 use crate::notifications::watch::ChangeWatcher;
@@ -143,7 +143,7 @@ async fn read(client: &Arc<StdioClient>, input: impl AsyncRead + Unpin, tasks: &
             InputLine::Whole(line) if line.len() < MIN_COUNTED_BYTES => client.handle_line(line, tasks).await,
             InputLine::Whole(line) => {
                 // Reading stops until the budget has room.
-                let line = client.gateway.budget.acquire(line.len()).await.attach(line);
+                let line = client.gateway.budget.acquire(&client.account(), line.len()).await.attach(line);
                 client.handle_line(line, tasks).await
             }
         };
@@ -187,6 +187,10 @@ async fn read_line(
 }
 
 impl StdioClient {
+    fn account(&self) -> Account {
+        Account::Client(self.principal.clone())
+    }
+
     fn session(&self) -> Option<Arc<Session>> {
         self.session.lock().clone()
     }
@@ -265,7 +269,7 @@ impl StdioClient {
                     }
                 } => result,
             };
-            let response = client.gateway.budget.track(message_writer::outcome(&id, &result));
+            let response = client.gateway.tracked_response(&client.account(), &id, &result);
             drop(guard);
             // The client may have disconnected.
             let _ = client.sender.send_response(response).await;

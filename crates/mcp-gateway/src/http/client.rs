@@ -17,8 +17,10 @@ use crate::access::oauth::{Grant, TokenRefusal, TokenVerifier};
 use crate::access::principal::Principal;
 use crate::access::scope::{self, InvalidSelection, Scope};
 use crate::access::tokens::{Admission, Token, TokenError};
+use crate::limits::byte_budget::Account;
 use crate::lists::definitions::ListKind;
 use crate::protocol::frame::Request;
+use crate::session::dialogs::ConnectionId;
 
 /// How long a client waits before it tries again whether its token can be checked, in seconds.
 const KEYS_RETRY: HeaderValue = HeaderValue::from_static("10");
@@ -27,6 +29,8 @@ const KEYS_RETRY: HeaderValue = HeaderValue::from_static("10");
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) principal: Principal,
+    /// The account for its bytes in memory.
+    pub(super) account: Account,
     /// Its token, if there are tokens.
     pub(super) token: Option<Arc<Token>>,
     pub(super) scope: Arc<Scope>,
@@ -43,7 +47,8 @@ impl Client {
         let query_view = query_selection(&head.uri).map_err(|error| bad_request(&error))?;
         let header_view = header_selection(&head.headers).map_err(|error| bad_request(&error))?;
         if view.is_none() && server.is_none() && query_view.is_none() && header_view.is_none() {
-            return Ok(Client { principal, token, scope: Arc::clone(base), grant });
+            let account = Account::Client(principal.clone());
+            return Ok(Client { principal, account, token, scope: Arc::clone(base), grant });
         }
         let mut scope = (**base).clone();
         scope.views.extend(view);
@@ -55,7 +60,8 @@ impl Client {
         }
         scope.views.extend(query_view);
         scope.views.extend(header_view);
-        Ok(Client { principal, token, scope: Arc::new(scope), grant })
+        let account = Account::Client(principal.clone());
+        Ok(Client { principal, account, token, scope: Arc::new(scope), grant })
     }
 
     /// Refuses a request for something that only another scope of the authorization server shows.
@@ -97,10 +103,14 @@ impl Client {
     /// Authorizes a request whose body is a message: JSON without a coding that the gateway does not decode.
     pub(super) fn authorize_message(
         app: &AppState,
+        connection: ConnectionId,
         head: &Parts,
         server: Option<&str>,
     ) -> Result<Client, Response> {
-        let client = Client::authorize(app, head, server)?;
+        let mut client = Client::authorize(app, head, server)?;
+        if client.principal.is_anybody() {
+            client.account = connection.account();
+        }
         let is_supported_coding = match single(&head.headers, &header::TRANSFER_ENCODING) {
             Ok(coding) => coding.is_none_or(|coding| coding.eq_ignore_ascii_case("chunked")),
             Err(_) => false,

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use super::headers::Accepts;
 use super::response::{self, Response};
 use super::sse;
+use crate::limits::byte_budget::MIN_COUNTED_BYTES;
 use crate::session::outbound_queue::MessageReceiver;
 
 /// How long a client waits for the head of a response before the response becomes an event stream.
@@ -80,7 +81,7 @@ impl PendingResponse {
     /// Continues as an event stream; without a `first` message it begins with a keep-alive.
     fn stream(self, first: Option<Bytes>, reply: Option<Reply>) -> Response {
         let first = first.map_or_else(sse::keep_alive, |message| sse::event(&message));
-        let state = ResponseStream { pending: self, first: Some(first), reply, is_over: false };
+        let state = ResponseStream { pending: self, first: Some(first), reply, last: None, is_over: false };
         sse::response(stream::unfold(state, |mut state| async {
             let event = state.next().await?;
             Some((event, state))
@@ -105,7 +106,9 @@ struct ResponseStream {
     first: Option<Bytes>,
     /// The result, while messages that precede it are sent.
     reply: Option<Reply>,
-    /// Whether the last event was sent.
+    /// The parts of the last event that are not sent yet.
+    last: Option<std::array::IntoIter<Bytes, 3>>,
+    /// Whether the last event was begun.
     is_over: bool,
 }
 
@@ -115,7 +118,7 @@ impl ResponseStream {
             return Some(first);
         }
         if self.is_over {
-            return None;
+            return self.last.as_mut()?.next();
         }
         let PendingResponse { work, messages, on_disconnect: _ } = &mut self.pending;
         if let Some(running) = work {
@@ -138,7 +141,11 @@ impl ResponseStream {
             return Some(sse::event(&message));
         }
         self.is_over = true;
-        self.reply.take().map(|reply| sse::event(&reply.body))
+        let body = self.reply.take()?.body;
+        if body.len() < MIN_COUNTED_BYTES {
+            return Some(sse::event(&body));
+        }
+        self.last.insert(sse::event_parts(body).into_iter()).next()
     }
 }
 

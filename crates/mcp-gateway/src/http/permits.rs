@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::server::AppState;
 use crate::access::principal::Principal;
@@ -15,8 +16,19 @@ pub(super) struct ClientPermits(Mutex<HashMap<Principal, usize>>);
 /// A permit for a running request or an open stream.
 #[derive(Debug)]
 pub(super) struct ClientPermit {
+    /// The number of permits that the client had with this one.
+    count: usize,
     permits: Arc<ClientPermits>,
     principal: Principal,
+}
+
+/// Acquires a permit for a running request of all clients. A client with a permit of its own gets none if it runs more
+/// requests than remain for the others.
+pub(super) fn running_request(app: &AppState, client: Option<&ClientPermit>) -> Option<OwnedSemaphorePermit> {
+    if client.is_some_and(|client| client.count > app.requests.available_permits()) {
+        return None;
+    }
+    Arc::clone(&app.requests).try_acquire_owned().ok()
 }
 
 impl ClientPermit {
@@ -57,7 +69,8 @@ impl ClientPermit {
             return None;
         }
         *count += 1;
-        Some(ClientPermit { permits: Arc::clone(permits), principal: principal.clone() })
+        let count = *count;
+        Some(ClientPermit { count, permits: Arc::clone(permits), principal: principal.clone() })
     }
 }
 

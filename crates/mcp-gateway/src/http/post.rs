@@ -16,13 +16,14 @@ use super::errors::{
 use super::header_names::{MCP_PROTOCOL_VERSION, MCP_SESSION_ID, single, text};
 use super::headers::{self, Accepts};
 use super::pending_response::{OnDisconnect, PendingResponse, Reply, Work, accepted};
-use super::permits::ClientPermit;
+use super::permits::{self, ClientPermit};
 use super::request_body::{self, BodyError};
 use super::response::{self, Response, with_header};
 use super::server::AppState;
 use super::stateless;
 use crate::access::scope::Scope;
 use crate::limits::bounds::Bounds;
+use crate::limits::byte_budget::BudgetExceeded;
 use crate::methods::{RequestContext, initialize};
 use crate::protocol::frame::{self, FrameError, Incoming, Request};
 use crate::protocol::message_writer;
@@ -40,33 +41,33 @@ pub(super) async fn post(
     head: &Parts,
     body: IncomingBody,
 ) -> ResponseResult {
-    let client = Client::authorize_message(app, head, server)?;
-    let body = read_body(app, body).await?;
+    let client = Client::authorize_message(app, connection, head, server)?;
+    let body = read_body(app, &client, body).await?;
     match text(&head.headers, &MCP_SESSION_ID) {
         Some(id) => in_session(app, head, (&client, server, id), body).await,
         None => without_session(app, connection, head, (client, server), body).await,
     }
 }
 
-async fn read_body(app: &AppState, body: IncomingBody) -> Result<Bytes, Response> {
+async fn read_body(app: &AppState, client: &Client, body: IncomingBody) -> Result<Bytes, Response> {
     let Bounds { message_bytes, receive_timeout, .. } = *app.bounds();
-    let (status, error) =
-        match timeout(receive_timeout, request_body::read(body, message_bytes, &app.gateway.budget)).await {
-            Ok(Ok(body)) => return Ok(body),
-            Ok(Err(BodyError::TooLarge)) => {
-                let message = format!("a message may have at most {message_bytes} bytes");
-                (StatusCode::PAYLOAD_TOO_LARGE, invalid_request(&message))
-            }
-            Ok(Err(BodyError::OverBudget)) => (StatusCode::SERVICE_UNAVAILABLE, busy()),
-            Ok(Err(BodyError::Incomplete)) => (
-                StatusCode::BAD_REQUEST,
-                invalid_request("the body ends too early, or its framing is invalid"),
-            ),
-            Err(_) => {
-                let message = format!("the body was not received within {receive_timeout:?}");
-                (StatusCode::REQUEST_TIMEOUT, invalid_request(&message))
-            }
-        };
+    let budget = &app.gateway.budget;
+    let read = request_body::read(body, message_bytes, (budget, &client.account));
+    let (status, error) = match timeout(receive_timeout, read).await {
+        Ok(Ok(body)) => return Ok(body),
+        Ok(Err(BodyError::TooLarge)) => {
+            let message = format!("a message may have at most {message_bytes} bytes");
+            (StatusCode::PAYLOAD_TOO_LARGE, invalid_request(&message))
+        }
+        Ok(Err(BodyError::OverBudget)) => (StatusCode::SERVICE_UNAVAILABLE, budget.exceeded()),
+        Ok(Err(BodyError::Incomplete)) => {
+            (StatusCode::BAD_REQUEST, invalid_request("the body ends too early, or its framing is invalid"))
+        }
+        Err(_) => {
+            let message = format!("the body was not received within {receive_timeout:?}");
+            (StatusCode::REQUEST_TIMEOUT, invalid_request(&message))
+        }
+    };
     // The rest of the body is not read, so nothing can follow it.
     let mut response =
         with_header(refusal(status, None, &error), header::CONNECTION, HeaderValue::from_static("close"));
@@ -143,13 +144,16 @@ fn start(
     if request.method == "initialize" {
         return Err((request.id, invalid_request("this session is already initialized")));
     }
-    let Ok(permit) = Arc::clone(&app.requests).try_acquire_owned() else {
-        return Err((request.id, busy()));
-    };
+    if app.gateway.budget.is_exceeded_by(&client.account) {
+        return Err((request.id, app.gateway.budget.exceeded()));
+    }
     // Many sessions of one token share the token's permits.
     let client_permit = match ClientPermit::session_request(app, &session.principal) {
         None if !session.principal.is_anybody() => return Err((request.id, busy())),
         permit => permit,
+    };
+    let Some(permit) = permits::running_request(app, client_permit.as_ref()) else {
+        return Err((request.id, busy()));
     };
     let mut guard = match session.running.start(&request.id, app.bounds().requests_per_client) {
         Ok(guard) => guard,
@@ -158,6 +162,7 @@ fn start(
     session.record_request(&request.method);
     let gateway = Arc::clone(&app.gateway);
     let session = Arc::clone(session);
+    let account = client.account.clone();
     let granted_scope = client.grant.as_ref().map(|_| Arc::clone(&client.scope));
     Ok(Box::pin(async move {
         let mut caller = Caller::of_session(&session, sender);
@@ -171,8 +176,8 @@ fn start(
         };
         session.touch(Instant::now());
         drop((guard, permit, client_permit));
-        let body = message_writer::outcome(&request.id, &result?);
-        Some(Reply { status: StatusCode::OK, body: gateway.budget.track(body) })
+        let body = gateway.tracked_response(&account, &request.id, &result?);
+        Some(Reply { status: StatusCode::OK, body })
     }))
 }
 
@@ -210,10 +215,17 @@ async fn batch(app: &AppState, session: &Arc<Session>, client: &Client, body: &B
     }
     let replies = futures_util::future::join_all(work).await;
     let replies: Vec<Bytes> = replies.into_iter().flatten().map(|reply| reply.body).collect();
-    Ok(match replies.is_empty() {
-        true => accepted(),
-        false => response::json(StatusCode::OK, message_writer::batch(&replies)),
-    })
+    if replies.is_empty() {
+        return Ok(accepted());
+    }
+    let body = message_writer::batch(&replies);
+    // The copies are released before the whole is counted.
+    drop(replies);
+    let budget = &app.gateway.budget;
+    let body = budget
+        .track(&client.account, body)
+        .map_err(|BudgetExceeded| refusal(StatusCode::SERVICE_UNAVAILABLE, None, &budget.exceeded()))?;
+    Ok(response::json(StatusCode::OK, body))
 }
 
 async fn without_session(
@@ -253,7 +265,7 @@ async fn without_session(
 fn initialize(app: &AppState, client: Client, request: &Request) -> ResponseResult {
     let handshake = initialize::read_handshake(request.params.raw())
         .map_err(|error| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
-    let Client { principal, token: _, scope, grant: _ } = client;
+    let Client { principal, account: _, token: _, scope, grant: _ } = client;
     let result = initialize::initialize_result(&app.gateway, &handshake, &scope);
     let session = app.gateway.start_session(principal, scope, handshake);
     let session = session.map_err(|CapacityError| too_many_sessions(&request.id))?;

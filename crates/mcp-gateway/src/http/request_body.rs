@@ -1,4 +1,4 @@
-//! Reads the body of a request, within its size limit and the byte budget of all clients.
+//! Reads the body of a request, within its size limit and the byte budget of its client.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use hyper::body::Body;
 
-use crate::limits::byte_budget::{BudgetExceeded, ByteBudget, MIN_COUNTED_BYTES, Reservation};
+use crate::limits::byte_budget::{Account, BudgetExceeded, ByteBudget, MIN_COUNTED_BYTES, Reservation};
 
 /// The reason why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum BodyError {
     TooLarge,
     /// The connection or the framing is broken.
     Incomplete,
-    /// The byte budget is used up by other messages.
+    /// The byte budget is used up.
     OverBudget,
 }
 
@@ -23,7 +23,7 @@ pub(super) enum BodyError {
 pub(super) async fn read<B: Body<Data = Bytes> + Unpin>(
     mut body: B,
     max_bytes: usize,
-    budget: &Arc<ByteBudget>,
+    (budget, account): (&Arc<ByteBudget>, &Account),
 ) -> Result<Bytes, BodyError> {
     if body.size_hint().lower() > max_bytes as u64 {
         return Err(BodyError::TooLarge);
@@ -42,7 +42,7 @@ pub(super) async fn read<B: Body<Data = Bytes> + Unpin>(
         if received >= MIN_COUNTED_BYTES {
             match &mut reservation {
                 Some(reservation) => reservation.grow(received),
-                None => budget.reserve(received).map(|reserved| reservation = Some(reserved)),
+                None => budget.reserve(account, received).map(|reserved| reservation = Some(reserved)),
             }
             .map_err(|BudgetExceeded| BodyError::OverBudget)?;
         }

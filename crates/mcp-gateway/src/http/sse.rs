@@ -23,6 +23,11 @@ pub(super) fn event(message: &[u8]) -> Bytes {
     text.into()
 }
 
+/// A message as an event, in parts. Its buffer is not copied, so it remains counted until the client has read it.
+pub(super) fn event_parts(message: Bytes) -> [Bytes; 3] {
+    [Bytes::from_static(b"event: message\ndata: "), message, Bytes::from_static(b"\n\n")]
+}
+
 /// A message as an event with an id, from which a client can resume.
 pub(super) fn event_with_id(id: EventId, message: &[u8]) -> Bytes {
     let mut text = format!("id: {id}\n").into_bytes();

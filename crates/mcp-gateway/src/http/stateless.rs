@@ -13,13 +13,12 @@ use super::errors::{ResponseResult, busy, refusal, too_many_sessions};
 use super::header_names::{MCP_HOST_DIALOG, single};
 use super::headers;
 use super::pending_response::{OnDisconnect, PendingResponse, Reply};
-use super::permits::ClientPermit;
+use super::permits::{self, ClientPermit};
 use super::server::AppState;
 use super::subscriptions;
 use crate::access::scope::Scope;
 use crate::lists::definitions::ListKind;
 use crate::protocol::frame::Request;
-use crate::protocol::message_writer;
 use crate::session::caller::{Caller, ClientFeatures};
 use crate::session::dialogs::{ConnectionId, DialogName, MAX_NAME_BYTES};
 use crate::session::outbound_queue::message_channel;
@@ -36,7 +35,7 @@ pub(super) async fn respond(
     let refused = |error: RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error);
     let is_busy = || refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
     let (version, capabilities) = required_meta(head, &request).map_err(refused)?;
-    let Client { principal, token, scope, grant } = client;
+    let Client { principal, account, token, scope, grant } = client;
     check_argument_headers(app, head, &scope, &request).map_err(refused)?;
     let header_dialog = single(&head.headers, &MCP_HOST_DIALOG).map_err(refused)?;
     let header_dialog = header_dialog.filter(|name| !name.is_empty());
@@ -59,8 +58,12 @@ pub(super) async fn respond(
     });
     let dialog = dialog.transpose().map_err(|CapacityError| too_many_sessions(&request.id))?;
     let (sender, messages) = message_channel(app.bounds());
+    if app.gateway.budget.is_exceeded_by(&account) {
+        let error = app.gateway.budget.exceeded();
+        return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &error));
+    }
     let client_permit = ClientPermit::stateless_request(app, &principal).ok_or_else(is_busy)?;
-    let permit = Arc::clone(&app.requests).try_acquire_owned().map_err(|_| is_busy())?;
+    let permit = permits::running_request(app, Some(&client_permit)).ok_or_else(is_busy)?;
     let caller = Caller {
         version,
         scope,
@@ -85,7 +88,7 @@ pub(super) async fn respond(
         let result = gateway.handle_stateless(caller, Arc::clone(&request)).await;
         drop((client_permit, permit));
         let status = result.as_ref().map_or_else(error_status, |_| StatusCode::OK);
-        let body = gateway.budget.track(message_writer::outcome(&request.id, &result));
+        let body = gateway.tracked_response(&account, &request.id, &result);
         Some(Reply { status, body })
     });
     let accepts = headers::accepts(&head.headers);

@@ -1,22 +1,50 @@
-//! A budget for the bytes of messages and responses in memory, all clients together.
+//! A budget for the bytes of messages and responses in memory, divided between clients.
 //!
 //! Bytes count until the last slice of their buffer is dropped. Small messages do not count, because the limits on
 //! requests and connections bound them.
+//!
+//! An account may use as much as remains free for the others: one alone has half of the limit, two a third each. So an
+//! account that releases nothing leaves room. Each account also has a reserve, which it may use when the rest is full.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use mcp_model::{RpcError, code};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
+
+use crate::access::principal::Principal;
 
 /// The size in bytes from which a message counts.
 pub(crate) const MIN_COUNTED_BYTES: usize = 16 * 1024;
 
+/// The reserve of an account is the limit divided by this.
+const RESERVE_DIVISOR: usize = 16;
+/// Factor of the limit up to which responses are kept, because their requests have been accepted.
+const RESPONSE_FACTOR: usize = 2;
+/// Factor of the limit up to which reserves may be used.
+const RESERVE_FACTOR: usize = 3;
+
+/// The owner of bytes in memory.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Account {
+    /// A client with a token, or a stdio client.
+    Client(Principal),
+    /// A connection without a token.
+    Connection(u64),
+}
+
 /// The budget.
 #[derive(Debug)]
 pub(crate) struct ByteBudget {
-    used: AtomicUsize,
     limit: usize,
+    /// The bytes of all accounts.
+    used: AtomicUsize,
+    /// The bytes of each account that uses some.
+    accounts: Mutex<HashMap<Account, usize>>,
     /// Notified when bytes were released.
     freed: Notify,
 }
@@ -25,6 +53,7 @@ pub(crate) struct ByteBudget {
 #[derive(Debug)]
 pub(crate) struct Reservation {
     budget: Arc<ByteBudget>,
+    account: Account,
     bytes: usize,
 }
 
@@ -44,10 +73,23 @@ impl AsRef<[u8]> for TrackedBuffer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BudgetExceeded;
 
+/// The bytes of an account and of all accounts, after a reservation.
+#[derive(Debug, Clone, Copy)]
+struct Usage {
+    before: usize,
+    account: usize,
+    total: usize,
+}
+
 impl ByteBudget {
     /// A budget of `limit` bytes.
     pub(crate) fn new(limit: usize) -> Arc<ByteBudget> {
-        Arc::new(ByteBudget { used: AtomicUsize::new(0), limit, freed: Notify::new() })
+        Arc::new(ByteBudget {
+            limit,
+            used: AtomicUsize::new(0),
+            accounts: Mutex::default(),
+            freed: Notify::new(),
+        })
     }
 
     /// The bytes in use.
@@ -55,39 +97,92 @@ impl ByteBudget {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Reserves bytes for a message. A message of any size fits into an empty budget.
-    pub(crate) fn reserve(self: &Arc<ByteBudget>, bytes: usize) -> Result<Reservation, BudgetExceeded> {
-        let added = |used: usize| {
-            let total = used.saturating_add(bytes);
-            (used == 0 || total <= self.limit).then_some(total)
-        };
-        let reserved = self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, added);
-        reserved.map_err(|_| BudgetExceeded)?;
-        Ok(Reservation { budget: Arc::clone(self), bytes })
+    /// Whether an account uses more than its share, so that its next request has to wait.
+    pub(crate) fn is_exceeded_by(&self, account: &Account) -> bool {
+        // Fast path: a share is at least as large as what is free.
+        if self.used() <= self.limit / 2 {
+            return false;
+        }
+        let accounts = self.accounts.lock();
+        let own = accounts.get(account).copied().unwrap_or_default();
+        own > self.reserve_bytes().max(self.limit.saturating_sub(self.used()))
+    }
+
+    /// The error for a request of an account that uses more than its share.
+    pub(crate) fn exceeded(&self) -> RpcError {
+        let message = format!(
+            "the large messages and unread responses of this client in memory have reached its share of the limit \
+             of {} bytes for all clients: read the responses or cancel requests, then try again",
+            self.limit
+        );
+        RpcError::new(code::SERVER_ERROR, message)
+    }
+
+    /// Reserves bytes for a message. A message of any size fits if the account uses nothing.
+    pub(crate) fn reserve(
+        self: &Arc<ByteBudget>,
+        account: &Account,
+        bytes: usize,
+    ) -> Result<Reservation, BudgetExceeded> {
+        self.reserve_if(account, bytes, |usage| usage.account <= self.limit.saturating_sub(usage.total))
     }
 
     /// Reserves bytes as soon as they are free. Cancel-safe.
-    pub(crate) async fn acquire(self: &Arc<ByteBudget>, bytes: usize) -> Reservation {
+    pub(crate) async fn acquire(self: &Arc<ByteBudget>, account: &Account, bytes: usize) -> Reservation {
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
             // Registered before the check, so that no release is missed.
             freed.as_mut().enable();
-            if let Ok(reservation) = self.reserve(bytes) {
+            if let Ok(reservation) = self.reserve(account, bytes) {
                 return reservation;
             }
             freed.await;
         }
     }
 
-    /// Counts a response. It is counted even above the limit, because it cannot be refused any more; then the next
-    /// message has to wait.
-    pub(crate) fn track(self: &Arc<ByteBudget>, bytes: Bytes) -> Bytes {
+    /// Counts a response. It may exceed the share of its account, because its request has been accepted; then the
+    /// account's next request is refused. It does not fit if the account already fills the budget.
+    pub(crate) fn track(
+        self: &Arc<ByteBudget>,
+        account: &Account,
+        bytes: Bytes,
+    ) -> Result<Bytes, BudgetExceeded> {
         if bytes.len() < MIN_COUNTED_BYTES {
-            return bytes;
+            return Ok(bytes);
         }
-        self.used.fetch_add(bytes.len(), Ordering::AcqRel);
-        Reservation { budget: Arc::clone(self), bytes: bytes.len() }.attach(bytes)
+        let max_total = self.limit.saturating_mul(RESPONSE_FACTOR);
+        let fits = |usage: Usage| usage.account <= self.limit && usage.total <= max_total;
+        Ok(self.reserve_if(account, bytes.len(), fits)?.attach(bytes))
+    }
+
+    /// Reserves bytes if `fits`, or if they are within the account's reserve.
+    fn reserve_if(
+        self: &Arc<ByteBudget>,
+        account: &Account,
+        bytes: usize,
+        fits: impl FnOnce(Usage) -> bool,
+    ) -> Result<Reservation, BudgetExceeded> {
+        let mut accounts = self.accounts.lock();
+        let before = accounts.get(account).copied().unwrap_or_default();
+        let used = self.used();
+        let usage =
+            Usage { before, account: before.saturating_add(bytes), total: used.saturating_add(bytes) };
+        let has_reserve = usage.total <= self.limit.saturating_mul(RESERVE_FACTOR)
+            && (usage.before == 0 || usage.account <= self.reserve_bytes());
+        if used > 0 && !has_reserve && !fits(usage) {
+            return Err(BudgetExceeded);
+        }
+        // An empty reservation must leave no entry.
+        if bytes > 0 {
+            accounts.insert(account.clone(), usage.account);
+            self.used.store(usage.total, Ordering::Relaxed);
+        }
+        Ok(Reservation { budget: Arc::clone(self), account: account.clone(), bytes })
+    }
+
+    fn reserve_bytes(&self) -> usize {
+        self.limit / RESERVE_DIVISOR
     }
 }
 
@@ -95,7 +190,12 @@ impl Reservation {
     /// Extends the reservation to `bytes` in total.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
         if let Some(more @ 1..) = bytes.checked_sub(self.bytes) {
-            let mut more = self.budget.reserve(more)?;
+            let max_total = self.budget.limit.saturating_mul(RESERVE_FACTOR);
+            // The account's only message may have any size.
+            let is_only = |usage: Usage| usage.before == self.bytes && usage.total <= max_total;
+            let share = |usage: Usage| usage.account <= self.budget.limit.saturating_sub(usage.total);
+            let fits = |usage| is_only(usage) || share(usage);
+            let mut more = self.budget.reserve_if(&self.account, more, fits)?;
             self.bytes += std::mem::take(&mut more.bytes);
         }
         Ok(())
@@ -112,7 +212,18 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.budget.used.fetch_sub(self.bytes, Ordering::AcqRel);
+        if self.bytes == 0 {
+            return;
+        }
+        let mut accounts = self.budget.accounts.lock();
+        self.budget.used.store(self.budget.used().saturating_sub(self.bytes), Ordering::Relaxed);
+        if let Entry::Occupied(mut entry) = accounts.entry(self.account.clone()) {
+            *entry.get_mut() = entry.get().saturating_sub(self.bytes);
+            if *entry.get() == 0 {
+                entry.remove();
+            }
+        }
+        drop(accounts);
         self.budget.freed.notify_waiters();
     }
 }
@@ -121,44 +232,85 @@ impl Drop for Reservation {
 mod tests {
     use super::*;
 
+    const UNIT: usize = MIN_COUNTED_BYTES;
+
     fn buffer(bytes: usize) -> Bytes {
         Bytes::from(vec![b'x'; bytes])
     }
 
+    fn account(name: &str) -> Account {
+        Account::Client(Principal::named(name))
+    }
+
     #[test]
     fn reserved_bytes_count_until_the_last_slice_is_dropped() {
-        let budget = ByteBudget::new(3 * MIN_COUNTED_BYTES);
-        let first = budget.reserve(2 * MIN_COUNTED_BYTES).unwrap().attach(buffer(2 * MIN_COUNTED_BYTES));
-        assert_eq!(budget.reserve(2 * MIN_COUNTED_BYTES).unwrap_err(), BudgetExceeded);
+        let budget = ByteBudget::new(3 * UNIT);
+        let ann = account("ann");
+        let first = budget.reserve(&ann, 2 * UNIT).unwrap().attach(buffer(2 * UNIT));
+        assert_eq!(budget.reserve(&ann, 2 * UNIT).unwrap_err(), BudgetExceeded);
         let part = first.slice(5..6);
         drop(first);
-        assert_eq!(budget.used(), 2 * MIN_COUNTED_BYTES);
+        assert_eq!(budget.used(), 2 * UNIT);
         drop(part);
         assert_eq!(budget.used(), 0);
         // A message larger than the budget fits if nothing else is in memory.
-        let mut large = budget.reserve(4 * MIN_COUNTED_BYTES).unwrap();
-        assert_eq!(large.grow(5 * MIN_COUNTED_BYTES), Err(BudgetExceeded));
-        assert_eq!(large.grow(4 * MIN_COUNTED_BYTES), Ok(()));
+        let mut large = budget.reserve(&ann, 4 * UNIT).unwrap();
+        assert_eq!(large.grow(10 * UNIT), Err(BudgetExceeded));
+        assert_eq!(large.grow(5 * UNIT), Ok(()));
         drop(large);
-        let mut growing = budget.reserve(1).unwrap();
-        assert_eq!((growing.grow(MIN_COUNTED_BYTES), budget.used()), (Ok(()), MIN_COUNTED_BYTES));
-        // A response is always counted; the next message is refused.
-        let response = budget.track(buffer(3 * MIN_COUNTED_BYTES));
-        assert_eq!(
-            (budget.used(), growing.grow(MIN_COUNTED_BYTES + 1)),
-            (4 * MIN_COUNTED_BYTES, Err(BudgetExceeded))
-        );
-        drop((growing, response));
-        assert_eq!((budget.track(buffer(1)).len(), budget.used()), (1, 0));
+        let mut growing = budget.reserve(&ann, 1).unwrap();
+        assert_eq!((growing.grow(3 * UNIT), budget.used()), (Ok(()), 3 * UNIT));
+        drop(growing);
+        assert_eq!(budget.track(&ann, buffer(1)).map(|it| (it.len(), budget.used())), Ok((1, 0)));
+        assert!(budget.accounts.lock().is_empty());
+    }
+
+    #[test]
+    fn account_that_releases_nothing_leaves_room_for_others() {
+        let budget = ByteBudget::new(64 * UNIT);
+        let fill = |account: &Account| {
+            let mut res = Vec::new();
+            while let Ok(reservation) = budget.reserve(account, UNIT) {
+                res.push(reservation);
+            }
+            res
+        };
+        let stalled = fill(&account("ann"));
+        assert_eq!(stalled.len(), 32);
+        assert!(!budget.is_exceeded_by(&account("ann")));
+        assert_eq!(fill(&account("bob")).len(), 16);
+        // Responses may exceed the share, up to the limit.
+        let mut responses = Vec::new();
+        while let Ok(response) = budget.track(&account("ann"), buffer(UNIT)) {
+            responses.push(response);
+        }
+        assert_eq!(responses.len(), 32);
+        assert!(budget.is_exceeded_by(&account("ann")) && !budget.is_exceeded_by(&account("bob")));
+        // The reserve remains, also when the budget is full; and one message of any size.
+        assert_eq!(fill(&account("bob")).len(), 4);
+        assert!(budget.reserve(&account("bob"), 20 * UNIT).is_ok());
+        drop((stalled, responses));
+        assert_eq!((budget.used(), budget.accounts.lock().len()), (0, 0));
+    }
+
+    #[test]
+    fn all_accounts_together_are_bounded() {
+        let budget = ByteBudget::new(16 * UNIT);
+        let mut held = Vec::new();
+        for number in 0..100 {
+            held.extend(budget.reserve(&Account::Connection(number), 4 * UNIT));
+            held.extend(budget.reserve(&Account::Connection(number), 4 * UNIT));
+        }
+        assert_eq!(budget.used(), 48 * UNIT);
     }
 
     #[tokio::test(start_paused = true)]
     async fn acquire_succeeds_when_bytes_are_released() {
         let budget = ByteBudget::new(10);
-        let reservation = budget.reserve(10).unwrap();
+        let reservation = budget.reserve(&account("ann"), 10).unwrap();
         let waiting = {
             let budget = Arc::clone(&budget);
-            tokio::spawn(async move { budget.acquire(5).await.bytes })
+            tokio::spawn(async move { budget.acquire(&account("ann"), 5).await.bytes })
         };
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         assert!(!waiting.is_finished());

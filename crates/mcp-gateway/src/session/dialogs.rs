@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::access::principal::Principal;
 use crate::limits::bounds::Bounds;
+use crate::limits::byte_budget::Account;
 use crate::session::client_dialog::ClientDialog;
 use crate::session::registry::{CapacityError, Usage, is_call};
 
@@ -53,6 +54,11 @@ impl ConnectionId {
     pub(crate) fn unique() -> ConnectionId {
         static LAST: AtomicU64 = AtomicU64::new(0);
         ConnectionId(LAST.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The account of a connection whose client has no token.
+    pub(crate) fn account(self) -> Account {
+        Account::Connection(self.0)
     }
 }
 

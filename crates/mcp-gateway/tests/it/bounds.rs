@@ -197,30 +197,6 @@ fn large_call(session: &str, id: usize, bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn bytes_of_all_clients_are_bounded() {
-    let fixture = TestGateway::bounded(Bounds { held_bytes: 100_000, ..Bounds::default() }).await;
-    let (one, other) = (fixture.initialize(&[]).await, fixture.initialize(&[]).await);
-    let mut holding = TcpStream::connect(fixture.address).await.unwrap();
-    holding.write_all(large_call(&one, 1, 80_000).as_bytes()).await.unwrap();
-    let held = async || fixture.http("GET", "/metrics", &[], "").await.body;
-    while held().await.contains("mcp_gateway_held_bytes 0\n") {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    let refused = fixture.raw(&large_call(&other, 1, 80_000)).await;
-    assert_eq!((refused.status, refused.header("retry-after").as_deref()), (503, Some("1")), "{refused:?}");
-    // Small messages do not count.
-    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    assert_eq!(fixture.post(&[("mcp-session-id", &other)], ping).await.status, 200);
-    // The session's end cancels the call and releases its bytes.
-    assert_eq!(fixture.http("DELETE", "/mcp", &[("mcp-session-id", &one)], "").await.status, 204);
-    while !held().await.contains("mcp_gateway_held_bytes 0\n") {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    drop(holding);
-    fixture.end().await;
-}
-
-#[tokio::test]
 async fn sessions_of_a_token_share_permits() {
     let bounds = Bounds { requests_per_client: 1, ..Bounds::default() };
     let tokens =

@@ -6,6 +6,7 @@ mod asking_server;
 mod audit;
 mod authorization;
 mod bounds;
+mod client_shares;
 mod clients;
 mod connections;
 mod dialogs;
