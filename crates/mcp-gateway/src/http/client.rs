@@ -31,6 +31,8 @@ pub(super) struct Client {
     pub(super) principal: Principal,
     /// The account for its bytes in memory.
     pub(super) account: Account,
+    /// Whether the account used more than its share before this request.
+    pub(super) is_over_share: bool,
     /// Its token, if there are tokens.
     pub(super) token: Option<Arc<Token>>,
     pub(super) scope: Arc<Scope>,
@@ -48,7 +50,14 @@ impl Client {
         let header_view = header_selection(&head.headers).map_err(|error| bad_request(&error))?;
         if view.is_none() && server.is_none() && query_view.is_none() && header_view.is_none() {
             let account = Account::Client(principal.clone());
-            return Ok(Client { principal, account, token, scope: Arc::clone(base), grant });
+            return Ok(Client {
+                principal,
+                account,
+                is_over_share: false,
+                token,
+                scope: Arc::clone(base),
+                grant,
+            });
         }
         let mut scope = (**base).clone();
         scope.views.extend(view);
@@ -61,7 +70,7 @@ impl Client {
         scope.views.extend(query_view);
         scope.views.extend(header_view);
         let account = Account::Client(principal.clone());
-        Ok(Client { principal, account, token, scope: Arc::new(scope), grant })
+        Ok(Client { principal, account, is_over_share: false, token, scope: Arc::new(scope), grant })
     }
 
     /// Refuses a request for something that only another scope of the authorization server shows.
@@ -111,6 +120,7 @@ impl Client {
         if client.principal.is_anybody() {
             client.account = connection.account();
         }
+        client.is_over_share = app.gateway.budget.is_exceeded_by(&client.account);
         let is_supported_coding = match single(&head.headers, &header::TRANSFER_ENCODING) {
             Ok(coding) => coding.is_none_or(|coding| coding.eq_ignore_ascii_case("chunked")),
             Err(_) => false,

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -20,6 +20,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
+use super::connection_table::ConnectionPermit;
 use super::flow_control::FlowControl;
 use super::refusals::RefusedToken;
 use super::response::{Response, SentBody};
@@ -37,33 +38,50 @@ const STREAM_WINDOW: u32 = 64 * 1024;
 /// The flow-control window of an HTTP/2 connection in bytes, for all its streams together.
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 
-/// The number of requests of a connection whose response was not yet passed to hyper completely.
+/// The number of requests of a connection whose response was not yet passed to hyper completely, and whether its client
+/// keeps a write waiting.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ActiveRequests(Arc<AtomicUsize>);
+pub(super) struct ActiveRequests(Arc<Activity>);
+
+#[derive(Debug, Default)]
+struct Activity {
+    requests: AtomicUsize,
+    is_write_blocked: AtomicBool,
+}
 
 impl ActiveRequests {
     /// Whether no request is running.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
+        self.0.requests.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether no request is running and no response waits for its client.
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_empty() && !self.0.is_write_blocked.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_write_blocked(&self, is_blocked: bool) {
+        self.0.is_write_blocked.store(is_blocked, Ordering::Relaxed);
     }
 
     fn start(&self) -> ActiveRequest {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.0.requests.fetch_add(1, Ordering::Relaxed);
         ActiveRequest(Arc::clone(&self.0))
     }
 }
 
 /// A connection. Its dialogs end when it is dropped.
-struct Connection {
-    id: ConnectionId,
+pub(super) struct Connection {
+    pub(super) id: ConnectionId,
+    pub(super) permit: ConnectionPermit,
     /// The address of the other side: of the client, or of a proxy.
     peer: IpAddr,
     gateway: Arc<GatewayInner>,
 }
 
 impl Connection {
-    fn of(app: &AppState, peer: IpAddr) -> Connection {
-        Connection { id: ConnectionId::unique(), peer, gateway: Arc::clone(&app.gateway) }
+    pub(super) fn new(app: &AppState, permit: ConnectionPermit, peer: IpAddr) -> Arc<Connection> {
+        Arc::new(Connection { id: ConnectionId::unique(), permit, peer, gateway: Arc::clone(&app.gateway) })
     }
 }
 
@@ -75,11 +93,11 @@ impl Drop for Connection {
 
 /// A running request. Counted until it is dropped.
 #[derive(Debug)]
-pub(super) struct ActiveRequest(Arc<AtomicUsize>);
+pub(super) struct ActiveRequest(Arc<Activity>);
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -87,16 +105,13 @@ impl Drop for ActiveRequest {
 pub(super) async fn serve_http1(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     app: Arc<AppState>,
-    requests: ActiveRequests,
-    peer: IpAddr,
+    (connection, requests): (Arc<Connection>, ActiveRequests),
 ) -> hyper::Result<()> {
     let shutdown = app.shutdown.clone();
-    let connection = Connection::of(&app, peer);
-    let id = (connection.id, connection.peer);
     let service = service_fn(|request| {
-        let (app, active) = (Arc::clone(&app), requests.start());
+        let (app, connection, active) = (Arc::clone(&app), Arc::clone(&connection), requests.start());
         async move {
-            let response = respond(&app, id, request).await;
+            let response = respond(&app, &connection, request).await;
             Ok::<_, Infallible>(response.map(|body| SentBody::new(body, active)))
         }
     });
@@ -116,17 +131,14 @@ pub(super) async fn serve_http1(
 pub(super) async fn serve_http2(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     app: Arc<AppState>,
-    requests: ActiveRequests,
-    peer: IpAddr,
+    (connection, requests): (Arc<Connection>, ActiveRequests),
 ) -> hyper::Result<()> {
     let flow_control = Arc::new(FlowControl::new(app.bounds().send_timeout));
-    let connection = Connection::of(&app, peer);
-    let id = (connection.id, connection.peer);
     let service = service_fn(|request| {
-        let (app, active) = (Arc::clone(&app), requests.start());
+        let (app, connection, active) = (Arc::clone(&app), Arc::clone(&connection), requests.start());
         let flow_control = Arc::clone(&flow_control);
         async move {
-            let response = respond(&app, id, request).await;
+            let response = respond(&app, &connection, request).await;
             Ok::<_, Infallible>(response.map(|body| SentBody::new(body, active).watched(flow_control)))
         }
     });
@@ -170,15 +182,11 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
     }
 }
 
-async fn respond(
-    app: &Arc<AppState>,
-    (connection, peer): (ConnectionId, IpAddr),
-    request: Request<Incoming>,
-) -> Response {
+async fn respond(app: &Arc<AppState>, connection: &Connection, request: Request<Incoming>) -> Response {
     let (head, body) = request.into_parts();
     let response = router::route(app, connection, &head, body).await;
     if let Some(refused) = response.extensions().get::<RefusedToken>() {
-        app.refusals.log(peer, *refused);
+        app.refusals.log(connection.peer, *refused);
     }
     app.gateway.counters.response_started(response.status().as_u16());
     response

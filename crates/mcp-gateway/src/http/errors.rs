@@ -30,6 +30,18 @@ pub(super) fn busy() -> RpcError {
     RpcError::new(code::SERVER_ERROR, "too many requests are running: try again later")
 }
 
+/// All connections are in use, or all of the client's share. Closes the connection.
+pub(super) fn too_many_connections(limit: usize) -> Response {
+    let message = format!(
+        "this client has used up its share of the {limit} connections, or all are in use: end requests and streams, \
+         or use fewer connections, then try again"
+    );
+    let error = RpcError::new(code::SERVER_ERROR, message);
+    let response = refusal(StatusCode::SERVICE_UNAVAILABLE, None, &error);
+    let response = with_header(response, header::RETRY_AFTER, HeaderValue::from_static("1"));
+    with_header(response, header::CONNECTION, HeaderValue::from_static("close"))
+}
+
 /// The session id is unknown: the session has ended, or belongs to another client.
 pub(super) fn no_session() -> Response {
     let error =

@@ -15,7 +15,9 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::client::Client;
-use super::errors::{ResponseResult, busy, invalid_request, refusal};
+use super::connection::Connection;
+use super::connection_table::ConnectionsExceeded;
+use super::errors::{ResponseResult, busy, invalid_request, refusal, too_many_connections};
 use super::header_names::{LAST_EVENT_ID, MCP_SESSION_ID, text};
 use super::headers::{self, Accepts};
 use super::permits::ClientPermit;
@@ -28,7 +30,12 @@ use crate::session::outbound_queue::{MessageReceiver, MessageSender, message_cha
 use crate::session::state::Session;
 
 /// Opens the stream.
-pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> ResponseResult {
+pub(super) fn get(
+    app: &AppState,
+    connection: &Connection,
+    server: Option<&str>,
+    head: &Parts,
+) -> ResponseResult {
     let refused = |status, message: &str| refusal(status, None, &invalid_request(message));
     if head.method == Method::HEAD {
         // A HEAD request must not replace the open stream.
@@ -36,6 +43,10 @@ pub(super) fn get(app: &AppState, server: Option<&str>, head: &Parts) -> Respons
         return Err(refused(StatusCode::METHOD_NOT_ALLOWED, message));
     }
     let client = Client::authorize(app, head, server)?;
+    connection
+        .permit
+        .admit(&client.principal)
+        .map_err(|ConnectionsExceeded| too_many_connections(app.bounds().connections))?;
     let Some(id) = text(&head.headers, &MCP_SESSION_ID) else {
         let message = "GET opens the stream of a session: the header `Mcp-Session-Id` is missing";
         return Err(refused(StatusCode::METHOD_NOT_ALLOWED, message));

@@ -8,6 +8,7 @@
 
 mod client;
 mod connection;
+mod connection_table;
 mod cors;
 mod delete;
 mod errors;

@@ -10,8 +10,11 @@ use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, code};
 use tokio::time::{Instant, timeout};
 
 use super::client::Client;
+use super::connection::Connection;
+use super::connection_table::ConnectionsExceeded;
 use super::errors::{
-    ResponseResult, bad_request, busy, invalid_request, no_session, refusal, too_many_sessions,
+    ResponseResult, bad_request, busy, invalid_request, no_session, refusal, too_many_connections,
+    too_many_sessions,
 };
 use super::header_names::{MCP_PROTOCOL_VERSION, MCP_SESSION_ID, single, text};
 use super::headers::{self, Accepts};
@@ -36,16 +39,20 @@ use crate::session::state::Session;
 /// Authorizes a client, reads its message and handles it.
 pub(super) async fn post(
     app: &Arc<AppState>,
-    connection: ConnectionId,
+    connection: &Connection,
     server: Option<&str>,
     head: &Parts,
     body: IncomingBody,
 ) -> ResponseResult {
-    let client = Client::authorize_message(app, connection, head, server)?;
+    let client = Client::authorize_message(app, connection.id, head, server)?;
+    connection
+        .permit
+        .admit(&client.principal)
+        .map_err(|ConnectionsExceeded| too_many_connections(app.bounds().connections))?;
     let body = read_body(app, &client, body).await?;
     match text(&head.headers, &MCP_SESSION_ID) {
         Some(id) => in_session(app, head, (&client, server, id), body).await,
-        None => without_session(app, connection, head, (client, server), body).await,
+        None => without_session(app, connection.id, head, (client, server), body).await,
     }
 }
 
@@ -144,7 +151,7 @@ fn start(
     if request.method == "initialize" {
         return Err((request.id, invalid_request("this session is already initialized")));
     }
-    if app.gateway.budget.is_exceeded_by(&client.account) {
+    if client.is_over_share {
         return Err((request.id, app.gateway.budget.exceeded()));
     }
     // Many sessions of one token share the token's permits.
@@ -265,7 +272,7 @@ async fn without_session(
 fn initialize(app: &AppState, client: Client, request: &Request) -> ResponseResult {
     let handshake = initialize::read_handshake(request.params.raw())
         .map_err(|error| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
-    let Client { principal, account: _, token: _, scope, grant: _ } = client;
+    let Client { principal, account: _, is_over_share: _, token: _, scope, grant: _ } = client;
     let result = initialize::initialize_result(&app.gateway, &handshake, &scope);
     let session = app.gateway.start_session(principal, scope, handshake);
     let session = session.map_err(|CapacityError| too_many_sessions(&request.id))?;

@@ -7,16 +7,16 @@ use http::{HeaderValue, Method, StatusCode, header};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 
+use super::connection::Connection;
 use super::cors::Cors;
 use super::response::{self, Response, with_header};
 use super::server::AppState;
 use super::{delete, get, health, metrics, post};
-use crate::session::dialogs::ConnectionId;
 
 /// The response to a request.
 pub(super) async fn route(
     app: &Arc<AppState>,
-    connection: ConnectionId,
+    connection: &Connection,
     head: &Parts,
     body: Incoming,
 ) -> Response {
@@ -28,7 +28,13 @@ pub(super) async fn route(
     cors.mark(response)
 }
 
-async fn dispatch(app: &Arc<AppState>, connection: ConnectionId, head: &Parts, body: Incoming) -> Response {
+async fn dispatch(app: &Arc<AppState>, connection: &Connection, head: &Parts, body: Incoming) -> Response {
+    match head.uri.path() {
+        // These wait for nothing.
+        "/healthz" => return read_only(head, health::alive),
+        "/readyz" => return read_only(head, || health::ready(app)),
+        _ => {}
+    }
     if let Some(verifier) = &app.verifier {
         if let Some(metadata) = verifier.metadata(head.uri.path()) {
             return read_only(head, || response::json(StatusCode::OK, metadata.into()));
@@ -39,8 +45,6 @@ async fn dispatch(app: &Arc<AppState>, connection: ConnectionId, head: &Parts, b
     }
     let server = match head.uri.path() {
         "/mcp" => None,
-        "/healthz" => return read_only(head, health::alive),
-        "/readyz" => return read_only(head, || health::ready(app)),
         "/metrics" => return read_only(head, || metrics::metrics(app, head)),
         path => match path.strip_prefix("/mcp/").filter(|name| !name.is_empty() && !name.contains('/')) {
             // Invalid UTF-8 names no server.
@@ -51,7 +55,7 @@ async fn dispatch(app: &Arc<AppState>, connection: ConnectionId, head: &Parts, b
     let server = server.as_deref();
     match head.method {
         Method::POST => post::post(app, connection, server, head, body).await,
-        Method::GET | Method::HEAD => get::get(app, server, head),
+        Method::GET | Method::HEAD => get::get(app, connection, server, head),
         Method::DELETE => delete::delete(app, server, head),
         _ => Err(method_not_allowed("GET, HEAD, POST, DELETE")),
     }

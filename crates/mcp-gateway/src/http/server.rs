@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::future::Future;
-use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,13 +9,14 @@ use std::time::Duration;
 
 use governor::clock::DefaultClock;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{self, ActiveRequests};
+use super::connection::{self, ActiveRequests, Connection};
+use super::connection_table::{ConnectionTable, ConnectionUse};
 use super::guard::Guard;
 use super::permits::ClientPermits;
 use super::refusals::RefusalLog;
@@ -30,6 +30,10 @@ use crate::limits::bounds::Bounds;
 
 /// How long connections may take to send the responses of cancelled requests.
 const CANCEL_GRACE: Duration = Duration::from_millis(500);
+/// Maximum time for the head of a request on a connection for health and metrics.
+const OPERATOR_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often an evicted connection is checked for the end of a request that had just begun.
+const EVICTION_CHECK: Duration = Duration::from_millis(100);
 /// The pause after a connection could not be accepted, usually because of too many open files.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
@@ -170,7 +174,7 @@ impl HttpServer {
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
         let HttpServer { listener, address: _, app, tls } = self;
         let Bounds { idle_timeout, connections: max_connections, .. } = *app.bounds();
-        let permits = Arc::new(Semaphore::new(max_connections));
+        let table = ConnectionTable::new(max_connections);
         let mut connections = JoinSet::new();
         let mut sweep =
             interval((idle_timeout / 4).clamp(Duration::from_millis(100), Duration::from_secs(60)));
@@ -192,9 +196,15 @@ impl HttpServer {
                 }
                 Some(_) = connections.join_next() => {}
                 never = &mut keys => match never {},
-                accepted = accept(&listener, &permits) => match accepted {
-                    Ok((stream, permit)) => {
-                        connections.spawn(serve_connection(stream, Arc::clone(&app), tls.clone(), permit));
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, peer)) => {
+                        let requests = ActiveRequests::default();
+                        let Some(permit) = table.add(requests.clone()) else {
+                            tracing::warn!("closing a new connection: all connections are in use");
+                            continue;
+                        };
+                        let connection = (Connection::new(&app, permit, peer.ip()), requests);
+                        connections.spawn(serve_connection(stream, Arc::clone(&app), tls.clone(), connection));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection; trying again in {ACCEPT_RETRY:?}");
@@ -253,25 +263,18 @@ fn listening_url(address: SocketAddr, has_tls: bool) -> String {
     format!("{scheme}://{address}/mcp")
 }
 
-/// Accepts a connection as soon as there is a permit for it. Cancel-safe.
-async fn accept(
-    listener: &TcpListener,
-    permits: &Arc<Semaphore>,
-) -> io::Result<((TcpStream, SocketAddr), OwnedSemaphorePermit)> {
-    let permit = Arc::clone(permits).acquire_owned().await.expect("the semaphore is never closed");
-    Ok((listener.accept().await?, permit))
-}
-
 async fn serve_connection(
-    (stream, peer): (TcpStream, SocketAddr),
+    stream: TcpStream,
     app: Arc<AppState>,
     tls: Option<TlsAcceptor>,
-    permit: OwnedSemaphorePermit,
+    (connection, requests): (Arc<Connection>, ActiveRequests),
 ) {
     // Responses are small and must be sent at once, so disable Nagle's algorithm.
     let _ = stream.set_nodelay(true);
-    let requests = ActiveRequests::default();
-    let Bounds { receive_timeout: receive, send_timeout: send, .. } = *app.bounds();
+    let Bounds { receive_timeout: mut receive, send_timeout: send, .. } = *app.bounds();
+    if connection.permit.usage() == ConnectionUse::Operator {
+        receive = receive.min(OPERATOR_TIMEOUT);
+    }
     let counters = Arc::clone(&app.gateway.counters);
     let stream = TimedStream::new(
         stream,
@@ -280,23 +283,35 @@ async fn serve_connection(
         requests.clone(),
     );
     let counters = Arc::clone(&app.gateway.counters);
-    let served = match tls {
-        None => connection::serve_http1(stream, app, requests, peer.ip()).await,
-        Some(tls) => match timeout(receive, tls.accept(stream)).await {
-            // Boxed, because otherwise the future of a connection without TLS would be as large as this one.
-            Ok(Ok(stream)) if tls::is_http2(&stream) => {
-                Box::pin(connection::serve_http2(stream, app, requests, peer.ip())).await
-            }
-            Ok(Ok(stream)) => Box::pin(connection::serve_http1(stream, app, requests, peer.ip())).await,
-            Ok(Err(error)) => {
-                tracing::debug!(%error, "a TLS handshake failed");
-                Ok(())
-            }
-            Err(_) => {
-                tracing::debug!("a TLS handshake took longer than {receive:?}");
-                Ok(())
-            }
-        },
+    let (evicted, idle) = (Arc::clone(&connection), requests.clone());
+    let served = (connection, requests);
+    let serving = async move {
+        match tls {
+            None => connection::serve_http1(stream, app, served).await,
+            Some(tls) => match timeout(receive, tls.accept(stream)).await {
+                // Boxed, because otherwise the future of a connection without TLS would be as large as this one.
+                Ok(Ok(stream)) if tls::is_http2(&stream) => {
+                    Box::pin(connection::serve_http2(stream, app, served)).await
+                }
+                Ok(Ok(stream)) => Box::pin(connection::serve_http1(stream, app, served)).await,
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, "a TLS handshake failed");
+                    Ok(())
+                }
+                Err(_) => {
+                    tracing::debug!("a TLS handshake took longer than {receive:?}");
+                    Ok(())
+                }
+            },
+        }
+    };
+    let served = tokio::select! {
+        biased;
+        served = serving => served,
+        () = idle_after_eviction(&evicted, &idle) => {
+            tracing::debug!("closing an idle connection to make room for another");
+            Ok(())
+        }
     };
     if let Err(error) = served {
         // hyper sends the error response itself.
@@ -307,5 +322,12 @@ async fn serve_connection(
         }
         tracing::debug!(%error, "an HTTP connection failed");
     }
-    drop(permit);
+}
+
+/// Resolves when an evicted connection runs no request. A request may have begun at the same time.
+async fn idle_after_eviction(connection: &Connection, requests: &ActiveRequests) {
+    connection.permit.evicted().await;
+    while !requests.is_empty() {
+        sleep(EVICTION_CHECK).await;
+    }
 }

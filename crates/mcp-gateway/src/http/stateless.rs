@@ -35,7 +35,7 @@ pub(super) async fn respond(
     let refused = |error: RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error);
     let is_busy = || refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
     let (version, capabilities) = required_meta(head, &request).map_err(refused)?;
-    let Client { principal, account, token, scope, grant } = client;
+    let Client { principal, account, is_over_share, token, scope, grant } = client;
     check_argument_headers(app, head, &scope, &request).map_err(refused)?;
     let header_dialog = single(&head.headers, &MCP_HOST_DIALOG).map_err(refused)?;
     let header_dialog = header_dialog.filter(|name| !name.is_empty());
@@ -58,7 +58,7 @@ pub(super) async fn respond(
     });
     let dialog = dialog.transpose().map_err(|CapacityError| too_many_sessions(&request.id))?;
     let (sender, messages) = message_channel(app.bounds());
-    if app.gateway.budget.is_exceeded_by(&account) {
+    if is_over_share {
         let error = app.gateway.budget.exceeded();
         return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &error));
     }

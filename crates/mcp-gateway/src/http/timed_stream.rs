@@ -85,9 +85,12 @@ impl<S> TimedStream<S> {
     /// Turns a write that was blocked for too long into an error.
     fn limit_write<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            self.write_timer = None;
+            if self.write_timer.take().is_some() {
+                self.requests.set_write_blocked(false);
+            }
             return written;
         }
+        self.requests.set_write_blocked(true);
         let limit = self.limits.write_timeout;
         let timer = self.write_timer.get_or_insert_with(|| Box::pin(sleep(limit)));
         timer

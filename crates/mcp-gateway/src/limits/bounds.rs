@@ -16,14 +16,18 @@ pub struct Bounds {
     /// Maximum number of concurrent requests of a session, or of a token without sessions. All sessions of a token
     /// together may have twice as many.
     pub requests_per_client: usize,
-    /// Maximum number of concurrent requests of all clients.
+    /// Maximum number of concurrent requests of all clients. A token may have as many as remain for the others.
     pub requests: usize,
     /// Maximum number of calls of one token that wait for input, in the modern era.
     pub pending_inputs_per_client: usize,
-    /// Maximum number of HTTP connections.
+    /// Maximum number of HTTP connections. At the limit a new one replaces an idle one. A token may have as many busy ones
+    /// as remain for the others. 16 more serve health and metrics only, while all are busy.
     pub connections: usize,
-    /// Maximum number of bytes of messages and their responses in memory, all clients together. Messages under 16 KiB
-    /// do not count. Above the limit HTTP requests are refused, and stdio input waits.
+    /// The number of bytes of messages and responses in memory that is divided between the clients: the tokens or,
+    /// without tokens, the connections. Messages under 16 KiB do not count. A client may use as much as remains for the
+    /// others, and always a sixteenth. Above its share its requests over HTTP are refused, and stdio input waits. Unread
+    /// responses to accepted requests may fill the whole limit; further ones become errors. All clients together never
+    /// use more than three times the limit.
     pub held_bytes: usize,
     /// Maximum number of messages queued for a client that does not read. Beyond it, its stream ends.
     pub queue_messages: usize,

@@ -3,7 +3,7 @@
 use mcp_gateway::{Bounds, GatewayOptions, HttpOptions, Tokens};
 use mcp_model::Secret;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::support::TestGateway;
 
@@ -25,6 +25,11 @@ fn call(tool: &str, arguments: &str) -> String {
     )
 }
 
+/// A call that runs until its session ends.
+fn slow_call(id: usize) -> String {
+    call("demo__sleep", r#"{"ms":60000}"#).replace("\"id\":1", &format!("\"id\":{id}"))
+}
+
 /// Sends a request of a client on a connection that is not read.
 async fn send_unread(fixture: &TestGateway, client: (&str, &str), session: &str, body: &str) -> TcpStream {
     let text = format!(
@@ -34,7 +39,10 @@ async fn send_unread(fixture: &TestGateway, client: (&str, &str), session: &str,
         client.1,
         body.len()
     );
-    let mut stream = TcpStream::connect(fixture.address).await.unwrap();
+    // The buffers of the system are small, so that a response remains in the gateway.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(16 * 1024).unwrap();
+    let mut stream = socket.connect(fixture.address).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
     stream
 }
@@ -60,7 +68,7 @@ async fn unread_responses_of_a_client_make_no_call_of_another_fail() {
     let mut unread = Vec::new();
     for number in 0..10 {
         let large =
-            call("demo__grow", r#"{"bytes":7000000}"#).replace("\"id\":1", &format!("\"id\":{number}"));
+            call("demo__grow", r#"{"bytes":8000000}"#).replace("\"id\":1", &format!("\"id\":{number}"));
         unread.push(send_unread(&fixture, ANN, &ann, &large).await);
     }
     wait_for_held_bytes(&fixture, |held| held > LIMIT / 2 + 1_000_000).await;
@@ -103,5 +111,75 @@ async fn requests_in_memory_are_bounded_for_each_client() {
     assert_eq!(fixture.http("DELETE", "/mcp", &[ANN, ("mcp-session-id", &ann)], "").await.status, 204);
     wait_for_held_bytes(&fixture, |held| held == 0).await;
     drop(holding);
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn idle_connections_make_room_for_others() {
+    let fixture = gateway_of_two(Bounds { connections: 20, ..Bounds::default() }).await;
+    let ann = fixture.initialize(&[ANN]).await;
+    let bob = fixture.initialize(&[BOB]).await;
+    // Some never send a request, the others wait for the next one.
+    let mut idle = Vec::new();
+    for number in 0..60 {
+        idle.push(match number % 2 {
+            0 => TcpStream::connect(fixture.address).await.unwrap(),
+            _ => send_unread(&fixture, ANN, &ann, PING).await,
+        });
+    }
+    for _ in 0..10 {
+        let reply = fixture.post(&[BOB, ("mcp-session-id", &bob)], PING).await;
+        assert_eq!(reply.status, 200, "{reply:?}");
+    }
+    assert_eq!(fixture.http("GET", "/readyz", &[], "").await.status, 200);
+    drop(idle);
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn busy_connections_of_a_client_leave_room_for_others() {
+    let fixture = gateway_of_two(Bounds { connections: 20, ..Bounds::default() }).await;
+    let (ann, bob) = (fixture.initialize(&[ANN]).await, fixture.initialize(&[BOB]).await);
+    let mut busy = Vec::new();
+    let refused = loop {
+        let reply = fixture.post(&[ANN, ("mcp-session-id", &ann)], PING).await;
+        if reply.status != 200 {
+            break reply;
+        }
+        busy.push(send_unread(&fixture, ANN, &ann, &slow_call(busy.len())).await);
+    };
+    assert_eq!((refused.status, refused.header("retry-after").as_deref()), (503, Some("1")), "{refused:?}");
+    assert!(refused.body.contains("its share of the 20 connections"), "{refused:?}");
+    for _ in 0..10 {
+        assert_eq!(fixture.post(&[BOB, ("mcp-session-id", &bob)], PING).await.status, 200);
+    }
+    assert_eq!(fixture.http("DELETE", "/mcp", &[ANN, ("mcp-session-id", &ann)], "").await.status, 204);
+    drop(busy);
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn health_and_metrics_answer_when_all_connections_are_busy() {
+    // Without tokens all clients count as one, which may use all connections.
+    let fixture = TestGateway::bounded(Bounds { connections: 4, ..Bounds::default() }).await;
+    let session = fixture.initialize(&[]).await;
+    let mut busy = Vec::new();
+    while fixture.post(&[("mcp-session-id", &session)], PING).await.status == 200 {
+        busy.push(send_unread(&fixture, ("x-test", "1"), &session, &slow_call(busy.len())).await);
+        // Until its request has been read, the next connection may replace it.
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    // Connections without requests do not keep the places of health and metrics.
+    let mut idle = Vec::new();
+    for _ in 0..40 {
+        idle.push(TcpStream::connect(fixture.address).await.unwrap());
+    }
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        assert_eq!(fixture.http("GET", path, &[], "").await.status, 200, "{path}");
+    }
+    let refused = fixture.post(&[("mcp-session-id", &session)], PING).await;
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert_eq!(fixture.http("DELETE", "/mcp", &[("mcp-session-id", &session)], "").await.status, 204);
+    drop((busy, idle));
     fixture.end().await;
 }

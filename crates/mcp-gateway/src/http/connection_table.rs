@@ -1,0 +1,155 @@
+//! The open connections, and which of them is closed when there are too many.
+//!
+//! At the limit a new connection replaces an idle one. If none is idle, it gets one of a few further places, which serve
+//! only health and metrics. So clients that keep all connections busy do not hide the state of the gateway.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::ActiveRequests;
+use crate::access::principal::Principal;
+
+/// Maximum number of connections for health and metrics.
+const MAX_OPERATOR_CONNECTIONS: usize = 16;
+
+/// What a connection may be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ConnectionUse {
+    /// Everything.
+    Any,
+    /// Health and metrics.
+    Operator,
+}
+
+/// The open connections.
+#[derive(Debug)]
+pub(super) struct ConnectionTable {
+    limit: usize,
+    entries: Mutex<Entries>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    /// The connections in the order of their start.
+    open: BTreeMap<u64, Entry>,
+    next_id: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    usage: ConnectionUse,
+    requests: ActiveRequests,
+    /// The client of its last request; `None` before it.
+    principal: Option<Principal>,
+    evicted: CancellationToken,
+}
+
+/// A place of a connection in the table, until it is dropped.
+#[derive(Debug)]
+pub(super) struct ConnectionPermit {
+    table: Arc<ConnectionTable>,
+    id: u64,
+    usage: ConnectionUse,
+    evicted: CancellationToken,
+}
+
+/// The error for a connection that cannot serve a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ConnectionsExceeded;
+
+impl ConnectionTable {
+    /// A table for `limit` connections.
+    pub(super) fn new(limit: usize) -> Arc<ConnectionTable> {
+        Arc::new(ConnectionTable { limit: limit.max(1), entries: Mutex::default() })
+    }
+
+    /// Adds a connection. Evicts an idle one at the limit. `None` if all places are in use.
+    pub(super) fn add(self: &Arc<ConnectionTable>, requests: ActiveRequests) -> Option<ConnectionPermit> {
+        let mut entries = self.entries.lock();
+        let usage = if entries.make_room(ConnectionUse::Any, self.limit) {
+            ConnectionUse::Any
+        } else if entries.make_room(ConnectionUse::Operator, MAX_OPERATOR_CONNECTIONS) {
+            ConnectionUse::Operator
+        } else {
+            return None;
+        };
+        let (id, evicted) = (entries.next_id, CancellationToken::new());
+        entries.next_id += 1;
+        entries.open.insert(id, Entry { usage, requests, principal: None, evicted: evicted.clone() });
+        Some(ConnectionPermit { table: Arc::clone(self), id, usage, evicted })
+    }
+}
+
+impl Entries {
+    /// Whether there is room for one more connection, if necessary after the eviction of an idle one: first those
+    /// without a request so far, then those of the client with the most.
+    fn make_room(&mut self, usage: ConnectionUse, limit: usize) -> bool {
+        let of_use = || self.open.iter().filter(|(_, entry)| entry.usage == usage);
+        if of_use().count() < limit {
+            return true;
+        }
+        let idle = || of_use().filter(|(_, entry)| entry.requests.is_idle());
+        let count = |principal: &Principal| {
+            self.open.values().filter(|entry| entry.principal.as_ref() == Some(principal)).count()
+        };
+        let largest = || {
+            let principals: std::collections::HashSet<_> =
+                idle().filter_map(|(_, entry)| entry.principal.as_ref()).collect();
+            principals.into_iter().max_by_key(|principal| count(principal))
+        };
+        let unused = idle().find(|(_, entry)| entry.principal.is_none());
+        let evicted = unused.or_else(|| {
+            let largest = largest()?;
+            idle().find(|(_, entry)| entry.principal.as_ref() == Some(largest))
+        });
+        let Some(id) = evicted.map(|(id, _)| *id) else { return false };
+        if let Some(entry) = self.open.remove(&id) {
+            entry.evicted.cancel();
+        }
+        true
+    }
+}
+
+impl ConnectionPermit {
+    /// Checks that a request of a client may use the connection. Half of the table or more remains for others: a client
+    /// with a token may have as many busy connections as remain.
+    pub(super) fn admit(&self, principal: &Principal) -> Result<(), ConnectionsExceeded> {
+        if self.usage == ConnectionUse::Operator {
+            return Err(ConnectionsExceeded);
+        }
+        let mut entries = self.table.entries.lock();
+        // An evicted connection has no place any more.
+        let Some(entry) = entries.open.get_mut(&self.id) else { return Err(ConnectionsExceeded) };
+        if entry.principal.as_ref() != Some(principal) {
+            entry.principal = Some(principal.clone());
+        }
+        // Only then a client can have more than its share.
+        if principal.is_anybody() || entries.open.len() <= self.table.limit / 2 {
+            return Ok(());
+        }
+        let busy = || entries.open.values().filter(|entry| !entry.requests.is_idle());
+        let own = busy().filter(|entry| entry.principal.as_ref() == Some(principal)).count();
+        let free = self.table.limit.saturating_sub(busy().count());
+        // Its first connections are always served.
+        if own > 1 && own > free { Err(ConnectionsExceeded) } else { Ok(()) }
+    }
+
+    /// What the connection may be used for.
+    pub(super) fn usage(&self) -> ConnectionUse {
+        self.usage
+    }
+
+    /// Resolves when the connection has to close. Cancel-safe.
+    pub(super) async fn evicted(&self) {
+        self.evicted.cancelled().await;
+    }
+}
+
+impl Drop for ConnectionPermit {
+    fn drop(&mut self) {
+        self.table.entries.lock().open.remove(&self.id);
+    }
+}
