@@ -84,7 +84,7 @@ async fn unread_responses_of_a_client_make_no_call_of_another_fail() {
     assert_eq!(fixture.http("GET", "/healthz", &[], "").await.status, 200);
     assert!(held_bytes(&fixture, BOB).await <= 2 * LIMIT);
 
-    // The client that does not read is told the limit.
+    // The client that does not read receives the limit.
     let refused = fixture.post(&[ANN, ("mcp-session-id", &ann)], PING).await.json();
     let message = refused["error"]["message"].as_str().unwrap_or_default();
     assert!(message.contains("its share of the limit of 32000000 bytes"), "{refused}");
