@@ -109,7 +109,7 @@ impl<'a> StructAccess<'a> {
         members: &'a [Member],
         known: &'static [&'static str],
     ) -> StructAccess<'a> {
-        assert!(known.len() < 128, "a wire struct has fewer fields than a word has bits");
+        assert!(known.len() < 128, "a serde struct has fewer fields than a word has bits");
         let missing = (1 << known.len()) - 1;
         let (members, all) = (members.iter(), members);
         StructAccess { context, at, members, known, all, missing, missing_at: None, current: None }

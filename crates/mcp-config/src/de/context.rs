@@ -11,7 +11,7 @@ use crate::de::NodeDeserializer;
 use crate::de::location::LocationTable;
 use crate::de::{Location, ValueError, suggest};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, RawDiagnostic, quoted};
-use crate::profile::other_keys::{self, OtherKey};
+use crate::profile::foreign_keys::{self, ForeignKey};
 use crate::profile::policy::Policy;
 use crate::syntax::{Key, Member, Node, Syntax, child, contains, unspaced_key};
 
@@ -25,7 +25,7 @@ pub(crate) struct ReadContext {
     /// `None` if the set must be rebuilt.
     errors: RefCell<Option<BTreeSet<String>>>,
     /// The number of spelling suggestions that were looked up.
-    guesses: Cell<usize>,
+    suggestion_count: Cell<usize>,
     /// All visited locations.
     pub(super) locations: LocationTable,
 }
@@ -38,7 +38,7 @@ impl ReadContext {
             file: file.to_owned(),
             diagnostics: RefCell::new(Vec::new()),
             errors: RefCell::new(None),
-            guesses: Cell::new(0),
+            suggestion_count: Cell::new(0),
             locations: LocationTable::default(),
         }
     }
@@ -57,7 +57,12 @@ impl ReadContext {
     }
 
     /// An error about the value at `at`, to be reported.
-    pub(crate) fn diagnostic(&self, code: Code, at: &Location, message: impl Into<String>) -> RawDiagnostic {
+    pub(crate) fn new_diagnostic(
+        &self,
+        code: Code,
+        at: &Location,
+        message: impl Into<String>,
+    ) -> RawDiagnostic {
         RawDiagnostic::new(code, message, at.pointer(self), at.span(self))
     }
 
@@ -69,7 +74,7 @@ impl ReadContext {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.report(self.diagnostic(code, at, message).help(help));
+        self.report(self.new_diagnostic(code, at, message).help(help));
     }
 
     /// Adds a warning about the value at `at`.
@@ -80,17 +85,17 @@ impl ReadContext {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.report(self.diagnostic(code, at, message).help(help).warning());
+        self.report(self.new_diagnostic(code, at, message).help(help).warning());
     }
 
     /// An error about two keys that exclude each other.
-    pub(crate) fn exclusive(
+    pub(crate) fn exclusive_keys_diagnostic(
         &self,
         at: &Location,
         other: &Location,
         message: impl Into<String>,
     ) -> RawDiagnostic {
-        let diagnostic = self.diagnostic(Code::Exclusive, &at.at_key(), message);
+        let diagnostic = self.new_diagnostic(Code::Exclusive, &at.at_key(), message);
         diagnostic.label(other.key(self), "the other is here").help("remove one of the two")
     }
 
@@ -108,7 +113,7 @@ impl ReadContext {
         self.report(diagnostic.help(help).fix(error.fix()));
     }
 
-    /// Reads a wire struct, or reports why the value cannot be read.
+    /// Reads a serde struct of the file format, or reports why the value cannot be read.
     pub(crate) fn read<'de, T: Deserialize<'de>>(&self, node: &Node, at: &Location) -> Option<T> {
         let deserializer = NodeDeserializer { context: self, node: Some(node), at: *at };
         T::deserialize(deserializer).map_err(|error| self.report_value_error(error, at)).ok()
@@ -172,37 +177,37 @@ impl ReadContext {
         word: &str,
         candidates: impl IntoIterator<Item = &'a str>,
     ) -> Option<(&'a str, Applicability)> {
-        const MAX_GUESSES: usize = 1000;
-        self.guesses.set(self.guesses.get() + 1);
-        if self.guesses.get() > MAX_GUESSES { None } else { suggest(word, candidates) }
+        const MAX_SUGGESTIONS: usize = 1000;
+        self.suggestion_count.set(self.suggestion_count.get() + 1);
+        if self.suggestion_count.get() > MAX_SUGGESTIONS { None } else { suggest(word, candidates) }
     }
 
     /// Reports an unknown key in the mapping at `at`.
-    pub(super) fn unknown_key(&self, at: &Location, key: &Key, known: &[&'static str], there: &[Member]) {
-        let withheld = self.policy.unsupported_keys;
+    pub(super) fn unknown_key(&self, at: &Location, key: &Key, known: &[&'static str], members: &[Member]) {
+        let unsupported = self.policy.unsupported_keys;
         if self.policy.private_keys.iter().any(|it| key.text.starts_with(it)) {
             return;
         }
-        if let Some(other) = other_keys::find(&key.text, self.policy.other_keys) {
-            self.other_key(at, key, other, there);
+        if let Some(other) = foreign_keys::find(&key.text, self.policy.foreign_keys) {
+            self.report_foreign_key(at, key, other, members);
             return;
         }
         if let Some(name) = unspaced_key(&key.text).filter(|_| self.policy.syntax == Syntax::Yaml) {
             // What follows the name may be a secret.
-            let message = format!("a blank is missing after `{}:`", quoted(name));
+            let message = format!("a space is missing after `{}:`", quoted(name));
             let diagnostic =
                 RawDiagnostic::new(Code::UnknownKey, message, at.pointer(self), key.span.clone());
-            let help = format!("write `{}: …`, with a blank", quoted(name));
+            let help = format!("write `{}: …`, with a space", quoted(name));
             self.report(diagnostic.severity(self.policy.unknown_key).help(help));
             return;
         }
         let free = known
             .iter()
             .copied()
-            .filter(|it| !withheld.contains(it) && !there.iter().any(|member| *member.key.text == **it));
+            .filter(|it| !unsupported.contains(it) && !members.iter().any(|member| *member.key.text == **it));
         // A suggestion compares with all present keys, so large mappings get none.
         const MAX_MEMBERS: usize = 256;
-        let mut suggestion = if there.len() > MAX_MEMBERS { None } else { self.suggest(&key.text, free) };
+        let mut suggestion = if members.len() > MAX_MEMBERS { None } else { self.suggest(&key.text, free) };
         let help = if known.contains(&&*key.text) {
             suggestion = None;
             "another version of the dialect has this key; remove it, or choose that profile".to_owned()
@@ -225,8 +230,8 @@ impl ReadContext {
         );
     }
 
-    /// Reports a key of another program, if something is lost without it.
-    fn other_key(&self, at: &Location, key: &Key, other: OtherKey, there: &[Member]) {
+    /// Reports a key of another program, unless ignoring it has no effect.
+    fn report_foreign_key(&self, at: &Location, key: &Key, other: ForeignKey, members: &[Member]) {
         let name = quoted(&key.text);
         let pointer = child(&at.pointer(self), &key.text);
         let report = |help: String, fix| {
@@ -235,14 +240,14 @@ impl ReadContext {
             self.report(diagnostic.warning().help(help).fix(fix));
         };
         match other {
-            OtherKey::Irrelevant => {}
+            ForeignKey::Irrelevant => {}
             // Some files have both keys, for several programs.
-            OtherKey::SameAs(ours) if there.iter().any(|it| &*it.key.text == ours) => {}
-            OtherKey::SameAs(ours) => {
+            ForeignKey::SameAs(ours) if members.iter().any(|it| &*it.key.text == ours) => {}
+            ForeignKey::SameAs(ours) => {
                 let fix = FixIntent::RenameKey(ours.to_owned(), Applicability::Suggested);
                 report(format!("write `{ours}`"), Some(fix));
             }
-            OtherKey::Unsupported(help) => report(help.to_owned(), None),
+            ForeignKey::Unsupported(help) => report(help.to_owned(), None),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The wrapper type for each field of a wire struct.
+//! The wrapper type for each field of a serde struct.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -132,7 +132,7 @@ impl<'de, T: Deserialize<'de>, P> Visitor<'de> for WireFieldVisitor<T, P> {
     type Value = WireField<T, P>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a field of a wire struct")
+        f.write_str("a field of a serde struct")
     }
 
     /// A missing value or a null, at the location with this number.

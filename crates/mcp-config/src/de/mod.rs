@@ -1,9 +1,9 @@
 //! A serde `Deserializer` over the syntax tree that reports all mistakes in one pass.
 //!
-//! A wire struct derives `Deserialize` and wraps each field in a [`WireField`](field::WireField). The deserializer
-//! recognises the wrapper by its newtype name and passes it the location. If a value cannot be read, it reports the
-//! error and gives the field the state `Invalid` instead of failing. Serde's own messages are not used: they quote
-//! values, which may be secrets.
+//! A serde struct of the file format derives `Deserialize` and wraps each field in a [`WireField`](field::WireField).
+//! The deserializer recognises the wrapper by its newtype name and passes it the location. If a value cannot be read,
+//! it reports the error and gives the field the state `Invalid` instead of failing. Serde's own messages are not used:
+//! they quote values, which may be secrets.
 
 mod access;
 mod context;
@@ -57,7 +57,7 @@ impl<'a> NodeDeserializer<'a> {
             Content::Text(text)
                 if self.context.policy.syntax == Syntax::Yaml && unspaced_key(text).is_some() =>
             {
-                ValueError::MissingBlank
+                ValueError::MissingSpace
             }
             _ => self.wrong(Expected::Mapping),
         }
@@ -71,7 +71,7 @@ impl<'a> NodeDeserializer<'a> {
 impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     type Error = ValueError;
 
-    /// Only called for types that wire structs do not use.
+    /// Only called for types that serde structs do not use.
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, ValueError> {
         Err(self.wrong(Expected::Description("something else")))
     }
@@ -208,5 +208,5 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
 /// Prefix of the serde name of an enum that is selected by shape. Its variants are named `text`, `mapping`, `list`,
 /// `number`, `boolean` or `null`. The rest of the name describes the expected value in messages.
 ///
-/// Serde needs literals, so wire structs repeat the prefix.
+/// Serde needs literals, so these structs repeat the prefix.
 pub(crate) const SHAPE: &str = "shape: ";

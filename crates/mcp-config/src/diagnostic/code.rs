@@ -116,7 +116,7 @@ codes! {
     RelativePath = "0042" McpConfig,
     /// A transport is a protocol extension.
     Extension = "0043" McpConfig,
-    /// A value begins or ends with a blank that counts.
+    /// A value begins or ends with whitespace that counts.
     SurroundingBlank = "0044" McpConfig,
     /// A server is disabled by a list of the file, or by a key that the program of the file ignores.
     DisabledServer = "0045" McpConfig,

@@ -12,7 +12,7 @@ impl Code {
                  anchor.\n\n```yaml\nservers:\n\ta:   # a tab\n```\n\nYAML is indented with spaces only. An \
                  `mcp.json` may have comments and trailing commas; the request of an ACP session is strict JSON. The \
                  position is where parsing stopped. The cause is often on the line before. Further mistakes are \
-                 reported in the same run as long as it is certain how the text goes on."
+                 reported in the same run while the parser can continue reliably."
             }
             Code::DuplicateKey => {
                 "A mapping has the same key twice. Many parsers silently use the last one; here it is always an \
@@ -105,7 +105,7 @@ impl Code {
                  machine\n```"
             }
             Code::InvalidUrl => {
-                "The URL is invalid: it has no host, an invalid port, or a blank.\n\n```yaml\nurl: \
+                "The URL is invalid: it has no host, an invalid port, or whitespace.\n\n```yaml\nurl: \
                  https:///mcp\n```\n\nWrite scheme, host and path: `https://example.com/mcp`."
             }
             Code::ForeignField => {
@@ -196,9 +196,9 @@ impl Code {
             }
             Code::CommandLine => {
                 "`command` is a whole command line. It must be the name or path of one program. A command line is \
-                 not split, because blanks may be part of a name.\n\n```json\n{ \"command\": \"npx -y some-server\" \
+                 not split, because spaces may be part of a name.\n\n```json\n{ \"command\": \"npx -y some-server\" \
                  }\n```\n\nWrite `\"command\": \"npx\"` and `\"args\": [\"-y\", \"some-server\"]`. A path with \
-                 blanks is accepted, with a warning if an option seems to follow. An argument such as `\"-y \
+                 spaces is accepted, with a warning if an option seems to follow. An argument such as `\"-y \
                  some-server\"` gets a warning: the program gets it as one word."
             }
             Code::MissingInput => {
@@ -213,7 +213,7 @@ impl Code {
                 "The text contains a reference that is not supported and is not replaced. Supported are `${NAME}`, \
                  `${NAME:-text}`, `${env:NAME}`, `${input:id}`, `${workspaceFolder}`, `${workspaceFolderBasename}`, \
                  `${userHome}`, `${extensionPath}` and `${/}`; Gemini CLI's files also have `$NAME`. A `${NAME` \
-                 without `}` and a `${ NAME }` with blanks are not references either. In a `.minds/mcp.yaml` and in \
+                 without `}` and a `${ NAME }` with spaces are not references either. In a `.minds/mcp.yaml` and in \
                  the files of some programs, `${NAME}` itself is literal text.\n\n```json\n{ \"args\": \
                  [\"${command:pickFolder}\"] }\n```\n\nWrite the value itself, or an environment variable."
             }
@@ -229,8 +229,8 @@ impl Code {
                  `/usr/local/bin/npx`. An agent may choose to look commands up; then this is a warning."
             }
             Code::SurroundingBlank => {
-                "The value begins or ends with a blank. Nothing removes it: the system looks for a program whose name \
-                 contains the blank.\n\n```json\n{ \"command\": \"npx \" }\n```\n\nRemove the blank."
+                "The value begins or ends with whitespace. Nothing removes it: the system looks for a program whose \
+                 name contains the whitespace.\n\n```json\n{ \"command\": \"npx \" }\n```\n\nRemove the whitespace."
             }
             Code::DisabledServer => {
                 "A server is disabled in a way that its entry does not show, or in a way that the program of the file \

@@ -26,7 +26,7 @@ pub(crate) fn profile_of(dialect: Dialect, root: Option<&Node>) -> Profile {
     if is_startable && !has("server") && !has("envFile") { Profile::HoloDeck07 } else { default }
 }
 
-/// A known form of file that this crate does not read although it tells about MCP servers.
+/// A known form of file that configures MCP servers but that this crate does not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnreadFormat {
     /// What the file is: "the manifest of an MCP bundle".

@@ -1,4 +1,4 @@
-//! Functions that convert wire structs to the model, shared by all dialects.
+//! Functions that convert serde structs to the model, shared by all dialects.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -100,7 +100,7 @@ pub(crate) fn warn_if_milliseconds(value: f64, at: &Location, context: &ReadCont
     let key = crate::syntax::last(&at.pointer(context));
     let message = format!("'{key}' is in seconds; {value} of them are {}", humanize(value));
     let help = format!("if milliseconds were meant, write `{key}: {}`", value / 1000.0);
-    let diagnostic = context.diagnostic(Code::SuspiciousUnit, at, message);
+    let diagnostic = context.new_diagnostic(Code::SuspiciousUnit, at, message);
     let whole = value % 1000.0 == 0.0;
     let fix = whole.then(|| FixIntent::ReplaceScalar((value / 1000.0).to_string(), Applicability::Suggested));
     context.report(diagnostic.warning().help(help).fix(fix));
@@ -143,7 +143,7 @@ impl<'a> UniqueNames<'a> {
         if first != at {
             let shown = quoted(name);
             let message = format!("two {items} are named '{shown}'");
-            let diagnostic = context.diagnostic(Code::DuplicateName, &at, message);
+            let diagnostic = context.new_diagnostic(Code::DuplicateName, &at, message);
             let label = format!("'{shown}' is first used here");
             context.report(diagnostic.label(first.span(context), label).help(help));
         }
@@ -152,7 +152,7 @@ impl<'a> UniqueNames<'a> {
 
 /// Reports a header that the user cannot set: it has no effect, or is an error. `at` is the name.
 pub(crate) fn report_owned_header(name: &str, at: &Location, context: &ReadContext) {
-    let diagnostic = |code, message: String| context.diagnostic(code, at, message);
+    let diagnostic = |code, message: String| context.new_diagnostic(code, at, message);
     match checks::header_owner(name) {
         HeaderOwner::User => {}
         HeaderOwner::Transport => {
@@ -172,7 +172,7 @@ pub(crate) fn warn_without_effect(transport: &str, fields: &[(bool, &Location)],
         context.clear(at);
         let pointer = at.pointer(context);
         let message = format!("'{}' has no effect with {transport} transport", crate::syntax::last(&pointer));
-        let diagnostic = context.diagnostic(Code::NoEffect, &at.at_key(), message);
+        let diagnostic = context.new_diagnostic(Code::NoEffect, &at.at_key(), message);
         let diagnostic = diagnostic.warning().help("remove it, or choose the transport it belongs to");
         context.report(diagnostic.fix(FixIntent::RemoveMember(pointer, Applicability::Suggested)));
     }
@@ -213,7 +213,7 @@ pub(crate) fn warn_literal_piece(
             format!("write `${{{}}}`", quoted(name)),
         ),
         Some(LiteralReference::Spaced(name)) => (
-            format!("`${{ {} }}` has blanks between the braces and is not replaced", quoted(name)),
+            format!("`${{ {} }}` has spaces between the braces and is not replaced", quoted(name)),
             format!("write `${{{}}}`", quoted(name)),
         ),
     };

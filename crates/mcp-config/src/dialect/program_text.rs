@@ -1,6 +1,6 @@
-//! Checks of the texts that start a program: a command with blanks around it, and whole command lines.
+//! Checks of the texts that start a program: a command with whitespace around it, and whole command lines.
 //!
-//! A command is the name or path of one program, and a program may have blanks in its name, so nothing is split here.
+//! A command is the name or path of one program, and a program may have spaces in its name, so nothing is split here.
 
 use mcp_model::Severity;
 
@@ -24,11 +24,11 @@ pub(crate) fn check_command(
 ) {
     let program = command.trim();
     if program.len() != command.len() {
-        let message = "'command' begins or ends with a blank, which counts as part of the name";
+        let message = "'command' begins or ends with whitespace, which counts as part of the name";
         let fix = (!program.contains('='))
             .then(|| FixIntent::ReplaceScalar(program.to_owned(), Applicability::Certain));
-        let diagnostic = context.diagnostic(Code::SurroundingBlank, at, message);
-        context.report(diagnostic.warning().help("remove the blank").fix(fix));
+        let diagnostic = context.new_diagnostic(Code::SurroundingBlank, at, message);
+        context.report(diagnostic.warning().help("remove the whitespace").fix(fix));
     }
     if let Some(severity) = command_line_severity(program, has_args, strictest) {
         report_command_line(program, at, severity, context);
@@ -68,7 +68,7 @@ fn report_command_line(program: &str, at: &Location, severity: Severity, context
         };
         format!("write {command}, and each argument as an item of `args`")
     };
-    context.report(context.diagnostic(Code::CommandLine, at, message).severity(severity).help(help));
+    context.report(context.new_diagnostic(Code::CommandLine, at, message).severity(severity).help(help));
 }
 
 /// Warns about an argument that is an option together with further words: a program gets it as one word.

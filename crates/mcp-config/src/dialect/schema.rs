@@ -1,4 +1,4 @@
-//! The JSON Schema of each profile, generated from the wire structs.
+//! The JSON Schema of each profile, generated from the serde structs.
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -21,7 +21,7 @@ pub fn schema(profile: Profile) -> Value {
     }
 }
 
-/// The schema of a wire struct.
+/// The schema of a serde struct.
 pub(crate) fn wire_schema<T: schemars::JsonSchema>() -> Value {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
     let mut res = schema.to_value();

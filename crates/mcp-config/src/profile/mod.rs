@@ -1,6 +1,6 @@
 //! Profiles: a dialect and a version of its rules.
 
-pub(crate) mod other_keys;
+pub(crate) mod foreign_keys;
 pub(crate) mod policy;
 
 use mcp_model::Dialect;

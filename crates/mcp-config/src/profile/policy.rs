@@ -3,7 +3,7 @@
 use mcp_model::{Dialect, Severity};
 
 use crate::profile::Profile;
-use crate::profile::other_keys::{self, OtherKey};
+use crate::profile::foreign_keys::{self, ForeignKey};
 use crate::syntax::Syntax;
 use crate::syntax::template::VariableRule;
 
@@ -19,7 +19,7 @@ pub(crate) struct Policy {
     /// Prefixes of keys that are accepted anywhere without a warning.
     pub(crate) private_keys: &'static [&'static str],
     /// Keys of other programs.
-    pub(crate) other_keys: &'static [(&'static str, OtherKey)],
+    pub(crate) foreign_keys: &'static [(&'static str, ForeignKey)],
     /// The severity of an unsupported YAML tag.
     pub(crate) unknown_tag: Severity,
     /// The allowed keys of a map of names.
@@ -30,7 +30,7 @@ pub(crate) struct Policy {
     pub(crate) max_tools: Option<usize>,
     /// The accepted other tool types.
     pub(crate) other_types: OtherTypes,
-    /// Keys of the wire structs that this profile does not have.
+    /// Keys of the serde structs that this profile does not have.
     pub(crate) unsupported_keys: &'static [&'static str],
     /// Further keys of an item whose absence is an error.
     pub(crate) required: &'static [&'static str],
@@ -136,7 +136,7 @@ const BASE: Policy = Policy {
     syntax: Syntax::Yaml,
     unknown_key: Severity::Warning,
     private_keys: &[],
-    other_keys: &[],
+    foreign_keys: &[],
     unknown_tag: Severity::Error,
     keys: KeyRule::Text,
     scalars: ScalarRule::Exact,
@@ -211,7 +211,7 @@ static MCP_JSON: Policy = Policy {
     profile: Profile::McpJson,
     syntax: Syntax::JsonWithComments,
     private_keys: &["_", "x-", "$", "//"],
-    other_keys: other_keys::EDITOR_KEYS,
+    foreign_keys: foreign_keys::EDITOR_KEYS,
     variables: VariableRule::Editor,
     folders: &[
         ".vscode",

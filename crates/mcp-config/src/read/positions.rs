@@ -1,6 +1,6 @@
 //! Positions of the values of a file's servers, for errors found after reading.
 //!
-//! Only resolve errors need them, so they are computed on first use from a copy of the text.
+//! Only errors of variable resolution need them, so they are computed on first use from a copy of the text.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -379,7 +379,7 @@ impl Masker {
     /// Masks commented-out servers like servers, because `disable` writes them.
     fn commented_entries(&mut self, text: &str) {
         for entry in CommentedEntry::all(Layout::new(text)) {
-            let source = entry.source(text);
+            let source = entry.padded_json(text);
             if let Some(root) = syntax::parse_as(&source, Syntax::JsonWithComments).root {
                 self.value(&root, &source, Visibility::Entries);
             }

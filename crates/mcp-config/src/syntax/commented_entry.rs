@@ -1,7 +1,7 @@
 //! Turns an entry of a JSON object into line comments, and back.
 //!
-//! Both directions only insert or delete comment signs and commas, so an entry comes back byte for byte. The caller must
-//! read the new text again.
+//! Both directions only insert or delete comment markers and commas, so restoring an entry reproduces its bytes. The
+//! caller must read the new text again.
 
 use std::ops::Range;
 
@@ -9,8 +9,7 @@ use crate::diagnostic::TextEdit;
 use crate::syntax::layout::Layout;
 use crate::syntax::{Content, Node, Syntax, parse_as};
 
-/// Edits that turn the member `key` into comments, without its position between commas being lost. `None` if it shares
-/// its lines with something else.
+/// Returns edits that comment out member `key` and keep the commas valid. `None` if its lines have other content.
 pub(crate) fn comment_out(layout: Layout<'_>, node: &Node, key: &str) -> Option<Vec<TextEdit>> {
     let members = node.members()?;
     let index = members.iter().position(|it| *it.key.text == *key)?;
@@ -19,8 +18,8 @@ pub(crate) fn comment_out(layout: Layout<'_>, node: &Node, key: &str) -> Option<
     let indent = layout.text_before(start);
     let comma = layout.skip_blanks_and_comments(end);
     let has_comma = layout.text()[comma..].starts_with(',');
-    let behind = layout.line(if has_comma { comma + 1 } else { end }).trim();
-    let is_alone = indent.trim().is_empty() && (behind.is_empty() || behind.starts_with("//"));
+    let rest_of_line = layout.line(if has_comma { comma + 1 } else { end }).trim();
+    let is_alone = indent.trim().is_empty() && (rest_of_line.is_empty() || rest_of_line.starts_with("//"));
     if !is_alone {
         return None;
     }
@@ -31,14 +30,15 @@ pub(crate) fn comment_out(layout: Layout<'_>, node: &Node, key: &str) -> Option<
         let content = layout.line(line);
         let own = content.len() - content.trim_start().len();
         let at = line + own.min(indent.len());
-        let sign = if own == content.len() { "//" } else { "// " };
-        edits.push(TextEdit { span: at..at, text: sign.to_owned() });
+        let marker = if own == content.len() { "//" } else { "// " };
+        edits.push(TextEdit { span: at..at, text: marker.to_owned() });
         let next = layout.next_line(line);
         if next == line {
             break;
         }
         line = next;
     }
+    // The new last member must not keep its comma.
     if let (Some(before), false, true) = (index.checked_sub(1), has_comma, index + 1 == members.len()) {
         let comma = layout.skip_blanks_and_comments(members[before].value.span.end);
         edits.insert(0, TextEdit { span: comma..comma + 1, text: String::new() });
@@ -53,8 +53,8 @@ const MAX_LINES: usize = 200;
 #[derive(Debug)]
 pub(crate) struct CommentedEntry {
     key: String,
-    /// The comment signs of its lines.
-    signs: Vec<Range<usize>>,
+    /// The comment markers of its lines.
+    markers: Vec<Range<usize>>,
     /// The position of its trailing comma, or where one would be.
     comma: Range<usize>,
 }
@@ -70,8 +70,9 @@ impl CommentedEntry {
         let mut line = 0;
         std::iter::from_fn(move || {
             while line < layout.text().len() {
-                let is_start = comment(layout, line).is_some_and(|it| it.1.trim_start().starts_with('"'));
-                let found = is_start.then(|| CommentedEntry::at(layout, line)).flatten();
+                let is_start =
+                    split_line_comment(layout, line).is_some_and(|it| it.1.trim_start().starts_with('"'));
+                let found = is_start.then(|| CommentedEntry::parse_at(layout, line)).flatten();
                 let last = found.as_ref().map_or(line, |it| it.comma.end);
                 line = layout.next_line(last);
                 if found.is_some() {
@@ -82,23 +83,23 @@ impl CommentedEntry {
         })
     }
 
-    /// The commented-out member that starts on a line: as many lines as are an object.
-    fn at(layout: Layout<'_>, mut line: usize) -> Option<CommentedEntry> {
-        let (mut signs, mut text) = (Vec::new(), String::from("{"));
+    /// Parses the commented-out member that starts at this line. It ends at the line that closes its object.
+    fn parse_at(layout: Layout<'_>, mut line: usize) -> Option<CommentedEntry> {
+        let (mut markers, mut text) = (Vec::new(), String::from("{"));
         for _ in 0..MAX_LINES {
-            let (sign, content) = comment(layout, line)?;
-            let (content_start, last_line) = (sign.end, text.len());
-            signs.push(sign);
+            let (marker, content) = split_line_comment(layout, line)?;
+            let (content_start, last_line) = (marker.end, text.len());
+            markers.push(marker);
             text.push_str(content);
             text.push('\n');
             if content.contains('}')
-                && let Some((key, end)) = whole_member(&format!("{text}}}"))
+                && let Some((key, end)) = parse_single_member(&format!("{text}}}"))
             {
                 let end = content_start + end.checked_sub(last_line)?;
                 let comma = layout.skip_blanks_and_comments(end);
                 let has_comma = layout.text()[comma..].starts_with(',');
                 let comma = if has_comma { comma..comma + 1 } else { end..end };
-                return Some(CommentedEntry { key, signs, comma });
+                return Some(CommentedEntry { key, markers, comma });
             }
             let next = layout.next_line(line);
             if next == line || next == layout.text().len() {
@@ -109,17 +110,17 @@ impl CommentedEntry {
         None
     }
 
-    /// The member as an object, at the position of the comment and after blanks.
-    pub(crate) fn source(&self, text: &str) -> String {
-        let start = self.signs[0].start;
+    /// Returns the member as a JSON object, padded with spaces so that offsets equal those in the file.
+    pub(crate) fn padded_json(&self, text: &str) -> String {
+        let start = self.markers[0].start;
         let mut res = " ".repeat(start);
         let mut at = start;
-        for sign in &self.signs {
-            res.push_str(&text[at..sign.start]);
-            let brace = if sign.start == start { "{" } else { " " };
+        for marker in &self.markers {
+            res.push_str(&text[at..marker.start]);
+            let brace = if marker.start == start { "{" } else { " " };
             res.push_str(brace);
-            res.push_str(&" ".repeat(sign.len() - 1));
-            at = sign.end;
+            res.push_str(&" ".repeat(marker.len() - 1));
+            at = marker.end;
         }
         res.push_str(&text[at..self.comma.start]);
         res + "}"
@@ -127,24 +128,24 @@ impl CommentedEntry {
 
     /// Whether the comment is inside an object.
     pub(crate) fn is_in(&self, object: &Node) -> bool {
-        object.span.start < self.signs[0].start && self.comma.end < object.span.end
+        object.span.start < self.markers[0].start && self.comma.end < object.span.end
     }
 
     /// Edits that make the comment a member of this object again, with the commas it needs and no other.
     pub(crate) fn restore(&self, layout: Layout<'_>, object: &Node) -> Vec<TextEdit> {
-        let CommentedEntry { key: _, signs, comma } = self;
+        let CommentedEntry { key: _, markers, comma } = self;
         let mut edits: Vec<_> =
-            signs.iter().map(|it| TextEdit { span: it.clone(), text: String::new() }).collect();
+            markers.iter().map(|it| TextEdit { span: it.clone(), text: String::new() }).collect();
         let members = object.members().unwrap_or_default();
-        let before = members.iter().rfind(|it| it.value.span.end <= signs[0].start);
+        let before = members.iter().rfind(|it| it.value.span.end <= markers[0].start);
         let end = before.map(|it| it.value.span.end);
         let is_separated =
             end.map(|it| layout.text()[layout.skip_blanks_and_comments(it)..].starts_with(','));
         if let (Some(end), Some(false)) = (end, is_separated) {
             edits.insert(0, TextEdit { span: end..end, text: ",".to_owned() });
         }
-        let is_last = members.last().is_none_or(|it| it.key.span.start < signs[0].start);
-        // A comma before the last entry shows that this one had a trailing comma.
+        let is_last = members.last().is_none_or(|it| it.key.span.start < markers[0].start);
+        // If the previous member still has its comma, the file used trailing commas, so keep this one.
         if is_last && !comma.is_empty() && is_separated != Some(true) {
             edits.push(TextEdit { span: comma.clone(), text: String::new() });
         } else if !is_last && comma.is_empty() {
@@ -155,7 +156,7 @@ impl CommentedEntry {
 }
 
 /// The key and the end of the only member of an object, if its value is an object.
-fn whole_member(object: &str) -> Option<(String, usize)> {
+fn parse_single_member(object: &str) -> Option<(String, usize)> {
     let parsed = parse_as(object, Syntax::JsonWithComments);
     let root = parsed.root.filter(|_| parsed.diagnostics.is_empty())?;
     let [member] = root.members()? else { return None };
@@ -163,8 +164,8 @@ fn whole_member(object: &str) -> Option<(String, usize)> {
     is_object.then(|| (member.key.text.to_string(), member.value.span.end))
 }
 
-/// The sign of a line that is only a line comment, with one blank after it, and the content.
-fn comment(layout: Layout<'_>, line: usize) -> Option<(Range<usize>, &str)> {
+/// Splits a comment-only line into its `//` marker, with one space after it, and its content.
+fn split_line_comment(layout: Layout<'_>, line: usize) -> Option<(Range<usize>, &str)> {
     let text = layout.line(line);
     let start = text.len() - text.trim_start().len();
     let rest = text[start..].strip_prefix("//")?;

@@ -78,7 +78,7 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
         let (message, help) = described.unwrap_or_else(|| {
             (
                 "unexpected character".to_owned(),
-                "between values, use only blanks, tabs and line breaks".to_owned(),
+                "between values, use only spaces, tabs and line breaks".to_owned(),
             )
         });
         let message = format!("invalid JSON: {message}");

@@ -48,7 +48,7 @@ pub(super) fn describe(character: char) -> Option<(String, String)> {
             ("typographic quotes are not quotes".to_owned(), "write straight quotes: `\"`".to_owned())
         }
         LookAlike::Blank => (
-            format!("an unusual blank (U+{:04X}) where only a space is allowed", u32::from(character)),
+            format!("unusual whitespace (U+{:04X}) where only a space is allowed", u32::from(character)),
             "replace it by a space; it is often copied from a web page or a text document".to_owned(),
         ),
         LookAlike::Sign(sign) => {
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(message('“').as_deref(), Some("typographic quotes are not quotes"));
         assert_eq!(
             message('\u{a0}').as_deref(),
-            Some("an unusual blank (U+00A0) where only a space is allowed")
+            Some("unusual whitespace (U+00A0) where only a space is allowed")
         );
         assert_eq!(message('：').as_deref(), Some("`：` is not the sign `:`"));
         for character in ['"', '\'', ' ', ':', 'a', 'é', '中', '😀'] {

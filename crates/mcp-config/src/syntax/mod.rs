@@ -43,7 +43,7 @@ const MAX_DEPTH: usize = 64;
 /// The maximum number of values, with aliases expanded.
 const MAX_VALUES: usize = 100_000;
 
-/// The key of a line of YAML without a blank after its `:`, such as `command:npx`; `None` for a line with such a blank,
+/// The key of a line of YAML without a space after its `:`, such as `command:npx`; `None` for a line with such a space,
 /// and for a URL.
 pub(crate) fn unspaced_key(line: &str) -> Option<&str> {
     let content = line.trim_start_matches([' ', '-', '{']);

@@ -33,7 +33,7 @@ fn acpx_14_control_characters_in_a_name_are_replaced() {
     assert_eq!(names, ["a_b_c_d", "a b"]);
     assert_eq!(
         found(&reading),
-        "warning 1:11 /0/name ValidationError: the server's name contains a control character or an unusual blank"
+        "warning 1:11 /0/name ValidationError: the server's name contains a control character or unusual whitespace"
     );
 }
 

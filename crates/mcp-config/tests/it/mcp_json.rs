@@ -170,7 +170,7 @@ fn tells(entry: &str, want: &[&str]) {
 fn command_line_beside_args_and_blanks_are_reported() {
     const LINE: &str = "/command 'command' is a whole command line; it must be one program";
     const BLANK: &str =
-        "warning /command 'command' begins or ends with a blank, which counts as part of the name";
+        "warning /command 'command' begins or ends with whitespace, which counts as part of the name";
     tells(r#"{"command": "docker run -i", "args": ["x"]}"#, &[&format!("error {LINE}")]);
     tells(r#"{"command": "NPX server", "args": ["x"]}"#, &[&format!("error {LINE}")]);
     tells(r#"{"command": "My Tool", "args": ["x"]}"#, &[&format!("warning {LINE}")]);
@@ -203,7 +203,7 @@ fn variables_that_are_not_text_are_reported() {
 fn dia_06_incomplete_references_are_reported() {
     let of = |text: &str| format!(r#"{{"command": "x", "env": {{"A": "{text}"}}}}"#);
     tells(&of("${B"), &["warning /env/A `${B` has no closing `}` and is not replaced"]);
-    tells(&of("${ B }"), &["warning /env/A `${ B }` has blanks between the braces and is not replaced"]);
+    tells(&of("${ B }"), &["warning /env/A `${ B }` has spaces between the braces and is not replaced"]);
     tells(&of("${ B C }"), &[]);
 }
 

@@ -1,6 +1,6 @@
 //! Lowers an entry to the model's `ServerSpec`.
 //!
-//! The wire structs are destructured without `..`, so a new field fails to compile until it is handled. Some messages
+//! The serde structs are destructured without `..`, so a new field fails to compile until it is handled. Some messages
 //! are those of existing agents (ACPX-01).
 
 use std::borrow::Cow;
@@ -196,7 +196,7 @@ fn parse_name(text: &str, at: &Location, context: &ReadContext) -> Option<Server
     let mut safe = Cow::Borrowed(text);
     if text.contains(is_odd) {
         safe = Cow::Owned(text.replace(|it: char| it.is_control() || it.is_whitespace(), "_"));
-        let message = "the server's name contains a control character or an unusual blank";
+        let message = "the server's name contains a control character or unusual whitespace";
         context.warning(Code::InvalidName, at, message, format!("it is read as `{}`", quoted(&safe)));
     }
     match ServerId::parse(&safe) {
@@ -214,7 +214,7 @@ fn required<T>(key: &str, got: &FieldState<T>, at: &Location, server: &str, opti
     let absent = matches!(got, FieldState::Absent) && options.rules.list_requirement == Requirement::Required;
     if absent {
         let message = format!("{server}: '{key}' is required");
-        let diagnostic = options.context.diagnostic(Code::MissingKey, at, message);
+        let diagnostic = options.context.new_diagnostic(Code::MissingKey, at, message);
         let severity = options.leniency.missing_lists.severity();
         options.context.report(diagnostic.severity(severity).help(format!("add `\"{key}\": []`")));
     }
@@ -254,7 +254,7 @@ fn command_path(
     if !checks::is_absolute(text) {
         let message = format!("{server} command must be an absolute path");
         let at = &command.at;
-        let diagnostic = context.diagnostic(Code::RelativePath, at, message);
+        let diagnostic = context.new_diagnostic(Code::RelativePath, at, message);
         let severity = options.leniency.relative_commands.severity();
         let help = "write the absolute path, such as /usr/local/bin/npx; `which` prints it";
         context.report(diagnostic.severity(severity).help(help));

@@ -104,7 +104,7 @@ fn check_repeated(
         // A name that contains a value (`KEY=value`) is not quoted; it is already an error.
         let shown = if name.contains('=') { "this name".to_owned() } else { format!("'{}'", quoted(name)) };
         let diagnostic =
-            context.diagnostic(Code::RepeatedName, at, format!("the {what} {shown} appears twice"));
+            context.new_diagnostic(Code::RepeatedName, at, format!("the {what} {shown} appears twice"));
         let diagnostic = diagnostic.label(first.span(context), "it is first used here").help(outcome);
         context.report(diagnostic.severity(Severity::Warning));
         return;

@@ -1,4 +1,4 @@
-//! Wire structs of the entries of `mcpServers` (ACP-004 to ACP-006, ACPX-09, ACPX-11).
+//! Serde structs of the entries of `mcpServers` (ACP-004 to ACP-006, ACPX-09, ACPX-11).
 //!
 //! The doc comments appear in the JSON Schema.
 

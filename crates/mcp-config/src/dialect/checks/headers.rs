@@ -11,7 +11,7 @@ pub(crate) fn check_header_name(name: &str) -> Result<(), CheckError> {
     Err(CheckError::new(
         Code::InvalidHeader,
         "a header's name must be one word of ASCII letters, digits and hyphens",
-        "write the name without blanks and punctuation, such as X-Api-Key",
+        "write the name without spaces and punctuation, such as X-Api-Key",
     ))
 }
 

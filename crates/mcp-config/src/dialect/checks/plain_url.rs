@@ -6,20 +6,20 @@
 use std::net::Ipv6Addr;
 
 use crate::diagnostic::CheckError;
-use crate::dialect::checks::url_rule::{UrlRule, invalid, scheme};
+use crate::dialect::checks::url_rule::{UrlRule, invalid_url, scheme_error};
 
 /// Characters that a host cannot contain.
 const FORBIDDEN_IN_HOSTS: &[char] = &['#', '/', ':', '<', '>', '?', '@', '[', '\\', ']', '^', '|'];
 
 /// Checks an http or https URL.
 pub(crate) fn check_http_url(text: &str) -> Result<(), CheckError> {
-    let error = |why| Err(invalid(UrlRule::Http, why));
+    let error = |why| Err(invalid_url(UrlRule::Http, why));
     if text.contains(|char: char| char.is_whitespace() || char.is_control()) {
-        return error("it contains a blank or a control character");
+        return error("it contains whitespace or a control character");
     }
     let (name, rest) = text.split_once(':').unwrap_or_default();
     if !["http", "https"].iter().any(|known| name.eq_ignore_ascii_case(known)) {
-        return Err(scheme(UrlRule::Http));
+        return Err(scheme_error(UrlRule::Http));
     }
     let Some(rest) = rest.strip_prefix("//").filter(|rest| !rest.starts_with('/')) else {
         return error(if rest.trim_matches('/').is_empty() { "empty host" } else { "it has no host" });

@@ -6,18 +6,18 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 
 use crate::diagnostic::CheckError;
-use crate::dialect::checks::url_rule::{UrlRule, invalid, scheme};
+use crate::dialect::checks::url_rule::{UrlRule, invalid_url, scheme_error};
 
-/// Parses a URL that the rule accepts.
+/// Parses a URL; fails if the rule rejects it.
 pub(crate) fn parse(text: &str, rule: UrlRule) -> Result<Url, CheckError> {
-    let blank = |it: char| it.is_whitespace() || it.is_control();
-    if text.contains(blank) {
-        return Err(invalid(rule, "it contains a blank or a control character"));
+    let is_forbidden = |it: char| it.is_whitespace() || it.is_control();
+    if text.contains(is_forbidden) {
+        return Err(invalid_url(rule, "it contains whitespace or a control character"));
     }
     let url = match Url::parse(text) {
         Ok(url) => url,
-        Err(url::ParseError::RelativeUrlWithoutBase) => return Err(scheme(rule)),
-        Err(error) => return Err(invalid(rule, &error.to_string())),
+        Err(url::ParseError::RelativeUrlWithoutBase) => return Err(scheme_error(rule)),
+        Err(error) => return Err(invalid_url(rule, &error.to_string())),
     };
     let allowed = match (rule, url.scheme()) {
         (UrlRule::HttpsOrLoopback | UrlRule::Http, "https") => true,
@@ -27,12 +27,12 @@ pub(crate) fn parse(text: &str, rule: UrlRule) -> Result<Url, CheckError> {
         (UrlRule::HttpsOrLoopback | UrlRule::Http, _) => false,
     };
     if !allowed {
-        return Err(scheme(rule));
+        return Err(scheme_error(rule));
     }
     // The parser reads `https:///x` as the host `x`, which is never intended.
     let authority = text.split_once(':').map_or("", |it| it.1);
     if !authority.starts_with("//") || authority.starts_with("///") || !url.has_host() {
-        return Err(invalid(rule, "it has no host"));
+        return Err(invalid_url(rule, "it has no host"));
     }
     Ok(url)
 }
@@ -127,8 +127,8 @@ mod tests {
         check("https://", "empty host");
         check("https:///x", "it has no host");
         check("https:a.example", "it has no host");
-        check("https://a b", "it contains a blank or a control character");
-        check(" https://a.example", "it contains a blank or a control character");
+        check("https://a b", "it contains whitespace or a control character");
+        check(" https://a.example", "it contains whitespace or a control character");
         check("https://a.example:99999", "invalid port number");
         check("http://[::1", "invalid IPv6 address");
     }

@@ -14,7 +14,7 @@ pub(crate) enum UrlRule {
 }
 
 /// The error for a scheme that the rule does not accept.
-pub(super) fn scheme(rule: UrlRule) -> CheckError {
+pub(super) fn scheme_error(rule: UrlRule) -> CheckError {
     match rule {
         UrlRule::HttpsOrLoopback => CheckError::new(
             Code::UrlScheme,
@@ -35,7 +35,7 @@ pub(super) fn scheme(rule: UrlRule) -> CheckError {
 }
 
 /// The error for a text that is not a URL.
-pub(super) fn invalid(rule: UrlRule, why: &str) -> CheckError {
+pub(super) fn invalid_url(rule: UrlRule, why: &str) -> CheckError {
     match rule {
         UrlRule::HttpsOrLoopback | UrlRule::WebSocket => CheckError::new(
             Code::InvalidUrl,

@@ -1,6 +1,6 @@
 //! Lowers a server of a `.minds/mcp.yaml` to the model's `ServerSpec`.
 //!
-//! The wire struct is destructured without `..`, so a new field fails to compile until it is handled.
+//! The serde struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_model::{
     ConfigValue, Discovery, EnvInherit, Limits, RawJson, Secret, ServerId, ServerSpec, Severity, Sharing,
@@ -209,7 +209,7 @@ fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<C
             "a blank 'sessionId' is ignored"
         };
         let at = &slot.at;
-        let diagnostic = context.diagnostic(Code::EmptySession, at, message);
+        let diagnostic = context.new_diagnostic(Code::EmptySession, at, message);
         let fix = FixIntent::RemoveMember(at.pointer(context), Applicability::Certain);
         context.report(diagnostic.warning().help("remove the key").fix(fix));
         return None;
@@ -224,7 +224,7 @@ fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<C
 fn hint_literal_variable(text: &str, at: &Location, help: &str, context: &ReadContext) {
     if has_variable(text) {
         let message = "`${…}` is literal text here: it is not replaced";
-        let diagnostic = context.diagnostic(Code::UnknownReference, at, message);
+        let diagnostic = context.new_diagnostic(Code::UnknownReference, at, message);
         context.report(diagnostic.severity(Severity::Info).help(help));
     }
 }

@@ -51,7 +51,7 @@ fn check_version(version: &FieldState<f64>, at: &Location, context: &ReadContext
     }
     context.clear(at);
     let message = "Invalid mcp.yaml: expected version: 1";
-    let diagnostic = context.diagnostic(Code::UnsupportedVersion, at, message);
+    let diagnostic = context.new_diagnostic(Code::UnsupportedVersion, at, message);
     let fix = match version {
         // The value may be the string `"1"`.
         FieldState::Invalid => Some(FixIntent::Unquote(ScalarKind::Integer)),

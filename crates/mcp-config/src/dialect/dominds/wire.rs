@@ -1,4 +1,4 @@
-//! Wire structs of a `.minds/mcp.yaml` (DM-003 to DM-017, DMX-01 to DMX-08).
+//! Serde structs of a `.minds/mcp.yaml` (DM-003 to DM-017, DMX-01 to DMX-08).
 //!
 //! The doc comments appear in the JSON Schema.
 

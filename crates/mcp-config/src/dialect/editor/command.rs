@@ -68,7 +68,7 @@ impl CommandFields {
                 let CommandMapping { path, args: own_args, env: own_env } = *mapping;
                 if own_args.is_given() && args.is_given() {
                     let message = "the arguments are given twice; only one is allowed";
-                    context.report(context.exclusive(&args.at, &own_args.at, message));
+                    context.report(context.exclusive_keys_diagnostic(&args.at, &own_args.at, message));
                 }
                 let args = if own_args.is_given() { own_args } else { args };
                 let has_args = args.value().is_some_and(|it| !it.is_empty());

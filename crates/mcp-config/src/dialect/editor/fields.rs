@@ -176,7 +176,7 @@ pub(super) fn environment(
     let Some(first) = given.next() else { return Vec::new() };
     for other in given {
         let message = "the environment is given twice; only one is allowed";
-        context.report(context.exclusive(&other.at, &first.at, message));
+        context.report(context.exclusive_keys_diagnostic(&other.at, &first.at, message));
     }
     let at = first.at;
     match first.take() {
@@ -225,7 +225,7 @@ fn warn_if_not_text(found: &str, at: &Location, values: &ValueReader<'_>) {
         "null" => ("write `\"\"` for an empty variable, or remove it", None),
         _ => ("put the value into quotes", Some(FixIntent::Quote)),
     };
-    let diagnostic = context.diagnostic(Code::WrongType, at, message);
+    let diagnostic = context.new_diagnostic(Code::WrongType, at, message);
     context.report(diagnostic.warning().help(help).fix(fix));
 }
 
@@ -300,7 +300,7 @@ pub(super) fn one_of<T>(
     }
     if first.is_given() {
         let message = "the same field is given twice; only one is allowed";
-        context.report(context.exclusive(&second.at, &first.at, message));
+        context.report(context.exclusive_keys_diagnostic(&second.at, &first.at, message));
         return first;
     }
     second

@@ -1,6 +1,6 @@
 //! Lowers an entry to the model's `ServerSpec`.
 //!
-//! The wire struct is destructured without `..`, so a new field fails to compile until it is handled.
+//! The serde struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_model::{
     Discovery, EnvInherit, RawJson, ServerId, ServerSpec, Sharing, StdioSpec, TransportKind, TransportSpec,

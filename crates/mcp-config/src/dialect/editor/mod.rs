@@ -168,7 +168,7 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
         res.name = name.map_or(res.name, display_name);
         res.disabled = true;
         let message = "there is nothing to start: the entry names a block that Continue downloads";
-        let diagnostic = context.diagnostic(Code::NothingToStart, at, message);
+        let diagnostic = context.new_diagnostic(Code::NothingToStart, at, message);
         let help = "to run the server here, write its `command` and `args`, or its `url`";
         context.report(diagnostic.severity(mcp_model::Severity::Info).help(help));
         return res;
@@ -198,7 +198,7 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
         } else {
             "there is nothing to start: the program of this file provides this server itself"
         };
-        let diagnostic = context.diagnostic(Code::NothingToStart, &at.at_key(), message);
+        let diagnostic = context.new_diagnostic(Code::NothingToStart, &at.at_key(), message);
         let help = "to run the server here, add its `command` and `args`";
         context.report(diagnostic.severity(mcp_model::Severity::Info).help(help));
         res.disabled = true;

@@ -62,7 +62,7 @@ impl<'a> NameLists<'a> {
             ("is not in the list `mcp.allowed`", "add it to the list; `mcp-host enable` does that")
         };
         let message = format!("{} does not start '{}': it {why} of this file", program.name, quoted(name));
-        let diagnostic = context.diagnostic(Code::DisabledServer, &at.at_key(), message);
+        let diagnostic = context.new_diagnostic(Code::DisabledServer, &at.at_key(), message);
         context.report(diagnostic.severity(mcp_model::Severity::Info).help(help));
     }
 }

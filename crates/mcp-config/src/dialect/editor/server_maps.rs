@@ -125,7 +125,7 @@ fn check_key(key: &str, at: &Location, context: &ReadContext) {
             Some(FixIntent::RenameKey(own.to_owned(), Applicability::Suggested)),
         ),
     };
-    let diagnostic = context.diagnostic(Code::NoServers, &at.at_key(), message);
+    let diagnostic = context.new_diagnostic(Code::NoServers, &at.at_key(), message);
     context.report(diagnostic.warning().help(help).fix(fix));
 }
 

@@ -68,7 +68,7 @@ pub(super) fn declared_transport(
         match &res {
             Some((before, first)) if *before != found.1 => {
                 let diagnostic =
-                    context.diagnostic(Code::Exclusive, &at, "the entry names two different transports");
+                    context.new_diagnostic(Code::Exclusive, &at, "the entry names two different transports");
                 context.report(
                     diagnostic.label(first.span(context), "the other is here").help("remove one of the two"),
                 );
@@ -164,7 +164,7 @@ pub(super) fn entry_url(
             Some(first) if slot.is_given() && first.slot.is_given() => {
                 if slot.value() != first.slot.value() {
                     let message = format!("'{key}' and '{}' have different values", first.key);
-                    context.report(context.exclusive(&slot.at, &first.slot.at, message));
+                    context.report(context.exclusive_keys_diagnostic(&slot.at, &first.slot.at, message));
                 }
             }
             Some(first) if first.slot.is_given() => {}

@@ -1,4 +1,4 @@
-//! Wire structs of a server in an editor file (DIA-03 to DIA-07), with the keys of all editors.
+//! Serde structs of a server in an editor file (DIA-03 to DIA-07), with the keys of all editors.
 //!
 //! The doc comments appear in the JSON Schema.
 

@@ -73,7 +73,7 @@ pub(super) fn env_file(
         let sure = if same { Applicability::Certain } else { Applicability::Suggested };
         let fix = FixIntent::RemoveMember(alias.at.pointer(context), sure);
         let message = "'envFile' and 'env_file' are the same key; only one is allowed";
-        context.report(context.exclusive(&alias.at, &file.at, message).fix(fix));
+        context.report(context.exclusive_keys_diagnostic(&alias.at, &file.at, message).fix(fix));
     }
     let res = if file.is_given() { file } else { alias };
     if res.value().is_some_and(|it| it.trim().is_empty()) {

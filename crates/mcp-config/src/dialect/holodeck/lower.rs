@@ -1,6 +1,6 @@
 //! Lowers an item to the model's `ServerSpec`.
 //!
-//! The wire struct is destructured without `..`, so a new field fails to compile until it is handled.
+//! The serde struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_model::{
     Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, RawJson, ServerSpec, Sharing,

@@ -115,7 +115,7 @@ fn is_mcp_tool(node: &Node, at: &Location, context: &ReadContext) -> bool {
             (None, OtherTypes::Any) => return false,
         };
         let message = format!("there is no tool type '{}'", quoted(text));
-        let diagnostic = context.diagnostic(Code::UnknownWord, &at, message);
+        let diagnostic = context.new_diagnostic(Code::UnknownWord, &at, message);
         context.report(
             diagnostic.help(help).fix(suggestion.map(|it| FixIntent::ReplaceScalar(it.0.to_owned(), it.1))),
         );

@@ -46,7 +46,7 @@ impl TransportFields<'_> {
         }
         for (key, _, at) in given.iter().filter(|it| it.1 && !has_effect(it.0, kind)) {
             let message = format!("'{key}' has no effect with {} transport", kind.as_str());
-            let diagnostic = self.context.diagnostic(Code::NoEffect, &at.at_key(), message);
+            let diagnostic = self.context.new_diagnostic(Code::NoEffect, &at.at_key(), message);
             let fix = FixIntent::RemoveMember(at.pointer(self.context), Applicability::Suggested);
             let diagnostic = diagnostic.warning().help("remove it, or choose the transport it belongs to");
             self.context.report(diagnostic.fix(fix));
@@ -99,7 +99,7 @@ impl TransportFields<'_> {
         if let Some(package) = legacy {
             let message = "an item without 'transport' and 'command' is deprecated";
             let help = format!("add `command: npx` and `args: [\"-y\", \"{}\"]`", quoted(package));
-            let diagnostic = context.diagnostic(Code::Legacy, &at.at_key(), message);
+            let diagnostic = context.new_diagnostic(Code::Legacy, &at.at_key(), message);
             let fix = FixIntent::AddMembers {
                 mapping: at.pointer(context),
                 after: Some("server"),
@@ -125,7 +125,7 @@ impl TransportFields<'_> {
                 };
                 let message = "'command' is required for stdio transport";
                 let missing = at.missing("command", context);
-                let diagnostic = context.diagnostic(Code::MissingCommand, &missing, message);
+                let diagnostic = context.new_diagnostic(Code::MissingCommand, &missing, message);
                 let transport = FixIntent::AddMembers {
                     mapping: at.pointer(context),
                     after: Some("url"),
@@ -158,14 +158,14 @@ impl TransportFields<'_> {
                 Ok(parsed) if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) => {
                     let message = "'url' is not encrypted: others on the network can read the traffic";
                     let at = &url.at;
-                    let diagnostic = context.diagnostic(Code::PlainWebSocket, at, message);
+                    let diagnostic = context.new_diagnostic(Code::PlainWebSocket, at, message);
                     let diagnostic = diagnostic.warning().help("write a wss:// URL");
                     context.report(diagnostic.fix(FixIntent::ReplaceScheme("ws", "wss")));
                 }
                 Ok(_) => {}
                 Err(CheckError { code, message, help }) => {
                     let at = &url.at;
-                    let diagnostic = context.diagnostic(code, at, message);
+                    let diagnostic = context.new_diagnostic(code, at, message);
                     let plain = code == Code::UrlScheme && kind != TransportKind::WebSocket;
                     let plain = plain && text.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("http://"));
                     let fix = plain.then_some(FixIntent::ReplaceScheme("http", "https"));
@@ -212,7 +212,7 @@ fn is_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bo
     let bare = first.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
     let help = match commands.iter().find(|it| **it == bare) {
         Some(known) if first == command.trim() && first != command => {
-            format!("write `command: {known}`, without the blank")
+            format!("write `command: {known}`, without the whitespace")
         }
         Some(known) if first != command => {
             format!("write `command: {known}`, and each argument as an item of `args`")
@@ -224,7 +224,7 @@ fn is_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bo
     // Suggest the command that differs only in case.
     let fix = commands.iter().find(|it| it.eq_ignore_ascii_case(command.trim()));
     let fix = fix.map(|it| FixIntent::ReplaceScalar((*it).to_owned(), Applicability::Certain));
-    let diagnostic = context.diagnostic(Code::InvalidCommand, at, message);
+    let diagnostic = context.new_diagnostic(Code::InvalidCommand, at, message);
     context.report(diagnostic.help(help).fix(fix));
     false
 }

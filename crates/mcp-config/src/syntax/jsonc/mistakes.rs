@@ -1,6 +1,6 @@
 //! Describes a JSON syntax error in words of the language: what is wrong, where, and what to write.
 //!
-//! The library says at which token it stopped. The cause is often a character that looks right, a habit from another
+//! The library reports at which token it stopped. The cause is often a character that looks right, a habit from another
 //! language, or a bracket that was opened long before. No message quotes a value of the file.
 
 use std::ops::Range;

@@ -85,7 +85,7 @@ fn invalid_json_is_reported_with_its_position() {
     fails(
         "[1,\u{a0}2]",
         Syntax::Json,
-        "invalid JSON: an unusual blank (U+00A0) where only a space is allowed",
+        "invalid JSON: unusual whitespace (U+00A0) where only a space is allowed",
         "\u{a0}",
     );
 }

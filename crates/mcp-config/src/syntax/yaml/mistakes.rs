@@ -1,6 +1,6 @@
 //! Describes YAML syntax errors in words of the language, and finds further ones after the first.
 //!
-//! The parser says where it stopped. The cause is often on the line before. No message quotes a value of the file.
+//! The parser reports where it stopped. The cause is often on the line before. No message quotes a value of the file.
 
 use std::ops::Range;
 
@@ -45,9 +45,9 @@ pub(super) fn diagnose(text: &str, skipped: usize, error: &ScanError) -> Mistake
         if let Some(found) = line_mistake(text, start) {
             return found;
         }
-        // A key without a blank makes its line a text, which continues on the next line.
+        // A key without a space makes its line a text, which continues on the next line.
         if continues_text(error.kind())
-            && let Some(found) = missing_blank(text, start)
+            && let Some(found) = missing_space(text, start)
         {
             return found;
         }
@@ -57,7 +57,7 @@ pub(super) fn diagnose(text: &str, skipped: usize, error: &ScanError) -> Mistake
     {
         let message = format!("the `{}` is not closed", &text[open..open + 1]);
         let diagnostic = syntax_error(open..open + 1, &message, "close the bracket");
-        let diagnostic = diagnostic.label(at..at, "the text in the brackets goes on up to here");
+        let diagnostic = diagnostic.label(at..at, "the bracket is still open here");
         return Mistake { diagnostic, cause: Cause::Unclosed };
     }
     let (cause, message, help) = error_text(error);
@@ -150,13 +150,13 @@ fn continues_text(kind: &ErrorKind) -> bool {
     )
 }
 
-/// A line with a key but without a blank after its `:`.
-fn missing_blank(text: &str, start: usize) -> Option<Mistake> {
+/// A line with a key but without a space after its `:`.
+fn missing_space(text: &str, start: usize) -> Option<Mistake> {
     let line = Layout::new(text).line(start);
     let key = unspaced_key(line)?;
     let at = start + line.find(key)? + key.len();
-    let help = format!("write `{}: …`, with a blank", quoted(key));
-    let diagnostic = syntax_error(at..at + 1, "a blank is missing after `:`", help);
+    let help = format!("write `{}: …`, with a space", quoted(key));
+    let diagnostic = syntax_error(at..at + 1, "a space is missing after `:`", help);
     Some(Mistake { diagnostic, cause: Cause::Line })
 }
 
@@ -164,7 +164,7 @@ fn missing_blank(text: &str, start: usize) -> Option<Mistake> {
 pub(super) fn unusual_blank(span: Range<usize>, blank: char) -> RawDiagnostic {
     let (message, help) = look_alike::describe(blank)
         .filter(|_| look_alike::look_alike(blank) == Some(LookAlike::Blank))
-        .unwrap_or_else(|| ("an unusual blank".to_owned(), "indent with spaces".to_owned()));
+        .unwrap_or_else(|| ("unusual whitespace".to_owned(), "indent with spaces".to_owned()));
     syntax_error(span, &message, help)
 }
 
@@ -223,12 +223,12 @@ fn error_text(error: &ScanError) -> (Cause, String, &'static str) {
             "use single quotes, in which a backslash is a backslash, or write it twice",
         ),
         ErrorKind::CommentNotSeparated => {
-            text(Cause::Line, "a blank is missing before `#`", "put a blank before the comment")
+            text(Cause::Line, "a space is missing before `#`", "put a space before the comment")
         }
         ErrorKind::SimpleKeyExpected => text(
             Cause::Unknown,
             "a line is neither `key: value` nor a list item",
-            "write a `:` and a blank after the key; a list item begins with `- `",
+            "write a `:` and a space after the key; a list item begins with `- `",
         ),
         ErrorKind::ExpectedBlockMappingKey => text(
             Cause::Unknown,

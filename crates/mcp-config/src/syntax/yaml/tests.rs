@@ -124,7 +124,7 @@ fn mistakes(text: &str, want: &[(usize, &str, &str)]) {
 #[test]
 fn syntax_errors_are_described_where_they_are_made() {
     const TAB: &str = "a tab where only spaces are allowed";
-    const COLON: &str = "a blank is missing after `:`";
+    const COLON: &str = "a space is missing after `:`";
     mistakes("a:\n\tb: 1\n\tc: 2\nd: e\n", &[(2, TAB, "\t")]);
     mistakes("a:\n  b: 1\n\tc: 2\n", &[(3, TAB, "\t")]);
     mistakes("a:\n  b:1\n  c: 2\n", &[(2, COLON, ":")]);
@@ -151,7 +151,7 @@ fn syntax_errors_are_described_where_they_are_made() {
 
 #[test]
 fn unusual_blank_in_the_indentation_is_an_error() {
-    const BLANK: &str = "an unusual blank (U+00A0) where only a space is allowed";
+    const BLANK: &str = "unusual whitespace (U+00A0) where only a space is allowed";
     mistakes("a:\n\u{a0}\u{a0}b: 1\n\u{a0}\u{a0}c: 1\n", &[(2, BLANK, "\u{a0}"), (3, BLANK, "\u{a0}")]);
     mistakes("a:\n  b: 1\n\u{a0} - c\n", &[(3, BLANK, "\u{a0}")]);
     assert!(parse("a:\n\u{a0}b: 1\n").root.is_none());
