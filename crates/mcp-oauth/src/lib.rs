@@ -214,7 +214,7 @@ impl OAuth {
     }
 
     /// Revokes the stored grant at the server that issued it; it stays in the store. A missing grant, or a server
-    /// without revocation, is not an error. The error says why revocation failed.
+    /// without revocation, is not an error. The error contains the reason.
     pub async fn revoke(&self) -> Result<Revocation, Unauthorized> {
         let mut state = self.state.lock().await;
         self.load_stored(&mut state)?;

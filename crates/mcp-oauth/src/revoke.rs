@@ -26,7 +26,7 @@ pub enum Revocation {
 }
 
 impl Flow {
-    /// Revokes a grant. The error says why it failed.
+    /// Revokes a grant. The error contains the reason.
     pub(crate) async fn revoke(&self, grant: &Grant) -> Result<Revocation, String> {
         let server = match self.discover(None).await {
             Ok(server) => server,

@@ -100,7 +100,7 @@ pub enum ClientAuthentication {
     PrivateKey(PrivateKey),
 }
 
-/// Provides a token when it is needed. The error says why there is none.
+/// Provides a token when it is needed. The error contains the reason if there is none.
 #[derive(Clone)]
 pub struct TokenSource(Arc<dyn Fn() -> Result<Secret, String> + Send + Sync>);
 

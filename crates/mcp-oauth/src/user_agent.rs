@@ -6,7 +6,7 @@ use url::Url;
 /// Opens login pages for a user.
 #[async_trait]
 pub trait UserAgent: Send + Sync {
-    /// Prepares to receive the redirect of one login. The error says why this is not possible.
+    /// Prepares to receive the redirect of one login. The error contains the reason.
     async fn start_login(&self) -> Result<Box<dyn Login>, String>;
 }
 
@@ -17,7 +17,7 @@ pub trait Login: Send + Sync {
     fn redirect_uri(&self) -> &Url;
 
     /// Has the user open `page` and resolves with the URL of the redirect, query included. Dropping the future ends the
-    /// login. The error says why it failed.
+    /// login. The error contains the reason.
     ///
     /// The page is https or on this machine. Its host was chosen by the authorization server and must be shown in full.
     async fn authorize(self: Box<Self>, page: Url) -> Result<Url, String>;

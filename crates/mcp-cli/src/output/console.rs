@@ -69,7 +69,7 @@ pub(crate) enum WriteOutcome {
     /// Everything was written.
     Complete,
     /// The reader has closed its end.
-    ReaderGone,
+    BrokenPipe,
     /// The write failed.
     Failed,
 }
@@ -98,7 +98,7 @@ impl Console {
                     io::stderr().write_all(sanitize::for_terminal(&report.after, self.err_colour).as_bytes());
                 report.exit
             }
-            WriteOutcome::ReaderGone => report.exit,
+            WriteOutcome::BrokenPipe => report.exit,
             WriteOutcome::Failed => Exit::Failure,
         }
     }
@@ -111,7 +111,7 @@ impl Console {
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Ok(()) => WriteOutcome::Complete,
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => WriteOutcome::ReaderGone,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => WriteOutcome::BrokenPipe,
             Err(error) => {
                 let text =
                     style::error(self.err_colour, &format!("could not write the result: {error}"), None);

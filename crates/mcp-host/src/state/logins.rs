@@ -71,7 +71,7 @@ impl Logins {
     }
 
     /// Revokes the login at the authorization server. [`TokenStore::remove`] deletes the local copy. The error
-    /// message says why it failed.
+    /// message contains the reason.
     pub async fn revoke(
         &self,
         server: &ServerId,

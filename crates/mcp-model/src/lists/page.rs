@@ -44,7 +44,7 @@ pub struct InvalidItem {
     pub reason: String,
 }
 
-/// How long, and by whom, a result may be cached, as its server states. The default is not at all.
+/// How long, and by which callers, a result may be cached, as its server states. The default is not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Freshness {
     /// Time to live, from the moment of receipt.

@@ -188,7 +188,7 @@ impl Drift {
                 .collect();
             let more = self.removed.len().saturating_sub(MAX_LISTED_NAMES);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            words.push(format!("gone since it was approved: {}{more}", names.join(", ")));
+            words.push(format!("removed since it was approved: {}{more}", names.join(", ")));
         }
         if words.is_empty() {
             return None;

@@ -191,8 +191,8 @@ fn what_was_not_approved_is_withheld_or_told() {
         Some(&[A, B]),
         &[A],
         withhold,
-        "s__a \nmcp/server/s/server_drifted mcp_server_drifted: server `s` is not as it was approved: gone since it \
-         was approved: `b`",
+        "s__a \nmcp/server/s/server_drifted mcp_server_drifted: server `s` is not as it was approved: removed since \
+         it was approved: `b`",
     );
 }
 

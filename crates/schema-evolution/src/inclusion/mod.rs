@@ -259,7 +259,7 @@ impl<'a> Prover<'a> {
         for keyword in unknown {
             let value = keywords.get(keyword);
             let same = left.nodes.iter().any(|it| it.get(keyword) == value);
-            // The text of a dynamic reference does not say where it leads.
+            // The text of a dynamic reference does not identify its target.
             if !same || keyword == "$dynamicRef" || keyword == "$recursiveRef" {
                 res.push(self.obstacle(Kind::Refused, keyword, left, right, site));
             }

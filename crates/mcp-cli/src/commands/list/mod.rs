@@ -103,7 +103,7 @@ async fn wait(context: &Context, host: &Host, target: ListTarget<'_>, stream: &m
         let Some(stream) = stream else { return ControlFlow::Continue(()) };
         match context.print_part(&progress, stream.part(published)).await {
             WriteOutcome::Complete => ControlFlow::Continue(()),
-            WriteOutcome::ReaderGone | WriteOutcome::Failed => ControlFlow::Break(()),
+            WriteOutcome::BrokenPipe | WriteOutcome::Failed => ControlFlow::Break(()),
         }
     })
     .await;

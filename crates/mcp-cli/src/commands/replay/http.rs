@@ -91,11 +91,12 @@ pub(super) async fn run(
 
 async fn refuse_stream() -> Response {
     // All messages are sent on the streams of requests.
-    (StatusCode::METHOD_NOT_ALLOWED, "there are only streams of requests").into_response()
+    (StatusCode::METHOD_NOT_ALLOWED, "this server has no standalone event stream; send POST requests")
+        .into_response()
 }
 
 async fn delete_session(State(state): State<Arc<ReplayState>>, headers: HeaderMap) -> StatusCode {
-    let Some(id) = text(&headers, SESSION) else { return StatusCode::BAD_REQUEST };
+    let Some(id) = header_text(&headers, SESSION) else { return StatusCode::BAD_REQUEST };
     let mut sessions = state.lock();
     let before = sessions.by_id.len();
     sessions.by_id.retain(|(known, _)| known != id);
@@ -118,7 +119,7 @@ async fn post_message(State(state): State<Arc<ReplayState>>, headers: HeaderMap,
     };
     let request_id = id.filter(|_| method.is_some()).map(|id| id.get().to_owned());
     let mut sessions = state.lock();
-    let session_id = match text(&headers, SESSION) {
+    let session_id = match header_text(&headers, SESSION) {
         _ if method.as_deref() == Some("initialize") => Some(sessions.create(&state.recording)),
         Some(id) if sessions.by_id.iter().any(|(known, _)| known == id) => Some(id.to_owned()),
         Some(_) => return (StatusCode::NOT_FOUND, "there is no such session").into_response(),
@@ -126,13 +127,13 @@ async fn post_message(State(state): State<Arc<ReplayState>>, headers: HeaderMap,
     };
     let session = sessions.session(&state.recording, session_id.as_deref());
     let Some(request_id) = request_id else {
-        session.play(&body, None);
+        session.replay_message(&body, None);
         return StatusCode::ACCEPTED.into_response();
     };
     let (sender, receiver) = mpsc::unbounded_channel();
     session.streams.retain(|_, stream| !stream.is_closed());
     session.streams.insert(request_id.clone(), sender);
-    session.play(&body, Some(&request_id));
+    session.replay_message(&body, Some(&request_id));
     drop(sessions);
     let events = futures_util::stream::unfold(receiver, async |mut receiver| {
         let message = receiver.recv().await?;
@@ -158,11 +159,12 @@ fn is_local(headers: &HeaderMap) -> bool {
             .map_or(authority, |(host, _)| host);
         matches!(host, "localhost" | "127.0.0.1" | "[::1]")
     };
-    let origin = text(headers, "origin").and_then(|origin| origin.split_once("://")).map(|(_, host)| host);
-    text(headers, "host").is_none_or(is_local) && origin.is_none_or(is_local)
+    let origin =
+        header_text(headers, "origin").and_then(|origin| origin.split_once("://")).map(|(_, host)| host);
+    header_text(headers, "host").is_none_or(is_local) && origin.is_none_or(is_local)
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
@@ -199,7 +201,7 @@ impl ReplaySession {
     }
 
     /// Passes a message to the replayer and sends the resulting messages on the streams of their requests.
-    fn play(&mut self, body: &[u8], request_id: Option<&str>) {
+    fn replay_message(&mut self, body: &[u8], request_id: Option<&str>) {
         let played = self.replayer.receive(body);
         // Messages without a request are sent on the current stream, before its response closes it.
         let (unrelated, related): (Vec<ReplayedMessage>, Vec<ReplayedMessage>) =

@@ -28,7 +28,7 @@ use crate::runtime::signals::Signals;
 
 /// How long new generations are collected before they are printed as one change. After a save, the new state is
 /// published shortly before the event of the save. This delay makes the event appear first.
-const COLLECT_TIME: Duration = Duration::from_millis(20);
+const COALESCE_DELAY: Duration = Duration::from_millis(20);
 
 /// Follows the configuration until a signal arrives or the reader closes standard output.
 pub(crate) async fn run(context: &Context, args: WatchArgs, signals: &mut Signals) -> Result<Exit, Failure> {
@@ -83,7 +83,7 @@ async fn print_events(
                 }
             },
             _ = changes.changed(), if due.is_none() => {
-                due = Some(Instant::now() + COLLECT_TIME);
+                due = Some(Instant::now() + COALESCE_DELAY);
                 continue;
             }
             () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
@@ -96,7 +96,7 @@ async fn print_events(
         };
         match print(context, &lines).await {
             WriteOutcome::Complete => {}
-            WriteOutcome::ReaderGone => return Exit::Success,
+            WriteOutcome::BrokenPipe => return Exit::Success,
             WriteOutcome::Failed => return Exit::Failure,
         }
     }

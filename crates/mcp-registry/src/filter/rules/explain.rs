@@ -76,14 +76,14 @@ impl CompiledRules<'_> {
             Err((_, why)) => return walk.hide(RuleKind::Filter, why.into_owned()),
         }
         for it in transforms {
-            let said = transform_message(it, &walk.name);
+            let description = transform_message(it, &walk.name);
             let changed = transform(std::slice::from_ref(it), &walk.name).into_owned();
-            walk.change(RuleKind::Transform, said, changed);
+            walk.change(RuleKind::Transform, description, changed);
         }
         if !is_name {
             return Some(());
         }
-        let (said, named) = match *naming {
+        let (description, named) = match *naming {
             NamePolicy::Reject if is_valid(*limit, &walk.name) => {
                 (format!("it matches {}", pattern_text(*limit)), None)
             }
@@ -101,22 +101,23 @@ impl CompiledRules<'_> {
                 Some(slug(&walk.name)),
             ),
             NamePolicy::Qualify { class } => {
-                let said = format!("`<server>__<name>`; what is not of {} becomes `-`", class_text(class));
-                (said, Some(qualify(class, self.server.as_str(), &walk.name)))
+                let description =
+                    format!("`<server>__<name>`; what is not of {} becomes `-`", class_text(class));
+                (description, Some(qualify(class, self.server.as_str(), &walk.name)))
             }
         };
         let Some(named) = named else {
-            walk.keep(RuleKind::Naming, said);
+            walk.keep(RuleKind::Naming, description);
             return Some(());
         };
         if named.is_empty() {
             return walk.hide(RuleKind::Naming, "the transforms leave nothing of the name".to_owned());
         }
-        walk.change(RuleKind::Naming, said, named);
+        walk.change(RuleKind::Naming, description, named);
         let short = shorten(walk.name.clone(), limit.bytes());
         if short != walk.name {
-            let said = format!("longer than {} bytes: cut, and ended by its hash", limit.bytes());
-            walk.change(RuleKind::Limit, said, short);
+            let description = format!("longer than {} bytes: cut, and ended by its hash", limit.bytes());
+            walk.change(RuleKind::Limit, description, short);
         }
         Some(())
     }
