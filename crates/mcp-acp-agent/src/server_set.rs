@@ -22,7 +22,15 @@ use crate::start_error::ConnectErrors;
 /// remembers of its callers, its end when it fails, its status, and the logins to it. Separate are the catalogs of
 /// different lists, the leases of servers that are not shared by their configuration, and server requests.
 #[derive(Clone, Default)]
-pub struct SharedServers(Arc<Mutex<Vec<Weak<ServerSet>>>>);
+pub struct SharedServers(Arc<Mutex<Vec<SharedSet>>>);
+
+/// A set that sessions share.
+struct SharedSet {
+    set: Weak<ServerSet>,
+    /// The number of sessions that are not closed. Other holders of the set, such as the handle of a closed session, do
+    /// not keep its servers running.
+    open_sessions: usize,
+}
 
 /// A set of servers.
 pub(crate) struct ServerSet {
@@ -58,30 +66,39 @@ impl SharedServers {
         SharedServers::default()
     }
 
-    /// Returns the set that is equal to `set`, or adds it.
+    /// Returns the set that is equal to `set`, or adds it, for a session that is open.
     fn join(&self, set: ServerSet) -> Arc<ServerSet> {
         let mut sets = self.lock();
-        sets.retain(|known| known.strong_count() > 0);
-        if let Some(known) = sets.iter().filter_map(Weak::upgrade).find(|known| known.is_same(&set)) {
-            return known;
+        sets.retain(|known| known.set.strong_count() > 0);
+        for known in sets.iter_mut() {
+            if let Some(same) = known.set.upgrade().filter(|same| same.is_same(&set)) {
+                known.open_sessions += 1;
+                return same;
+            }
         }
         let set = Arc::new(set);
-        sets.push(Arc::downgrade(&set));
+        sets.push(SharedSet { set: Arc::downgrade(&set), open_sessions: 1 });
         set
     }
 
-    /// Removes a set that only the caller holds. False if another session holds it.
-    fn remove_unused(&self, set: &Arc<ServerSet>) -> bool {
+    /// Ends the membership of a session, and removes the set with its last one. `is_open` is whether the session is a
+    /// member. Returns whether the set has no member.
+    fn leave(&self, set: &ServerSet, is_open: &AtomicBool) -> bool {
         let mut sets = self.lock();
-        // Others take a set only under this lock.
-        let is_unused = Arc::strong_count(set) == 1;
+        let Some(at) = sets.iter().position(|known| std::ptr::eq(known.set.as_ptr(), set)) else {
+            return true;
+        };
+        if is_open.swap(false, Ordering::AcqRel) {
+            sets[at].open_sessions -= 1;
+        }
+        let is_unused = sets[at].open_sessions == 0;
         if is_unused {
-            sets.retain(|known| known.as_ptr() != Arc::as_ptr(set));
+            sets.swap_remove(at);
         }
         is_unused
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<ServerSet>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<SharedSet>> {
         // A panic cannot leave the list inconsistent: each change is one call.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -164,9 +181,15 @@ impl ServerSet {
         }
     }
 
-    /// Ends the servers with their process groups, unless another session holds them.
-    pub(crate) async fn shut_down(self: &Arc<ServerSet>) {
-        if self.shared.as_ref().is_some_and(|shared| !shared.remove_unused(self)) {
+    /// Ends the membership of a session that closes. Returns whether the set has no open session. A set that is not
+    /// shared has none then.
+    pub(crate) fn leave(&self, is_open: &AtomicBool) -> bool {
+        self.shared.as_ref().is_none_or(|shared| shared.leave(self, is_open))
+    }
+
+    /// Ends the servers with their process groups, unless another session is open.
+    pub(crate) async fn shut_down(&self, is_open: &AtomicBool) {
+        if !self.leave(is_open) {
             return;
         }
         #[cfg(feature = "oauth")]

@@ -44,6 +44,8 @@ pub struct SessionMcp {
     board: Arc<StatusBoard>,
     /// Whether this session uses the servers of the set, which run then.
     is_used: AtomicBool,
+    /// Whether this session keeps the set of servers; false once it is closed.
+    is_open: AtomicBool,
     /// Held while the servers are started or stopped for this session.
     transition: Mutex<()>,
     warnings: Vec<RequestWarning>,
@@ -170,6 +172,7 @@ impl SessionMcp {
             total_timeout,
             board: Arc::new(StatusBoard::new(descriptions, startup, known, phase)),
             is_used: AtomicBool::new(false),
+            is_open: AtomicBool::new(true),
             transition: Mutex::default(),
             warnings: validated.warnings.into_iter().chain(warnings).collect(),
         };
@@ -286,7 +289,7 @@ impl SessionMcp {
         if self.set.is_shared() {
             self.set.stop(&self.is_used).await;
         }
-        self.set.shut_down().await;
+        self.set.shut_down(&self.is_open).await;
     }
 
     /// Returns whether the servers run for this session.
@@ -347,6 +350,7 @@ impl SessionMcp {
 impl Drop for SessionMcp {
     fn drop(&mut self) {
         self.board.set_phase(SessionPhase::Closed);
+        self.set.leave(&self.is_open);
         // The servers of a set that is not shared end with it.
         if self.set.is_shared()
             && *self.is_used.get_mut()

@@ -69,6 +69,31 @@ async fn equal_lists_share_servers_until_the_last_session_ends() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn handle_of_a_closed_session_keeps_no_servers() {
+    let (options, connections) = sharing();
+    let [first, second] = [connect(&["a"], &options).await, connect(&["a"], &options).await];
+    first.close().await;
+    first.close().await;
+    assert_eq!(echo(&second).await, "here");
+    second.close().await;
+    // The set is gone with its last open session: another one uses the dialer of the next session.
+    let (inner, dials) = (options.dialer.clone().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&dials);
+    let next = ConnectOptions {
+        dialer: Some(Arc::new(move |server, options| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            inner(server, options)
+        })),
+        ..options.clone()
+    };
+    let third = connect(&["a"], &next).await;
+    assert_eq!((dials.load(Ordering::Relaxed), connections.load(Ordering::Relaxed)), (1, 2));
+    drop((first, second));
+    pause().await;
+    assert_eq!(echo(&third).await, "here");
+}
+
+#[tokio::test(start_paused = true)]
 async fn idle_session_stops_only_its_own_use_of_shared_servers() {
     let (mut options, connections) = sharing();
     options.start = StartPolicy::FirstUse;
