@@ -10,6 +10,7 @@ use super::{HttpConnection, body};
 use crate::net::Response;
 use crate::net::event_stream::{Event, EventStreamParser};
 use crate::net::http1::describe;
+use crate::rpc::idle_data::{IdleData, idle_data_message};
 use crate::transport::{MessageClass, StreamId};
 
 /// How long a stream is read after the response. Most servers end it at once, and the connection can be reused.
@@ -28,6 +29,8 @@ pub(super) struct StreamReader {
     pub(super) retry: Option<Duration>,
     /// The last chunk contained something unsolicited.
     idle: bool,
+    /// What was received without a message. Boxed because it is rare, and would enlarge every request's future.
+    idle_data: Option<Box<IdleData>>,
 }
 
 /// Maximum silence timeout. A longer one might overflow the clock.
@@ -46,11 +49,21 @@ pub(super) enum StreamEnd {
     TooLarge,
     /// An event does not end after this many bytes; nothing behind it would be received.
     Endless(usize),
+    /// It contains too much without a message.
+    Flooded,
 }
 
 impl StreamReader {
     pub(super) fn new(stream_id: StreamId) -> StreamReader {
-        StreamReader { stream_id, answered: false, messages: 0, last_id: None, retry: None, idle: false }
+        StreamReader {
+            stream_id,
+            answered: false,
+            messages: 0,
+            last_id: None,
+            retry: None,
+            idle: false,
+            idle_data: None,
+        }
     }
 
     /// Delivers the messages of a stream until it ends.
@@ -127,6 +140,11 @@ impl StreamReader {
             if overhead > 0 {
                 self.idle = true;
                 connection.rate_limiter.lock().charge(overhead, 0);
+                let now = Instant::now();
+                let idle_data = self.idle_data.get_or_insert_with(|| Box::new(IdleData::new(now)));
+                if idle_data.record(overhead, now) {
+                    return StreamEnd::Flooded;
+                }
             }
             // A too large message on a request's stream can only be its response.
             if too_large || stream.is_skipping() {
@@ -140,6 +158,9 @@ impl StreamReader {
 
     fn deliver(&mut self, connection: &HttpConnection, message: bytes::Bytes) {
         self.messages += 1;
+        if let Some(idle_data) = &mut self.idle_data {
+            idle_data.reset();
+        }
         let bytes = message.len();
         let class = connection.inbox.deliver(self.stream_id, body::copy_if_short(message));
         self.answered = self.stream_id.request().is_some_and(|id| !connection.inbox.awaits(id));
@@ -167,6 +188,7 @@ impl StreamEnd {
             StreamEnd::Endless(len) => {
                 format!("the stream contains an event that does not end ({len} bytes so far)")
             }
+            StreamEnd::Flooded => format!("{}: {}", endpoint.label, idle_data_message()),
         }
     }
 }

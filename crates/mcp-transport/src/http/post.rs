@@ -127,6 +127,7 @@ impl SentRequest {
             // Boxed because it is rare.
             if reader.answered
                 || (legacy
+                    && end != StreamEnd::Flooded
                     && reader.last_id.is_some()
                     && Box::pin(resume::resume(connection, self.epoch, &mut reader)).await)
             {
@@ -134,9 +135,11 @@ impl SentRequest {
             }
             return match end {
                 StreamEnd::TooLarge => Some(StreamError::TooLarge(connection.endpoint.max_message_bytes)),
-                StreamEnd::Closed | StreamEnd::Failed(_) | StreamEnd::Silent | StreamEnd::Endless(_) => {
-                    lost(end.message(connection))
-                }
+                StreamEnd::Closed
+                | StreamEnd::Failed(_)
+                | StreamEnd::Silent
+                | StreamEnd::Endless(_)
+                | StreamEnd::Flooded => lost(end.message(connection)),
             };
         }
         let limit = connection.endpoint.max_message_bytes;

@@ -5,7 +5,7 @@
 
 use super::HttpConnection;
 use super::backoff::Backoff;
-use super::events::StreamReader;
+use super::events::{StreamEnd, StreamReader};
 use super::listen::{ListenResponse, open};
 use crate::transport::Epoch;
 
@@ -30,6 +30,9 @@ pub(super) async fn resume(connection: &HttpConnection, epoch: Epoch, reader: &m
                 tracing::debug!("a resumed stream of {} ended: {end:?}", connection.endpoint.label);
                 if reader.answered {
                     return true;
+                }
+                if end == StreamEnd::Flooded {
+                    return false;
                 }
                 if before != (reader.messages, reader.last_id.clone()) {
                     backoff.reset();

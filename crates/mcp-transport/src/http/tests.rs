@@ -83,6 +83,18 @@ async fn endless_comment_is_rate_limited_and_ends_its_stream() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn flood_without_a_message_ends_its_stream() {
+    for (text, _) in &FLOODS[1..] {
+        let (mut response, _) = flood::response(text);
+        let (connection, _) = connection();
+        let end =
+            StreamReader::new(StreamId::Request(1, Epoch(1))).read_stream(&connection, &mut response).await;
+        let message = end.message(&connection);
+        assert!(end == StreamEnd::Flooded && message.contains("localhost"), "{text:?}: {message}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn response_is_not_delayed_by_later_messages_or_another_stream() {
     let (connection, answers) = connection();
     let flood = ten_seconds(&connection, StreamId::Notifications(Epoch(1)), FLOODS[1].0);

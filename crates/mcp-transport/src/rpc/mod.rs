@@ -6,6 +6,8 @@ pub(crate) mod deadline;
 pub(crate) mod engine;
 pub mod frame;
 pub(crate) mod handlers;
+#[cfg(any(feature = "http", feature = "sse"))]
+pub(crate) mod idle_data;
 pub(crate) mod notification;
 pub(crate) mod object_members;
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse"))]

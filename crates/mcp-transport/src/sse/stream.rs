@@ -18,6 +18,7 @@ use crate::net::http1::describe;
 use crate::net::{
     Client, ExchangeError, HttpEndpoint, RequestParts, RequestTarget, Response, error_body, headers,
 };
+use crate::rpc::idle_data::{IdleData, idle_data_message};
 use crate::rpc::rate_limiter::RateLimiter;
 
 /// Maximum silence timeout. A longer one might overflow the clock.
@@ -36,6 +37,7 @@ pub(super) struct SseStream {
     /// When something was last read, or the last pause ended.
     last_read: Instant,
     pub(super) rate_limiter: RateLimiter,
+    idle_data: IdleData,
     /// Reading is paused until then.
     paused: Option<Instant>,
 }
@@ -60,6 +62,8 @@ pub(super) enum SseStreamEnd {
     Silent(Duration),
     /// An event does not end after this many bytes; nothing behind it would be received.
     Endless(usize),
+    /// It contains too much without a message.
+    Flooded,
 }
 
 impl StreamLimits {
@@ -129,6 +133,7 @@ impl SseStream {
             limits,
             last_read: now,
             rate_limiter: RateLimiter::new(now),
+            idle_data: IdleData::new(now),
             paused: None,
         }
     }
@@ -168,9 +173,16 @@ impl SseStream {
             Ok(Ok(Some(chunk))) => chunk,
         };
         self.last_read = Instant::now();
-        let SseStream { parser, events, .. } = self;
-        parser.feed(chunk, |event| events.push_back(event));
-        self.rate_limiter.charge(parser.take_overhead(), 0);
+        let SseStream { parser, events, idle_data, .. } = self;
+        parser.feed(chunk, |event| {
+            idle_data.reset();
+            events.push_back(event);
+        });
+        let overhead = parser.take_overhead();
+        self.rate_limiter.charge(overhead, 0);
+        if overhead > 0 && idle_data.record(overhead, self.last_read) {
+            return Err(SseStreamEnd::Flooded);
+        }
         match parser.endless_bytes() {
             Some(len) => Err(SseStreamEnd::Endless(len)),
             None => Ok(()),
@@ -194,6 +206,7 @@ impl SseStreamEnd {
             SseStreamEnd::Endless(len) => {
                 format!("the stream contains an event that does not end ({len} bytes so far)")
             }
+            SseStreamEnd::Flooded => idle_data_message(),
         }
     }
 }
@@ -202,9 +215,10 @@ impl From<SseStreamEnd> for DisconnectReason {
     fn from(end: SseStreamEnd) -> DisconnectReason {
         match end {
             SseStreamEnd::Closed => DisconnectReason::PeerClosed,
-            SseStreamEnd::Failed(_) | SseStreamEnd::Silent(_) | SseStreamEnd::Endless(_) => {
-                DisconnectReason::Broken(end.message())
-            }
+            SseStreamEnd::Failed(_)
+            | SseStreamEnd::Silent(_)
+            | SseStreamEnd::Endless(_)
+            | SseStreamEnd::Flooded => DisconnectReason::Broken(end.message()),
         }
     }
 }

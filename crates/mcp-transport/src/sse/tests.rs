@@ -40,6 +40,17 @@ async fn flood_is_rate_limited() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn flood_without_a_message_ends_the_connection() {
+    for (text, _) in &FLOODS[1..] {
+        let (_, _, end) = flooded(600, text).await;
+        assert!(
+            matches!(&end, DisconnectReason::Broken(why) if why.contains("floods the stream")),
+            "{text:?}: {end:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn endless_event_is_rate_limited_and_ends_the_connection() {
     let comment = format!(": {}", "x".repeat(4094));
     let data = format!("data: {}\n", "x".repeat(1000));
