@@ -60,7 +60,7 @@ impl ToolsArgs {
 pub(crate) struct ExplainArgs {
     /// Configuration file or folder [default: the nearest configuration]
     pub(crate) file: Option<PathBuf>,
-    /// Server with the rules to apply; optional if there is only one
+    /// Server with the rules to apply; optional if there is only one, or with --start
     #[arg(long, value_name = "SERVER")]
     pub(crate) server: Option<String>,
     /// Name that the server gives a tool; may be given several times, to show name collisions
@@ -72,7 +72,7 @@ pub(crate) struct ExplainArgs {
     /// Name that the server gives a resource
     #[arg(long, value_name = "NAME")]
     pub(crate) resource: Vec<String>,
-    /// Start the server and compare what it offers with the lock file; without names, explain everything it offers
+    /// Start the server, or all servers, and compare what they offer with the lock file; without names, explain everything
     #[arg(long)]
     pub(crate) start: bool,
 }

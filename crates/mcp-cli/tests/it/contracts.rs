@@ -171,8 +171,8 @@ fn going_on() {
     check_with(
         "serve",
         [
-            lines(&[".", "--stdio", "--only", "demo"], INITIALIZE),
-            lines(&[".", "--stdio", "--only", "nobody"], INITIALIZE),
+            lines(&[".", "--stdio", "--log-level", "error", "--only", "demo"], INITIALIZE),
+            lines(&[".", "--stdio", "--log-level", "error", "--only", "nobody"], INITIALIZE),
         ],
     );
 }

@@ -109,3 +109,18 @@ fn started_server_shows_which_names_do_not_exist() {
     let run = workspace.run(&["explain", ".", "--tool", "ecko", "--format", "json"]);
     assert_eq!((run.code, &run.json()["decisions"][0]["offered"]), (Some(0), &serde_json::Value::Null));
 }
+
+#[test]
+fn name_is_searched_on_all_started_servers() {
+    let demo = DEMO.split_once("servers:\n").expect("it has servers").1;
+    let workspace = Workspace::dominds(&format!("{DEMO}{}", demo.replacen("demo:", "second:", 1)));
+    let run = workspace.run(&["explain", ".", "--start", "--tool", "nope"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!(
+        run.out,
+        "tool `nope` of server `demo` does not exist\n\ntool `nope` of server `second` does not exist\n"
+    );
+    let run = workspace.run(&["explain", ".", "--start", "--tool", "echo", "--format", "json"]);
+    let decisions = run.json()["decisions"].as_array().map(Vec::len);
+    assert_eq!((run.code, decisions), (Some(0), Some(2)), "{run:?}");
+}

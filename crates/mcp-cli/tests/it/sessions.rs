@@ -45,9 +45,14 @@ fn masked(text: &str, workspace: &Workspace) -> String {
             (None, true) => "  \"expires_at\": …,".to_owned(),
             (None, false) => line.to_owned(),
         };
+        // The states of servers may be logged before or after the end of a command.
+        let logged = line.split_once(" INFO operator: ").map(|(_time, event)| event);
+        if logged.is_some_and(|event| !event.starts_with("serving ")) {
+            continue;
+        }
         // A progress bar looks different in each run, and typed input may leave a copy of it on the screen.
         if !line.contains("] sleep: ") {
-            res.push_str(&line);
+            res.push_str(&logged.map_or(line.clone(), |event| format!("TIME INFO operator: {event}")));
             res.push('\n');
         }
     }

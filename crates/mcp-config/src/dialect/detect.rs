@@ -57,6 +57,9 @@ pub fn unread_format(path: &str, text: &str) -> Option<UnreadFormat> {
         );
     }
     let is_list = |key| root.get(key).is_some_and(|it| it.value.items().is_some());
+    if is_list("extensions") && (root.get("instructions").is_some() || root.get("prompt").is_some()) {
+        return format("a recipe of Goose", WRITE_MCP_JSON);
+    }
     if root.get("name").is_some() && (is_list("packages") || is_list("remotes")) {
         let help = "`mcp-host add FILE --server-json` adds the server to a configuration";
         return format("the server.json of a published server", help);
@@ -210,10 +213,12 @@ mod tests {
         let published =
             r#"{"name": "io.example/a", "remotes": [{"type": "sse", "url": "https://a.example"}]}"#;
         assert_eq!(name("server.json", published), "the server.json of a published server");
+        let recipe = "title: a\ninstructions: b\nextensions:\n  - {type: stdio, name: c, cmd: npx}\n";
+        assert_eq!(name("recipe.yaml", recipe), "a recipe of Goose");
         for other in ["", "a: b", "agents: [a]", r#"{"packages": []}"#] {
             assert_eq!(unread_format("a.json", other), None, "{other}");
         }
-        for text in [agent, bundle, published] {
+        for text in [agent, bundle, published, recipe] {
             assert_eq!(detect("x", text), None, "{text}");
         }
     }

@@ -192,7 +192,11 @@ pub(crate) fn warn_literal_piece(
     rule: VariableRule,
     context: &ReadContext,
 ) {
-    let (message, help) = match template::literal_reference(pieces) {
+    let unclosed = pieces.iter().find_map(|piece| match piece {
+        Piece::Text(text) if rule == VariableRule::Braces => template::unclosed_braces(text),
+        _ => None,
+    });
+    let (message, help) = match template::literal_reference(pieces).or(unclosed) {
         None => return,
         Some(LiteralReference::Unknown(word)) => (
             format!("`${{{}…}}` is unknown and is not replaced", quoted(word)),
@@ -211,6 +215,10 @@ pub(crate) fn warn_literal_piece(
         Some(LiteralReference::Unclosed(name)) => (
             format!("`${{{}` has no closing `}}` and is not replaced", quoted(name)),
             format!("write `${{{}}}`", quoted(name)),
+        ),
+        Some(LiteralReference::UnclosedBraces(name)) => (
+            format!("`{{{}` has no closing `}}` and is not replaced", quoted(name)),
+            format!("write `{{{}}}`", quoted(name)),
         ),
         Some(LiteralReference::Spaced(name)) => (
             format!("`${{ {} }}` has spaces between the braces and is not replaced", quoted(name)),

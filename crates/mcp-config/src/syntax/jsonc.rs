@@ -84,8 +84,32 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
         let message = format!("invalid JSON: {message}");
         reader.diagnostics.push(RawDiagnostic::new(Code::Syntax, message, "", at).help(help));
     }
-    let JsonReader { dropped, diagnostics, extensions, .. } = reader;
+    let JsonReader { dropped, diagnostics, mut extensions, .. } = reader;
+    if syntax == Syntax::JsonWithComments && root.is_some() {
+        extensions.unusual_blank = unusual_blank(text).map(|span| span.start + skipped..span.end + skipped);
+    }
     ParsedText { root, dropped, diagnostics, extensions }
+}
+
+/// The first blank between the tokens of a valid text that is not ASCII.
+fn unusual_blank(text: &str) -> Option<Range<usize>> {
+    if text.is_ascii() {
+        return None;
+    }
+    let mut scanner = Scanner::new(text, &SCANNER);
+    let mut end = 0;
+    loop {
+        let is_token = matches!(scanner.scan(), Ok(Some(_)));
+        let start = if is_token { scanner.token_start() } else { text.len() };
+        let found = text.get(end..start)?.char_indices().find(|(_, character)| !character.is_ascii());
+        if let Some((at, character)) = found {
+            return Some(end + at..end + at + character.len_utf8());
+        }
+        if !is_token {
+            return None;
+        }
+        end = scanner.token_end();
+    }
 }
 
 /// Returns whether the text begins like JSON, ignoring comments.

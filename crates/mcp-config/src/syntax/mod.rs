@@ -132,6 +132,8 @@ pub struct ExtensionSpans {
     pub comment: Option<Range<usize>>,
     /// The first comma before a closing bracket.
     pub trailing_comma: Option<Range<usize>>,
+    /// The first blank between values that is not ASCII.
+    pub unusual_blank: Option<Range<usize>>,
 }
 
 impl ParsedText {

@@ -188,8 +188,21 @@ pub enum LiteralReference<'a> {
     Unknown(&'a str),
     /// It has no `}`. The name is given.
     Unclosed(&'a str),
+    /// opencode's form, without its `}`. The beginning with the name is given, such as `env:NAME`.
+    UnclosedBraces(&'a str),
     /// There are blanks around the name.
     Spaced(&'a str),
+}
+
+/// The first text that looks like a reference of opencode but has no `}`.
+pub(crate) fn unclosed_braces(text: &str) -> Option<LiteralReference<'_>> {
+    text.match_indices('{').find_map(|(at, _)| {
+        let inner = &text[at + 1..];
+        let name = inner.strip_prefix("env:")?;
+        let length = name_length(name);
+        (length > 0 && !inner.contains('}'))
+            .then(|| LiteralReference::UnclosedBraces(&inner[.."env:".len() + length]))
+    })
 }
 
 /// The first text that looks like a reference but is literal.
@@ -323,6 +336,11 @@ mod tests {
         check("${A} ${D/x", Some(Unclosed("D")));
         check("${ A }", Some(Spaced("A")));
         check("${A:-b} $C ${1} ${} ${ ${}", None);
+        let unclosed = LiteralReference::UnclosedBraces("env:A");
+        assert_eq!(unclosed_braces("x {} {env:A-b"), Some(unclosed));
+        for text in ["{env:A}", "{env:", "{env: A", "${A", "{file:a"] {
+            assert_eq!(unclosed_braces(text), None, "{text}");
+        }
         assert_eq!(input_variable("my-key"), "MCP_INPUT_MY_KEY");
     }
 

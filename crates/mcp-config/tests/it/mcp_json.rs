@@ -270,6 +270,11 @@ fn file_must_be_in_the_form_that_its_program_reads() {
         &[&refuses("Claude Desktop", "a comment"), &refuses("Claude Desktop", COMMA)],
     );
     check(".gemini/settings.json", commented, &[&refuses("Gemini CLI", COMMA)]);
+    check(
+        "claude_desktop_config.json",
+        "{\n\u{a0}\u{a0}\"mcpServers\": {\"a\": {\"command\": \"x\"}}\n}",
+        &[&refuses("Claude Desktop", "a blank that is not a space, tab or line break")],
+    );
     check("mcp.json", commented, &[]);
 }
 

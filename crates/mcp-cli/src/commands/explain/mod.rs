@@ -4,6 +4,7 @@
 
 mod lock_status;
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +38,8 @@ type Names = [(ListKind, Vec<String>); 3];
 /// The checked arguments.
 struct PreparedExplain {
     config: ConfigFile,
-    server: ServerId,
+    /// More than one only with `--start`.
+    servers: Vec<ServerId>,
     names: Names,
     approval: Option<Approval>,
 }
@@ -51,36 +53,74 @@ pub(crate) async fn run(
     let start = args.start;
     let prepared = unless_signalled(signals, prepare(context, args)).await??;
     if !start {
-        return Ok(print(context, &prepared, None).await);
+        let explanations: Vec<Explanation> =
+            prepared.servers.iter().flat_map(|server| explanations(&prepared, server, None)).collect();
+        return Ok(print(context, &explanations, Report::default()).await);
     }
-    let desired = select_server(prepared.config.loaded.desired.clone(), prepared.server.as_str())?;
-    // Start the server without the lock file, so that the items that the lock file withholds are explained too.
+    let mut desired = prepared.config.loaded.desired.clone();
+    if let [server] = prepared.servers.as_slice() {
+        desired = select_server(desired, server.as_str())?;
+    }
+    // Start the servers without the lock file, so that the items that the lock file withholds are explained too.
     let exit = with_servers(desired, (Supervision::Off, None), signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::All).await;
-        if let Some(offer) = host.definitions(&prepared.server) {
-            return print(context, &prepared, Some(&offer)).await;
+        let (mut all, mut any_unreachable) = (Vec::new(), false);
+        for server in &prepared.servers {
+            match host.definitions(server) {
+                Some(offer) => all.extend(explanations(&prepared, server, Some(&offer))),
+                None => any_unreachable = true,
+            }
         }
-        let err = server_lines(&host.snapshot(), context.console.err_colour);
-        context.print(Report { err, exit: Exit::Unreachable, ..Report::default() }).await
+        remove_found_elsewhere(&mut all);
+        let mut report = Report::default();
+        let is_incomplete = all.is_empty() || all.iter().any(|it| it.offered == Some(false));
+        if any_unreachable && is_incomplete {
+            report.err = server_lines(&host.snapshot(), context.console.err_colour);
+            report.exit = Exit::Unreachable;
+        }
+        if any_unreachable && all.is_empty() {
+            return context.print(report).await;
+        }
+        print(context, &all, report).await
     });
     Ok(exit.await)
 }
 
+/// Removes the explanations of missing names that another server offers.
+fn remove_found_elsewhere(explanations: &mut Vec<Explanation>) {
+    let found: HashSet<(ListKind, String)> = explanations
+        .iter()
+        .filter(|it| it.offered == Some(true))
+        .map(|it| (it.kind, it.decision.original.clone()))
+        .collect();
+    explanations
+        .retain(|it| it.offered != Some(false) || !found.contains(&(it.kind, it.decision.original.clone())));
+}
+
 async fn prepare(context: &Context, args: ExplainArgs) -> Result<PreparedExplain, Failure> {
-    let ExplainArgs { file, server, tool, prompt, resource, start: _ } = args;
+    let ExplainArgs { file, server, tool, prompt, resource, start } = args;
     let config = context.open(file.as_deref().unwrap_or(Path::new(""))).await?;
     let colour = context.console.err_colour;
     let err = config.detection_notes() + &config.syntax_diagnostics_text(colour);
     context.print(Report::err(err)).await;
-    let server = find_server(&config, server.as_deref())?;
+    let valid = &config.loaded.reading.servers;
+    let servers = if start && server.is_none() && valid.len() > 1 {
+        valid.iter().map(|spec| spec.id.clone()).collect()
+    } else {
+        vec![find_server(&config, server.as_deref())?]
+    };
     let approval = load_approval(context, &config.path).await?;
     let names = [(ListKind::Tool, tool), (ListKind::Prompt, prompt), (ListKind::Resource, resource)];
-    Ok(PreparedExplain { config, server, names, approval })
+    Ok(PreparedExplain { config, servers, names, approval })
 }
 
-/// Prints the explanation of each name.
-async fn print(context: &Context, prepared: &PreparedExplain, offer: Option<&ServerDefinitions>) -> Exit {
-    let PreparedExplain { config, server, names, approval } = prepared;
+/// Explains each name by the rules of a server.
+fn explanations(
+    prepared: &PreparedExplain,
+    server: &ServerId,
+    offer: Option<&ServerDefinitions>,
+) -> Vec<Explanation> {
+    let PreparedExplain { config, servers: _, names, approval } = prepared;
     let spec = config.loaded.reading.servers.iter().find(|spec| spec.id == *server);
     let exposure = &spec.expect("find_server returns a valid server").exposure;
     let Exposure { tools, prompts, resources } = exposure;
@@ -109,18 +149,25 @@ async fn print(context: &Context, prepared: &PreparedExplain, offer: Option<&Ser
             explanation.compare_with(&offered, &catalog);
         }
     }
+    explanations
+}
+
+/// Prints the explanations, and what `report` contains. A name that does not exist is a failure.
+async fn print(context: &Context, explanations: &[Explanation], mut report: Report) -> Exit {
     let any_missing = explanations.iter().any(|it| it.offered == Some(false));
     let colour = context.console.out_colour;
-    let out = match context.format {
-        Format::Json => json::document(&ExplainJson { decisions: &explanations }),
+    report.out = match context.format {
+        Format::Json => json::document(&ExplainJson { decisions: explanations }),
         Format::Text if explanations.is_empty() => "the server offers nothing\n".to_owned(),
         Format::Text => {
             let texts: Vec<String> = explanations.iter().map(|it| it.text(colour)).collect();
             texts.join("\n")
         }
     };
-    let exit = if any_missing { Exit::Failure } else { Exit::Success };
-    context.print(Report { out, exit, ..Report::default() }).await
+    if any_missing && report.exit == Exit::Success {
+        report.exit = Exit::Failure;
+    }
+    context.print(report).await
 }
 
 /// The server's own names of everything that it offers.

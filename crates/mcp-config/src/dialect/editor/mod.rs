@@ -120,7 +120,8 @@ fn check_collection(node: &Node, at: &Location, program: &Program, context: &Rea
     }
 }
 
-/// Reports what the program of the file does not accept although it is read here: comments and trailing commas.
+/// Reports what the program of the file does not accept although it is read here: comments, trailing commas, and blanks
+/// that JSON does not have.
 pub(crate) fn report_extensions(extensions: &syntax::ExtensionSpans, context: &ReadContext) {
     let Some(program) = Program::of_file(&context.file) else { return };
     let (comments, commas) = match program.syntax {
@@ -131,6 +132,7 @@ pub(crate) fn report_extensions(extensions: &syntax::ExtensionSpans, context: &R
     let found = [
         (comments, &extensions.comment, "a comment", "remove the comment"),
         (commas, &extensions.trailing_comma, "a comma before a closing bracket", "remove the comma"),
+        (false, &extensions.unusual_blank, "a blank that is not a space, tab or line break", "write a space"),
     ];
     for (is_accepted, span, what, help) in found {
         if let Some(span) = span.clone().filter(|_| !is_accepted) {
