@@ -36,7 +36,7 @@ pub struct ConnectOptions {
     /// then. `None`, the default: each session has its own. A session with a server over the ACP connection always has
     /// its own.
     pub shared: Option<SharedServers>,
-    /// Logins with OAuth, whose pages are told to the client. `None`, the default: only the `Authorization` header of an
+    /// Logins with OAuth, whose URLs are sent to the client. `None`, the default: only the `Authorization` header of an
     /// entry is sent. Replaces [`ConnectionOptions::logins`](mcp_host::ConnectionOptions::logins).
     #[cfg(feature = "oauth")]
     pub logins: Option<OAuthLogins>,

@@ -35,7 +35,7 @@ use crate::supervisor::clock_jump::ClockMonitor;
 use crate::supervisor::committer::{Command, Committer, CommitterInputs};
 use crate::supervisor::connection_count::ConnectionCounter;
 use crate::supervisor::connector::{Connector, Dialer, SharedState, default_dialer};
-use crate::supervisor::dialog::LeaseReceipt;
+use crate::supervisor::dialog::LeaseSnapshot;
 use crate::supervisor::dialog::{DialogEnd, DialogEndCounter, DialogLifetime};
 use crate::supervisor::instance::CloseLimits;
 use crate::supervisor::machine::{MachineEvent, MachineSettings};
@@ -304,8 +304,8 @@ impl Host {
     }
 
     /// The current leases, by server and dialog.
-    pub fn leases(&self) -> Vec<LeaseReceipt> {
-        self.router.lease_receipts()
+    pub fn leases(&self) -> Vec<LeaseSnapshot> {
+        self.router.lease_snapshots()
     }
 
     /// Releases a dialog's lease of a server and returns when its calls have ended and it is closed. False: there was

@@ -154,7 +154,7 @@ pub use state::state_folder::state_path;
 pub use state::token_store::FileTokenStore;
 pub use supervisor::clock_jump::WallClock;
 pub use supervisor::connector::{ConnectFailure, Dialer, OnConnectFailure};
-pub use supervisor::dialog::{LeasePolicy, LeaseReceipt, Reminder, ReminderText, RequestingServers};
+pub use supervisor::dialog::{LeasePolicy, LeaseSnapshot, Reminder, ReminderText, RequestingServers};
 pub use supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
 pub use supervisor::recording::recording_dialer;
 #[cfg(feature = "otel")]

@@ -36,7 +36,7 @@ use http_client::HttpClient;
 use mcp_transport::Authorities;
 use mcp_transport::ConnectError;
 use mcp_transport::internal::is_loopback;
-use mcp_transport::{Authorization, Challenge, Remedy, Unauthorized};
+use mcp_transport::{Authorization, Challenge, ChallengeAction, Unauthorized};
 
 pub use grant::{Grant, RegisteredClient};
 pub use loopback_redirect::LoopbackRedirect;
@@ -267,14 +267,19 @@ impl OAuth {
         Ok(())
     }
 
-    async fn remedy(&self, state: &mut AuthState, challenge: &Challenge) -> Result<Remedy, Unauthorized> {
+    async fn handle_challenge(
+        &self,
+        state: &mut AuthState,
+        challenge: &Challenge,
+    ) -> Result<ChallengeAction, Unauthorized> {
         self.load_stored(state)?;
         let current = state.grant.as_ref().map(|it| &it.access_token);
         if current != challenge.token_used.as_ref() && current.is_some() {
             // Another task has already changed the token.
-            return Ok(Remedy::Retry);
+            return Ok(ChallengeAction::Retry);
         }
-        let challenge_header = challenge.schemes.iter().find(|it| flow::is_bearer(it)).map(String::as_str);
+        let challenge_header =
+            challenge.www_authenticate.iter().find(|it| flow::is_bearer(it)).map(String::as_str);
         if challenge.status == 403 {
             return self.step_up(state, challenge_header).await;
         }
@@ -283,10 +288,10 @@ impl OAuth {
             return Err(Unauthorized(why.to_owned()));
         }
         if self.refresh(state).await? {
-            return Ok(Remedy::Retry);
+            return Ok(ChallengeAction::Retry);
         }
         self.log_in(state, LoginRequest { challenge: challenge_header, scopes: Vec::new() }).await?;
-        Ok(Remedy::Retry)
+        Ok(ChallengeAction::Retry)
     }
 
     /// Requests the missing scopes in addition to the present ones.
@@ -294,10 +299,10 @@ impl OAuth {
         &self,
         state: &mut AuthState,
         challenge_header: Option<&str>,
-    ) -> Result<Remedy, Unauthorized> {
+    ) -> Result<ChallengeAction, Unauthorized> {
         let Some(missing) = challenge_header.and_then(|it| flow::missing_scopes(it, &self.flow.resource))
         else {
-            return Ok(Remedy::None);
+            return Ok(ChallengeAction::ReturnResponse);
         };
         let granted = state.grant.as_ref().map(|it| it.scopes.clone()).unwrap_or_default();
         let is_granted = |it: &String| granted.contains(it);
@@ -312,7 +317,7 @@ impl OAuth {
         let mut scopes = granted;
         scopes.extend(missing);
         self.log_in(state, LoginRequest { challenge: challenge_header, scopes }).await?;
-        Ok(Remedy::Retry)
+        Ok(ChallengeAction::Retry)
     }
 }
 
@@ -336,9 +341,9 @@ impl Authorization for OAuth {
         self.state.try_lock().is_err()
     }
 
-    async fn challenged(&self, challenge: Challenge) -> Result<Remedy, Unauthorized> {
+    async fn on_challenge(&self, challenge: Challenge) -> Result<ChallengeAction, Unauthorized> {
         let mut state = self.lock_state(challenge.sent_at).await?;
-        let result = self.remedy(&mut state, &challenge).await;
+        let result = self.handle_challenge(&mut state, &challenge).await;
         state.failure = result.as_ref().err().map(|why| (Instant::now(), why.clone()));
         result
     }

@@ -61,7 +61,7 @@ pub use dial::sse_fallback::SseServerCache;
 pub use error::disconnect::{Disconnect, DisconnectReason, Evidence, RequestError, StartError};
 pub use error::{CallError, ConnectError, Expiry};
 #[cfg(any(feature = "http", feature = "sse"))]
-pub use net::authorization::{Authorization, Challenge, Remedy, Unauthorized};
+pub use net::authorization::{Authorization, Challenge, ChallengeAction, Unauthorized};
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use net::proxy_diagnosis::ProxyAddress;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]

@@ -75,7 +75,7 @@ struct Cancellation {
 impl Cancellation {
     async fn cancelled(&mut self) {
         tokio::select! {
-            // An error means that the session is gone.
+            // An error means that the session has ended.
             _ = self.session.changed() => {}
             () = self.request.cancelled() => {}
         }

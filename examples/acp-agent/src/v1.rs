@@ -177,7 +177,7 @@ fn prompt(
     connection.spawn(async move {
         let prompt: Vec<&str> = request.prompt.iter().filter_map(text).collect();
         let send = move |output| {
-            // An error means that the client is gone, which ends this turn, too.
+            // An error means that the client has disconnected, which ends this turn, too.
             let _ =
                 updates.send_notification(SessionNotification::new(session.clone(), update(&call, output)));
         };

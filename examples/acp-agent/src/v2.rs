@@ -184,7 +184,7 @@ fn prompt(
         let (call, message) = (agent.new_id("call"), MessageId::new(agent.new_id("agent-message")));
         let (turn_updates, turn_session) = (updates.clone(), session.clone());
         let outcome = turn.run(&prompt, move |output| {
-            // An error means that the client is gone, which ends this turn, too.
+            // An error means that the client has disconnected, which ends this turn, too.
             let _ = send_update(&turn_updates, &turn_session, update(&call, &message, output));
         });
         let stop_reason = match outcome.await {

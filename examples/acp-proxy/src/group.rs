@@ -68,7 +68,7 @@ impl AgentExit {
             }
             thread::sleep(POLL_INTERVAL);
         }
-        // A group that is gone needs no signal.
+        // A group that has ended needs no signal.
         let _ = killpg(group, Signal::SIGKILL);
     }
 

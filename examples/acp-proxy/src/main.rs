@@ -111,7 +111,7 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Forwards from the client to the agent, until either is gone.
+/// Forwards from the client to the agent, until either has ended.
 fn forward_to_agent(
     from: impl Read,
     mut to: ChildStdin,
@@ -141,7 +141,7 @@ fn forward_to_agent(
     Ok(())
 }
 
-/// Forwards from the agent to the client, until either is gone.
+/// Forwards from the agent to the client, until either has ended.
 fn forward_to_client(from: impl Read, gate: &Mutex<Gate>, client: &Mutex<impl Write>) -> io::Result<()> {
     let mut lines = Lines::new(BufReader::new(from), MAX_MESSAGE_BYTES);
     while let Some(line) = lines.next()? {

@@ -67,7 +67,7 @@ async fn acpx_14_page_of_a_login_is_told_and_the_server_joins_the_session_after_
 #[tokio::test(flavor = "multi_thread")]
 async fn acpx_03_failed_login_is_the_reason_of_the_server_and_is_not_repeated() {
     let declined = ("declined", "the login was refused: access_denied");
-    for (case, reason) in [declined, ("expired", "nobody logged in within 1 s")] {
+    for (case, reason) in [declined, ("expired", "no login within 1 s")] {
         let (authority, state) = (Authority::start().await, tempfile::tempdir().unwrap());
         // The connection may end before the login does.
         let timeout = if case == "expired" { "1000" } else { "300000" };

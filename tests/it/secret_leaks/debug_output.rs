@@ -178,7 +178,7 @@ fn hd_sc5_values_of_logins_and_of_the_gateway_show_no_secret() {
     check("the logins of a host", format!("{logins:#?}"));
     let challenge = Challenge {
         status: 401,
-        schemes: Vec::new(),
+        www_authenticate: Vec::new(),
         token_used: Some(secret(SecretLocation::Header)),
         sent_at: Instant::now(),
         earlier_challenges: 0,

@@ -1,8 +1,8 @@
-//! Logins with OAuth that run beside the session.
+//! OAuth logins that run concurrently with the session.
 //!
-//! The first connection that is refused with 401 begins a login, and the client is told its page. Connections wait for
-//! the login. It goes on if they reach their own timeouts meanwhile, and it starts the server again when it is done. A
-//! failed login is not repeated in this session, because a server that is restarted would ask its user for ever.
+//! A 401 starts a login, and the client receives the URL of its page. Connections wait for the login. It continues if a
+//! connection times out, and the server is started again after it. A failed login is not repeated in this session,
+//! because each restart of the server would ask the user again.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use mcp_config::ResolvedServer;
 use mcp_host::{Dialer, FileTokenStore, LoginOptions, Logins};
 use mcp_model::Secret;
 use mcp_oauth::{Login, LoopbackRedirect, MemoryTokenStore, RegisteredClient, TokenStore, UserAgent};
-use mcp_transport::{Authorities, Authorization, Challenge, Remedy, Unauthorized};
+use mcp_transport::{Authorities, Authorization, Challenge, ChallengeAction, Unauthorized};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use url::Url;
@@ -164,13 +164,13 @@ impl Authorization for ServerLogin {
         self.oauth.is_in_progress()
     }
 
-    /// Handles the challenge on a task of its own, because a login goes on when this connection ends.
-    async fn challenged(&self, challenge: Challenge) -> Result<Remedy, Unauthorized> {
+    /// Handles the challenge on its own task, because a login continues when this connection ends.
+    async fn on_challenge(&self, challenge: Challenge) -> Result<ChallengeAction, Unauthorized> {
         let (oauth, user, on_login) =
             (Arc::clone(&self.oauth), Arc::clone(&self.user), Arc::clone(&self.on_login));
         let (sender, handled) = oneshot::channel();
         let task = async move {
-            let outcome = oauth.challenged(challenge).await;
+            let outcome = oauth.on_challenge(challenge).await;
             let was_asked = user.finish(&outcome);
             // An error means that the connection has ended.
             let _ = sender.send(outcome);
@@ -197,7 +197,7 @@ struct User {
 
 impl User {
     /// Records the outcome of a login; returns whether the user was asked.
-    fn finish(&self, outcome: &Result<Remedy, Unauthorized>) -> bool {
+    fn finish(&self, outcome: &Result<ChallengeAction, Unauthorized>) -> bool {
         let mut was_asked = false;
         self.states.0.send_if_modified(|states| {
             was_asked = matches!(states.get(&self.server), Some(LoginState::Pending(_)));
@@ -213,7 +213,7 @@ impl User {
     }
 }
 
-/// Opens the pages of one server: tells them to the client.
+/// The user agent of one server. Sends the login URL to the client.
 struct SessionUser(Arc<User>);
 
 #[async_trait]
@@ -249,7 +249,7 @@ impl Login for PageLogin {
         user.states.0.send_modify(|states| {
             states.insert(user.server.clone(), pending);
         });
-        let expired = || format!("nobody logged in within {} s", user.timeout.as_secs_f64());
+        let expired = || format!("no login within {} s", user.timeout.as_secs_f64());
         tokio::time::timeout(user.timeout, redirect.authorize(page)).await.unwrap_or_else(|_| Err(expired()))
     }
 }

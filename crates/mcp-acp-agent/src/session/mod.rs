@@ -61,8 +61,8 @@ pub struct PendingSession {
 impl SessionMcp {
     /// Connects the servers of a request concurrently. Returns when each is connected or has failed, or when
     /// [`ConnectOptions::total_timeout`] expires (ACPX-05, ACPX-13). A server that is not connected by then joins the
-    /// session when it is ready: its tools appear in [`SessionMcp::tools`], and [`SessionMcp::status_updates`] tells
-    /// the client.
+    /// session when it is ready: its tools appear in [`SessionMcp::tools`], and [`SessionMcp::status_updates`]
+    /// notifies the client.
     ///
     /// Fails if the request has more than [`ConnectOptions::max_servers`] servers, before any is started, and as soon
     /// as a required server has failed, after closing those that were started. Dropping the future ends what was
@@ -209,9 +209,9 @@ impl SessionMcp {
         StatusStream::new(Arc::clone(&self.board), changes)
     }
 
-    /// Returns the `session/update` notifications that tell the client of its servers: those that are not connected
-    /// now, and from now on each that fails, is connected, or is stopped. An agent sends them after the response to
-    /// the setup.
+    /// Returns the `session/update` notifications about the session's servers: those that are not connected now,
+    /// and from now on each that fails, is connected, or is stopped. An agent sends them after the response to the
+    /// setup.
     ///
     /// # Panics
     ///

@@ -183,7 +183,7 @@ impl LineTarget for StandardError {
         Ok(Box::new(io::stderr()))
     }
 
-    fn dropped(&self, lines: u64) -> String {
+    fn drop_notice(&self, lines: u64) -> String {
         let message = format!("{lines} lines of the log were dropped: standard error was not read in time");
         match self.format {
             LogFormatName::Json => {

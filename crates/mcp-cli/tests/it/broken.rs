@@ -335,7 +335,7 @@ fn url_rows(demo_port: u16, ports: Ports) -> Vec<Row> {
             "too many requests",
             http(answering("429 Too Many Requests\r\nRetry-After: 30", ""), "/mcp"),
             "HTTP 429 Too Many Requests (try again in 30 s)",
-            "wait as long as the server says",
+            "wait as long as the server requests",
         ),
         row(
             "403 without a credential",

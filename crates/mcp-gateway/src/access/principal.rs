@@ -21,12 +21,12 @@ impl Principal {
     }
 
     /// Whether this is the shared principal of all clients without a token.
-    pub(crate) fn is_anybody(&self) -> bool {
+    pub(crate) fn is_anonymous(&self) -> bool {
         self.0.is_none()
     }
 
     /// The principal of all clients, if there are no tokens.
-    pub(crate) fn anybody() -> Principal {
+    pub(crate) fn anonymous() -> Principal {
         Principal(None)
     }
 }

@@ -127,7 +127,7 @@ impl Tokens {
     /// Authenticates the value of an `Authorization` header.
     pub fn admit(&self, authorization: Option<&[u8]>) -> Result<Admission, TokenError> {
         if self.0.is_empty() {
-            return Ok(Admission { principal: Principal::anybody(), token: None, view: None });
+            return Ok(Admission { principal: Principal::anonymous(), token: None, view: None });
         }
         let token = bearer(authorization).ok_or(TokenError::Missing)?;
         let id = TokenId(blake3::hash(token));

@@ -1,7 +1,7 @@
-//! Writes lines in a thread of its own, so that a slow disk or a full pipe blocks no request.
+//! Writes lines on its own thread, so that a slow disk or a full pipe blocks no request.
 //!
-//! The queue is bounded by lines and bytes. A line that does not fit is dropped and counted; the next line that is
-//! written follows a line with the number of dropped ones.
+//! The queue is bounded by lines and bytes. A line that does not fit is dropped and counted. Before the next written
+//! line, a line reports how many were dropped.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -24,10 +24,10 @@ pub trait LineTarget: Send + 'static {
     fn open(&mut self) -> io::Result<Box<dyn Write + Send>>;
 
     /// The line, with its line feed, that replaces this number of dropped lines.
-    fn dropped(&self, lines: u64) -> String;
+    fn drop_notice(&self, lines: u64) -> String;
 
-    /// Reports that the target cannot be opened or written. Called in the writer's thread, once until the target works
-    /// again.
+    /// Reports that the target cannot be opened or written. Called on the writer's thread, for the first error only,
+    /// until a write succeeds.
     fn failed(&self, error: &io::Error);
 }
 
@@ -121,7 +121,7 @@ impl fmt::Debug for LineWriter {
     }
 }
 
-/// The thread's side.
+/// The state of the writer thread.
 struct Writer<T> {
     target: T,
     output: Box<dyn Write + Send>,
@@ -171,7 +171,7 @@ impl<T: LineTarget> Writer<T> {
         let missing = dropped - self.reported_drops;
         let mut text = Vec::new();
         if missing > 0 {
-            text = self.target.dropped(missing).into_bytes();
+            text = self.target.drop_notice(missing).into_bytes();
         }
         text.append(&mut self.batch);
         let lines = std::mem::take(&mut self.batch_lines);
@@ -222,7 +222,7 @@ mod tests {
             Ok(Box::new(TestOutput { opened, at, turns: self.turns.take() }))
         }
 
-        fn dropped(&self, lines: u64) -> String {
+        fn drop_notice(&self, lines: u64) -> String {
             format!("dropped {lines}\n")
         }
 

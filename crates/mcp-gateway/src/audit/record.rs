@@ -105,7 +105,7 @@ impl LineTarget for AuditTarget {
         Ok(Box::new(OpenOptions::new().append(true).create(true).mode(0o600).open(path)?))
     }
 
-    fn dropped(&self, lines: u64) -> String {
+    fn drop_notice(&self, lines: u64) -> String {
         tracing::warn!("{lines} lines of the audit log were dropped: they could not be written in time");
         format!("{}\n", json!({"time": now(), "dropped": lines}))
     }

@@ -117,7 +117,7 @@ impl Client {
         server: Option<&str>,
     ) -> Result<Client, Response> {
         let mut client = Client::authorize(app, head, server)?;
-        if client.principal.is_anybody() {
+        if client.principal.is_anonymous() {
             client.account = connection.account();
         }
         client.is_over_share = app.gateway.budget.is_exceeded_by(&client.account);

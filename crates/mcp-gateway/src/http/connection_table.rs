@@ -127,7 +127,7 @@ impl ConnectionPermit {
             entry.principal = Some(principal.clone());
         }
         // Only then a client can have more than its share.
-        if principal.is_anybody() || entries.open.len() <= self.table.limit / 2 {
+        if principal.is_anonymous() || entries.open.len() <= self.table.limit / 2 {
             return Ok(());
         }
         let busy = || entries.open.values().filter(|entry| !entry.requests.is_idle());

@@ -15,7 +15,7 @@ pub(super) fn bad_request(error: &RpcError) -> Response {
     refusal(StatusCode::BAD_REQUEST, None, error)
 }
 
-/// A response with an error.
+/// A response with this status and an error as its body.
 pub(super) fn refusal(status: StatusCode, id: Option<&RawJson>, error: &RpcError) -> Response {
     response::json(status, message_writer::error(id, error))
 }
@@ -25,7 +25,7 @@ pub(super) fn invalid_request(message: &str) -> RpcError {
     RpcError::new(code::INVALID_REQUEST, message)
 }
 
-/// A limit on concurrent requests is reached.
+/// The error for too many concurrent requests.
 pub(super) fn busy() -> RpcError {
     RpcError::new(code::SERVER_ERROR, "too many requests are running: try again later")
 }

@@ -41,7 +41,7 @@ impl ClientPermit {
     /// Acquires a permit for a request in a session. All sessions of a client share its permits. Returns `None` if
     /// all are in use, and for clients without tokens, which need none.
     pub(super) fn session_request(app: &AppState, principal: &Principal) -> Option<ClientPermit> {
-        if principal.is_anybody() {
+        if principal.is_anonymous() {
             return None;
         }
         let per_client = app.bounds().requests_per_client.saturating_mul(2);

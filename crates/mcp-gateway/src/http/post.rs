@@ -156,7 +156,7 @@ fn start(
     }
     // Many sessions of one token share the token's permits.
     let client_permit = match ClientPermit::session_request(app, &session.principal) {
-        None if !session.principal.is_anybody() => return Err((request.id, busy())),
+        None if !session.principal.is_anonymous() => return Err((request.id, busy())),
         permit => permit,
     };
     let Some(permit) = permits::running_request(app, client_permit.as_ref()) else {

@@ -33,7 +33,7 @@ pub(super) async fn respond(
     request: Request,
 ) -> ResponseResult {
     let refused = |error: RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error);
-    let is_busy = || refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
+    let busy_response = || refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
     let (version, capabilities) = required_meta(head, &request).map_err(refused)?;
     let Client { principal, account, is_over_share, token, scope, grant } = client;
     check_argument_headers(app, head, &scope, &request).map_err(refused)?;
@@ -45,12 +45,12 @@ pub(super) async fn respond(
             let message = format!("the name of a dialog may have at most {MAX_NAME_BYTES} bytes");
             return Err(refused(RpcError::new(code::INVALID_REQUEST, message)));
         }
-        Some(name) => Some(DialogName::Chosen(name.to_owned())),
+        Some(name) => Some(DialogName::Named(name.to_owned())),
         None if !needs_dialog(app, &scope, &request) => None,
-        None if principal.is_anybody() => {
-            Some(DialogName::OfConnection(connection, features.capabilities.clone()))
+        None if principal.is_anonymous() => {
+            Some(DialogName::PerConnection(connection, features.capabilities.clone()))
         }
-        None => Some(DialogName::OfToken(features.capabilities.clone())),
+        None => Some(DialogName::PerPrincipal(features.capabilities.clone())),
     };
     let dialog = name.map(|name| {
         let start = || app.gateway.new_dialog(&features);
@@ -62,8 +62,8 @@ pub(super) async fn respond(
         let error = app.gateway.budget.exceeded();
         return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &error));
     }
-    let client_permit = ClientPermit::stateless_request(app, &principal).ok_or_else(is_busy)?;
-    let permit = permits::running_request(app, Some(&client_permit)).ok_or_else(is_busy)?;
+    let client_permit = ClientPermit::stateless_request(app, &principal).ok_or_else(busy_response)?;
+    let permit = permits::running_request(app, Some(&client_permit)).ok_or_else(busy_response)?;
     let caller = Caller {
         version,
         scope,
@@ -76,7 +76,7 @@ pub(super) async fn respond(
     };
     if request.method == "subscriptions/listen" {
         drop(client_permit);
-        let stream_permit = ClientPermit::stream(app, &caller.principal).ok_or_else(is_busy)?;
+        let stream_permit = ClientPermit::stream(app, &caller.principal).ok_or_else(busy_response)?;
         // The dialog and its leases exist as long as the stream.
         let guards = (stream_permit, permit, caller.dialog.clone());
         let revoked = app.revocation(token, grant.as_deref());
@@ -119,8 +119,8 @@ fn needs_dialog(app: &AppState, scope: &Arc<Scope>, request: &Request) -> bool {
     }
 }
 
-/// The version and capabilities that a request must contain. Missing members are reported before headers that
-/// differ, and these before an unsupported version.
+/// The version and capabilities that a request must contain. Errors in order: missing member, header mismatch,
+/// unsupported version.
 fn required_meta(head: &Parts, request: &Request) -> Result<(ProtocolVersion, RawJson), RpcError> {
     match request.meta.required() {
         Err(error) if error.code == code::INVALID_PARAMS => Err(error),

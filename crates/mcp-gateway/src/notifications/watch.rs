@@ -49,7 +49,7 @@ impl ChangeWatcher {
         ChangeWatcher { gateway: Arc::clone(gateway), scope: Arc::clone(scope), snapshots, events }
     }
 
-    /// The next change. `known` is updated. Pending forever once the host is gone. Cancel-safe.
+    /// The next change. `known` is updated. Pending forever once the host has ended. Cancel-safe.
     pub(crate) async fn next(&mut self, known: &Mutex<KnownLists>) -> Change {
         loop {
             let events = async {

@@ -43,12 +43,12 @@ impl Params {
         let mut members = Vec::with_capacity(4);
         let start = cursor.clone();
         let read = cursor.read_object(|name, cursor| {
-            members.push((shared(name), RawJson::from_slice(text, cursor.skip_value()?)));
+            members.push((intern_name(name), RawJson::from_slice(text, cursor.skip_value()?)));
             Ok(())
         });
         let object = match read {
             Ok(object) => object,
-            // A name may contain half of a surrogate pair, which only reading it as text detects.
+            // An unpaired surrogate is detected only when the name is decoded.
             Err(error) => {
                 *cursor = start;
                 cursor.skip_value()?;
@@ -64,12 +64,12 @@ impl Params {
             count => names().collect::<HashSet<_>>().len() < count,
         };
         if has_repeated {
-            return invalid("a member of `params` is repeated");
+            return invalid("`params` has a duplicate key");
         }
         Ok(Ok(Params { raw: RawJson::from_slice(text, object), members }))
     }
 
-    /// Reads the parameters from a text of their own.
+    /// Reads the parameters from a text that contains only them.
     #[cfg(test)]
     pub(crate) fn of(raw: RawJson) -> Result<Params, RpcError> {
         let text = ByteString::from(raw.as_str());
@@ -104,8 +104,8 @@ impl Params {
     }
 }
 
-/// A member's name, shared if it is a common one.
-fn shared(name: Cow<'_, str>) -> Cow<'static, str> {
+/// Returns the static copy of a common name, or an owned one.
+fn intern_name(name: Cow<'_, str>) -> Cow<'static, str> {
     match COMMON_NAMES.iter().find(|common| **common == name) {
         Some(common) => Cow::Borrowed(common),
         None => Cow::Owned(name.into_owned()),
@@ -138,10 +138,10 @@ mod tests {
         check(r#"{"n\u0061me":"a"}"#, r#"name="a""#);
         check("{}", "");
         check("[1]", "`params` must be a JSON object");
-        check(r#"{"name":"a","n\u0061me":"b"}"#, "a member of `params` is repeated");
+        check(r#"{"name":"a","n\u0061me":"b"}"#, "`params` has a duplicate key");
         let many: Vec<String> = (0..50).map(|number| format!(r#""{number}":{number}"#)).collect();
         let repeated = format!("{{{},\"7\":1}}", many.join(","));
-        check(&repeated, "a member of `params` is repeated");
+        check(&repeated, "`params` has a duplicate key");
         let params = Params::of(RawJson::parse(r#"{"name":"a\n","uri":7}"#.into()).unwrap()).unwrap();
         assert_eq!(params.text("name").as_deref(), Some("a\n"));
         assert_eq!((params.text("uri"), params.get("cursor")), (None, None));

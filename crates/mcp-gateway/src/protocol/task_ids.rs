@@ -153,7 +153,7 @@ mod tests {
             let opened = Some((server.clone(), id.to_owned()));
             assert_eq!(TaskIds::new(TaskKey([7; 32])).open(&ann, &sealed), opened);
             assert_eq!(ids.open(&bob, &sealed), None);
-            assert_eq!(ids.open(&Principal::anybody(), &sealed), None);
+            assert_eq!(ids.open(&Principal::anonymous(), &sealed), None);
             assert_eq!(TaskIds::new(TaskKey::random()).open(&ann, &sealed), None);
             for changed in [format!("{sealed}A"), sealed[1..].to_owned(), format!("0{}", &sealed[1..])] {
                 assert!(changed == sealed || ids.open(&ann, &changed).is_none(), "{changed}");

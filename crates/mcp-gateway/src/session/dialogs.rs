@@ -27,20 +27,20 @@ pub(crate) const MAX_NAME_BYTES: usize = 256;
 /// learns the capabilities of one client.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum DialogName {
-    /// Chosen by the client.
-    Chosen(String),
+    /// Named by the client.
+    Named(String),
     /// The default with a token, for a client with these capabilities.
-    OfToken(RawJson),
+    PerPrincipal(RawJson),
     /// The default without tokens, for a client with these capabilities.
-    OfConnection(ConnectionId, RawJson),
+    PerConnection(ConnectionId, RawJson),
 }
 
 impl fmt::Display for DialogName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            DialogName::Chosen(_) => "its name",
-            DialogName::OfToken(_) => "its token",
-            DialogName::OfConnection(..) => "its connection",
+            DialogName::Named(_) => "its name",
+            DialogName::PerPrincipal(_) => "its token",
+            DialogName::PerConnection(..) => "its connection",
         })
     }
 }
@@ -112,7 +112,7 @@ impl Dialogs {
             table.remove(&oldest);
         }
         let dialog = start();
-        if !matches!(key.1, DialogName::Chosen(_)) {
+        if !matches!(key.1, DialogName::Named(_)) {
             let (dialog, unnamed) = (dialog.id(), &key.1);
             tracing::info!(%dialog, "a client without a session uses leased servers: it has a dialog for {unnamed}");
         }
@@ -124,7 +124,7 @@ impl Dialogs {
     /// Removes the dialogs of a connection. Running calls keep theirs.
     pub(crate) fn end_connection(&self, connection: ConnectionId) {
         let is_other =
-            |name: &DialogName| !matches!(name, DialogName::OfConnection(id, _) if *id == connection);
+            |name: &DialogName| !matches!(name, DialogName::PerConnection(id, _) if *id == connection);
         self.table.lock().retain(|(_, name), _| is_other(name));
     }
 

@@ -45,7 +45,7 @@ impl Usage {
     /// Whether a session or dialog may be evicted for another one of the same client.
     pub(crate) fn is_evictable(self, principal: &Principal, now: Instant) -> bool {
         let is_protected = || now.saturating_duration_since(self.last_used) < EVICTION_PROTECTION;
-        !principal.is_anybody() || !self.has_called || !is_protected()
+        !principal.is_anonymous() || !self.has_called || !is_protected()
     }
 }
 

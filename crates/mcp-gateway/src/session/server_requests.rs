@@ -33,7 +33,7 @@ struct OpenRequest<'a> {
 }
 
 impl ServerRequests {
-    /// Sends a request and waits for its response, at most for `limit`. Dropping the future cancels the request.
+    /// Sends a request and waits for its response, at most for `timeout`. Dropping the future cancels the request.
     pub(crate) async fn send(
         &self,
         sender: &MessageSender,
@@ -45,7 +45,7 @@ impl ServerRequests {
         let id = {
             let mut table = self.0.lock();
             if table.open.len() >= MAX_OPEN_REQUESTS {
-                return Err(failed("too many requests to the client are open"));
+                return Err(internal_error("too many requests to the client are open"));
             }
             table.last_id += 1;
             let id = table.last_id;
@@ -55,11 +55,13 @@ impl ServerRequests {
         let _cancel_on_drop = OpenRequest { requests: self, sender, id };
         sender
             .send(message_writer::request(id, method, params))
-            .map_err(|_| failed("the client has no open stream"))?;
+            .map_err(|_| internal_error("the client has no open stream"))?;
         match tokio::time::timeout(timeout, response).await {
             Ok(Ok(response)) => response,
-            Ok(Err(_)) => Err(failed("the client has disconnected")),
-            Err(_) => Err(failed(&format!("the client did not answer within {} s", timeout.as_secs_f64()))),
+            Ok(Err(_)) => Err(internal_error("the client has disconnected")),
+            Err(_) => {
+                Err(internal_error(&format!("the client did not answer within {} s", timeout.as_secs_f64())))
+            }
         }
     }
 
@@ -88,7 +90,7 @@ impl Drop for OpenRequest<'_> {
     }
 }
 
-fn failed(message: &str) -> RpcError {
+fn internal_error(message: &str) -> RpcError {
     RpcError::new(code::INTERNAL_ERROR, message)
 }
 

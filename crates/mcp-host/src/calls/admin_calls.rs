@@ -11,7 +11,7 @@ use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::published::ServerState;
 use crate::supervisor::committer::Command;
-use crate::supervisor::dialog::{LeaseReceipt, Reminder};
+use crate::supervisor::dialog::{LeaseSnapshot, Reminder};
 use crate::supervisor::machine::{LeaseReply, MachineEvent, RoutingTable};
 use crate::telemetry::spans::CallRecord;
 
@@ -100,13 +100,13 @@ impl CallRouter {
     }
 
     /// The current leases, by server and dialog.
-    pub(crate) fn lease_receipts(&self) -> Vec<LeaseReceipt> {
+    pub(crate) fn lease_snapshots(&self) -> Vec<LeaseSnapshot> {
         let (now, wall) = (Instant::now(), (self.shared.wall_clock)());
         let table = std::sync::Arc::clone(&self.leases.borrow());
-        let receipts = table.held.iter().map(|((dialog, server), held)| {
+        let snapshots = table.held.iter().map(|((dialog, server), held)| {
             let instance = &held.instance;
             let end = instance.idle_since().zip(self.idle).and_then(|(since, idle)| since.checked_add(idle));
-            LeaseReceipt {
+            LeaseSnapshot {
                 server: server.clone(),
                 dialog: dialog.clone(),
                 pid: instance.pid(),
@@ -115,7 +115,7 @@ impl CallRouter {
                 expires: end.and_then(|it| wall.checked_add(it.saturating_duration_since(now))),
             }
         });
-        let mut res: Vec<_> = receipts.collect();
+        let mut res: Vec<_> = snapshots.collect();
         res.sort_by(|left, right| (&left.server, &left.dialog).cmp(&(&right.server, &right.dialog)));
         res
     }

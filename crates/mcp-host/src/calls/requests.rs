@@ -33,7 +33,7 @@ use crate::telemetry::spans::SpanRecord;
 pub struct RequestOptions {
     /// The server, if the name or URI is ambiguous without it.
     pub server: Option<ServerId>,
-    /// Without `server`, the servers that may be asked for a resource that no list contains; `None`: all servers with
+    /// Without `server`, the servers that may be queried for a resource that no list contains; `None`: all servers with
     /// resources.
     pub servers: Option<Arc<[ServerId]>>,
     /// The dialog, which leases instances of servers that are not shared. All requests without a dialog use the

@@ -1,7 +1,7 @@
-//! Search for a resource that no list contains: the servers that may have it are asked in turn.
+//! Search for a resource that no list contains: the servers that may have it are queried in order.
 //!
 //! Servers with a matching template come first, the most literal template before others, and then all servers with
-//! resources in their configured order. Hidden resources are not searched. A leased server is asked only if a template
+//! resources in their configured order. Hidden resources are not searched. A leased server is queried only if a template
 //! matches or the dialog already holds a lease, because a search must not start servers.
 
 use std::cmp::Reverse;
@@ -20,10 +20,10 @@ use crate::state::dialog_id::DialogId;
 use crate::supervisor::committer::InstanceRef;
 use crate::supervisor::machine::{Route, RouteTarget};
 
-/// Maximum number of servers that are asked for a resource.
+/// Maximum number of servers that are queried for a resource.
 const MAX_SERVERS: usize = 64;
 
-/// The time after which no other server is asked.
+/// The time after which no other server is queried.
 const MAX_SEARCH: Duration = Duration::from_secs(60);
 
 /// The time limit of a server without a matching template.
@@ -102,9 +102,9 @@ impl CallRouter {
                 break;
             }
             let Some(route) = routing_table.routes.get(&server) else { continue };
-            let may_be_asked = options.servers.as_ref().is_none_or(|servers| servers.contains(&server));
+            let may_be_queried = options.servers.as_ref().is_none_or(|servers| servers.contains(&server));
             let is_known = candidates.iter().any(|candidate| candidate.server == server);
-            if may_be_asked && !is_known && !is_hidden(&routing_table, &server, uri) {
+            if may_be_queried && !is_known && !is_hidden(&routing_table, &server, uri) {
                 let own = route.server.spec.limits.request;
                 let limit = if fitting.contains(&&server) { own } else { own.min(SERVER_TIMEOUT) };
                 candidates.push(Candidate { server, limit });
@@ -114,7 +114,7 @@ impl CallRouter {
         (options.servers.is_some() || !candidates.is_empty()).then_some(candidates)
     }
 
-    /// Whether a server without a matching template is asked.
+    /// Whether a server without a matching template is queried.
     fn is_searched(&self, route: &Route<InstanceRef>, dialog: Option<&DialogId>) -> bool {
         let id = &route.server.spec.id;
         let is_running = match route.target {

@@ -48,7 +48,7 @@ pub struct ToolCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TaskHandling {
     /// The host waits for the result of the task: for `deadline`, or for an hour after the server created it. A task is
-    /// cancelled with its call. A server that requires it is asked for a task.
+    /// cancelled with its call. If the server requires it, a task is requested.
     #[default]
     Follow,
     /// The created task is the result. Only for [`Host::call_raw`](crate::host::Host::call_raw).

@@ -467,7 +467,7 @@ impl Committer {
                 self.execute(action);
             }
         }
-        self.connector.connections.closed().await;
+        self.connector.connections.close().await;
     }
 }
 

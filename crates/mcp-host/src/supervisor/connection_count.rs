@@ -31,13 +31,13 @@ struct CounterState {
 }
 
 impl ConnectionCounter {
-    /// A dial whose transports are counted.
+    /// Wraps a dial so that its transports are counted.
     pub(crate) fn wrap(&self, dial: Arc<dyn Dial>) -> Arc<dyn Dial> {
         Arc::new(CountedDial { dial, state: Arc::clone(&self.0) })
     }
 
     /// Refuses new connections and waits until none is left.
-    pub(crate) async fn closed(&self) {
+    pub(crate) async fn close(&self) {
         self.0.gate.seal();
         if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.0.gate.drained()).await.is_err() {
             tracing::error!("a connection was not closed in time");
@@ -165,7 +165,7 @@ mod tests {
         let start = || Session::connect(connections.wrap(Arc::new(Silent)), SessionOptions::default());
         let connecting = tokio::spawn(start());
         tokio::time::sleep(Duration::from_millis(1)).await;
-        let mut ended = Box::pin(connections.closed());
+        let mut ended = Box::pin(connections.close());
         assert!(tokio::time::timeout(Duration::from_secs(1), &mut ended).await.is_err());
         connecting.abort();
         let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! Leases of dialogs: limits, receipts, reminders, and the end of a dialog.
+//! Leases of dialogs: limits, snapshots, reminders, and the end of a dialog.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,9 +44,9 @@ impl Default for LeasePolicy {
     }
 }
 
-/// The state of a lease at the time of the request.
+/// A snapshot of a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeaseReceipt {
+pub struct LeaseSnapshot {
     /// The server.
     pub server: ServerId,
     /// The dialog.
@@ -57,7 +57,7 @@ pub struct LeaseReceipt {
     pub started: SystemTime,
     /// The start or end of the last call; `None` before the first.
     pub last_used: Option<SystemTime>,
-    /// When the lease ends without further calls; `None` for never, or while a call runs or a turn has pinned it.
+    /// When the lease ends without further calls; `None` for never, or while a call runs or a generation pins it.
     pub expires: Option<SystemTime>,
 }
 
@@ -77,13 +77,13 @@ pub type ReminderText = Arc<dyn Fn(&ServerId, &DialogId) -> String + Send + Sync
 pub(crate) fn default_reminder() -> ReminderText {
     Arc::new(|server, _| {
         format!(
-            "This dialog holds an instance of the MCP server '{server}' of its dialog. When its tools are not needed any \
-             more, give it back: mcp_release({{\"serverId\":\"{server}\"}})."
+            "This dialog has its own instance of the MCP server '{server}'. Release it with \
+             mcp_release({{\"serverId\":\"{server}\"}}) when its tools are no longer needed."
         )
     })
 }
 
-/// Keeps a dialog alive for itself and its turns.
+/// Guard of a dialog. Dropping the last reference queues the end of the dialog.
 pub(crate) struct DialogLifetime {
     pub(crate) id: DialogId,
     pub(crate) ends: DialogEndCounter,
@@ -102,7 +102,7 @@ impl Drop for DialogLifetime {
         if let Err(mpsc::error::TrySendError::Full(_)) =
             self.commands.try_send(Command::event(MachineEvent::DialogEnded(end.clone())))
         {
-            // A host that has ended has released everything.
+            // If the host has ended, all leases are already released.
             let _ = self.overflow.send(end);
         }
     }
@@ -113,21 +113,21 @@ impl Drop for DialogLifetime {
 pub(crate) struct DialogEnd {
     /// The dialog.
     pub(crate) dialog: DialogId,
-    /// Requests with this number or a lower one belong to it.
+    /// The number of earlier ends. Requests that saw at most this many belong to the dialog.
     pub(crate) number: u64,
 }
 
-/// Counts the ended dialogs. The count tells whether a request was made before or after the end of a dialog.
+/// Counts the ended dialogs. Comparing the counts shows whether a request precedes the end of a dialog.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DialogEndCounter(Arc<AtomicU64>);
 
 impl DialogEndCounter {
-    /// The number for a request made now.
+    /// The number of ends before now.
     pub(crate) fn current(&self) -> u64 {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Counts another end; returns the number of the requests before it.
+    /// Counts another end; returns the number of earlier ends.
     fn next(&self) -> u64 {
         self.0.fetch_add(1, Ordering::SeqCst)
     }

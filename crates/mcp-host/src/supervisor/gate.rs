@@ -1,8 +1,9 @@
 //! The gate of an instance. It counts running calls and pins, and refuses new calls when the instance is to be
 //! closed.
 //!
-//! The state is one atomic number, so that no call can enter between "closed" and "drained". A retired gate accepts
-//! only pinned calls; a sealed gate accepts none.
+//! A pin reserves the instance for the calls of a pinned generation. A retired gate accepts only these calls; a sealed
+//! gate accepts none. The state is one atomic number, so no call can enter between retiring and the check that no calls
+//! run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +16,7 @@ const RETIRED: u64 = 1 << 63;
 /// No call may enter.
 const SEALED: u64 = 1 << 62;
 
-/// One pin. The bits below count entered calls.
+/// Unit of the pin count; the bits below it count calls.
 const PIN: u64 = 1 << 31;
 
 /// The gate of one instance.
@@ -32,17 +33,17 @@ pub(crate) struct GateGuard(Arc<Gate>);
 impl Gate {
     /// Enters a call; `None` if the gate is retired or sealed.
     pub(crate) fn enter(self: &Arc<Gate>) -> Option<GateGuard> {
-        self.add(1, RETIRED | SEALED).then(|| GateGuard(Arc::clone(self)))
+        self.try_add(1, RETIRED | SEALED).then(|| GateGuard(Arc::clone(self)))
     }
 
     /// Enters a pinned call, also if the gate is retired; `None` if it is sealed.
     pub(crate) fn enter_pinned(self: &Arc<Gate>) -> Option<GateGuard> {
-        self.add(1, SEALED).then(|| GateGuard(Arc::clone(self)))
+        self.try_add(1, SEALED).then(|| GateGuard(Arc::clone(self)))
     }
 
     /// Pins the gate until [`Gate::unpin`]; false if it is retired.
     pub(crate) fn pin(&self) -> bool {
-        self.add(PIN, RETIRED | SEALED)
+        self.try_add(PIN, RETIRED | SEALED)
     }
 
     /// Removes one pin.
@@ -98,13 +99,14 @@ impl Gate {
         }
     }
 
-    fn add(&self, what: u64, unless: u64) -> bool {
-        let enter = |state| (state & unless == 0).then_some(state + what);
+    /// Adds to the state; false if it has one of the flags.
+    fn try_add(&self, count: u64, refused_flags: u64) -> bool {
+        let enter = |state| (state & refused_flags == 0).then_some(state + count);
         self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, enter).is_ok()
     }
 
-    fn subtract(&self, what: u64) {
-        let before = self.state.fetch_sub(what, Ordering::AcqRel);
+    fn subtract(&self, count: u64) {
+        let before = self.state.fetch_sub(count, Ordering::AcqRel);
         if before & RETIRED != 0 {
             self.drained.notify_waiters();
         }

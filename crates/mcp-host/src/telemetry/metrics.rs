@@ -68,7 +68,7 @@ pub fn describe() {
     metrics::describe_counter!(CALLS, Unit::Count, "Calls that ended.");
     metrics::describe_histogram!(CALL_DURATION, Unit::Seconds, "From a call to its end.");
     metrics::describe_counter!(FAILURES, Unit::Count, "Connections, lists and calls that failed.");
-    let restarts = "Starts after a server was lost or did not come up.";
+    let restarts = "Starts after a server was lost or failed to start.";
     metrics::describe_counter!(RESTARTS, Unit::Count, restarts);
     metrics::describe_gauge!(INSTANCES, Unit::Count, "Connections that are open.");
     metrics::describe_gauge!(LEASES, Unit::Count, "Instances that dialogs hold.");

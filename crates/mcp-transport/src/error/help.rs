@@ -29,7 +29,7 @@ impl ConnectError {
             }
             ConnectError::Refused(error) => refusal_help(error),
             ConnectError::Rejected { .. } => {
-                "the server runs but refuses this client: its error says why; check its version and its settings"
+                "the server runs but refuses this client: see its error, and check its version and its settings"
             }
             ConnectError::UnsupportedVersion { .. } => {
                 let versions = ProtocolVersion::ALL.map(|it| it.as_str()).join(", ");
@@ -168,13 +168,13 @@ fn refusal_help(error: &RequestError) -> &'static str {
             "the proxy requires authorization: put user and password into the proxy URL in the environment variable"
         }
         Some(_) if message.contains(RETRY_AFTER) => {
-            "wait as long as the server says, then try again; a higher limit needs another account or plan of the server"
+            "wait as long as the server requests, then try again; a higher limit needs another account or plan of the server"
         }
         Some(429) => "it received too many requests: wait, or get a higher limit",
         Some(200..=299 | 101) => "there is no MCP server at this URL: check its host, port and path",
         Some(300..=399) => "if you trust the new location, put its URL into the configuration",
         Some(500..) => "the server, or a gateway in front of it, fails: check its log, and try again later",
-        Some(_) => "check the URL and the headers; the server's message says what is missing",
+        Some(_) => "see the server's message, and check the URL and the headers",
         None => {
             if let Some(help) = tls_help(error) {
                 return help;

@@ -53,7 +53,7 @@ pub enum ConnectError {
         /// How the connection ended, with the evidence.
         disconnect: Arc<Disconnect>,
     },
-    /// The response to the handshake did not come, or was a refusal.
+    /// The response to the handshake was not received, or was an error.
     #[error("{0}")]
     Refused(RequestError),
     /// The server supports no version that this client supports.
@@ -117,7 +117,7 @@ fn evidence_text(disconnect: &Disconnect) -> String {
     }
 }
 
-/// Start of the message of a request without authorization. The rest says what to do.
+/// Start of the message of a request without authorization. The rest is the reason and the help.
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) const NOT_AUTHORIZED: &str = "not authorized";
 
@@ -140,7 +140,7 @@ pub(crate) const SPEAKS_TLS: &str = "the port speaks TLS";
 /// The message for a refusal without a credential.
 pub(crate) const NO_CREDENTIAL: &str = "no credential is configured";
 
-/// The start of what a server says about a later attempt (`Retry-After`).
+/// Prefix of the text for `Retry-After`.
 pub(crate) const RETRY_AFTER: &str = "(try again ";
 
 /// Why a call has no result.

@@ -1,7 +1,7 @@
 //! Streamable HTTP, in both eras of the protocol.
 //!
 //! The task that makes a call usually also sends its request. The driver, one task per connection, sends everything else
-//! and finishes the exchanges of callers that are gone. No task is spawned for a call. When the connection ends, or its
+//! and finishes the exchanges of callers that were dropped. No task is spawned for a call. When the connection ends, or its
 //! future is dropped, the driver drops its exchanges, which closes their sockets. The engine then ends the other calls, and
 //! they drop theirs. A failed request ends only its own stream; only a shutdown ends the connection.
 //!

@@ -14,17 +14,17 @@ use mcp_model::Secret;
 use super::Response;
 
 /// Maximum number of times that one request is sent. If every response is a challenge, it fails.
-pub(super) const MAX_CHALLENGES: usize = 4;
+pub(super) const MAX_ATTEMPTS: usize = 4;
 
-/// Maximum number of challenges of one response, and maximum length of each.
-const MAX_SCHEMES: usize = 8;
-const MAX_SCHEME_BYTES: usize = 8 << 10;
+/// Maximum number of `WWW-Authenticate` headers that are read of one response, and maximum length of each.
+const MAX_AUTHENTICATE_HEADERS: usize = 8;
+const MAX_AUTHENTICATE_HEADER_BYTES: usize = 8 << 10;
 
 /// Provides the authorization of requests to one server. Its `Debug` output contains no secret.
 #[async_trait]
 pub trait Authorization: fmt::Debug + Send + Sync {
-    /// Returns the bearer token for the next request; `None` if there is none yet, and the request is sent without. May
-    /// first exchange an old token for a new one.
+    /// Returns the bearer token for the next request. Without a token the request is sent unauthorized. May refresh the
+    /// token first.
     async fn token(&self) -> Result<Option<Secret>, Unauthorized>;
 
     /// Whether a token is being obtained or a login is running. Requests wait for it.
@@ -32,16 +32,16 @@ pub trait Authorization: fmt::Debug + Send + Sync {
 
     /// Handles a 401 or 403 response. Returns whether to send the request again, with the result of
     /// [`token`](Authorization::token). Several requests may be refused at once.
-    async fn challenged(&self, challenge: Challenge) -> Result<Remedy, Unauthorized>;
+    async fn on_challenge(&self, challenge: Challenge) -> Result<ChallengeAction, Unauthorized>;
 }
 
-/// A response that requires authorization, or more of it.
+/// A 401 or 403 response.
 #[derive(Debug, Clone)]
 pub struct Challenge {
     /// 401 or 403.
     pub status: u16,
     /// The values of its `WWW-Authenticate` headers, at most 8 of at most 8 KiB each.
-    pub schemes: Vec<String>,
+    pub www_authenticate: Vec<String>,
     /// The token of the request.
     pub token_used: Option<Secret>,
     /// When the request was sent.
@@ -52,11 +52,11 @@ pub struct Challenge {
 
 /// What to do after a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Remedy {
+pub enum ChallengeAction {
     /// Send the request again.
     Retry,
     /// Return the response.
-    None,
+    ReturnResponse,
 }
 
 /// Why there is no authorization, and what to do about it: a message without secrets.
@@ -75,10 +75,11 @@ impl Challenge {
         if !matches!(status, 401 | 403) {
             return None;
         }
-        let values = response.headers().get_all(WWW_AUTHENTICATE).iter().take(MAX_SCHEMES);
+        let values = response.headers().get_all(WWW_AUTHENTICATE).iter().take(MAX_AUTHENTICATE_HEADERS);
         let values = values.filter_map(|value| value.to_str().ok());
-        let schemes = values.filter(|value| value.len() <= MAX_SCHEME_BYTES).map(str::to_owned).collect();
-        Some(Challenge { status, schemes, token_used, sent_at, earlier_challenges })
+        let values = values.filter(|value| value.len() <= MAX_AUTHENTICATE_HEADER_BYTES);
+        let www_authenticate = values.map(str::to_owned).collect();
+        Some(Challenge { status, www_authenticate, token_used, sent_at, earlier_challenges })
     }
 }
 

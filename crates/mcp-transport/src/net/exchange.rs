@@ -10,7 +10,9 @@ use http::header::LOCATION;
 use http::{HeaderMap, Method};
 use url::Url;
 
-use super::authorization::{Authorization, Challenge, MAX_CHALLENGES, Remedy, Unauthorized, with_token};
+use super::authorization::{
+    Authorization, Challenge, ChallengeAction, MAX_ATTEMPTS, Unauthorized, with_token,
+};
 use super::{Client, ExchangeError, RequestTarget, Response};
 use crate::error::NOT_AUTHORIZED;
 use crate::error::disconnect::RequestError;
@@ -65,7 +67,7 @@ impl Client {
         target: &RequestTarget,
         request: RequestParts<'_>,
     ) -> Result<Response, ExchangeError> {
-        for earlier_challenges in 0..MAX_CHALLENGES {
+        for earlier_challenges in 0..MAX_ATTEMPTS {
             let token = authorization.token().await.map_err(not_authorized)?;
             let sent_at = Instant::now();
             let headers_with_token;
@@ -83,9 +85,9 @@ impl Client {
             else {
                 return Ok(response);
             };
-            match authorization.challenged(challenge).await.map_err(not_authorized)? {
-                Remedy::Retry => {}
-                Remedy::None => return Ok(response),
+            match authorization.on_challenge(challenge).await.map_err(not_authorized)? {
+                ChallengeAction::Retry => {}
+                ChallengeAction::ReturnResponse => return Ok(response),
             }
         }
         Err(not_authorized(Unauthorized("the server refuses every token".to_owned())))

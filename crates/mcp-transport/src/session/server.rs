@@ -35,7 +35,7 @@ pub struct ServerCapabilities {
 }
 
 impl ServerCapabilities {
-    /// The capabilities of a server that was not asked: it may have anything.
+    /// The capabilities of a server that was not queried: it may have anything.
     pub(crate) fn unknown() -> ServerCapabilities {
         ServerCapabilities { tools: true, prompts: true, resources: true, ..ServerCapabilities::default() }
     }

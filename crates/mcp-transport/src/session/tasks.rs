@@ -37,7 +37,7 @@ const MAX_INPUTS: usize = 100;
 /// Requests a task of a 2025-11-25 server. Other servers decide themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskRequest {
-    /// How long the server is asked to keep the task.
+    /// The requested time for which the server keeps the task.
     pub ttl: Option<Duration>,
 }
 

@@ -1,7 +1,7 @@
 //! The stdio transport: a child process with one JSON-RPC message per line on its standard streams.
 //!
-//! The command and its arguments are passed to the system unchanged; there is no shell. The child leads a process group
-//! of its own, and the whole group ends with the transport: on shutdown, when the child exits, or when the transport is
+//! The command and its arguments are passed to the system unchanged; there is no shell. The child leads its own process
+//! group, and the whole group ends with the transport: on shutdown, when the child exits, or when the transport is
 //! dropped. The child's exit is watched as well as its output, because a grandchild may hold the pipe open.
 
 mod child;
@@ -209,7 +209,7 @@ impl StdioServer {
             spawn::spawn(program, token).await.map_err(|error| self.start_error(&error, &path))?;
         self.process.set(child.pid);
         if let Some(receipt) = &mut receipt {
-            let _ = receipt.started(child.pid).inspect_err(log_receipt_error);
+            let _ = receipt.record_group(child.pid).inspect_err(log_receipt_error);
         }
         Ok(Process { child, group, _receipt: receipt })
     }

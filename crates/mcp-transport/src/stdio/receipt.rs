@@ -1,9 +1,9 @@
 //! On-disk receipts of process groups, used to end the groups of a killed host at the next start.
 //!
 //! The parent-death signal reaches direct children only. Each group therefore has a file that names its owner, and its
-//! processes carry a token in their environment. At the next start the groups of dead owners are ended: the processes
-//! that are in the group and carry the token. A process id alone may have been reused. A daemon that left the group is
-//! left alone, as on an orderly close.
+//! processes have a token in their environment. At the next start the host terminates the processes that are in the
+//! group of a dead owner and have its token. The token check excludes a reused process id. A daemon that left the group
+//! is not terminated, as in a normal shutdown.
 //!
 //! Needs `/proc`; without it no receipt is written and nothing is ended.
 
@@ -25,15 +25,15 @@ pub(crate) const TOKEN_VARIABLE: &str = "MCP_HOST_INSTANCE";
 /// The extension of a receipt that is being written.
 const UNFINISHED_EXTENSION: &str = "new";
 
-/// Unfinished receipts older than this are removed. The owner is in the file name, but it is only valid within one PID
-/// namespace.
+/// Unfinished receipts older than this are removed if their owner has ended. The pid in the file name may be of another
+/// PID namespace, so the age is checked too.
 const UNFINISHED_MAX_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// A folder of receipts. Several hosts may share one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiptDirectory(PathBuf);
 
-/// A process group without an owner that was ended.
+/// An orphaned process group that was terminated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReapedGroup {
     /// The command of the group.
@@ -56,7 +56,7 @@ struct Receipt {
     command: String,
 }
 
-/// Removes the receipt when the group has ended.
+/// The receipt of a group. Deletes the file when it is dropped.
 pub(crate) struct ReceiptGuard {
     path: PathBuf,
     receipt: Receipt,
@@ -149,7 +149,7 @@ fn remove_stale_unfinished(path: &Path, now: SystemTime) {
 
 impl ReceiptGuard {
     /// Records the id of the started group.
-    pub(crate) fn started(&mut self, group: u32) -> io::Result<()> {
+    pub(crate) fn record_group(&mut self, group: u32) -> io::Result<()> {
         self.receipt.group = Some(group);
         self.save()
     }
@@ -185,15 +185,15 @@ fn create_private_directory(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Kills the processes that carry the token: what a child that could not be managed has left. The child itself is
-/// waited for by the caller.
+/// Kills all processes with the token, for a started child that could not be managed. The caller waits for the child
+/// itself.
 pub(crate) fn kill_by_token(token: &str) {
     for pid in processes_with_token(token) {
         let _ = kill(pid, Signal::SIGKILL);
     }
 }
 
-/// The processes of `group` that carry the token. If the host died before it recorded the group, all processes with the
+/// The processes of `group` that have the token. If the host died before it recorded the group, all processes with the
 /// token count.
 fn members(group: Option<u32>, token: &str) -> Vec<Pid> {
     let with_token = processes_with_token(token);
@@ -243,7 +243,7 @@ mod tests {
         let receipts = ReceiptDirectory::new(folder.path().join("a/b"));
         assert_eq!(receipts.reap().unwrap(), []);
         let mut guard = receipts.write(&token(), "x").unwrap();
-        guard.started(1).unwrap();
+        guard.record_group(1).unwrap();
         assert_eq!(receipts.reap().unwrap(), []);
         assert_eq!(fs::read_dir(&receipts.0).unwrap().count(), 1);
         drop(guard);

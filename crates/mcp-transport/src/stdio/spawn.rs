@@ -52,7 +52,7 @@ impl Drop for StartWaiter {
     }
 }
 
-/// Starts `program`, whose environment contains `token`, as the leader of a process group of its own. Dropping the
+/// Starts `program`, whose environment contains `token`, as the leader of its own process group. Dropping the
 /// future leaves no process behind.
 pub(crate) async fn spawn(program: Program, token: String) -> io::Result<SpawnedChild> {
     let (reply, started) = oneshot::channel();
@@ -78,7 +78,7 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
             let started = catch_unwind(AssertUnwindSafe(|| start(&program, &token, &runtime)));
             let panicked =
                 || Err(io::Error::other("this runtime cannot start processes: it has no I/O driver"));
-            // If the caller is gone, the child is dropped here, and its whole group with it.
+            // If the caller was dropped, the child is dropped here, and its whole group with it.
             let _ = reply.send(started.unwrap_or_else(|_| {
                 receipt::kill_by_token(&token);
                 panicked()

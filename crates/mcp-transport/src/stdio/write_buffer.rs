@@ -51,7 +51,7 @@ struct State {
     batch: WriteBatch,
     /// The writer's waker while it waits.
     waker: Option<Waker>,
-    /// The writer is gone.
+    /// The writer was dropped.
     is_closed: bool,
 }
 
@@ -63,7 +63,7 @@ impl WriteBuffer {
         WriteBuffer { queue, earlier: WriteBatch::default(), shared }
     }
 
-    /// Waits for messages and returns their approximate number; `None` when the engine is gone. Cancel-safe.
+    /// Waits for messages and returns their approximate number; `None` when the engine has ended. Cancel-safe.
     pub(super) async fn wait(&mut self) -> Option<usize> {
         poll_fn(|cx| self.poll_messages(cx)).await
     }
@@ -95,7 +95,7 @@ impl WriteBuffer {
         batch.clear();
     }
 
-    /// The number of queued messages; `None` when the engine is gone.
+    /// The number of queued messages; `None` when the engine has ended.
     fn poll_messages(&mut self, cx: &mut Context<'_>) -> Poll<Option<usize>> {
         if self.earlier.messages > 0 {
             return Poll::Ready(Some(self.earlier.messages));

@@ -20,7 +20,7 @@ pub(crate) trait InlineSender: Send + Sync {
     /// is handed back with [`adopt`](InlineSender::adopt).
     fn is_own_runtime(&self) -> bool;
 
-    /// Takes over the exchange of request `id`, whose caller is gone: the rest of a stream, or a request that is about to be
+    /// Takes over the exchange of request `id`, whose caller was dropped: the rest of a stream, or a request that is about to be
     /// cancelled.
     fn adopt(&self, id: RequestId, rest: Exchange);
 }

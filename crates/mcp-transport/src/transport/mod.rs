@@ -1,9 +1,9 @@
 //! The `Transport` trait and the types that a transport and the engine exchange.
 //!
-//! A transport drives a whole connection; it is not a pair of `send` and `receive`. Over Streamable HTTP each request has a
-//! response stream of its own, over a pipe all messages share one stream. The contract:
+//! A transport drives a whole connection; it is not a pair of `send` and `receive`. Over Streamable HTTP each request has its
+//! own response stream, over a pipe all messages share one stream. The contract:
 //!
-//! 1. The engine calls [`Transport::run`] once, in a task of its own, and joins that task.
+//! 1. The engine calls [`Transport::run`] once, in its own task, and joins that task.
 //! 2. The transport connects, then takes [`Outbound`] commands from [`Link::outbound`] in order until the connection ends.
 //!    It may write several at once. Streamable HTTP also lets the calling task send its own request (`inline_sender`), and a
 //!    pipe takes messages directly in the sending task (`DirectSink`).
@@ -257,7 +257,7 @@ impl StreamId {
         }
     }
 
-    /// Whether request `id` has a response stream of its own that is not this one. A response here makes that stream
+    /// Whether request `id` has its own response stream that is not this one. A response here makes that stream
     /// superfluous: the receiver cancels the request without a notice.
     pub fn is_foreign_to(self, id: RequestId) -> bool {
         match self {
@@ -280,7 +280,7 @@ impl StreamId {
 /// Why a response stream ended without a response.
 #[derive(Debug, Clone)]
 pub enum StreamError {
-    /// The response was interrupted or never came. The request may have run.
+    /// The response was interrupted or was not received. The request may have run.
     Lost(RequestError),
     /// The server did not run the request, because it no longer knows the session of this epoch.
     NotExecuted(Epoch),
@@ -305,7 +305,7 @@ impl ShutdownSignal {
     pub async fn requested(&mut self) -> Instant {
         match self.0.wait_for(Option::is_some).await {
             Ok(deadline) => deadline.expect("`wait_for` returned because it is set"),
-            // The engine is gone, so there is no reason to close gracefully.
+            // The engine has ended, so there is no reason to close gracefully.
             Err(_) => Instant::now(),
         }
     }

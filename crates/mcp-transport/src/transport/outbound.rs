@@ -112,7 +112,7 @@ impl OutboundQueue {
         self.flow.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Returns the next command; `None` when the engine is gone. Cancel-safe.
+    /// Returns the next command; `None` when the engine has ended. Cancel-safe.
     pub async fn next(&mut self) -> Option<Outbound> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -130,7 +130,7 @@ impl OutboundQueue {
         Some(command)
     }
 
-    /// Waits for at least one command, then takes up to `limit`. Returns their number; 0 when the engine is gone.
+    /// Waits for at least one command, then takes up to `limit`. Returns their number; 0 when the engine has ended.
     /// Cancel-safe.
     pub async fn next_many(&mut self, into: &mut Vec<Outbound>, limit: usize) -> usize {
         let count = self.receiver.recv_many(into, limit).await;
@@ -170,7 +170,7 @@ pub(crate) async fn yield_once() {
 }
 
 impl OutboundSender {
-    /// Queues a command. If the transport is gone, the command is dropped; calls are notified elsewhere.
+    /// Queues a command. If the transport has ended, the command is dropped; calls are notified elsewhere.
     pub fn send(&self, command: Outbound) {
         self.flow.queued_bytes.fetch_add(command.bytes(), Ordering::Relaxed);
         match self.flow.direct_sink.get() {

@@ -1,7 +1,6 @@
 //! A stream that records when bytes were last read and written.
 //!
-//! A message of many megabytes takes time. Bytes show whether a peer still sends and reads, long before a message is
-//! complete.
+//! The times of bytes show that the peer is alive before a large message is complete.
 
 use std::io;
 use std::pin::Pin;
@@ -15,12 +14,12 @@ use tokio::time::Instant;
 use super::keep_alive::LastRead;
 use crate::net::connect::NetStream;
 
-/// A message counts as endless after this multiple of its limit and [`MIN_ENDLESS_BYTES`] were read. Small frames are mostly
-/// overhead, and empty ones never reach the limit of the message.
+/// Reading fails after this multiple of the limit plus [`MIN_ENDLESS_BYTES`] without a complete message. Raw bytes are
+/// counted, because frame headers and empty frames do not count towards the message limit.
 const ENDLESS_FACTOR: usize = 4;
 const MIN_ENDLESS_BYTES: usize = 1 << 20;
 
-/// A stream with its activity.
+/// A stream that updates an [`Activity`].
 pub(super) struct ActivityStream {
     stream: NetStream,
     /// Reading fails after this number of bytes without a message.

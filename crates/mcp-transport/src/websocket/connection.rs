@@ -72,7 +72,7 @@ fn stopped() -> ReadEnd {
 async fn close(socket: &Socket, reader: &mut Reader<'_>, close_code: Option<CloseCode>, deadline: Instant) {
     let closing = async {
         let Some(code) = close_code else {
-            // The answer to a close frame is queued already. This fails at once if the peer is gone.
+            // The answer to a close frame is queued already. This fails at once if the peer has disconnected.
             let _ = socket.flush().await;
             return;
         };

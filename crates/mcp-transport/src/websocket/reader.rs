@@ -34,7 +34,7 @@ pub(super) struct Reader<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ReadEnd {
     pub(super) reason: DisconnectReason,
-    /// The code of our close frame; `None` if the peer has sent its own, or is gone.
+    /// The code of our close frame; `None` if the peer has sent its own, or has disconnected.
     pub(super) close_code: Option<CloseCode>,
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use mcp_host::{HostEvent, HostEventKind, HostSnapshot, LeaseReceipt, ServerState, ServerStatus};
+use mcp_host::{HostEvent, HostEventKind, HostSnapshot, LeaseSnapshot, ServerState, ServerStatus};
 use mcp_model::Severity;
 use mcp_registry::{Problem, ProblemKind};
 use ratatui::crossterm::event::KeyCode;
@@ -98,7 +98,7 @@ impl View {
     }
 
     /// Replaces the servers, tools, problems and leases.
-    pub(super) fn update(&mut self, published: &HostSnapshot, leases: &[LeaseReceipt]) {
+    pub(super) fn update(&mut self, published: &HostSnapshot, leases: &[LeaseSnapshot]) {
         self.generation = published.generation;
         let tools = published.catalog.tools();
         self.tools = tools.len();
@@ -301,7 +301,7 @@ fn problem_text(problem: &Problem, published: &HostSnapshot) -> String {
     }
 }
 
-fn lease_text(lease: &LeaseReceipt) -> String {
+fn lease_text(lease: &LeaseSnapshot) -> String {
     let dialog = match lease.dialog.as_str() {
         "" => "calls without a dialog".to_owned(),
         name => sanitize_bounded(name),

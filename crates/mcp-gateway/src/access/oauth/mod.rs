@@ -275,7 +275,7 @@ impl TokenVerifier {
         grant: &Grant,
         shows: impl Fn(Vec<mcp_registry::ViewFilter>) -> bool,
     ) -> Option<&str> {
-        self.scopes.missing(&grant.scopes, shows)
+        self.scopes.first_missing_scope(&grant.scopes, shows)
     }
 
     /// The value of `WWW-Authenticate` for a refused request. `scope` replaces the scope that clients request first.

@@ -85,14 +85,18 @@ impl ScopeMap {
     }
 
     /// The first other scope whose view satisfies `shows`.
-    pub(crate) fn missing(&self, held: &[String], shows: impl Fn(Vec<ViewFilter>) -> bool) -> Option<&str> {
+    pub(crate) fn first_missing_scope(
+        &self,
+        held: &[String],
+        shows: impl Fn(Vec<ViewFilter>) -> bool,
+    ) -> Option<&str> {
         let others = self.0.iter().filter(|(name, _)| !held.contains(name));
         let mut showing = others.filter(|(_, view)| shows(view.iter().cloned().collect()));
         showing.next().map(|(name, _)| name.as_str())
     }
 }
 
-/// Whether this is a scope by RFC 6749, which can stand in a quoted string of a header.
+/// Whether this is a scope by RFC 6749, which is allowed in a quoted string of a header.
 fn is_scope(name: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
     (1..=MAX_SCOPE_BYTES).contains(&name.len()) && name.bytes().all(is_allowed)
@@ -127,8 +131,8 @@ mod tests {
         check("", &[], "everything");
         let map = ScopeMap::read(map).unwrap();
         assert_eq!(map.basic(), Some("read"));
-        assert_eq!(map.missing(&["read".to_owned()], |views| views.is_empty()), Some("admin"));
-        assert_eq!(map.missing(&["admin".to_owned()], |views| views.is_empty()), None);
+        assert_eq!(map.first_missing_scope(&["read".to_owned()], |views| views.is_empty()), Some("admin"));
+        assert_eq!(map.first_missing_scope(&["admin".to_owned()], |views| views.is_empty()), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_testkit::wait::wait_until;
-use mcp_transport::{Authorization, Challenge, Remedy, Unauthorized};
+use mcp_transport::{Authorization, Challenge, ChallengeAction, Unauthorized};
 
 use super::peer::{Step, stream};
 use super::*;
@@ -167,8 +167,8 @@ impl Authorization for OneAtATime {
         false
     }
 
-    async fn challenged(&self, _: Challenge) -> Result<Remedy, Unauthorized> {
-        Ok(Remedy::None)
+    async fn on_challenge(&self, _: Challenge) -> Result<ChallengeAction, Unauthorized> {
+        Ok(ChallengeAction::ReturnResponse)
     }
 }
 
