@@ -212,7 +212,11 @@ impl Compared {
         for (method, params) in requests.collect::<Vec<_>>() {
             let label = format!("{method} {params}");
             let result = client.request(method, params);
-            observed.push((label, json!([result, std::mem::take(&mut client.server_requests)])));
+            let mut requests = std::mem::take(&mut client.server_requests);
+            // server-everything requests the roots at a time after its start, in any call. Its result of
+            // `get-roots-list` contains them.
+            requests.retain(|request| request[0] != "roots/list");
+            observed.push((label, json!([result, requests])));
         }
         observed
     }
