@@ -67,7 +67,10 @@ fn official_client_of_2025_uses_each_method_of_tasks() {
     let Some(modules) = installed_folder("MCP_HOST_NODE_MODULES") else { return };
     let folder = tempfile::tempdir().unwrap();
     let script = modules.join("@modelcontextprotocol/server-everything/dist/index.js");
-    let everything = json!({"command": installed.node().to_str(), "args": [script, "stdio"]});
+    // This server requests roots at a time after its start. With `sharing: auto` it would be leased from then on, without
+    // the tasks of its shared instance.
+    let everything =
+        json!({"command": installed.node().to_str(), "args": [script, "stdio"], "sharing": "per-client"});
     let file = write(folder.path(), json!({"everything": everything}));
     let gateway = Gateway::start(folder.path(), &file, &[]);
     let tool = "everything__simulate-research-query";
