@@ -2,8 +2,6 @@
 //!
 //! `cargo xtask reloads` runs it in full size.
 
-#![expect(clippy::print_stderr, reason = "a run tells its figures")]
-
 use std::path::Path;
 use std::time::Duration;
 

@@ -208,7 +208,6 @@ async fn for_each<T, U>(items: &[T], operation: impl AsyncFn(&T) -> U) -> Vec<U>
 }
 
 #[tokio::test]
-#[expect(clippy::print_stderr, reason = "a run tells its figures")]
 async fn killed_gateway_loses_no_task_and_gives_none_to_another_client() {
     let Some(installed) = Installed::ready() else { return };
     let count = std::env::var(TASKS_VARIABLE).map_or(TASKS, |it| it.parse().unwrap());

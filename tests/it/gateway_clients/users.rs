@@ -2,8 +2,6 @@
 //!
 //! `cargo xtask users` runs it in full size.
 
-#![expect(clippy::print_stderr, reason = "a run tells its figures")]
-
 use mcp_testkit::program::{binary, installed_folder};
 use serde_json::{Value, json};
 
