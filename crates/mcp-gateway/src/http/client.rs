@@ -48,29 +48,21 @@ impl Client {
         let base = grant.as_ref().map_or(&app.scope, |grant| &grant.scope);
         let query_view = query_selection(&head.uri).map_err(|error| bad_request(&error))?;
         let header_view = header_selection(&head.headers).map_err(|error| bad_request(&error))?;
-        if view.is_none() && server.is_none() && query_view.is_none() && header_view.is_none() {
-            let account = Account::Client(principal.clone());
-            return Ok(Client {
-                principal,
-                account,
-                is_over_share: false,
-                token,
-                scope: Arc::clone(base),
-                grant,
-            });
+        let mut scope = Arc::clone(base);
+        if view.is_some() || server.is_some() || query_view.is_some() || header_view.is_some() {
+            let scope = Arc::make_mut(&mut scope);
+            scope.views.extend(view);
+            if let Some(name) = server {
+                *scope = match restricted_to_server(app, scope, name) {
+                    Some(restricted) => restricted,
+                    None => return Err(hidden_server(app, grant.as_deref(), scope, name)),
+                };
+            }
+            scope.views.extend(query_view);
+            scope.views.extend(header_view);
         }
-        let mut scope = (**base).clone();
-        scope.views.extend(view);
-        if let Some(name) = server {
-            scope = match restricted_to_server(app, &scope, name) {
-                Some(restricted) => restricted,
-                None => return Err(hidden_server(app, grant.as_deref(), &scope, name)),
-            };
-        }
-        scope.views.extend(query_view);
-        scope.views.extend(header_view);
         let account = Account::Client(principal.clone());
-        Ok(Client { principal, account, is_over_share: false, token, scope: Arc::new(scope), grant })
+        Ok(Client { principal, account, is_over_share: false, token, scope, grant })
     }
 
     /// Refuses a request for something that only another scope of the authorization server shows.

@@ -3,7 +3,8 @@
 //! At the limit a new connection replaces an idle one. If none is idle, it gets one of a few further places, which serve
 //! only health and metrics. So clients that keep all connections busy do not hide the state of the gateway.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -91,20 +92,14 @@ impl Entries {
         if of_use().count() < limit {
             return true;
         }
-        let idle = || of_use().filter(|(_, entry)| entry.requests.is_idle());
-        let count = |principal: &Principal| {
-            self.open.values().filter(|entry| entry.principal.as_ref() == Some(principal)).count()
-        };
-        let largest = || {
-            let principals: std::collections::HashSet<_> =
-                idle().filter_map(|(_, entry)| entry.principal.as_ref()).collect();
-            principals.into_iter().max_by_key(|principal| count(principal))
-        };
-        let unused = idle().find(|(_, entry)| entry.principal.is_none());
-        let evicted = unused.or_else(|| {
-            let largest = largest()?;
-            idle().find(|(_, entry)| entry.principal.as_ref() == Some(largest))
-        });
+        let mut counts: HashMap<&Principal, usize> = HashMap::new();
+        for principal in self.open.values().filter_map(|entry| entry.principal.as_ref()) {
+            *counts.entry(principal).or_default() += 1;
+        }
+        let rank = |entry: &Entry| entry.principal.as_ref().map_or(usize::MAX, |principal| counts[principal]);
+        let evicted = of_use()
+            .filter(|(_, entry)| entry.requests.is_idle())
+            .max_by_key(|(id, entry)| (rank(entry), Reverse(**id)));
         let Some(id) = evicted.map(|(id, _)| *id) else { return false };
         if let Some(entry) = self.open.remove(&id) {
             entry.evicted.cancel();

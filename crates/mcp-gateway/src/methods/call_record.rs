@@ -1,6 +1,7 @@
 //! What is recorded of a request when it ends or is dropped: counters, and a line of the audit log.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_model::{RawJson, RpcError, ServerId};
@@ -55,7 +56,7 @@ impl<'a> CallRecord<'a> {
         }
     }
 
-    fn write_audit(&self, log: &AuditLog) {
+    fn write_audit(&self, log: &AuditLog, took: Duration) {
         let RequestContext { caller, request, server, .. } = self.context;
         let name = || request.params.text("name").map(|name| printable(&name, MAX_NAME_CHARS));
         let (tool, prompt) = match &*request.method {
@@ -80,7 +81,7 @@ impl<'a> CallRecord<'a> {
             prompt: prompt.as_deref(),
             outcome: if self.is_tool_error { "tool_error" } else { self.outcome.as_str() },
             code: self.code,
-            duration_ms: self.start.elapsed().as_micros() as f64 / 1000.0,
+            duration_ms: took.as_micros() as f64 / 1000.0,
             request_bytes: request.params.raw().as_bytes().len(),
             result_bytes: self.result_bytes,
         });
@@ -93,7 +94,7 @@ impl Drop for CallRecord<'_> {
         let took = self.start.elapsed();
         gateway.counters.request_ended(&request.method, self.outcome, took);
         if let Some(log) = gateway.options.audit.as_ref().filter(|_| is_audited(&request.method)) {
-            self.write_audit(log);
+            self.write_audit(log, took);
         }
     }
 }

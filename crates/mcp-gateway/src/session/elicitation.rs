@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::protocol::json_splice;
 use crate::session::outbound_queue::MessageSender;
+use crate::session::server_requests::internal_error;
 use crate::session::state::Session;
 
 /// The server requests that a client supports.
@@ -190,14 +191,18 @@ impl InputRequestHandler {
                 Ok(()) => match response.await {
                     Ok(InputReply::Response(response)) => return Ok(response),
                     Ok(InputReply::Undelivered) => {}
-                    Err(_) => return Err(failed("the client did not repeat its call with an answer")),
+                    Err(_) => {
+                        return Err(internal_error("the client did not repeat its call with an answer"));
+                    }
                 },
-                Err(TrySendError::Full(_)) => return Err(failed("too many requests to the client are open")),
+                Err(TrySendError::Full(_)) => {
+                    return Err(internal_error("too many requests to the client are open"));
+                }
                 Err(TrySendError::Closed(_)) => {}
             }
             call = self.calls.latest();
         }
-        Err(failed("the client has no running call"))
+        Err(internal_error("the client has no running call"))
     }
 }
 
@@ -210,12 +215,10 @@ impl RawRequestHandler for InputRequestHandler {
     async fn handle(&self, request: RawServerRequest) -> Result<RawJson, RpcError> {
         self.supported.check_params(&request.method, &request.params)?;
         let in_time = tokio::time::timeout(self.limit, self.request(request)).await;
-        in_time.unwrap_or_else(|_| Err(failed("the client did not repeat its call with an answer in time")))
+        in_time.unwrap_or_else(|_| {
+            Err(internal_error("the client did not repeat its call with an answer in time"))
+        })
     }
-}
-
-fn failed(message: &str) -> RpcError {
-    RpcError::new(code::INTERNAL_ERROR, message)
 }
 
 #[cfg(test)]

@@ -90,7 +90,8 @@ impl Drop for OpenRequest<'_> {
     }
 }
 
-fn internal_error(message: &str) -> RpcError {
+/// The error for a server whose request gets no response.
+pub(crate) fn internal_error(message: &str) -> RpcError {
     RpcError::new(code::INTERNAL_ERROR, message)
 }
 
