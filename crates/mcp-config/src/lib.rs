@@ -70,7 +70,7 @@ pub mod internal {
 
 pub use diagnostic::{Applicability, Code, Diagnostic, Fix, Label, TextEdit};
 #[cfg(feature = "files")]
-pub use dialect::detect::{UnreadFormat, detect, unread_format};
+pub use dialect::detect::{UnsupportedFormat, detect, detect_unsupported_format};
 #[cfg(feature = "files")]
 pub use dialect::editor::program::program_files;
 #[cfg(feature = "files")]

@@ -56,7 +56,7 @@ fn help(error: &LoadError) -> Option<String> {
             "add `--dialect holodeck`, `--dialect dominds`, `--dialect mcp-json` or `--dialect acp`"
                 .to_owned(),
         ),
-        LoadError::UnreadFormat { format, .. } => Some(format.help.to_owned()),
+        LoadError::UnsupportedFormat { format, .. } => Some(format.help.to_owned()),
         _ => None,
     }
 }

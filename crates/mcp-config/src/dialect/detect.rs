@@ -14,8 +14,9 @@ pub fn detect(path: &str, text: &str) -> Option<Dialect> {
     by_name(path).or_else(|| by_content(text))
 }
 
-/// The profile of a file of this dialect, by its tree. See [`read_detecting`](crate::read_detecting).
-pub(crate) fn profile_of(dialect: Dialect, root: Option<&Node>) -> Profile {
+/// Detects the profile of a file from its tree: HoloDeck 0.7 if its MCP tools have `command` or `url` but neither `server`
+/// nor `envFile`, otherwise the default of the dialect. See [`read_detecting`](crate::read_detecting).
+pub(crate) fn detect_profile(dialect: Dialect, root: Option<&Node>) -> Profile {
     let default = Profile::default_for(dialect);
     let Some(root) = root.filter(|_| dialect == Dialect::HoloDeck) else { return default };
     let tools = holodeck::tools(root).and_then(Node::items).unwrap_or_default();
@@ -26,20 +27,21 @@ pub(crate) fn profile_of(dialect: Dialect, root: Option<&Node>) -> Profile {
     if is_startable && !has("server") && !has("envFile") { Profile::HoloDeck07 } else { default }
 }
 
-/// A known form of file that configures MCP servers but that this crate does not read.
+/// A format that configures MCP servers, and that is known but not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnreadFormat {
+pub struct UnsupportedFormat {
     /// What the file is: "the manifest of an MCP bundle".
     pub name: &'static str,
     /// How to use its servers.
     pub help: &'static str,
 }
 
-/// The form of a file whose dialect [`detect`] does not know. `None` if it is unknown too.
-pub fn unread_format(path: &str, text: &str) -> Option<UnreadFormat> {
+/// Recognizes a format that is known but not supported, in a file whose dialect [`detect`] does not know. `None` if the
+/// format is unknown too.
+pub fn detect_unsupported_format(path: &str, text: &str) -> Option<UnsupportedFormat> {
     const WRITE_MCP_JSON: &str = "write its servers in an mcp.json; `mcp-host add` does that";
     let path = path.replace('\\', "/");
-    let format = |name, help| Some(UnreadFormat { name, help });
+    let format = |name, help| Some(UnsupportedFormat { name, help });
     if path.contains(".docker/mcp/") {
         return format("a file of Docker's MCP gateway", WRITE_MCP_JSON);
     }
@@ -201,7 +203,7 @@ mod tests {
 
     #[test]
     fn forms_that_are_not_read_are_named() {
-        let name = |path: &str, text: &str| unread_format(path, text).map_or("", |it| it.name);
+        let name = |path: &str, text: &str| detect_unsupported_format(path, text).map_or("", |it| it.name);
         assert_eq!(
             name("/home/a/.docker/mcp/registry.yaml", "registry: {}"),
             "a file of Docker's MCP gateway"
@@ -216,7 +218,7 @@ mod tests {
         let recipe = "title: a\ninstructions: b\nextensions:\n  - {type: stdio, name: c, cmd: npx}\n";
         assert_eq!(name("recipe.yaml", recipe), "a recipe of Goose");
         for other in ["", "a: b", "agents: [a]", r#"{"packages": []}"#] {
-            assert_eq!(unread_format("a.json", other), None, "{other}");
+            assert_eq!(detect_unsupported_format("a.json", other), None, "{other}");
         }
         for text in [agent, bundle, published, recipe] {
             assert_eq!(detect("x", text), None, "{text}");

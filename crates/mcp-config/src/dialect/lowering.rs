@@ -12,7 +12,7 @@ use crate::diagnostic::{Applicability, Code, FixIntent, RawDiagnostic, quoted};
 use crate::dialect::checks::{self, HeaderOwner, UrlRule};
 use crate::profile::Profile;
 use crate::profile::policy::UrlPolicy;
-use crate::syntax::template::{LiteralReference, Piece, VariableRule};
+use crate::syntax::template::{BorrowedTemplatePart, ReferenceRule, UnexpandedReference};
 use crate::syntax::{Node, template, to_json};
 
 /// The default timeout of connecting over server-sent events (SK-24).
@@ -179,7 +179,7 @@ pub(crate) fn warn_without_effect(transport: &str, fields: &[(bool, &Location)],
 }
 
 /// Warns about a text that looks like a reference, but is passed on literally by these rules.
-pub(crate) fn warn_literal_reference(text: &str, at: &Location, rule: VariableRule, context: &ReadContext) {
+pub(crate) fn warn_literal_reference(text: &str, at: &Location, rule: ReferenceRule, context: &ReadContext) {
     if text.contains("${") {
         warn_literal_piece(&template::split(text, rule), at, rule, context);
     }
@@ -187,40 +187,42 @@ pub(crate) fn warn_literal_reference(text: &str, at: &Location, rule: VariableRu
 
 /// Like [`warn_literal_reference`], for a text that is split by the rule.
 pub(crate) fn warn_literal_piece(
-    pieces: &[Piece<'_>],
+    pieces: &[BorrowedTemplatePart<'_>],
     at: &Location,
-    rule: VariableRule,
+    rule: ReferenceRule,
     context: &ReadContext,
 ) {
     let unclosed = pieces.iter().find_map(|piece| match piece {
-        Piece::Text(text) if rule == VariableRule::Braces => template::unclosed_braces(text),
+        BorrowedTemplatePart::Text(text) if rule == ReferenceRule::Opencode => {
+            template::unclosed_braces(text)
+        }
         _ => None,
     });
-    let (message, help) = match template::literal_reference(pieces).or(unclosed) {
+    let (message, help) = match template::find_unexpanded_reference(pieces).or(unclosed) {
         None => return,
-        Some(LiteralReference::Unknown(word)) => (
+        Some(UnexpandedReference::Unknown(word)) => (
             format!("`${{{}…}}` is unknown and is not replaced", quoted(word)),
             match rule {
-                VariableRule::Literal | VariableRule::Expand | VariableRule::ExpandWithFolder => {
+                ReferenceRule::Literal | ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => {
                     "only `${NAME}` is replaced here; write that, or the value itself".to_owned()
                 }
-                VariableRule::Editor | VariableRule::EditorAndShell => {
+                ReferenceRule::Editor | ReferenceRule::EditorAndShell => {
                     "write the value itself, or a variable of the environment: `${NAME}`".to_owned()
                 }
-                VariableRule::Braces => {
+                ReferenceRule::Opencode => {
                     "write the value itself, or a variable of the environment: `{env:NAME}`".to_owned()
                 }
             },
         ),
-        Some(LiteralReference::Unclosed(name)) => (
+        Some(UnexpandedReference::Unclosed(name)) => (
             format!("`${{{}` has no closing `}}` and is not replaced", quoted(name)),
             format!("write `${{{}}}`", quoted(name)),
         ),
-        Some(LiteralReference::UnclosedBraces(name)) => (
+        Some(UnexpandedReference::UnclosedBraces(name)) => (
             format!("`{{{}` has no closing `}}` and is not replaced", quoted(name)),
             format!("write `{{{}}}`", quoted(name)),
         ),
-        Some(LiteralReference::Spaced(name)) => (
+        Some(UnexpandedReference::Spaced(name)) => (
             format!("`${{ {} }}` has spaces between the braces and is not replaced", quoted(name)),
             format!("write `${{{}}}`", quoted(name)),
         ),

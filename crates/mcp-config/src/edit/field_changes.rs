@@ -12,7 +12,7 @@ use crate::edit::{EditError, declare_input};
 use crate::profile::Profile;
 use crate::read::{Document, Reading, read};
 use crate::syntax::output::OutputValue;
-use crate::syntax::template::{VariableRule, parse_value};
+use crate::syntax::template::{ReferenceRule, parse_value};
 use crate::syntax::{Node, child, contains, last, parent};
 
 /// A change of one field. `Debug` hides the value, which may be secret.
@@ -126,7 +126,7 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
                 inputs.extend(Program::of(document.name).rewrite_references([(key, &mut data)], &mut report));
             }
             Profile::Dominds if is_text_map => {
-                let value = parse_value(text, VariableRule::ExpandWithFolder);
+                let value = parse_value(text, ReferenceRule::ExpandWithFolder);
                 data = dominds_value(&value).map_err(|reason| EditError::Unsupported {
                     field: field.clone(),
                     reason: reason.to_owned(),

@@ -9,7 +9,7 @@ use mcp_model::{
 
 use crate::diagnostic::redact::{NamesOnly, redact_url};
 use crate::profile::Profile;
-use crate::syntax::template::{VariableRule, parse_value};
+use crate::syntax::template::{ReferenceRule, parse_value};
 
 /// A server to add to a file.
 ///
@@ -99,8 +99,8 @@ impl NewServer {
         let dialect = profile.dialect();
         // `${input:id}` is a reference in editor files only.
         let rule = match dialect {
-            Dialect::McpJson => VariableRule::Editor,
-            Dialect::HoloDeck | Dialect::Dominds | Dialect::Acp => VariableRule::ExpandWithFolder,
+            Dialect::McpJson => ReferenceRule::Editor,
+            Dialect::HoloDeck | Dialect::Dominds | Dialect::Acp => ReferenceRule::ExpandWithFolder,
         };
         let values = |entries: Vec<(String, String)>| {
             entries.into_iter().map(|(name, text)| (name, parse_value(&text, rule))).collect::<Vec<_>>()

@@ -5,7 +5,7 @@ use mcp_model::{Dialect, Severity};
 use crate::profile::Profile;
 use crate::profile::foreign_keys::{self, ForeignKey};
 use crate::syntax::Syntax;
-use crate::syntax::template::VariableRule;
+use crate::syntax::template::ReferenceRule;
 
 /// The rules of one profile.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(crate) struct Policy {
     /// How fields of another transport are treated (HD-011, HD-037).
     pub(crate) foreign_fields: ForeignRule,
     /// How `${VAR}` is treated.
-    pub(crate) variables: VariableRule,
+    pub(crate) variables: ReferenceRule,
     /// Folders of a workspace that contain the configuration file. Relative paths start at their parent.
     pub(crate) folders: &'static [&'static str],
     /// The effect of one error.
@@ -149,7 +149,7 @@ const BASE: Policy = Policy {
     commands: None,
     urls: UrlPolicy::Any,
     foreign_fields: ForeignRule::Warn,
-    variables: VariableRule::Literal,
+    variables: ReferenceRule::Literal,
     folders: &[],
     scope: Scope::File,
     wording: Wording::Json,
@@ -164,7 +164,7 @@ static HOLODECK: Policy = Policy {
     commands: Some(&["npx", "uvx", "docker"]),
     urls: UrlPolicy::Guarded,
     foreign_fields: ForeignRule::Exclusive,
-    variables: VariableRule::ExpandWithFolder,
+    variables: ReferenceRule::ExpandWithFolder,
     wording: Wording::Plain,
     ..BASE
 };
@@ -181,7 +181,7 @@ static HOLODECK_07: Policy = Policy {
     commands: Some(&["npx", "node", "uvx", "docker"]),
     urls: UrlPolicy::Guarded,
     foreign_fields: ForeignRule::Accept,
-    variables: VariableRule::Expand,
+    variables: ReferenceRule::Expand,
     wording: Wording::Plain,
     ..BASE
 };
@@ -212,7 +212,7 @@ static MCP_JSON: Policy = Policy {
     syntax: Syntax::JsonWithComments,
     private_keys: &["_", "x-", "$", "//"],
     foreign_keys: foreign_keys::EDITOR_KEYS,
-    variables: VariableRule::Editor,
+    variables: ReferenceRule::Editor,
     folders: &[
         ".vscode",
         ".cursor",

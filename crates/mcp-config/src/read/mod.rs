@@ -106,7 +106,7 @@ pub fn read_detecting(dialect: Dialect, name: &str, text: &str) -> (Profile, Rea
     // All profiles of a dialect have one syntax.
     let document = Document { name, text, profile: Profile::default_for(dialect) };
     let parsed = parse(&document);
-    let profile = detect::profile_of(dialect, parsed.1.root.as_ref());
+    let profile = detect::detect_profile(dialect, parsed.1.root.as_ref());
     (profile, read_parsed(&Document { profile, ..document }, parsed, Leniency::default()))
 }
 

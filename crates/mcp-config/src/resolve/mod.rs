@@ -19,7 +19,7 @@ use crate::dialect::lowering::{self, CONFIG_VARIABLE, PROFILE_KEY};
 use crate::profile::Profile;
 use crate::profile::policy::Policy;
 use crate::syntax::child;
-use crate::syntax::template::VariableRule;
+use crate::syntax::template::ReferenceRule;
 use values::Resolver;
 
 /// The environment and files for resolving a spec.
@@ -177,20 +177,20 @@ fn read_env_file(
 ) -> Vec<(String, Secret)> {
     match (context.read_file)(&resolver.workspace().join(path)) {
         Ok(text) => match resolver.variables {
-            VariableRule::Editor | VariableRule::EditorAndShell | VariableRule::Braces => {
+            ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::Opencode => {
                 dotenv::parse_editor_env_file(&text)
             }
-            VariableRule::Literal | VariableRule::Expand | VariableRule::ExpandWithFolder => {
+            ReferenceRule::Literal | ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => {
                 dotenv::parse_env_file(&text)
             }
         },
         Err(why) => {
             let message = format!("cannot read the env file: {why}");
             let help = match resolver.variables {
-                VariableRule::Editor | VariableRule::EditorAndShell | VariableRule::Braces => {
+                ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::Opencode => {
                     "a relative path starts at the workspace"
                 }
-                VariableRule::Literal | VariableRule::Expand | VariableRule::ExpandWithFolder => {
+                ReferenceRule::Literal | ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => {
                     "a relative path starts at the folder of the configuration file"
                 }
             };

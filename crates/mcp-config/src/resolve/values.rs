@@ -12,13 +12,13 @@ use crate::dialect::lowering::{INPUTS_KEY, LEGACY_ARGS, LEGACY_KEY, LITERAL_KEY,
 use crate::profile::policy::{Policy, UrlPolicy};
 use crate::resolve::{ResolveContext, ResolveError};
 use crate::syntax::ordered_members::OrderedMembers;
-use crate::syntax::template::{Piece, VariableRule};
+use crate::syntax::template::{BorrowedTemplatePart, ReferenceRule};
 use crate::syntax::{child, template};
 
 /// The inputs for resolving one server's values, and the errors so far.
 pub(super) struct Resolver<'a> {
     pub(super) origin: &'a str,
-    pub(super) variables: VariableRule,
+    pub(super) variables: ReferenceRule,
     pub(super) env_file_key: &'static str,
     /// The number of leading arguments that are derived from `server`.
     pub(super) implied_args: usize,
@@ -73,13 +73,13 @@ impl<'a> Resolver<'a> {
             },
             ConfigValue::Template(parts) => {
                 let parts = parts.iter().map(|it| match it {
-                    TemplatePart::Text(text) => Piece::Text(text.expose()),
-                    TemplatePart::Variable(name) => Piece::Variable(name),
+                    TemplatePart::Text(text) => BorrowedTemplatePart::Text(text.expose()),
+                    TemplatePart::Variable(name) => BorrowedTemplatePart::Variable(name),
                     TemplatePart::VariableOr { name, default } => {
-                        Piece::VariableOr { name, default: default.expose() }
+                        BorrowedTemplatePart::VariableOr { name, default: default.expose() }
                     }
-                    TemplatePart::Input(id) => Piece::Input(id),
-                    TemplatePart::File(path) => Piece::File(path),
+                    TemplatePart::Input(id) => BorrowedTemplatePart::Input(id),
+                    TemplatePart::File(path) => BorrowedTemplatePart::File(path),
                 });
                 self.join_pieces(parts, pointer).map(Secret::new)
             }
@@ -116,11 +116,11 @@ impl<'a> Resolver<'a> {
     /// Resolves texts that are not values: the description and `server` (HD-054).
     pub(super) fn texts(&mut self, spec: &mut ServerSpec) {
         match self.variables {
-            VariableRule::Expand | VariableRule::ExpandWithFolder => {}
-            VariableRule::Literal
-            | VariableRule::Editor
-            | VariableRule::EditorAndShell
-            | VariableRule::Braces => return,
+            ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => {}
+            ReferenceRule::Literal
+            | ReferenceRule::Editor
+            | ReferenceRule::EditorAndShell
+            | ReferenceRule::Opencode => return,
         }
         if let Some(description) = &mut spec.description {
             *description = self.text(description, &child(self.origin, "description"));
@@ -146,18 +146,22 @@ impl<'a> Resolver<'a> {
     }
 
     /// Joins the pieces of a text with the values of their variables. Reports each missing variable once.
-    fn join_pieces<'p>(&mut self, pieces: impl Iterator<Item = Piece<'p>>, pointer: &str) -> Option<String> {
+    fn join_pieces<'p>(
+        &mut self,
+        pieces: impl Iterator<Item = BorrowedTemplatePart<'p>>,
+        pointer: &str,
+    ) -> Option<String> {
         let mut res = Some(String::new());
         let mut missing = Vec::new();
         for piece in pieces {
             let text = match piece {
-                Piece::Text(text) => Some(text.to_owned()),
+                BorrowedTemplatePart::Text(text) => Some(text.to_owned()),
                 // As in a shell, empty counts as unset.
-                Piece::VariableOr { name, default } => {
+                BorrowedTemplatePart::VariableOr { name, default } => {
                     let found = self.variable(name).filter(|it| !it.is_empty());
                     Some(found.unwrap_or_else(|| default.to_owned()))
                 }
-                Piece::Input(id) => {
+                BorrowedTemplatePart::Input(id) => {
                     let literal = self.keeps_missing.then(|| format!("${{input:{id}}}"));
                     let found = self.input(id).or(literal);
                     if found.is_none() && !missing.contains(&id) {
@@ -166,8 +170,8 @@ impl<'a> Resolver<'a> {
                     }
                     found
                 }
-                Piece::File(path) => self.file(path, pointer),
-                Piece::Variable(name) => {
+                BorrowedTemplatePart::File(path) => self.file(path, pointer),
+                BorrowedTemplatePart::Variable(name) => {
                     let literal = self.keeps_missing.then(|| format!("${{{name}}}"));
                     let found = self.variable(name).or(literal);
                     if found.is_none() && !missing.contains(&name) {
@@ -184,9 +188,9 @@ impl<'a> Resolver<'a> {
 
     fn variable(&self, name: &str) -> Option<String> {
         let editor = match self.variables {
-            VariableRule::Literal | VariableRule::Expand => return (self.context.variable)(name),
-            VariableRule::ExpandWithFolder => false,
-            VariableRule::Editor | VariableRule::EditorAndShell | VariableRule::Braces => true,
+            ReferenceRule::Literal | ReferenceRule::Expand => return (self.context.variable)(name),
+            ReferenceRule::ExpandWithFolder => false,
+            ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::Opencode => true,
         };
         match name {
             template::EXTENSION_PATH if editor => Some(self.context.directory.to_string_lossy().into_owned()),
@@ -249,11 +253,11 @@ impl<'a> Resolver<'a> {
     fn missing_variable_help(&self, name: &str) -> String {
         let names = (self.context.names)();
         let folders: &[&str] = match self.variables {
-            VariableRule::Editor | VariableRule::EditorAndShell | VariableRule::Braces => {
-                &template::EDITOR_FOLDERS
+            ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::Opencode => {
+                &template::EDITOR_FOLDER_VARIABLES
             }
-            VariableRule::ExpandWithFolder => &[template::WORKSPACE_FOLDER],
-            VariableRule::Literal | VariableRule::Expand => &[],
+            ReferenceRule::ExpandWithFolder => &[template::WORKSPACE_FOLDER],
+            ReferenceRule::Literal | ReferenceRule::Expand => &[],
         };
         match closest_variable(name, names.iter().map(String::as_str).chain(folders.iter().copied())) {
             Some(near) => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcp_config::internal::template::{self, Piece, VariableRule};
+use mcp_config::internal::template::{self, BorrowedTemplatePart, ReferenceRule};
 use mcp_config::internal::{
     ChangedPointers, Content, Node, ParsedText, Syntax, difference, parse_as, parse_editor_env_file, to_json,
 };
@@ -121,23 +121,23 @@ pub fn yaml(bytes: &[u8]) {
 pub fn template(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     for rule in [
-        VariableRule::Literal,
-        VariableRule::Expand,
-        VariableRule::ExpandWithFolder,
-        VariableRule::Editor,
-        VariableRule::EditorAndShell,
-        VariableRule::Braces,
+        ReferenceRule::Literal,
+        ReferenceRule::Expand,
+        ReferenceRule::ExpandWithFolder,
+        ReferenceRule::Editor,
+        ReferenceRule::EditorAndShell,
+        ReferenceRule::Opencode,
     ] {
         let pieces = template::split(text, rule);
         let mut at = 0;
         for piece in &pieces {
             let word = match *piece {
-                Piece::Text(it) => it,
-                Piece::Variable(name) | Piece::VariableOr { name, .. } => {
+                BorrowedTemplatePart::Text(it) => it,
+                BorrowedTemplatePart::Variable(name) | BorrowedTemplatePart::VariableOr { name, .. } => {
                     assert!(is_name(name), "{name:?} is not a name");
                     name
                 }
-                Piece::Input(text) | Piece::File(text) => {
+                BorrowedTemplatePart::Input(text) | BorrowedTemplatePart::File(text) => {
                     assert!(!text.is_empty());
                     text
                 }
@@ -153,13 +153,13 @@ pub fn template(bytes: &[u8]) {
                 assert_eq!(word, std::path::MAIN_SEPARATOR_STR);
             }
         }
-        if matches!(rule, VariableRule::Expand | VariableRule::ExpandWithFolder) {
+        if matches!(rule, ReferenceRule::Expand | ReferenceRule::ExpandWithFolder) {
             let whole: String = pieces.iter().map(piece_text).collect();
             assert_eq!(whole, text);
         }
         assert_eq!(
             template::has_reference(text, rule),
-            pieces.iter().any(|it| !matches!(it, Piece::Text(it) if it.len() == text.len()))
+            pieces.iter().any(|it| !matches!(it, BorrowedTemplatePart::Text(it) if it.len() == text.len()))
         );
         match template::parse_value(text, rule) {
             ConfigValue::Literal(it) => assert_eq!(it.expose(), text),
@@ -169,7 +169,7 @@ pub fn template(bytes: &[u8]) {
             }
             ConfigValue::HostEnv { .. } => panic!("a text is never a variable of the host"),
         }
-        template::literal_reference(&template::split(text, rule));
+        template::find_unexpanded_reference(&template::split(text, rule));
         template::input_variable(text);
     }
 }
@@ -180,11 +180,13 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
 }
 
-fn piece_text(piece: &Piece<'_>) -> String {
+fn piece_text(piece: &BorrowedTemplatePart<'_>) -> String {
     match piece {
-        Piece::Text(it) => (*it).to_owned(),
-        Piece::Variable(name) => format!("${{{name}}}"),
-        Piece::VariableOr { .. } | Piece::Input(_) | Piece::File(_) => {
+        BorrowedTemplatePart::Text(it) => (*it).to_owned(),
+        BorrowedTemplatePart::Variable(name) => format!("${{{name}}}"),
+        BorrowedTemplatePart::VariableOr { .. }
+        | BorrowedTemplatePart::Input(_)
+        | BorrowedTemplatePart::File(_) => {
             panic!("HoloDeck has no such references")
         }
     }

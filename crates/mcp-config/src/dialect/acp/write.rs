@@ -10,21 +10,23 @@ use crate::dialect::write::common::EXTRA;
 use crate::dialect::write::values::{reference_text, rewrite_text};
 use crate::dialect::write::{WriteReport, common, values};
 use crate::syntax::output::OutputValue;
-use crate::syntax::template::VariableRule;
+use crate::syntax::template::ReferenceRule;
 
-/// A protocol version.
+/// A version of ACP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Version {
-    One,
-    Two,
+pub(crate) enum AcpVersion {
+    V1,
+    V2,
 }
 
-const RULE: VariableRule = VariableRule::Literal;
+/// ACP expands no variables.
+const VARIABLE_RULE: ReferenceRule = ReferenceRule::Literal;
 const META: &str = "_meta";
 
-pub(crate) fn entry(
+/// Returns a server's name and its `mcpServers` entry; `None`, which is reported, if ACP cannot express the server.
+pub(crate) fn write_server(
     server: &ServerSpec,
-    version: Version,
+    version: AcpVersion,
     report: &mut WriteReport<'_>,
 ) -> Option<(String, OutputValue)> {
     let ServerSpec {
@@ -42,11 +44,11 @@ pub(crate) fn entry(
     let kind = transport.kind();
     let mut res = Vec::new();
     let tag = match (kind, version) {
-        (TransportKind::Stdio, Version::One) => None,
-        (TransportKind::Stdio, Version::Two) => Some("stdio"),
+        (TransportKind::Stdio, AcpVersion::V1) => None,
+        (TransportKind::Stdio, AcpVersion::V2) => Some("stdio"),
         (TransportKind::Http, _) => Some("http"),
-        (TransportKind::Sse, Version::One) => Some("sse"),
-        (TransportKind::Sse, Version::Two) | (TransportKind::WebSocket, _) => {
+        (TransportKind::Sse, AcpVersion::V1) => Some("sse"),
+        (TransportKind::Sse, AcpVersion::V2) | (TransportKind::WebSocket, _) => {
             let why = format!("{} has no {} transport", report.title(), kind.as_str());
             return report.server_omitted("transport", why);
         }
@@ -56,16 +58,20 @@ pub(crate) fn entry(
     match transport {
         TransportSpec::Stdio(spec) => {
             let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
-            res.push(("command".to_owned(), OutputValue::Text(path(command, origin.dialect, report)?)));
-            res.push(("args".to_owned(), OutputValue::List(values::arguments(args, RULE, report)?)));
+            res.push((
+                "command".to_owned(),
+                OutputValue::Text(resolve_program(command, origin.dialect, report)?),
+            ));
+            res.push(("args".to_owned(), OutputValue::List(values::arguments(args, VARIABLE_RULE, report)?)));
             // A list may contain a name twice; its reader uses the last value.
-            let mut env =
-                values::entry_list("env", env, report, |it| reference_text(it, RULE).map(OutputValue::Text));
+            let mut env = values::entry_list("env", env, report, |it| {
+                reference_text(it, VARIABLE_RULE).map(OutputValue::Text)
+            });
             common::write_config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
             res.push(("env".to_owned(), pairs(env)));
             common::report_inherit(*inherit, EnvInherit::All, report);
             report.unsupported_if(env_file.is_some(), "env_file", "an env file");
-            match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)) {
+            match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, VARIABLE_RULE)) {
                 Some(Ok(cwd)) if checks::is_absolute(&cwd) => {
                     res.push(("cwd".to_owned(), OutputValue::Text(cwd)))
                 }
@@ -81,14 +87,14 @@ pub(crate) fn entry(
             report.unsupported_if(client_credentials.is_some(), "auth", "client credentials");
             common::report_fallback(*sse_fallback, report);
             common::write_config(config.as_ref(), None, OutputValue::Text, report);
-            let text = report.required("url", reference_text(url, RULE))?;
+            let text = report.required("url", reference_text(url, VARIABLE_RULE))?;
             if checks::parse_url(&text, UrlRule::Http).is_err() {
                 return report.server_omitted("url", "it is not an http or https URL");
             }
             res.push(("url".to_owned(), OutputValue::text(text)));
             // A list may contain a name twice; all values are sent.
             let headers = values::entry_list("headers", headers, report, |it| {
-                reference_text(it, RULE).map(OutputValue::Text)
+                reference_text(it, VARIABLE_RULE).map(OutputValue::Text)
             });
             res.push(("headers".to_owned(), pairs(headers)));
             report.unsupported_if(session_id.is_some(), "session_id", "a session id");
@@ -108,19 +114,19 @@ pub(crate) fn entry(
     report.unsupported_if(description.is_some(), "description", "a description");
     common::report_discovery(*discovery, report);
     common::report_exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
-    // That of an ACP entry is in its `_meta`.
+    // The sharing of an ACP server is in its `_meta`, which was written above.
     if origin.dialect != Dialect::Acp {
         common::report_sharing(*sharing, Sharing::PerOwner, report);
     }
     common::report_limits(limits, kind, &[], report);
-    let said: &[&str] = if origin.dialect == Dialect::Acp { &[META, EXTRA] } else { &[META] };
-    common::report_metadata(metadata, said, report);
+    let written: &[&str] = if origin.dialect == Dialect::Acp { &[META, EXTRA] } else { &[META] };
+    common::report_metadata(metadata, written, report);
     Some((id.to_string(), OutputValue::Map(res)))
 }
 
-/// The absolute path of a program.
-fn path(command: &str, origin: Dialect, report: &mut WriteReport<'_>) -> Option<String> {
-    let command = match rewrite_text(command, origin, RULE) {
+/// Returns the program's absolute path. A relative path or a name is looked up on this machine. Reports failure.
+fn resolve_program(command: &str, origin: Dialect, report: &mut WriteReport<'_>) -> Option<String> {
+    let command = match rewrite_text(command, origin, VARIABLE_RULE) {
         Ok(text) if checks::is_absolute(&text) => return Some(text),
         Ok(text) => text,
         Err(why) => return report.server_omitted("command", why),

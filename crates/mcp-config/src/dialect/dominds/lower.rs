@@ -17,7 +17,7 @@ use crate::dialect::dominds::wire::{DomindsServer, DomindsTransport, DomindsValu
 use crate::dialect::lowering::{SHARING_KEY, SharingKey, metadata};
 use crate::dialect::program_text::{check_argument_line, check_command};
 use crate::dialect::{checks, lowering};
-use crate::syntax::template::has_variable;
+use crate::syntax::template::has_holodeck_reference;
 
 /// Lowers one server. Returns `None` if a required part is invalid; every mistake is reported.
 pub(super) fn lower(
@@ -222,7 +222,7 @@ fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<C
 
 /// Notes that `${NAME}` is literal text (DM-010).
 fn hint_literal_variable(text: &str, at: &Location, help: &str, context: &ReadContext) {
-    if has_variable(text) {
+    if has_holodeck_reference(text) {
         let message = "`${…}` is literal text here: it is not replaced";
         let diagnostic = context.new_diagnostic(Code::UnknownReference, at, message);
         context.report(diagnostic.severity(Severity::Info).help(help));

@@ -11,11 +11,14 @@ use crate::dialect::lowering::SHARING_KEY;
 use crate::dialect::write::values::{dominds_value, reference_text, rewrite_text};
 use crate::dialect::write::{WriteReport, common, values};
 use crate::syntax::output::OutputValue;
-use crate::syntax::template::VariableRule;
+use crate::syntax::template::ReferenceRule;
 
-const RULE: VariableRule = VariableRule::Literal;
+const RULE: ReferenceRule = ReferenceRule::Literal;
 
-pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option<(String, OutputValue)> {
+pub(crate) fn write_server(
+    server: &ServerSpec,
+    report: &mut WriteReport<'_>,
+) -> Option<(String, OutputValue)> {
     let ServerSpec {
         id,
         description,

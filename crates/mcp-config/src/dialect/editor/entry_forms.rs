@@ -5,7 +5,7 @@ use mcp_model::TransportKind;
 use crate::dialect::editor::program::EntryForm;
 use crate::dialect::write::{WriteReport, common};
 use crate::syntax::output::OutputValue;
-use crate::syntax::template::{Piece, VariableRule, split};
+use crate::syntax::template::{BorrowedTemplatePart, ReferenceRule, split};
 
 /// The form of a program's entries.
 struct Form {
@@ -178,9 +178,9 @@ fn move_variables(key: &str, env: &mut Members, out: &mut Members) {
 }
 
 /// The references and texts of a value.
-fn pieces(value: &OutputValue) -> Vec<Piece<'_>> {
+fn pieces(value: &OutputValue) -> Vec<BorrowedTemplatePart<'_>> {
     match value {
-        OutputValue::Text(text) => split(text, VariableRule::Editor),
+        OutputValue::Text(text) => split(text, ReferenceRule::Editor),
         OutputValue::Scalar(_) | OutputValue::List(_) | OutputValue::Map(_) => Vec::new(),
     }
 }
@@ -194,11 +194,11 @@ fn codex(members: Members) -> Members {
             ("http_headers", OutputValue::Map(headers)) => {
                 let mut named = Vec::new();
                 headers.retain(|(name, value)| match pieces(value)[..] {
-                    [Piece::Variable(variable)] => {
+                    [BorrowedTemplatePart::Variable(variable)] => {
                         named.push((name.clone(), OutputValue::text(variable)));
                         false
                     }
-                    [Piece::Text("Bearer "), Piece::Variable(variable)]
+                    [BorrowedTemplatePart::Text("Bearer "), BorrowedTemplatePart::Variable(variable)]
                         if name.eq_ignore_ascii_case("authorization") =>
                     {
                         variables.push(("bearer_token_env_var".to_owned(), OutputValue::text(variable)));
@@ -229,8 +229,11 @@ fn goose(name: &str, members: Members) -> Members {
             ("envs", OutputValue::Map(envs)) => move_variables("env_keys", envs, &mut variables),
             ("headers", OutputValue::Map(headers)) => {
                 let names = headers.iter().flat_map(|it| pieces(&it.1)).filter_map(|it| match it {
-                    Piece::Variable(name) => Some(OutputValue::text(name)),
-                    Piece::Text(_) | Piece::VariableOr { .. } | Piece::Input(_) | Piece::File(_) => None,
+                    BorrowedTemplatePart::Variable(name) => Some(OutputValue::text(name)),
+                    BorrowedTemplatePart::Text(_)
+                    | BorrowedTemplatePart::VariableOr { .. }
+                    | BorrowedTemplatePart::Input(_)
+                    | BorrowedTemplatePart::File(_) => None,
                 });
                 let names = OutputValue::List(names.collect());
                 common::push_non_empty(&mut variables, "env_keys", names);

@@ -11,7 +11,7 @@ use crate::dialect::editor::program::{EnvValues, Program, VariableSyntax};
 use crate::dialect::editor::wire::{Environment, Headers, Pair, Scalar, Tools, VariableItem};
 use crate::dialect::program_text::check_argument_line;
 use crate::dialect::{checks, lowering};
-use crate::syntax::template::{Piece, VariableRule};
+use crate::syntax::template::{BorrowedTemplatePart, ReferenceRule};
 use crate::syntax::{Node, template};
 
 /// The inputs that a file declares: their ids and defaults.
@@ -41,7 +41,7 @@ impl DeclaredInputs {
 pub(super) struct ValueReader<'a> {
     pub(super) context: &'a ReadContext,
     pub(super) inputs: &'a DeclaredInputs,
-    pub(super) rule: VariableRule,
+    pub(super) rule: ReferenceRule,
     pub(super) program: &'static Program,
 }
 
@@ -70,7 +70,7 @@ impl ValueReader<'_> {
         }
         let pieces = template::split(text, self.rule);
         if self.program.variables == VariableSyntax::Unsupported
-            && pieces.iter().any(|it| !matches!(it, Piece::Text(_)))
+            && pieces.iter().any(|it| !matches!(it, BorrowedTemplatePart::Text(_)))
         {
             let name = self.program.name;
             let message = format!("{name} replaces no variables: the server gets `${{…}}` as text");
@@ -78,7 +78,7 @@ impl ValueReader<'_> {
             return;
         }
         for piece in &pieces {
-            let Piece::Input(id) = *piece else { continue };
+            let BorrowedTemplatePart::Input(id) = *piece else { continue };
             if self.inputs.ids.contains(id) {
                 continue;
             }
@@ -104,7 +104,7 @@ impl ValueReader<'_> {
         at: &Location,
         check: fn(&str) -> Result<(), CheckError>,
     ) -> ConfigValue {
-        if self.rule == VariableRule::Editor && is_shell_variable(&text) {
+        if self.rule == ReferenceRule::Editor && is_shell_variable(&text) {
             let programs = Program::names_with_shell_variables().join(", ");
             let message = format!("`$NAME` is not replaced: only files of {programs} have it");
             let help = "write `${NAME}` if a variable is meant";
@@ -116,7 +116,7 @@ impl ValueReader<'_> {
     /// A reader for fields in which no program replaces `$NAME`.
     pub(super) fn without_shell_syntax(&self) -> ValueReader<'_> {
         let rule = match self.rule {
-            VariableRule::EditorAndShell => VariableRule::Editor,
+            ReferenceRule::EditorAndShell => ReferenceRule::Editor,
             rule => rule,
         };
         ValueReader { rule, ..*self }
@@ -124,15 +124,15 @@ impl ValueReader<'_> {
 }
 
 /// A text of the model, such as a working directory, in which references have the form `${…}`.
-pub(super) fn editor_text(text: &str, rule: VariableRule) -> String {
-    if rule != VariableRule::Braces {
+pub(super) fn editor_text(text: &str, rule: ReferenceRule) -> String {
+    if rule != ReferenceRule::Opencode {
         return text.to_owned();
     }
-    let piece = |piece: &Piece<'_>| match *piece {
-        Piece::Text(text) => text.to_owned(),
-        Piece::Variable(name) => format!("${{{name}}}"),
-        Piece::File(path) => format!("${{file:{path}}}"),
-        Piece::VariableOr { .. } | Piece::Input(_) => String::new(),
+    let piece = |piece: &BorrowedTemplatePart<'_>| match *piece {
+        BorrowedTemplatePart::Text(text) => text.to_owned(),
+        BorrowedTemplatePart::Variable(name) => format!("${{{name}}}"),
+        BorrowedTemplatePart::File(path) => format!("${{file:{path}}}"),
+        BorrowedTemplatePart::VariableOr { .. } | BorrowedTemplatePart::Input(_) => String::new(),
     };
     template::split(text, rule).iter().map(piece).collect()
 }
@@ -353,7 +353,7 @@ fn variable_value(name: &str, prefix: &str, at: &Location, context: &ReadContext
         context.report_check(at, error);
         return None;
     }
-    Some(template::parse_value(format!("{prefix}${{{name}}}"), VariableRule::Editor))
+    Some(template::parse_value(format!("{prefix}${{{name}}}"), ReferenceRule::Editor))
 }
 
 /// The durations of an entry.

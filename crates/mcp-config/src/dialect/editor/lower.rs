@@ -21,7 +21,7 @@ use crate::dialect::editor::wire::{EditorServer, Environment, Headers, LOWERED_K
 use crate::dialect::editor::{LoweredEntry, fields};
 use crate::dialect::lowering::{INPUTS_KEY, LITERAL_KEY, SHARING_KEY, SharingKey, URL_KEY, metadata};
 use crate::dialect::{checks, lowering};
-use crate::syntax::template::VariableRule;
+use crate::syntax::template::ReferenceRule;
 use crate::syntax::{Node, to_json};
 
 /// The parameters of lowering an entry.
@@ -103,9 +103,9 @@ pub(super) fn lower(
     } = server;
     let EditorOptions { context, program, inputs, lists: _ } = *options;
     let rule = match (program.variables, program.shell_variables) {
-        (VariableSyntax::Braces, _) => VariableRule::Braces,
-        (_, ShellVariables::Replaced) => VariableRule::EditorAndShell,
-        (_, ShellVariables::Literal) => VariableRule::Editor,
+        (VariableSyntax::Braces, _) => ReferenceRule::Opencode,
+        (_, ShellVariables::Replaced) => ReferenceRule::EditorAndShell,
+        (_, ShellVariables::Literal) => ReferenceRule::Editor,
     };
     let replaces_nothing =
         program.variables == VariableSyntax::Unsupported && to_json(node).is_some_and(|it| it.contains("${"));

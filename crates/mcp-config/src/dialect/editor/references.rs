@@ -9,7 +9,7 @@ use crate::dialect::editor::program::{Program, VariableSyntax};
 use crate::dialect::write::WriteReport;
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{
-    Piece, USER_HOME, VariableRule, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, split,
+    BorrowedTemplatePart, ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, split,
 };
 use crate::syntax::{self, Syntax, to_json};
 
@@ -45,11 +45,11 @@ impl Program {
     }
 
     fn text(&self, variables: VariableSyntax, text: &str, seen: &mut FoundReferences) -> String {
-        let spell = |piece: Piece<'_>| {
+        let spell = |piece: BorrowedTemplatePart<'_>| {
             // The arms without a display form return early.
             let (written, is_read) = match piece {
-                Piece::Text(text) => return text.to_owned(),
-                Piece::Variable(name)
+                BorrowedTemplatePart::Text(text) => return text.to_owned(),
+                BorrowedTemplatePart::Variable(name)
                     if [WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, USER_HOME].contains(&name) =>
                 {
                     let is_read =
@@ -57,7 +57,7 @@ impl Program {
                             .contains(&variables);
                     (format!("${{{name}}}"), is_read)
                 }
-                Piece::Variable(name) => match variables {
+                BorrowedTemplatePart::Variable(name) => match variables {
                     VariableSyntax::Plain => (format!("${{{name}}}"), true),
                     VariableSyntax::EnvPrefix | VariableSyntax::EnvPrefixAndInputs => {
                         (format!("${{env:{name}}}"), true)
@@ -66,18 +66,18 @@ impl Program {
                     VariableSyntax::Secrets => (format!("${{{{ secrets.{name} }}}}"), true),
                     VariableSyntax::Unsupported => (format!("${{{name}}}"), false),
                 },
-                Piece::VariableOr { name, default } => {
+                BorrowedTemplatePart::VariableOr { name, default } => {
                     let is_read = variables == VariableSyntax::Plain;
                     if !is_read {
                         seen.unresolved(format!("${{{name}:-…}}"));
                     }
                     return format!("${{{name}:-{default}}}");
                 }
-                Piece::File(path) if variables == VariableSyntax::Braces => {
+                BorrowedTemplatePart::File(path) if variables == VariableSyntax::Braces => {
                     (format!("{{file:{path}}}"), true)
                 }
-                Piece::File(path) => (format!("${{file:{path}}}"), false),
-                Piece::Input(id) => {
+                BorrowedTemplatePart::File(path) => (format!("${{file:{path}}}"), false),
+                BorrowedTemplatePart::Input(id) => {
                     if self.prompts_for_inputs() && !seen.ids.iter().any(|it| it == id) {
                         seen.ids.push(id.to_owned());
                     }
@@ -90,8 +90,8 @@ impl Program {
             written
         };
         // `${/}` splits into a text, so a text without references must stay unchanged.
-        match split(text, VariableRule::Editor)[..] {
-            [] | [Piece::Text(_)] => text.to_owned(),
+        match split(text, ReferenceRule::Editor)[..] {
+            [] | [BorrowedTemplatePart::Text(_)] => text.to_owned(),
             ref pieces => pieces.iter().copied().map(spell).collect(),
         }
     }

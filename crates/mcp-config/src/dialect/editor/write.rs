@@ -15,11 +15,14 @@ use crate::dialect::write::values::{reference_text, rewrite_text};
 use crate::dialect::write::{WriteReport, common, values};
 use crate::profile::policy::UrlPolicy;
 use crate::syntax::output::OutputValue;
-use crate::syntax::template::{VariableRule, has_reference};
+use crate::syntax::template::{ReferenceRule, has_reference};
 
-const RULE: VariableRule = VariableRule::Editor;
+const RULE: ReferenceRule = ReferenceRule::Editor;
 
-pub(crate) fn entry(server: &ServerSpec, report: &mut WriteReport<'_>) -> Option<(String, OutputValue)> {
+pub(crate) fn write_server(
+    server: &ServerSpec,
+    report: &mut WriteReport<'_>,
+) -> Option<(String, OutputValue)> {
     let ServerSpec {
         id,
         description,

@@ -1,4 +1,4 @@
-//! Checks and lowers the single fields of an item.
+//! Checks the fields of a HoloDeck tool entry and converts them to the model.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use crate::de::{Field, Location, NullableField, OptionalField, OrderedMap, RawOb
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent};
 use crate::dialect::{checks, lowering};
 use crate::profile::policy::NameRule;
-use crate::syntax::template::{VariableRule, has_variable, parse_value};
+use crate::syntax::template::{ReferenceRule, has_holodeck_reference, parse_value};
 
-/// Reports missing keys that the profile requires or recommends.
+/// Reports missing keys that the profile requires or recommends. `given` has each key and whether the entry has it.
 pub(super) fn report_missing_keys(given: &[(&'static str, bool)], at: &Location, context: &ReadContext) {
     for (key, _) in given.iter().filter(|it| !it.1) {
         let at = at.missing(key, context);
@@ -62,16 +62,17 @@ pub(super) fn check_server_key(server: &OptionalField<String>, context: &ReadCon
     }
 }
 
-/// The env file. `envFile` and `env_file` are the same key, so only one of them may be given.
-pub(super) fn env_file(
+/// Returns whichever of `envFile` and `env_file` is given. Reports both, because they are the same key, and an
+/// empty one.
+pub(super) fn merge_env_file_keys(
     file: NullableField<String>,
     alias: NullableField<String>,
     context: &ReadContext,
 ) -> NullableField<String> {
     if file.is_given() && alias.is_given() {
         let same = file.value().is_some() && file.value() == alias.value();
-        let sure = if same { Applicability::Certain } else { Applicability::Suggested };
-        let fix = FixIntent::RemoveMember(alias.at.pointer(context), sure);
+        let applicability = if same { Applicability::Certain } else { Applicability::Suggested };
+        let fix = FixIntent::RemoveMember(alias.at.pointer(context), applicability);
         let message = "'envFile' and 'env_file' are the same key; only one is allowed";
         context.report(context.exclusive_keys_diagnostic(&alias.at, &file.at, message).fix(fix));
     }
@@ -135,12 +136,12 @@ pub(super) fn encoding_label(slot: &NullableField<String>, context: &ReadContext
     label.clone()
 }
 
-/// The configuration for the server (HD-028). An empty object counts as none.
-pub(super) fn passthrough(RawObject(json): RawObject, variables: VariableRule) -> Option<Passthrough> {
+/// The opaque JSON configuration that is passed to the server (HD-028). `None` if it is empty.
+pub(super) fn server_config(RawObject(json): RawObject, variables: ReferenceRule) -> Option<Passthrough> {
     if json.as_str() == "{}" {
         return None;
     }
-    if variables != VariableRule::Literal && json.as_str().contains("${") {
+    if variables != ReferenceRule::Literal && json.as_str().contains("${") {
         return Some(Passthrough::Template(json));
     }
     Some(Passthrough::Literal(json))
@@ -154,7 +155,7 @@ pub(super) fn check_literal(
     context: &ReadContext,
 ) {
     lowering::warn_literal_reference(text, at, context.policy.variables, context);
-    if context.policy.variables != VariableRule::Literal && has_variable(text) {
+    if context.policy.variables != ReferenceRule::Literal && has_holodeck_reference(text) {
         return;
     }
     if let Err(error) = check(text) {

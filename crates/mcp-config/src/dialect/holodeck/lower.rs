@@ -45,8 +45,8 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         sharing,
     } = item;
     let variables = context.policy.variables;
-    let wished = [("server", server.is_given()), ("description", description.is_given())];
-    fields::report_missing_keys(&wished, at, context);
+    let given = [("server", server.is_given()), ("description", description.is_given())];
+    fields::report_missing_keys(&given, at, context);
     let id = fields::parse_id(&name, context);
     fields::check_server_key(&server, context);
 
@@ -55,7 +55,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         FieldState::Value(transport) => Some(HoloDeckTransport::kind(*transport)),
         FieldState::Null | FieldState::Invalid => None,
     };
-    let env_file = fields::env_file(env_file, env_file_alias, context);
+    let env_file = fields::merge_env_file_keys(env_file, env_file_alias, context);
     let reach = TransportFields {
         command: &command,
         url: &url,
@@ -107,7 +107,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
             context.bad_key(&config.at, &member.key);
         }
     }
-    let config = config.take().and_then(|it| fields::passthrough(it, variables));
+    let config = config.take().and_then(|it| fields::server_config(it, variables));
     let metadata = metadata(
         context.policy.profile,
         [

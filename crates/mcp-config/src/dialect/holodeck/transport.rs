@@ -9,7 +9,7 @@ use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, quoted};
 use crate::dialect::checks::UrlRule;
 use crate::dialect::{checks, lowering};
 use crate::profile::policy::ForeignRule;
-use crate::syntax::template::{VariableRule, has_variable, parse_value};
+use crate::syntax::template::{ReferenceRule, has_holodeck_reference, parse_value};
 
 /// The fields that select the transport.
 pub(super) struct TransportFields<'a> {
@@ -85,7 +85,9 @@ impl TransportFields<'_> {
     pub(super) fn check_unused_url(&self, kind: TransportKind) {
         let is_unused =
             kind == TransportKind::Stdio && self.context.policy.foreign_fields == ForeignRule::Accept;
-        let Some(text) = self.url.value().filter(|it| is_unused && !has_variable(it)) else { return };
+        let Some(text) = self.url.value().filter(|it| is_unused && !has_holodeck_reference(it)) else {
+            return;
+        };
         let rules = [UrlRule::HttpsOrLoopback, UrlRule::WebSocket];
         let is_wrong = |rule| checks::parse_url(text, rule).err().filter(|it| it.code == Code::UrlScheme);
         if let [Some(error), Some(_)] = rules.map(is_wrong) {
@@ -153,7 +155,7 @@ impl TransportFields<'_> {
             }
         };
         lowering::warn_literal_reference(text, &url.at, context.policy.variables, context);
-        if context.policy.variables == VariableRule::Literal || !has_variable(text) {
+        if context.policy.variables == ReferenceRule::Literal || !has_holodeck_reference(text) {
             match checks::parse_url(text, lowering::url_rule(kind, context.policy.urls)) {
                 Ok(parsed) if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) => {
                     let message = "'url' is not encrypted: others on the network can read the traffic";

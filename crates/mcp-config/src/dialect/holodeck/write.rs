@@ -13,12 +13,12 @@ use crate::dialect::write::values::{reference_text, rewrite_text};
 use crate::dialect::write::{WriteReport, common, values};
 use crate::profile::policy::{NameRule, Policy};
 use crate::syntax::output::OutputValue;
-use crate::syntax::template::{VariableRule, has_variable};
+use crate::syntax::template::{ReferenceRule, has_holodeck_reference};
 
 /// Keys of an item that the reader keeps in the metadata.
 const METADATA_KEYS: [&str; 4] = ["server", "registry_name", "is_retrieval", "defer_loading"];
 
-pub(crate) fn entry(
+pub(crate) fn write_server(
     server: &ServerSpec,
     policy: &Policy,
     report: &mut WriteReport<'_>,
@@ -122,7 +122,7 @@ pub(crate) fn entry(
 }
 
 fn name(id: &str, policy: &Policy, report: &mut WriteReport<'_>) -> Option<String> {
-    if has_variable(id) || id.contains("${") {
+    if has_holodeck_reference(id) || id.contains("${") {
         return report.server_omitted("id", "a name must not contain `${`");
     }
     match policy.names {
@@ -185,7 +185,7 @@ fn url(
     common::report_fallback(*sse_fallback, report);
     let rule = policy.variables;
     let text = report.required("url", reference_text(url, rule))?;
-    if !has_variable(&text) && checks::parse_url(&text, url_rule(kind, policy.urls)).is_err() {
+    if !has_holodeck_reference(&text) && checks::parse_url(&text, url_rule(kind, policy.urls)).is_err() {
         return report.server_omitted("url", "only https is allowed there, and http for this machine");
     }
     let mut res = vec![("url".to_owned(), OutputValue::text(text))];
@@ -209,7 +209,7 @@ fn url(
 }
 
 fn has_no_reference(text: &str, policy: &Policy) -> bool {
-    policy.variables == VariableRule::Literal || !has_variable(text)
+    policy.variables == ReferenceRule::Literal || !has_holodeck_reference(text)
 }
 
 /// The `config` of an item. If the reader replaces variables it may be a template; otherwise it must not contain
@@ -236,7 +236,7 @@ fn package_of(transport: &TransportSpec) -> Option<String> {
     if !["npx", "uvx"].contains(&command.as_str()) {
         return None;
     }
-    let mut texts = args.iter().map_while(|it| reference_text(it, VariableRule::Literal).ok());
+    let mut texts = args.iter().map_while(|it| reference_text(it, ReferenceRule::Literal).ok());
     let first = texts.find(|it| !["-y", "--yes"].contains(&it.as_str()))?;
     let word = |it: u8| it.is_ascii_alphanumeric() || b"@/._-".contains(&it);
     (first.bytes().all(word) && !first.starts_with('-') && !first.is_empty()).then_some(first)

@@ -145,12 +145,12 @@ pub(crate) fn server_entry(
 ) -> Option<(String, OutputValue)> {
     match report.profile {
         Profile::HoloDeck | Profile::HoloDeck07 => {
-            holodeck::write::entry(server, Policy::for_profile(report.profile), report)
+            holodeck::write::write_server(server, Policy::for_profile(report.profile), report)
         }
-        Profile::Dominds => dominds::write::entry(server, report),
-        Profile::AcpV1 => acp::write::entry(server, acp::write::Version::One, report),
-        Profile::AcpV2 => acp::write::entry(server, acp::write::Version::Two, report),
-        Profile::McpJson => editor::write::entry(server, report),
+        Profile::Dominds => dominds::write::write_server(server, report),
+        Profile::AcpV1 => acp::write::write_server(server, acp::write::AcpVersion::V1, report),
+        Profile::AcpV2 => acp::write::write_server(server, acp::write::AcpVersion::V2, report),
+        Profile::McpJson => editor::write::write_server(server, report),
     }
 }
 

@@ -8,35 +8,38 @@ use crate::profile::Profile;
 use crate::profile::policy::Policy;
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{
-    Piece, USER_HOME, VariableRule, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, has_reference, parse_value,
-    split,
+    BorrowedTemplatePart, ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, has_reference,
+    parse_value, split,
 };
 
 /// Why a value cannot be written.
 pub(crate) type Reason = &'static str;
 
 /// A value as one text, with references if the rule replaces them.
-pub(crate) fn reference_text(value: &ConfigValue, rule: VariableRule) -> Result<String, Reason> {
+pub(crate) fn reference_text(value: &ConfigValue, rule: ReferenceRule) -> Result<String, Reason> {
     const TAKEN: Reason = "the text contains `${…}`, which would be replaced there";
     let literal = |text: &str| if has_reference(text, rule) { Err(TAKEN) } else { Ok(text.to_owned()) };
     let reference = |text: String| {
         let whole = matches!(
             split(&text, rule)[..],
-            [Piece::Variable(_) | Piece::VariableOr { .. } | Piece::Input(_) | Piece::File(_)]
+            [BorrowedTemplatePart::Variable(_)
+                | BorrowedTemplatePart::VariableOr { .. }
+                | BorrowedTemplatePart::Input(_)
+                | BorrowedTemplatePart::File(_)]
         );
         if whole { Ok(text) } else { Err(unsupported_reason(rule)) }
     };
     let variable = |name: &str| match rule {
-        VariableRule::Expand if name == WORKSPACE_FOLDER => Err("it does not support `${workspaceFolder}`"),
-        VariableRule::Expand | VariableRule::ExpandWithFolder if is_editor_reference(name) => {
+        ReferenceRule::Expand if name == WORKSPACE_FOLDER => Err("it does not support `${workspaceFolder}`"),
+        ReferenceRule::Expand | ReferenceRule::ExpandWithFolder if is_editor_reference(name) => {
             Err("only editors support this reference")
         }
-        VariableRule::Literal
-        | VariableRule::Expand
-        | VariableRule::ExpandWithFolder
-        | VariableRule::Editor
-        | VariableRule::EditorAndShell
-        | VariableRule::Braces => reference(format!("${{{name}}}")),
+        ReferenceRule::Literal
+        | ReferenceRule::Expand
+        | ReferenceRule::ExpandWithFolder
+        | ReferenceRule::Editor
+        | ReferenceRule::EditorAndShell
+        | ReferenceRule::Opencode => reference(format!("${{{name}}}")),
     };
     match value {
         ConfigValue::Literal(text) => literal(text.expose()),
@@ -57,19 +60,19 @@ pub(crate) fn reference_text(value: &ConfigValue, rule: VariableRule) -> Result<
 }
 
 /// A text of the model, such as a working directory, which may contain references of its source dialect.
-pub(crate) fn rewrite_text(text: &str, origin: Dialect, rule: VariableRule) -> Result<String, Reason> {
+pub(crate) fn rewrite_text(text: &str, origin: Dialect, rule: ReferenceRule) -> Result<String, Reason> {
     let read_by = Policy::for_profile(Profile::default_for(origin)).variables;
     reference_text(&parse_value(text, read_by), rule)
 }
 
-fn unsupported_reason(rule: VariableRule) -> Reason {
+fn unsupported_reason(rule: ReferenceRule) -> Reason {
     match rule {
-        VariableRule::Literal => "variables are not supported there",
-        VariableRule::Expand
-        | VariableRule::ExpandWithFolder
-        | VariableRule::Editor
-        | VariableRule::EditorAndShell
-        | VariableRule::Braces => "this reference cannot be written there",
+        ReferenceRule::Literal => "variables are not supported there",
+        ReferenceRule::Expand
+        | ReferenceRule::ExpandWithFolder
+        | ReferenceRule::Editor
+        | ReferenceRule::EditorAndShell
+        | ReferenceRule::Opencode => "this reference cannot be written there",
     }
 }
 
@@ -148,7 +151,7 @@ pub(crate) fn entry_map(
 /// Arguments. Returns `None` if one of them cannot be written, because the program would behave differently.
 pub(crate) fn arguments(
     args: &[ConfigValue],
-    rule: VariableRule,
+    rule: ReferenceRule,
     report: &mut WriteReport<'_>,
 ) -> Option<Vec<OutputValue>> {
     let mut res = Vec::new();

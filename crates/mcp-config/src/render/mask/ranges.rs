@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::syntax::template::{Piece, split_holodeck};
+use crate::syntax::template::{BorrowedTemplatePart, split_holodeck};
 
 /// The ranges of `${NAME}`, `${env:NAME}`, `{env:NAME}` and `${input:id}`.
 pub(super) fn reference_ranges(text: &str) -> Vec<Range<usize>> {
@@ -10,10 +10,12 @@ pub(super) fn reference_ranges(text: &str) -> Vec<Range<usize>> {
     let mut at = 0;
     for piece in split_holodeck(text) {
         match piece {
-            Piece::Text(text) => at += text.len(),
+            BorrowedTemplatePart::Text(text) => at += text.len(),
             // Only in editor files, where references are masked like other text.
-            Piece::VariableOr { .. } | Piece::Input(_) | Piece::File(_) => {}
-            Piece::Variable(name) => {
+            BorrowedTemplatePart::VariableOr { .. }
+            | BorrowedTemplatePart::Input(_)
+            | BorrowedTemplatePart::File(_) => {}
+            BorrowedTemplatePart::Variable(name) => {
                 let length = name.len() + "${}".len();
                 res.push(at..at + length);
                 at += length;

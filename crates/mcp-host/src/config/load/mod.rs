@@ -10,8 +10,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use mcp_config::{
-    Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, UnreadFormat, detect,
-    parse_env_file, read, read_detecting, resolve, unread_format,
+    Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, UnsupportedFormat, detect,
+    detect_unsupported_format, parse_env_file, read, read_detecting, resolve,
 };
 use mcp_model::{Dialect, ErrorKind, Severity};
 
@@ -133,13 +133,13 @@ pub enum LoadError {
         /// The file.
         path: String,
     },
-    /// A known form of file that is not read.
+    /// The format of the file is known but not supported.
     #[error("{path}: this is {}, which is not read yet", .format.name)]
-    UnreadFormat {
+    UnsupportedFormat {
         /// The file.
         path: String,
-        /// The form.
-        format: UnreadFormat,
+        /// The format.
+        format: UnsupportedFormat,
     },
     /// The profile belongs to another dialect.
     #[error("the profile {} is not one of the dialect {}", .profile.as_str(), .dialect.as_str())]
@@ -203,8 +203,8 @@ pub(crate) fn load_through(
 }
 
 fn detect_dialect(path: &str, text: &str) -> Result<Dialect, LoadError> {
-    detect(path, text).ok_or_else(|| match unread_format(path, text) {
-        Some(format) => LoadError::UnreadFormat { path: path.to_owned(), format },
+    detect(path, text).ok_or_else(|| match detect_unsupported_format(path, text) {
+        Some(format) => LoadError::UnsupportedFormat { path: path.to_owned(), format },
         None => LoadError::UnknownDialect { path: path.to_owned() },
     })
 }
