@@ -68,7 +68,7 @@ impl Faulty {
         }
         match script.steps[0] {
             // A port without a listener.
-            Step::Nobody => (1, false),
+            Step::NoServer => (1, false),
             Step::Hush => (port("hush"), false),
             Step::Banner => (port("banner"), false),
             Step::Flood => (port("flood"), false),
@@ -92,7 +92,7 @@ impl Drop for Faulty {
 
 /// A process with this script.
 fn process(key: &str, script: &str, parsed: &Script) -> StdioEndpoint {
-    if parsed.does(Step::Nobody) {
+    if parsed.does(Step::NoServer) {
         return StdioEndpoint::new("no-such-program-anywhere");
     }
     // A shell sets the memory limit, which would need `unsafe` here.

@@ -107,7 +107,7 @@ async fn run_edits(edits: usize) -> Vec<usize> {
     eprintln!("{edits} edits {edited:?}, {called:?}");
     eprintln!("memory in use in KiB: {memory:?}");
     for who in ["untouched", "changed", "leased", "leased and changed", "come and go"] {
-        assert!(called.get(who).is_some_and(|it| *it > 0), "nobody has called {who}");
+        assert!(called.get(who).is_some_and(|it| *it > 0), "{who} was never called");
     }
 
     let ConfigEditor { watched, .. } = editor;

@@ -107,7 +107,7 @@ async fn a_login_serves_every_command_until_logout() {
     assert_eq!(doctor.code, Some(0), "{doctor:#?}");
     let called = place.run(&["call", "mcp.json", "echo", "{}", "--format", "json"]).await;
     assert_eq!((called.code, called.json()["success"].as_bool()), (Some(0), Some(true)), "{called:#?}");
-    assert_eq!(place.authority.count("authorize"), 1, "nobody was asked again");
+    assert_eq!(place.authority.count("authorize"), 1, "no second login was asked for");
 
     let tokens: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     for ran in [&before, &login, &after, &doctor, &called] {

@@ -185,7 +185,7 @@ fn a_file_of_a_killed_writer_is_old_or_new() {
             assert_eq!(self::unfinished(folder.path()), Vec::<PathBuf>::new(), "{what}, with seed {seed}");
         }
     }
-    assert!(left > 0, "nobody was killed while he wrote, and this test shows nothing of what is left");
+    assert!(left > 0, "no process was killed while it wrote, so this test shows nothing");
 }
 
 /// Temporary files of unfinished writes.

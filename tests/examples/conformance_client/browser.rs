@@ -29,7 +29,7 @@ impl Login for Window {
         let browser = browser.tls_certs_only([]).build().map_err(|it| it.to_string())?;
         let answer = browser.get(page.clone()).send().await.map_err(|it| it.to_string())?;
         let location = answer.headers().get("location").and_then(|it| it.to_str().ok());
-        let location = location.ok_or("the login page sends nobody back")?;
+        let location = location.ok_or("the login page does not redirect")?;
         page.join(location).map_err(|it| it.to_string())
     }
 }

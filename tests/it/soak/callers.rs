@@ -110,7 +110,7 @@ fn outcome(server: &Server, call_kind: CallKind, text: &str, result: &CallResult
         CallKind::Echo | CallKind::Grow(_) | CallKind::Fail | CallKind::GiveUp(_) | CallKind::TooLong(_) => {}
     }
     match server.nature {
-        Stability::Calm => panic!("{call_kind:?} of {server:?}, which nobody touched: {failed:?}"),
+        Stability::Calm => panic!("{call_kind:?} of {server:?}, which was not disturbed: {failed:?}"),
         Stability::Wild => failed.kind.as_str().to_owned(),
     }
 }

@@ -107,7 +107,7 @@ pub enum Step {
     /// TLS with an expired certificate.
     Expired,
     /// No server exists.
-    Nobody,
+    NoServer,
 }
 
 /// The trigger and the steps of a faulty server.
@@ -213,7 +213,7 @@ impl Step {
             "self-signed" => Step::SelfSigned,
             "wrong-name" => Step::WrongName,
             "expired" => Step::Expired,
-            "nobody" => Step::Nobody,
+            "no-server" => Step::NoServer,
             _ => return None,
         })
     }

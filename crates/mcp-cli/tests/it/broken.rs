@@ -85,7 +85,7 @@ fn rows(demo: &HttpDemo, authority: &Path, ports: Ports) -> Vec<Row> {
             )
         },
         row(
-            "401, and nobody has logged in",
+            "401 without a login",
             http(ports.refusing, "/mcp"),
             "not authorized: the server requires a login",
             "`Authorization`",

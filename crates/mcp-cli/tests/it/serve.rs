@@ -179,7 +179,7 @@ fn http_is_served_until_a_signal() {
     assert!(ask("GET /metrics", "bob-0123456789abcdef").starts_with("HTTP/1.1 401 "));
     // The token file is followed; a file without a token changes nothing.
     let get = |token: &str| ask("GET /metrics", token)[..12].to_owned();
-    workspace.write("tokens", "# nobody\n");
+    workspace.write("tokens", "# no token\n");
     log.until(&["the previous tokens remain"]);
     assert_eq!(get("ann-0123456789abcdef"), "HTTP/1.1 200");
     workspace.write("tokens", "bob-0123456789abcdef name=bob servers=nowhere\n");
@@ -203,9 +203,9 @@ fn serve_errors_have_help() {
         open.err
     );
     assert!(open.err.contains("configure tokens, or listen at 127.0.0.1 or [::1]"), "{}", open.err);
-    let nobody = workspace.run(&["serve", ".", "--stdio", "--only", "nobody"]);
-    assert_eq!(nobody.code, Some(1));
-    assert!(nobody.err.contains("there is no server `nobody`; the servers are: demo"), "{}", nobody.err);
+    let none = workspace.run(&["serve", ".", "--stdio", "--only", "nobody"]);
+    assert_eq!(none.code, Some(1));
+    assert!(none.err.contains("there is no server `nobody`; the servers are: demo"), "{}", none.err);
     workspace.write("tokens", "short\n");
     let short = workspace.run(&["serve", ".", "--http", "127.0.0.1:0", "--token-file", "tokens"]);
     assert!(short.err.contains("line 1 of the tokens: a token has 16 to 4096 bytes"), "{}", short.err);

@@ -39,9 +39,9 @@ fn hdx_22_item_is_added_after_the_others() {
     adds(Profile::HoloDeck, first, &format!("{first}{item}"));
     adds(Profile::HoloDeck, &format!("{first}\nmodel: {{}}\n"), &format!("{first}{item}\nmodel: {{}}\n"));
     // Without indentation, with blank lines between items and a comment in the last one; then Windows line ends.
-    let flat = "tools:\n- name: x\n  type: function\n\n- name: y\n  type: function\n  # of y\n# of nobody\n";
+    let flat = "tools:\n- name: x\n  type: function\n\n- name: y\n  type: function\n  # of y\n# of none\n";
     let flat_item: String = item.lines().map(|it| format!("{}\n", &it[2..])).collect();
-    let want = flat.replace("# of nobody\n", &format!("\n{flat_item}# of nobody\n"));
+    let want = flat.replace("# of none\n", &format!("\n{flat_item}# of nobody\n"));
     adds(Profile::HoloDeck, flat, &want);
     let windows = first.replace('\n', "\r\n");
     adds(Profile::HoloDeck, &windows, &format!("{first}{item}").replace('\n', "\r\n"));
@@ -151,7 +151,7 @@ servers:
       y
     # inside b
 
-  # of nobody
+  # of none
 
   c: {transport: stdio, command: z}
 # the end
@@ -164,10 +164,10 @@ fn server_is_removed_with_its_comments() {
         format!("{}{}", &WORKSPACE[..start], &WORKSPACE[end..])
     };
     takes(Profile::Dominds, WORKSPACE, "a", &cut("  # about a", "  # about b"));
-    takes(Profile::Dominds, WORKSPACE, "b", &cut("  # about b", "  # of nobody"));
+    takes(Profile::Dominds, WORKSPACE, "b", &cut("  # about b", "  # of none"));
     takes(Profile::Dominds, WORKSPACE, "c", &cut("  c: {", "# the end"));
     let windows = WORKSPACE.replace('\n', "\r\n");
-    takes(Profile::Dominds, &windows, "b", &cut("  # about b", "  # of nobody").replace('\n', "\r\n"));
+    takes(Profile::Dominds, &windows, "b", &cut("  # about b", "  # of none").replace('\n', "\r\n"));
 }
 
 #[test]

@@ -220,7 +220,7 @@ mod tests {
                 && other.lock_refresh(&a).unwrap().is_none()
                 && one.lock_refresh(&a).unwrap().is_none()
         );
-        assert!(other.lock_refresh(&b).unwrap().is_some(), "another resource is nobody's business");
+        assert!(other.lock_refresh(&b).unwrap().is_some(), "another resource has its own lock");
         drop(turn);
         assert!(other.lock_refresh(&a).unwrap().is_some());
         assert_eq!(one.latest(&a), Ok(None), "a lock is no grant");

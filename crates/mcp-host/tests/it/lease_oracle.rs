@@ -311,7 +311,7 @@ async fn dm_074_to_dm_110_dm_121_to_dm_124_each_step_is_equal_or_has_a_reason() 
             "restart with no file" => assert!(replay.host.restart(&a).await.is_err()),
             // The content of results is not compared here. Errors are ours.
             call if call.starts_with("call ") => {}
-            other => panic!("nobody knows what to do about the step {other:?}"),
+            other => panic!("unknown step {other:?}"),
         }
     }
     let listed: Vec<String> = DIFFERENCES.iter().map(|it| format!("{} {}", it[0], it[1])).collect();

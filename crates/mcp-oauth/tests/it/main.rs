@@ -172,7 +172,7 @@ async fn missing_user_is_reported_with_a_remedy() {
         error.help().unwrap().contains("`Authorization` header"),
         "some take a token of one's own instead"
     );
-    assert_eq!(authority.count("register"), 0, "nobody registers who cannot log in");
+    assert_eq!(authority.count("register"), 0, "no client is registered without a login");
 }
 
 #[tokio::test]

@@ -148,7 +148,7 @@ impl CallerFixture {
             (Some(name), _) => name.to_owned(),
             (_, Some(why)) if why.contains("several callers share") => "several".to_owned(),
             (_, Some(why)) if why.contains("has ended") => "over".to_owned(),
-            (_, Some("Method not found")) => "nobody".to_owned(),
+            (_, Some("Method not found")) => "none".to_owned(),
             other => panic!("{other:?}"),
         }
     }
@@ -215,9 +215,9 @@ async fn run(steps: &str, host: &'static str) -> String {
 fn server_request_is_answered_by_its_caller() {
     check("ask:a own:a ask:b own:b", "", "a a b b");
     check("hold:a loose beside ask:a", "", "a a a");
-    check("loose beside", "", "nobody nobody");
+    check("loose beside", "", "none none");
     // On a stream for each request, the owner is known, whatever other calls are in flight.
-    check("hold:a own:b hold:b own:a own:b own:-", "", "b a b nobody");
+    check("hold:a own:b hold:b own:a own:b own:-", "", "b a b none");
 }
 
 #[test]
@@ -372,7 +372,7 @@ async fn modern_list_requests_declare_all_capabilities() {
     session.call_tool("t", &RawJson::empty_object(), CallOptions::default()).await.unwrap();
     let said = |method: &str| meta(&server.first(method), "clientCapabilities").to_string();
     assert_eq!(["server/discover", "tools/list"].map(said), [r#"{"sampling":{}}"#, r#"{"sampling":{}}"#]);
-    assert_eq!(said("tools/call"), "{}", "nobody is there for this one");
+    assert_eq!(said("tools/call"), "{}", "no handler serves this request");
 }
 
 #[tokio::test(start_paused = true)]

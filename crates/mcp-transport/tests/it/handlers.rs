@@ -318,7 +318,7 @@ async fn sk_11_handler_may_use_the_session() {
     while asking.1.load(Ordering::SeqCst) < 3 || server.answers().len() < 2 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    assert!(begun.elapsed() < Duration::from_secs(1), "nobody waited for a deadline");
+    assert!(begun.elapsed() < Duration::from_secs(1), "no deadline was waited for");
 }
 
 #[tokio::test(start_paused = true)]

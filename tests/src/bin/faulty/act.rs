@@ -107,7 +107,7 @@ pub(crate) async fn act(
             | Step::SelfSigned
             | Step::WrongName
             | Step::Expired
-            | Step::Nobody => true,
+            | Step::NoServer => true,
         };
         if !written {
             return After::Gone;

@@ -6,7 +6,7 @@
 //! our crates.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, reason = "a server that cannot go on has nobody to tell")]
+#![expect(clippy::unwrap_used, reason = "a test server that cannot continue may panic")]
 
 mod act;
 mod connection;

@@ -70,8 +70,8 @@ pub(crate) fn payloads(step: Step, message: &Value, well: &Value) -> Vec<Vec<u8>
         Step::Unasked => vec![
             under(json!(numbered + 1_000_000)),
             under(Value::Null),
-            bytes(&json!({"jsonrpc": "2.0", "method": "notifications/nobody_knows"})),
-            bytes(&json!({"jsonrpc": "2.0", "id": "mine", "method": "nobody/asks"})),
+            bytes(&json!({"jsonrpc": "2.0", "method": "notifications/unknown"})),
+            bytes(&json!({"jsonrpc": "2.0", "id": "mine", "method": "unknown/request"})),
             bytes(well),
         ],
         Step::Error => vec![bytes(&error(message, -32000, "no luck"))],
@@ -112,7 +112,7 @@ pub(crate) fn payloads(step: Step, message: &Value, well: &Value) -> Vec<Vec<u8>
         | Step::SelfSigned
         | Step::WrongName
         | Step::Expired
-        | Step::Nobody => Vec::new(),
+        | Step::NoServer => Vec::new(),
     }
 }
 

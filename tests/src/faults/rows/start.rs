@@ -6,7 +6,7 @@ pub(super) fn rows() -> Vec<FaultRow> {
     let row = |fault: &str, script: &str| row(Group::Start, fault, script);
     let tls = |fault: &str, script: &str| row(fault, script).absent_on(STDIO, "a pipe has no TLS");
     vec![
-        row("no server exists", "start=nobody")
+        row("no server exists", "start=no-server")
             .want_on(STDIO, "no session: not started", "not started: MCPConnectionError")
             .want_on(NETWORK, "no session: refused", "not started: MCPConnectionError"),
         row("it accepts the connection and sends nothing", "start=hush").want_on(

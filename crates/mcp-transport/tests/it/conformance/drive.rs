@@ -48,10 +48,10 @@ async fn call_and_other(peer: Peer, limits: Limits, options: CallOptions) -> Str
 }
 
 /// Only the handshake, with an endpoint where no peer is.
-pub(super) fn nobody(variant: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
+pub(super) fn without_peer(variant: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
     drop(peer);
     async move {
-        let (endpoint, _kept) = variant.transport.nobody();
+        let (endpoint, _kept) = variant.transport.without_peer();
         match peers::connect(&endpoint, variant.era, &limits).await {
             Ok(_) => "connected".to_owned(),
             Err(error) => unconnected(&error),

@@ -173,7 +173,7 @@ impl TransportKind {
 
     /// An endpoint without a peer: a program that exits at once, or a port without a listener as long as the
     /// socket is kept.
-    pub(super) fn nobody(self) -> (Endpoint, TcpSocket) {
+    pub(super) fn without_peer(self) -> (Endpoint, TcpSocket) {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let endpoint = match self {

@@ -126,7 +126,7 @@ fn sizes_and_paces() -> Vec<Row> {
     };
     vec![
         row(
-            "a small answer behind a large one that nobody takes",
+            "a small answer behind a large one that is not read",
             script::large_then_small(4 << 20),
             drive::beside,
             Want::Same("hello | 4194304 bytes"),
@@ -192,7 +192,7 @@ fn ends() -> Vec<Row> {
         row(
             "the peer dies before the handshake",
             script::first(|_| vec![]),
-            drive::nobody,
+            drive::without_peer,
             Want::Each {
                 stdio: "no session: peer closed",
                 sse: "no session: refused",
@@ -306,13 +306,13 @@ fn nonsense() -> Vec<Row> {
         ),
         several(
             "a result without an id, then one",
-            script::first_after(|_| vec![tool_result_for(&Value::Null, "nobody's")]),
+            script::first_after(|_| vec![tool_result_for(&Value::Null, "unknown")]),
             drive::twice,
             Want::Same("hello | hello"),
         ),
         row(
             "a result without an id",
-            script::first(|_| vec![Action::Send(tool_result_for(&Value::Null, "nobody's"))]),
+            script::first(|_| vec![Action::Send(tool_result_for(&Value::Null, "unknown"))]),
             drive::unanswered,
             Want::Each {
                 stdio: "timed out | hello",

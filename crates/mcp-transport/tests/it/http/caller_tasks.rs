@@ -184,7 +184,7 @@ async fn unpolled_call_does_not_block_others() {
     let mut left = Box::pin(call(&session));
     assert!(futures_util::poll!(left.as_mut()).is_pending());
     let other = tokio::time::timeout(Duration::from_secs(5), call(&session)).await;
-    assert_eq!(other.expect("it waits for one that nobody looks at").unwrap(), "hello");
+    assert_eq!(other.expect("it waits for a future that is not polled").unwrap(), "hello");
     assert_eq!(left.await.unwrap(), "hello");
 }
 

@@ -1,4 +1,4 @@
-//! Calls that nobody waits for any more, and many calls at once.
+//! Cancelled calls, and many calls at once.
 
 use mcp_testkit::wait::wait_until;
 
