@@ -64,7 +64,7 @@ pub(super) fn lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
 /// Interprets an error status.
 pub(super) fn judge(status: u16, error_body: &ErrorBody, context: MessageContext) -> Verdict {
     let number = error_body.error.as_ref().map(|it| it.code);
-    let is_response = error_body.names_request && context != MessageContext::Opening;
+    let is_response = error_body.has_request_id && context != MessageContext::Opening;
     let in_session = context == MessageContext::Session;
     match status {
         401 | 403 => Verdict::Refused,
@@ -86,7 +86,7 @@ pub(super) fn judge(status: u16, error_body: &ErrorBody, context: MessageContext
         _ if is_response => Verdict::Response,
         // The response to an unknown method in the modern era; some servers omit the id.
         404 if context == MessageContext::Modern
-            && error_body.names_no_request
+            && error_body.has_no_id
             && number == Some(code::METHOD_NOT_FOUND) =>
         {
             Verdict::Response

@@ -97,9 +97,9 @@ impl HttpSessions {
             let mut headers = state.plain.clone();
             state.insert_version(version, &mut headers);
             if modern && !is_response {
-                headers.insert(METHOD, headers::encode_text(&head.method));
+                headers.insert(METHOD, headers::encode_header_value(&head.method));
                 if let Some(name) = &head.name {
-                    headers.insert(NAME, headers::encode_text(name));
+                    headers.insert(NAME, headers::encode_header_value(name));
                 }
                 for it in &head.header_params {
                     headers::insert_header_param(it, &mut headers);
@@ -124,7 +124,7 @@ impl HttpSessions {
             return None;
         }
         let version = state.version;
-        let mut headers = headers::without_body((*state.session_headers(version)).clone());
+        let mut headers = headers::get_or_delete_headers((*state.session_headers(version)).clone());
         if let Some(last_id) = last_id {
             headers.insert(LAST_EVENT_ID, last_id.clone());
         }
@@ -160,7 +160,7 @@ impl HttpSessions {
             return None;
         }
         let version = state.version;
-        Some(headers::without_body((*state.session_headers(version)).clone()))
+        Some(headers::get_or_delete_headers((*state.session_headers(version)).clone()))
     }
 }
 

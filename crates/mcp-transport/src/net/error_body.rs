@@ -1,4 +1,4 @@
-//! Error responses: their JSON-RPC error or text, and a message for the status.
+//! Parses and describes HTTP error responses.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -11,8 +11,10 @@ use crate::redact::Redactor;
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::transport::RequestId;
 
-/// Maximum number of bytes of a body that a message quotes.
+/// Maximum size in bytes of the text of a body that an error message quotes.
 const MAX_QUOTED_BYTES: usize = 200;
+/// Maximum size in bytes of the message of a JSON-RPC error.
+const MAX_RPC_MESSAGE_BYTES: usize = 800;
 
 /// The content of an error response's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,9 +22,9 @@ pub struct ErrorBody {
     /// Its JSON-RPC error.
     pub(crate) error: Option<RpcError>,
     /// Whether the error has the id of the request.
-    pub(crate) names_request: bool,
-    /// Whether the error has no id.
-    pub(crate) names_no_request: bool,
+    pub(crate) has_request_id: bool,
+    /// Whether the id of the error is missing or `null`.
+    pub(crate) has_no_id: bool,
     /// The error's message, or the body's text.
     pub(crate) message: String,
 }
@@ -32,15 +34,15 @@ pub fn parse(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> ErrorB
     if let ScannedFrame::Response { id: named, is_error: true, payload_start: payload } = scan(body)
         && let Ok(error) = RpcError::deserialize(&mut serde_json::Deserializer::from_slice(&body[payload..]))
     {
-        let message = redactor.clean(&error.message, 4 * MAX_QUOTED_BYTES);
+        let message = redactor.clean(&error.message, MAX_RPC_MESSAGE_BYTES);
         // Data with a secret is dropped: after a change it would be wrong.
         let data = error.data.filter(|data| data.as_str() == redactor.clean(data.as_str(), usize::MAX));
-        let names_no_request = named == ResponseId::Absent;
-        let names_request = matches!((named, id), (ResponseId::Number(number), Some(id)) if number == id);
+        let has_no_id = named == ResponseId::Absent;
+        let has_request_id = matches!((named, id), (ResponseId::Number(number), Some(id)) if number == id);
         return ErrorBody {
             error: Some(RpcError { code: error.code, message: message.clone(), data }),
-            names_request,
-            names_no_request,
+            has_request_id,
+            has_no_id,
             message,
         };
     }
@@ -48,13 +50,13 @@ pub fn parse(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> ErrorB
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     ErrorBody {
         error: None,
-        names_request: false,
-        names_no_request: false,
+        has_request_id: false,
+        has_no_id: false,
         message: redactor.clean(&line, MAX_QUOTED_BYTES),
     }
 }
 
-/// A message for a status, with the text of the body unless that is a JSON-RPC error, which is reported separately.
+/// Describes the status, `Retry-After`, the challenges and the text of the body. A JSON-RPC error is reported separately.
 pub fn describe_response(status: u16, headers: &HeaderMap, body: &ErrorBody, redactor: &Redactor) -> String {
     let status_code = http::StatusCode::from_u16(status).ok();
     let reason = status_code.and_then(|status| status.canonical_reason()).unwrap_or_default();
@@ -65,7 +67,7 @@ pub fn describe_response(status: u16, headers: &HeaderMap, body: &ErrorBody, red
     if matches!(status, 401 | 403) {
         let schemes = challenge_schemes(headers, redactor);
         res.push_str(&match schemes.is_empty() {
-            // Each credential is a secret.
+            // Every credential is a secret, so without secrets no credential is configured.
             true if status == 403 && redactor.is_empty() => {
                 format!(": it refuses access, and {NO_CREDENTIAL}")
             }
@@ -84,14 +86,13 @@ fn retry_after(headers: &HeaderMap, redactor: &Redactor) -> Option<String> {
     let value = String::from_utf8_lossy(headers.get(RETRY_AFTER_HEADER)?.as_bytes()).into_owned();
     match value.trim().parse::<u64>() {
         Ok(seconds) => Some(format!("in {seconds} s")),
-        // The three forms of a date end with the zone or the year.
+        // Every HTTP date contains `:`.
         Err(_) if value.contains(':') => Some(format!("after {}", redactor.clean(value.trim(), 40))),
         Err(_) => None,
     }
 }
 
-/// The schemes of a response's challenges, without their parameters. The position of a scheme may contain anything,
-/// including what we have sent.
+/// The schemes of a response's challenges, without their parameters. A server may echo a secret in place of a scheme.
 fn challenge_schemes(headers: &HeaderMap, redactor: &Redactor) -> Vec<String> {
     let mut res = Vec::new();
     for value in headers.get_all(WWW_AUTHENTICATE) {

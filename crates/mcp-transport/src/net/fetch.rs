@@ -35,7 +35,7 @@ async fn fetch(url: &Url, authorities: &Authorities, max_bytes: usize) -> Result
         other => other.to_string(),
     })?;
     let (target, headers) = client.post_target();
-    let mut headers = headers::without_body(headers);
+    let mut headers = headers::get_or_delete_headers(headers);
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     let request = RequestParts { method: &Method::GET, headers: &headers, body: None };
     let response = client.send(&target, request).await;

@@ -1,6 +1,6 @@
-//! The headers of MCP over HTTP: the configured ones, checked once, and ours, which win.
+//! Request headers of MCP over HTTP. The client's own headers override configured ones.
 //!
-//! No message contains a value. Header names are no secrets and may be printed.
+//! Error messages never contain header values. They may contain header names, which are not secret.
 
 #[cfg(any(feature = "http", test))]
 use base64::Engine as _;
@@ -28,8 +28,8 @@ pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event
 const OWN_HEADERS: [HeaderName; 7] =
     [CONTENT_TYPE, ACCEPT, SESSION_ID, PROTOCOL_VERSION, METHOD, NAME, LAST_EVENT_ID];
 
-/// Headers that determine the framing and the destination of a message. A wrong one would break the connection or mix it
-/// up with another.
+/// Headers that determine the framing and the destination of a message. A configured value could break the connection,
+/// allow request smuggling or change the destination.
 const FORBIDDEN_HEADERS: [HeaderName; 3] = [HOST, CONTENT_LENGTH, TRANSFER_ENCODING];
 
 /// The headers of a POST: the configured ones, checked, and ours, without those of a session.
@@ -45,7 +45,7 @@ pub(super) fn post_headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectE
 }
 
 /// The headers of a GET or DELETE, from those of a POST.
-pub(crate) fn without_body(mut post: HeaderMap) -> HeaderMap {
+pub(crate) fn get_or_delete_headers(mut post: HeaderMap) -> HeaderMap {
     post.remove(CONTENT_TYPE);
     post.remove(CONTENT_LENGTH);
     post.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -54,7 +54,7 @@ pub(crate) fn without_body(mut post: HeaderMap) -> HeaderMap {
 
 /// Encodes a text as a header value: unchanged if that is safe, otherwise in base64 as revision 2026-07-28 specifies.
 #[cfg(any(feature = "http", test))]
-pub(crate) fn encode_text(text: &str) -> HeaderValue {
+pub(crate) fn encode_header_value(text: &str) -> HeaderValue {
     let is_plain = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) && text.trim() == text;
     // A peer would decode it.
     let looks_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
@@ -72,7 +72,7 @@ pub(crate) fn encode_text(text: &str) -> HeaderValue {
 #[cfg(feature = "http")]
 pub(crate) fn insert_header_param(param: &crate::transport::HeaderParam, headers: &mut HeaderMap) {
     let name = HeaderName::try_from(format!("mcp-param-{}", param.name)).expect("the name is an HTTP token");
-    let mut value = encode_text(&param.value);
+    let mut value = encode_header_value(&param.value);
     value.set_sensitive(true);
     headers.insert(name, value);
 }
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn name_that_is_no_header_value_is_encoded() {
-        let check = |plain: &str, want: &str| assert_eq!(encode_text(plain), want, "{plain:?}");
+        let check = |plain: &str, want: &str| assert_eq!(encode_header_value(plain), want, "{plain:?}");
         check("get_weather", "get_weather");
         check("file:///a b?c", "file:///a b?c");
         check("", "");

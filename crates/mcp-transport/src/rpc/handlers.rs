@@ -1,6 +1,6 @@
 //! Handler traits for server requests and events.
 //!
-//! Each handler is optional; a server receives a capability only if there is a handler for it. Handlers run in
+//! Each handler is optional; the client declares a capability only if it has a handler for it. Handlers run in
 //! their own tasks: they may be slow and may call back into the session. When the server cancels its request, or
 //! the connection ends, the handler's future is dropped.
 
@@ -62,14 +62,14 @@ pub struct RawServerRequest {
     pub params: RawJson,
 }
 
-/// A model, or a policy that decides whether a server may use one.
+/// Handles `sampling/createMessage`: generates a message with a model, or refuses the request.
 #[async_trait]
 pub trait Sampling: Send + Sync {
     /// Generates a message. An error is sent to the server unchanged; a panic refuses the request (SK-17).
     async fn sample(&self, request: SamplingRequest) -> Result<SamplingResult, RpcError>;
 }
 
-/// A user interface.
+/// Handles `elicitation/create`: asks the user.
 #[async_trait]
 pub trait Elicitation: Send + Sync {
     /// The supported modes. A request of another mode is refused before it arrives here.
@@ -87,7 +87,7 @@ pub enum ElicitMode {
     Url,
 }
 
-/// The directories that a server may work in.
+/// Handles `roots/list`: returns the directories that a server may work in.
 #[async_trait]
 pub trait Roots: Send + Sync {
     /// The current roots.
@@ -102,7 +102,8 @@ pub trait Listener: Send + Sync {
     async fn on_event(&self, event: ServerEvent);
 }
 
-/// No roots, for a connection that serves several callers: their roots have nothing in common.
+/// Answers `roots/list` on a connection that several clients share. The answer has no roots, because the clients have
+/// different ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoRoots {
     /// Returns an empty list, because roots are declared.
@@ -156,7 +157,7 @@ pub enum ServerEvent {
         /// The parameters.
         params: Option<RawJson>,
     },
-    /// A description of a message that is invalid or matches nothing (SK-21).
+    /// A description of a message that is invalid or answers no pending request (SK-21).
     ProtocolError(String),
 }
 

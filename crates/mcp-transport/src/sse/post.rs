@@ -115,7 +115,7 @@ async fn post(
     let status = response.status().as_u16();
     let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
     let error_body = error_body::parse(&body, id, &connection.endpoint.redactor);
-    if error_body.names_request {
+    if error_body.has_request_id {
         // An error with the id of the request is its response, with any status.
         connection.inbox.deliver(StreamId::Shared, body);
         return None;

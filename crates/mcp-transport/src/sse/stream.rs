@@ -86,7 +86,7 @@ pub(super) async fn open(
     let late = |what: &str| {
         fault(format!("{} {what} within {} s", endpoint.label, endpoint.connect_timeout.as_secs_f64()))
     };
-    let headers = headers::without_body(plain.clone());
+    let headers = headers::get_or_delete_headers(plain.clone());
     let sending = client.send(target, RequestParts { method: &Method::GET, headers: &headers, body: None });
     let response = match tokio::time::timeout_at(deadline, sending).await {
         Err(_) => return Err(late("did not answer")),

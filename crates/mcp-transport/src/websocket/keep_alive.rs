@@ -38,8 +38,8 @@ pub(super) struct LastRead {
 }
 
 impl KeepAlive {
-    pub(super) fn new(ping_after: Duration, pong_timeout: Duration) -> KeepAlive {
-        KeepAlive { ping_after, read_timeout: pong_timeout, last_ping: None }
+    pub(super) fn new(ping_after: Duration, read_timeout: Duration) -> KeepAlive {
+        KeepAlive { ping_after, read_timeout, last_ping: None }
     }
 
     /// Returns what to do at `now`. The additions cannot overflow, because [`super::WebSocketEndpoint`] bounds its

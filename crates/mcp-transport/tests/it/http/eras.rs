@@ -135,7 +135,7 @@ async fn unanswered_initialized_notification_delays_calls_briefly() {
     assert!(held_up(|| peer::stream(&[": hi\n\n"], vec![Step::WaitForClose])).await < at_once);
     assert!(held_up(|| vec![Step::Close]).await < at_once);
     assert!(held_up(|| reply(400, "", "no")).await < at_once);
-    // It says nothing at all: the call goes on without its word.
+    // It sends no response: the call continues without one.
     let waited = held_up(|| vec![Step::WaitForClose]).await;
     assert!((Duration::from_secs(2)..Duration::from_millis(2500)).contains(&waited), "{waited:?}");
 }

@@ -133,7 +133,7 @@ async fn abandoned_reopening_keeps_the_deadline_and_closes_its_socket() {
     );
 }
 
-/// Takes its time when it is asked first, until it is let go on.
+/// Handles `roots/list`. Delays its first response until it is notified.
 struct Slow(std::sync::Arc<tokio::sync::Notify>, AtomicUsize);
 
 #[async_trait::async_trait]

@@ -148,7 +148,7 @@ struct Log {
     streams: AtomicUsize,
 }
 
-/// Something that goes on, counted.
+/// Adds one to a count while it exists.
 struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {
