@@ -1,4 +1,4 @@
-//! The stdio transport: one client, one message per line, in either era.
+//! The stdio transport: one client, one message per line, with or without `initialize`.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -80,18 +80,18 @@ struct StdioClient {
     scope: Arc<Scope>,
     sender: MessageSender,
     running: Arc<RunningRequests>,
-    /// Set by `initialize`, in the legacy era.
+    /// Set by `initialize`; a client of a stateless protocol revision does not send it.
     session: Mutex<Option<Arc<Session>>>,
-    /// The dialog of requests in the modern era, begun by the first one.
+    /// The dialog of requests without a session, begun by the first one.
     dialog: OnceLock<Arc<ClientDialog>>,
     /// The identity of this connection.
     principal: Principal,
-    /// Permits for requests whose responses are not written yet.
+    /// Permits for requests whose responses are not queued yet.
     permits: Arc<Semaphore>,
 }
 
-/// Writes messages. A client that reads nothing for `send_timeout` counts as disconnected, because nothing else would
-/// show that it is.
+/// Writes messages. A client that reads nothing for `send_timeout` counts as disconnected, because stdout gives no other
+/// sign of a dead client.
 async fn write(
     mut messages: MessageReceiver,
     mut output: impl AsyncWrite + Unpin,
@@ -143,7 +143,8 @@ async fn read(client: &Arc<StdioClient>, input: impl AsyncRead + Unpin, tasks: &
             InputLine::Whole(line) if line.len() < MIN_COUNTED_BYTES => client.handle_line(line, tasks).await,
             InputLine::Whole(line) => {
                 // Reading stops until the budget has room.
-                let line = client.gateway.budget.acquire(&client.account(), line.len()).await.attach(line);
+                let line =
+                    client.gateway.budget.acquire(&client.budget_account(), line.len()).await.attach(line);
                 client.handle_line(line, tasks).await
             }
         };
@@ -187,7 +188,7 @@ async fn read_line(
 }
 
 impl StdioClient {
-    fn account(&self) -> Account {
+    fn budget_account(&self) -> Account {
         Account::Client(self.principal.clone())
     }
 
@@ -247,7 +248,7 @@ impl StdioClient {
         }
         let max_requests = self.gateway.options.bounds.requests_per_client;
         let started = self
-            .caller(&request.meta)
+            .request_caller(&request.meta)
             .and_then(|caller| Ok((caller, self.running.start(&request.id, max_requests)?)));
         let (caller, mut guard) = match started {
             Ok(started) => started,
@@ -269,7 +270,7 @@ impl StdioClient {
                     }
                 } => result,
             };
-            let response = client.gateway.tracked_response(&client.account(), &id, &result);
+            let response = client.gateway.tracked_response(&client.budget_account(), &id, &result);
             drop(guard);
             // The client may have disconnected.
             let _ = client.sender.send_response(response).await;
@@ -279,8 +280,8 @@ impl StdioClient {
         Ok(())
     }
 
-    /// The caller of a request, by its era.
-    fn caller(&self, meta: &Meta) -> Result<Caller, RpcError> {
+    /// The caller of a request: from its `_meta`, or from the session.
+    fn request_caller(&self, meta: &Meta) -> Result<Caller, RpcError> {
         if meta.is_modern() {
             let (version, capabilities) = meta.required()?;
             let features = ClientFeatures::of(capabilities);

@@ -10,7 +10,7 @@ use mcp_registry::ViewFilter;
 use super::errors::{bad_request, invalid_request, refusal};
 use super::header_names::{MCP_HOST_DIALOG, MCP_HOST_SELECTIONS, MCP_SESSION_ID, single};
 use super::headers;
-use super::refusals::RefusedToken;
+use super::refusals::RefusalReason;
 use super::response::{Response, with_header};
 use super::server::AppState;
 use crate::access::oauth::{Grant, TokenRefusal, TokenVerifier};
@@ -175,7 +175,7 @@ fn unauthorized(error: TokenError) -> Response {
         ),
     };
     let mut response = refusal(StatusCode::UNAUTHORIZED, None, &invalid_request(message));
-    response.extensions_mut().insert(RefusedToken(message));
+    response.extensions_mut().insert(RefusalReason(message));
     with_header(response, header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
 }
 
@@ -193,7 +193,7 @@ fn refuse(
     let mut response = refusal(status, id, &invalid_request(reason.message()));
     // A client without a token is about to log in, and one without a scope is about to request it.
     if matches!(reason, TokenRefusal::Invalid(_) | TokenRefusal::Unavailable) {
-        response.extensions_mut().insert(RefusedToken(reason.message()));
+        response.extensions_mut().insert(RefusalReason(reason.message()));
     }
     if reason == TokenRefusal::Unavailable {
         return with_header(response, header::RETRY_AFTER, KEYS_RETRY);

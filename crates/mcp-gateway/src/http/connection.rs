@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 
 use super::connection_table::ConnectionPermit;
 use super::flow_control::FlowControl;
-use super::refusals::RefusedToken;
+use super::refusals::RefusalReason;
 use super::response::{Response, SentBody};
 use super::router;
 use super::server::AppState;
@@ -185,7 +185,7 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
 async fn respond(app: &Arc<AppState>, connection: &Connection, request: Request<Incoming>) -> Response {
     let (head, body) = request.into_parts();
     let response = router::route(app, connection, &head, body).await;
-    if let Some(refused) = response.extensions().get::<RefusedToken>() {
+    if let Some(refused) = response.extensions().get::<RefusalReason>() {
         app.refusals.log(connection.peer, *refused);
     }
     app.gateway.counters.response_started(response.status().as_u16());

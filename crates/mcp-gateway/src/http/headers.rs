@@ -1,6 +1,6 @@
-//! What the gateway reads from the headers of a request, and the headers that the modern era requires.
+//! Reads the headers of a request, and checks those that the stateless protocol revisions (2026-07-28 and later) require.
 //!
-//! In the modern era some headers repeat values of the body, so that a proxy can route by them. A request whose
+//! In these revisions some headers repeat values of the body, so that a proxy can route by them. A request whose
 //! headers differ from its body is refused, because a proxy may have routed or admitted it by false values.
 
 use std::borrow::Cow;

@@ -10,14 +10,14 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 
-/// The time for which each line counts against the limit.
+/// Interval at which one more line is allowed.
 const PERIOD: Duration = Duration::from_secs(10);
 /// Maximum number of lines at once.
 const BURST: NonZeroU32 = NonZeroU32::new(5).expect("it is not zero");
 
-/// An extension of a response: why its token was refused. The reason does not repeat the token.
+/// An extension of a response: why its token was refused. It does not repeat the token.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RefusedToken(pub(super) &'static str);
+pub(super) struct RefusalReason(pub(super) &'static str);
 
 /// The log of refused tokens.
 pub(super) struct RefusalLog<C: Clock = DefaultClock> {
@@ -33,8 +33,8 @@ impl<C: Clock> RefusalLog<C> {
     }
 
     /// Logs a refusal, or counts it.
-    pub(super) fn log(&self, address: IpAddr, RefusedToken(reason): RefusedToken) {
-        if let Some(line) = self.line(address, reason) {
+    pub(super) fn log(&self, address: IpAddr, RefusalReason(reason): RefusalReason) {
+        if let Some(line) = self.next_line(address, reason) {
             tracing::warn!("{line}");
         }
     }
@@ -47,7 +47,8 @@ impl<C: Clock> RefusalLog<C> {
         }
     }
 
-    fn line(&self, address: IpAddr, reason: &str) -> Option<String> {
+    /// Returns the line to log. Over the limit, counts the refusal instead.
+    fn next_line(&self, address: IpAddr, reason: &str) -> Option<String> {
         if self.limiter.check().is_err() {
             self.unreported.fetch_add(1, Ordering::Relaxed);
             return None;
@@ -71,11 +72,11 @@ mod tests {
         let clock = FakeRelativeClock::default();
         let log = RefusalLog::new(clock.clone());
         let address = "127.0.0.1".parse().unwrap();
-        let lines: Vec<String> = (0..1000).filter_map(|_| log.line(address, "no")).collect();
+        let lines: Vec<String> = (0..1000).filter_map(|_| log.next_line(address, "no")).collect();
         assert_eq!(lines, vec!["refused a request from 127.0.0.1: no"; 5]);
         clock.advance(PERIOD);
         let line = "refused a request from 127.0.0.1: no (995 more requests were refused before)";
-        assert_eq!(log.line(address, "no").as_deref(), Some(line));
-        assert_eq!(log.line(address, "no"), None);
+        assert_eq!(log.next_line(address, "no").as_deref(), Some(line));
+        assert_eq!(log.next_line(address, "no"), None);
     }
 }

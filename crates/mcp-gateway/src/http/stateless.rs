@@ -1,4 +1,6 @@
-//! Requests of the modern era: each is independent and names its client, version and dialog.
+//! Requests of the stateless protocol revisions (2026-07-28 and later).
+//!
+//! Each request is independent: it has the version and the capabilities of its client, and may name a dialog.
 
 use std::sync::Arc;
 
@@ -34,7 +36,7 @@ pub(super) async fn respond(
 ) -> ResponseResult {
     let refused = |error: RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error);
     let busy_response = || refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
-    let (version, capabilities) = required_meta(head, &request).map_err(refused)?;
+    let (version, capabilities) = check_meta(head, &request).map_err(refused)?;
     let Client { principal, account, is_over_share, token, scope, grant } = client;
     check_argument_headers(app, head, &scope, &request).map_err(refused)?;
     let header_dialog = single(&head.headers, &MCP_HOST_DIALOG).map_err(refused)?;
@@ -96,6 +98,9 @@ pub(super) async fn respond(
 }
 
 /// Whether a request that names no dialog needs one, because it may use a leased server.
+///
+/// A leased server runs one instance per dialog, which is a conversation of a client. It has `sharing: per-client`, or
+/// `auto` and has sent a request to a client.
 fn needs_dialog(app: &AppState, scope: &Arc<Scope>, request: &Request) -> bool {
     let uses_server = matches!(
         &*request.method,
@@ -119,9 +124,9 @@ fn needs_dialog(app: &AppState, scope: &Arc<Scope>, request: &Request) -> bool {
     }
 }
 
-/// The version and capabilities that a request must contain. Errors in order: missing member, header mismatch,
-/// unsupported version.
-fn required_meta(head: &Parts, request: &Request) -> Result<(ProtocolVersion, RawJson), RpcError> {
+/// Checks `_meta`. Returns the version and capabilities that it must contain. Errors in order: missing member, header
+/// mismatch, unsupported version.
+fn check_meta(head: &Parts, request: &Request) -> Result<(ProtocolVersion, RawJson), RpcError> {
     match request.meta.required() {
         Err(error) if error.code == code::INVALID_PARAMS => Err(error),
         required => {

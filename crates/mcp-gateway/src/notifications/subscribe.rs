@@ -72,27 +72,28 @@ impl SubscriptionRequest {
     /// The first message, with the lists and resources that were accepted.
     pub(crate) fn acknowledgement(&self) -> Bytes {
         let accepted = serde_json::to_string(&self.filter).expect("flags and strings are JSON");
-        let params = format!(r#"{{{},"notifications":{accepted}}}"#, self.meta());
+        let params = format!(r#"{{{},"notifications":{accepted}}}"#, self.meta_member());
         notification("notifications/subscriptions/acknowledged", &params)
     }
 
     /// The notification about a changed list.
     pub(crate) fn list_changed(&self, list: ListKind) -> Bytes {
-        notification(list.change_notification(), &format!("{{{}}}", self.meta()))
+        notification(list.change_notification(), &format!("{{{}}}", self.meta_member()))
     }
 
     /// The notification about a changed resource.
     pub(crate) fn resource_updated(&self, uri: &str) -> Bytes {
-        let params = format!(r#"{{{},"uri":{}}}"#, self.meta(), json_string(uri));
+        let params = format!(r#"{{{},"uri":{}}}"#, self.meta_member(), json_string(uri));
         notification("notifications/resources/updated", &params)
     }
 
     /// The result when the gateway ends the stream.
     pub(crate) fn end_result(&self) -> String {
-        format!(r#"{{"resultType":"complete",{}}}"#, self.meta())
+        format!(r#"{{"resultType":"complete",{}}}"#, self.meta_member())
     }
 
-    fn meta(&self) -> String {
+    /// The `_meta` member as JSON text.
+    fn meta_member(&self) -> String {
         format!(r#""_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}"#, self.id.as_str())
     }
 }

@@ -195,7 +195,7 @@ impl TokenVerifier {
 
     /// Fetches the keys of the authorization server while the gateway runs.
     pub(crate) async fn run(&self) -> Infallible {
-        // A token whose key is gone must not be remembered.
+        // A token whose key was removed must not be remembered.
         self.keys.run(|| self.verified.lock().clear()).await
     }
 
