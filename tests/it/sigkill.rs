@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use mcp_host::{FileTokenStore, lock_path, read_lock, replace, save};
+use mcp_host::{FileTokenStore, lock_path, read_lock, replace_private, save};
 use mcp_model::Secret;
 use mcp_oauth::{Grant, RegisteredClient, TokenStore};
 use mcp_registry::{LockFile, ServerSnapshot};
@@ -119,7 +119,7 @@ fn write(what: &str, folder: &Path) -> ! {
         for at in [0, 1] {
             match what {
                 "configuration" => save(&file, &texts[1 - at], &texts[at]).unwrap(),
-                "recording" => replace(&file, &texts[at]).unwrap(),
+                "recording" => replace_private(&file, &texts[at]).unwrap(),
                 "lock" => save(&lock_path(&file), &locks[1 - at], &locks[at]).unwrap(),
                 "login" => tokens.save(&grants[at]).unwrap(),
                 other => panic!("{other} is nothing that is written"),
@@ -180,7 +180,7 @@ fn a_file_of_a_killed_writer_is_old_or_new() {
                 let file = fs::File::options().write(true).open(path).unwrap();
                 file.set_modified(SystemTime::now() - Duration::from_secs(2 * 60 * 60)).unwrap();
             }
-            replace(&folder.path().join("file"), "").unwrap();
+            replace_private(&folder.path().join("file"), "").unwrap();
             FileTokenStore::new(folder.path().join("logins")).save(&grants()[0]).unwrap();
             assert_eq!(self::unfinished(folder.path()), Vec::<PathBuf>::new(), "{what}, with seed {seed}");
         }

@@ -1,4 +1,4 @@
-//! The host: starts the committer and routes requests.
+//! The host: starts the supervisor task and routes requests.
 
 pub(crate) mod options;
 mod raw;
@@ -32,7 +32,6 @@ use crate::state::known_eras::KnownEras;
 use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
 use crate::state::server_info_cache::ServerInfoCache;
 use crate::supervisor::clock_jump::ClockMonitor;
-use crate::supervisor::committer::{Command, Committer, CommitterInputs};
 use crate::supervisor::connection_count::ConnectionCounter;
 use crate::supervisor::connector::{Connector, Dialer, SharedState, default_dialer};
 use crate::supervisor::dialog::LeaseSnapshot;
@@ -40,10 +39,11 @@ use crate::supervisor::dialog::{DialogEnd, DialogEndCounter, DialogLifetime};
 use crate::supervisor::instance::CloseLimits;
 use crate::supervisor::machine::{MachineEvent, MachineSettings};
 use crate::supervisor::publishers::{Publishers, Senders};
+use crate::supervisor::task::{Command, SupervisorInputs, SupervisorTask};
 use crate::telemetry::metrics::HostMetrics;
 use options::{CatalogOptions, HostOptions, ProcessOptions, ServerRequestOptions, TelemetryOptions};
 
-/// The capacity of the command queue; the committer is never busy for long.
+/// The capacity of the command queue; the supervisor task is never busy for long.
 const COMMANDS: usize = 64;
 
 /// A running host: servers, catalog, calls.
@@ -63,7 +63,7 @@ pub struct Host {
     updates: mpsc::Sender<ConfigUpdate>,
     senders: Arc<Senders>,
     router: Arc<CallRouter>,
-    committer: JoinHandle<()>,
+    supervisor_task: JoinHandle<()>,
 }
 
 impl Host {
@@ -130,7 +130,7 @@ impl Host {
         let (overflow, overflowed) = mpsc::unbounded_channel();
         let (updates, config_updates) = mpsc::channel(1);
         let idle = leases.idle_timeout;
-        let committer = Committer::new(
+        let supervisor_task = SupervisorTask::new(
             MachineSettings { builtins, supervision, leases, own, approval },
             Arc::new(connector),
             Publishers::new(Arc::clone(&senders)),
@@ -139,7 +139,7 @@ impl Host {
         );
         let spills = SpillStore::new(spill);
         spills.remove_stale();
-        let committer = tokio::spawn(committer.run(CommitterInputs {
+        let supervisor_task = tokio::spawn(supervisor_task.run(SupervisorInputs {
             commands: taken,
             overflow: overflowed,
             config_updates,
@@ -156,7 +156,7 @@ impl Host {
             trace,
             shared,
         });
-        Host { commands, overflow, updates, senders, router, committer }
+        Host { commands, overflow, updates, senders, router, supervisor_task }
     }
 
     /// Runs these servers and no others. Returns when that is published, with new and changed servers in
@@ -361,7 +361,7 @@ impl fmt::Debug for Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        self.committer.abort();
+        self.supervisor_task.abort();
         // A remaining dialog or pinned generation keeps no files.
         self.router.spills.close_blocking();
     }

@@ -128,8 +128,8 @@ pub use calls::{RawResult, RequestError, RequestOptions, TaskHandling, TaskMetho
 pub use config::approval::{Approval, ServerDefinitions};
 pub use config::desired::{DesiredServers, FailedServer};
 pub use config::load::{
-    FileError, LoadError, LoadRequest, LoadedConfig, LockFileError, SaveError, Utf16, create, create_new,
-    load, lock_path, read_lock, replace, save,
+    FileError, LoadError, LoadRequest, LoadedConfig, LockFileError, SaveError, Utf16, create_like,
+    create_private, load, lock_path, read_lock, replace_private, save,
 };
 pub use config::watch::{
     FilePresence, FileWatch, FollowEvent, FollowHandle, FollowLock, FollowRequest, RefusedFile, Reload,
@@ -146,7 +146,7 @@ pub use notifications::subscriptions::Subscription;
 pub use state::dialog_id::DialogId;
 pub use state::event::{HostEvent, HostEventKind, ReleaseReason};
 #[cfg(feature = "oauth")]
-pub use state::logins::{LoginHint, LoginOptions, Logins};
+pub use state::logins::{LoginHelp, LoginOptions, Logins};
 pub use state::published::{HostSnapshot, ServerState, ServerStatus};
 pub use state::server_info_cache::ServerDetails;
 pub use state::state_folder::state_path;

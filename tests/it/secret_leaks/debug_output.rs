@@ -173,7 +173,7 @@ fn hd_sc5_values_of_logins_and_of_the_gateway_show_no_secret() {
         client_name: "c".to_owned(),
         client_metadata: None,
         client: Some(grant().client),
-        hint: Arc::new(|_| "h".to_owned()),
+        help: Arc::new(|_| "h".to_owned()),
     });
     check("the logins of a host", format!("{logins:#?}"));
     let challenge = Challenge {

@@ -151,7 +151,7 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
             client_name: "test".to_owned(),
             client_metadata: None,
             client: None,
-            hint: Arc::new(|it| format!("log in to {it}")),
+            help: Arc::new(|it| format!("log in to {it}")),
         });
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("mcp.json");

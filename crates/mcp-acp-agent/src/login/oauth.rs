@@ -130,7 +130,7 @@ impl BackgroundLogins {
             client_metadata,
             client,
             // There is a user.
-            hint: Arc::new(|_| String::new()),
+            help: Arc::new(|_| String::new()),
         });
         let oauth = logins.authorization(&server.spec.id, &server.endpoint, authorities)?;
         let (tasks, on_login) = (Arc::clone(&self.tasks), Arc::clone(&self.on_login));

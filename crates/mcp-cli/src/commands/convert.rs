@@ -9,7 +9,7 @@ use mcp_config::{
     Colour, FieldFallback, InputDeclarations, Profile, UnsupportedField, WrittenFile, write_editor_file,
     write_servers,
 };
-use mcp_host::create;
+use mcp_host::create_like;
 use mcp_model::Severity;
 use serde::Serialize;
 
@@ -62,7 +62,7 @@ pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Result<Report, Failu
     losses.extend(disabled_servers(&source));
     err.push_str(&loss_lines(&losses, colour));
     if let Some(path) = output {
-        create(path, &text, &source.path)
+        create_like(path, &text, &source.path)
             .map_err(|error| failed(context, target, error_chain(&error), None, &err))?;
     }
     let left_out: Vec<&str> = losses

@@ -23,18 +23,18 @@ use crate::output::table::{Column, TableStyle, table};
 use crate::output::{count, error_chain, json, sanitize, style};
 use crate::runtime::exit::Exit;
 
-/// A file to import from.
-struct FoundFile {
+/// A file to import from. It may be missing or invalid.
+struct SourceFile {
     /// The program that it belongs to, or `this folder`. Empty for a file named with `--from`.
-    program: &'static str,
+    owner: &'static str,
     opened: Result<ConfigFile, FileError>,
 }
 
 /// The JSON document of `import`.
 #[derive(Serialize)]
 struct ImportJson<'a> {
-    /// The files to import from.
-    found: Vec<FileJson<'a>>,
+    /// The source files.
+    found: Vec<SourceFileJson<'a>>,
     /// The file that servers were added to; null without `--into`.
     into: Option<String>,
     /// The servers that were added, or that would be added without `--dry-run`.
@@ -47,7 +47,7 @@ struct ImportJson<'a> {
 }
 
 #[derive(Serialize)]
-struct FileJson<'a> {
+struct SourceFileJson<'a> {
     owner: &'static str,
     path: &'a str,
     servers: Vec<&'a str>,
@@ -89,7 +89,7 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Report, Failur
     }
     let out = match context.format {
         Format::Json => json::document(&import_json(&found, imported.as_ref())),
-        Format::Text => text(context, &found, imported.as_ref(), *dry_run),
+        Format::Text => render_text(context, &found, imported.as_ref(), *dry_run),
     };
     // A file that is not named with `--from` may be invalid: the user did not request it.
     let has_failed = found.iter().any(|file| file.opened.is_err() && !from.is_empty())
@@ -99,9 +99,9 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Report, Failur
 }
 
 /// The files that are named with `--from`, missing ones too. Without any, the known files that exist, each once.
-fn find_files(context: &Context, from: &[PathBuf]) -> Vec<FoundFile> {
+fn find_files(context: &Context, from: &[PathBuf]) -> Vec<SourceFile> {
     if !from.is_empty() {
-        return from.iter().map(|path| FoundFile { program: "", opened: open(path, context) }).collect();
+        return from.iter().map(|path| SourceFile { owner: "", opened: open(path, context) }).collect();
     }
     let home = env::home_dir().unwrap_or_default();
     let programs = program_files().chain([("Dominds", ".minds/mcp.yaml")]);
@@ -111,7 +111,7 @@ fn find_files(context: &Context, from: &[PathBuf]) -> Vec<FoundFile> {
     let mut is_new = |path: &Path| path.canonicalize().is_ok_and(|it| it.is_file() && seen.insert(it));
     here.chain(programs)
         .filter(|(_, path)| is_new(path))
-        .map(|(program, path)| FoundFile { program, opened: open(&path, context) })
+        .map(|(owner, path)| SourceFile { owner, opened: open(&path, context) })
         .collect()
 }
 
@@ -119,7 +119,7 @@ fn find_files(context: &Context, from: &[PathBuf]) -> Vec<FoundFile> {
 /// the first is added.
 fn import(
     context: &Context,
-    found: &[FoundFile],
+    found: &[SourceFile],
     into: &Path,
     only: &[String],
 ) -> Result<ImportResult, FileError> {
@@ -175,16 +175,16 @@ fn selected_servers<'a>(source: &'a ConfigFile, only: &'a [String]) -> impl Iter
     servers.filter(|spec| only.is_empty() || only.iter().any(|name| name == spec.id.as_str()))
 }
 
-fn import_json<'a>(found: &'a [FoundFile], imported: Option<&'a ImportResult>) -> ImportJson<'a> {
-    let file_json = |file: &'a FoundFile| match &file.opened {
-        Ok(source) => FileJson {
-            owner: file.program,
+fn import_json<'a>(found: &'a [SourceFile], imported: Option<&'a ImportResult>) -> ImportJson<'a> {
+    let file_json = |file: &'a SourceFile| match &file.opened {
+        Ok(source) => SourceFileJson {
+            owner: file.owner,
             path: &source.loaded.path,
             servers: source.loaded.reading.entries.iter().map(|it| it.name.as_str()).collect(),
             error: None,
         },
         Err(FileError { path, message, help: _ }) => {
-            FileJson { owner: file.program, path, servers: Vec::new(), error: Some(message) }
+            SourceFileJson { owner: file.owner, path, servers: Vec::new(), error: Some(message) }
         }
     };
     let found = found.iter().map(file_json).collect();
@@ -196,7 +196,13 @@ fn import_json<'a>(found: &'a [FoundFile], imported: Option<&'a ImportResult>) -
     }
 }
 
-fn text(context: &Context, found: &[FoundFile], imported: Option<&ImportResult>, dry_run: bool) -> String {
+/// The files and their servers, and the change of the target file.
+fn render_text(
+    context: &Context,
+    found: &[SourceFile],
+    imported: Option<&ImportResult>,
+    dry_run: bool,
+) -> String {
     let colour = context.console.out_colour;
     let rows: Vec<Vec<String>> = found
         .iter()
@@ -205,10 +211,10 @@ fn text(context: &Context, found: &[FoundFile], imported: Option<&ImportResult>,
                 let names: Vec<&str> =
                     source.loaded.reading.entries.iter().map(|it| it.name.as_str()).collect();
                 let names = if names.is_empty() { "-".to_owned() } else { names.join(", ") };
-                vec![source.loaded.path.clone(), file.program.to_owned(), names]
+                vec![source.loaded.path.clone(), file.owner.to_owned(), names]
             }
             Err(FileError { path, message, help: _ }) => {
-                vec![path.clone(), file.program.to_owned(), format!("error: {message}")]
+                vec![path.clone(), file.owner.to_owned(), format!("error: {message}")]
             }
         })
         .collect();

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_host::{DesiredServers, Host, ServerState, Supervision, recording_dialer, replace};
+use mcp_host::{DesiredServers, Host, ServerState, Supervision, recording_dialer, replace_private};
 use mcp_model::{CallResult, ErrorKind};
 use mcp_recording::{Recorder, Recording, RecordingProxy, ServerRecording, environment_secrets};
 use serde::Serialize;
@@ -245,7 +245,9 @@ async fn save_with_document(
 async fn save(path: &Path, recording: &Recording, exit: Exit) -> Result<(), Failure> {
     let (path, text) = (path.to_owned(), recording.to_text());
     let exit = if exit == Exit::Success { Exit::Failure } else { exit };
-    blocking(move || replace(&path, &text)).await.map_err(|error| Failure::with_exit(exit, error.to_string()))
+    blocking(move || replace_private(&path, &text))
+        .await
+        .map_err(|error| Failure::with_exit(exit, error.to_string()))
 }
 
 /// `wrote session.jsonl: demo (modern), 5 requests`.

@@ -35,7 +35,7 @@ pub(crate) async fn run(context: &Context, args: &TasksArgs, signals: &mut Signa
     let server = server.spec.id.clone();
     let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::All).await;
-        match request(context, host, &server, args).await {
+        match send_request(context, host, &server, args).await {
             Ok(report) => context.print(report).await,
             Err(failure) => context.fail(failure).await,
         }
@@ -43,7 +43,8 @@ pub(crate) async fn run(context: &Context, args: &TasksArgs, signals: &mut Signa
     Ok(exit.await)
 }
 
-async fn request(
+/// Sends the request that the arguments select, and renders its result.
+async fn send_request(
     context: &Context,
     host: &Host,
     server: &ServerId,
@@ -82,11 +83,11 @@ async fn request(
         return Ok(Report { out, ..Report::default() });
     }
     let task: Task = result.read().map_err(invalid)?;
-    Ok(Report { out: task_text(context, server, &task), ..Report::default() })
+    Ok(Report { out: render_task(context, server, &task), ..Report::default() })
 }
 
-/// A task as text or JSON.
-pub(super) fn task_text(context: &Context, server: &ServerId, task: &Task) -> String {
+/// Renders a task as text or JSON.
+pub(super) fn render_task(context: &Context, server: &ServerId, task: &Task) -> String {
     let Task { id, status, message, created_at, .. } = task;
     match context.format {
         Format::Json => json::document(&json!({
@@ -104,7 +105,7 @@ pub(super) fn task_text(context: &Context, server: &ServerId, task: &Task) -> St
     }
 }
 
-/// The result of a task, like that of a call.
+/// Renders a task result like `mcp-host call` does.
 pub(super) fn result_report(context: &Context, server: &ServerId, result: ToolResult) -> Report {
     let result = tool_call_result(server, result);
     let exit = if result.success { Exit::Success } else { Exit::Failure };

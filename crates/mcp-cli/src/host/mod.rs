@@ -135,7 +135,7 @@ pub(crate) fn logins(user: Option<Arc<dyn UserAgent>>, client: Option<Registered
         client_name: "mcp-host".to_owned(),
         client_metadata: None,
         client,
-        hint: Arc::new(|server| format!("run `mcp-host login {server}`")),
+        help: Arc::new(|server| format!("run `mcp-host login {server}`")),
     }))
 }
 

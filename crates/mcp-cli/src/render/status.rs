@@ -25,7 +25,7 @@ pub(crate) fn server_lines_where(
         .collect()
 }
 
-/// The first problem of a ready server that the server itself causes: a malformed or invalid definition.
+/// The first invalid definition reported for a ready server.
 pub(crate) fn server_warning<'a>(published: &'a HostSnapshot, status: &ServerStatus) -> Option<&'a Problem> {
     let is_own = |active: &&ActiveProblem| {
         let (ProblemKind::Hidden { verdict: Verdict::Malformed, list: _ } | ProblemKind::Unvalidated) =
@@ -72,14 +72,14 @@ pub(crate) fn server_line(
     res
 }
 
-/// The message of a server's error without its beginning that is the same for many errors, so that a short column shows
-/// the cause.
-pub(crate) fn cause<'a>(error: &'a HostError, server: &str) -> &'a str {
-    const USUAL: [&str; 2] = ["the server could not be started: ", "the server is no longer available: "];
+/// The error message without common prefixes, so that a narrow column shows the cause.
+pub(crate) fn short_error<'a>(error: &'a HostError, server: &str) -> &'a str {
+    const COMMON_PREFIXES: [&str; 2] =
+        ["the server could not be started: ", "the server is no longer available: "];
     let label = format!("server '{server}' (");
     let message = error.message.strip_prefix(&label).and_then(|rest| rest.split_once("): "));
     let message = message.map_or(error.message.as_str(), |(_, message)| message);
-    USUAL.iter().find_map(|usual| message.strip_prefix(usual)).unwrap_or(message)
+    COMMON_PREFIXES.iter().find_map(|prefix| message.strip_prefix(prefix)).unwrap_or(message)
 }
 
 /// The problems that are not part of a server line, most severe first.
@@ -249,10 +249,10 @@ mod tests {
     }
 
     #[test]
-    fn cause_has_no_usual_beginning() {
+    fn short_error_has_no_common_prefix() {
         let check = |message: &str, want: &str| {
             let error = HostError { kind: ErrorKind::Connection, message: message.into(), help: None };
-            assert_eq!(cause(&error, "a"), want);
+            assert_eq!(short_error(&error, "a"), want);
         };
         check("server 'a' (npx): the server could not be started: no such file", "no such file");
         check("server 'a' (npx): it did not list its tools", "it did not list its tools");

@@ -127,7 +127,7 @@ fn watch_ends_when_its_reader_closes() {
     assert!(lines.any(|it| it.unwrap().starts_with("ready")));
     let servers = children(child.id());
     drop(lines);
-    // The program notices that its reader is gone when it prints the next event.
+    // The program notices that its reader has ended when it prints the next event.
     workspace.write(FILE, "version: 1\nservers: {a\n");
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(servers.iter().all(|it| !is_alive(*it)), "{servers:?}");

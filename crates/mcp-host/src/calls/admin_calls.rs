@@ -10,10 +10,10 @@ use crate::calls::admin::{AdminCommand, not_loaded, parse, toolset_id};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::published::ServerState;
-use crate::supervisor::committer::Command;
 use crate::supervisor::dialog::{LeaseSnapshot, Reminder};
 use crate::supervisor::machine::{LeaseReply, MachineEvent, RoutingTable};
-use crate::telemetry::spans::CallRecord;
+use crate::supervisor::task::Command;
+use crate::telemetry::spans::CallGuard;
 
 impl CallRouter {
     /// Calls one of the host's own tools (DM-077).
@@ -21,9 +21,9 @@ impl CallRouter {
         &self,
         call: &ToolCall,
         tool: &Tool,
-        record: &CallRecord<'_>,
+        guard: &CallGuard<'_>,
     ) -> CallOutcome<T> {
-        record.set_tool(&toolset_id(), &tool.name);
+        guard.set_tool(&toolset_id(), &tool.name);
         let outcome = match self.validate(call, &toolset_id(), tool) {
             Ok(()) => self.run_admin_command(call, tool).await,
             Err(failure) => Err(failure),
@@ -35,7 +35,7 @@ impl CallRouter {
         });
         let outcome = outcome.map_err(RequestError::from);
         let tool = Some((toolset_id(), tool.name.to_string()));
-        CallOutcome { tool, budget: usize::MAX, duration: record.elapsed(), outcome }
+        CallOutcome { tool, budget: usize::MAX, duration: guard.elapsed(), outcome }
     }
 
     async fn run_admin_command(&self, call: &ToolCall, tool: &Tool) -> Result<String, HostError> {

@@ -10,9 +10,9 @@ use super::{CallOutcome, CallRouter, ToolCall};
 use crate::calls::spill::{SpillError, SpillPart};
 use crate::error::HostError;
 use crate::error::excerpt::excerpt;
-use crate::supervisor::committer::Command;
 use crate::supervisor::machine::{MachineEvent, ToolProblem};
-use crate::telemetry::spans::CallRecord;
+use crate::supervisor::task::Command;
+use crate::telemetry::spans::CallGuard;
 
 impl CallRouter {
     /// Builds the result of a finished call.
@@ -20,7 +20,7 @@ impl CallRouter {
         &self,
         call: &ToolCall,
         outcome: CallOutcome<ToolResult>,
-        record: &CallRecord<'_>,
+        guard: &CallGuard<'_>,
     ) -> CallResult {
         let CallOutcome { tool, budget, duration, outcome } = outcome;
         let (server, tool) = match tool {
@@ -47,7 +47,7 @@ impl CallRouter {
         let ToolResult { content, structured, is_error } = done.value;
         let rest = if self.spills.is_on() { Overflow::Spill } else { Overflow::Drop };
         let mut limited = limit_result(content, structured, budget, rest);
-        record.record_bytes(limited.bytes);
+        guard.record_bytes(limited.bytes);
         let files = match limited.is_cut {
             // Boxed, because it is rare and would enlarge the future of every call.
             true => Box::pin(self.spill(metadata.server.as_ref(), limited.take_overflow())).await,

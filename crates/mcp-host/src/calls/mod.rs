@@ -35,13 +35,13 @@ use crate::calls::spill::SpillStore;
 use crate::error::HostError;
 use crate::error::excerpt::excerpt;
 use crate::state::dialog_id::DialogId;
-use crate::supervisor::committer::{Command, InstanceRef};
 use crate::supervisor::connector::SharedState;
 use crate::supervisor::dialog::DialogEndCounter;
 use crate::supervisor::dialog::ReminderText;
 use crate::supervisor::machine::{LeaseTable, MachineEvent, RoutingTable, ToolProblem};
+use crate::supervisor::task::{Command, InstanceRef};
 use crate::telemetry::TraceSource;
-use crate::telemetry::spans::CallRecord;
+use crate::telemetry::spans::CallGuard;
 use deadline::CallDeadline;
 pub use requests::{RequestOptions, TaskMethod};
 use result_format::ResultFormat;
@@ -57,7 +57,7 @@ pub(crate) struct CallRouter {
     /// The published leases.
     pub(crate) leases: watch::Receiver<Arc<LeaseTable<InstanceRef>>>,
     pub(crate) validators: ValidatorCache,
-    /// Commands to the committer.
+    /// Commands to the supervisor task.
     pub(crate) commands: mpsc::Sender<Command>,
     /// Makes the reminders of leases.
     pub(crate) reminder: ReminderText,
@@ -101,13 +101,13 @@ struct CallSuccess<T> {
 impl CallRouter {
     /// Calls a tool.
     pub(crate) async fn call(&self, call: ToolCall, version: CatalogVersion<'_>) -> CallResult {
-        let record = CallRecord::begin(&self.shared.metrics);
-        let span = record.span();
+        let guard = CallGuard::begin(&self.shared.metrics);
+        let span = guard.span();
         // Pinned in place, because moving a large future copies it.
         let work = pin!(async {
-            let outcome = self.route_call(&call, version, &record).await;
-            let result = self.result(&call, outcome, &record).await;
-            record.end(result.error.as_ref().map(|it| it.kind), result.metadata.duration);
+            let outcome = self.route_call(&call, version, &guard).await;
+            let result = self.result(&call, outcome, &guard).await;
+            guard.end(result.error.as_ref().map(|it| it.kind), result.metadata.duration);
             result
         });
         work.instrument(span).await
@@ -119,21 +119,21 @@ impl CallRouter {
         call: ToolCall,
         version: CatalogVersion<'_>,
     ) -> Result<RawResult, RequestError> {
-        let record = CallRecord::begin(&self.shared.metrics);
-        let span = record.span();
+        let guard = CallGuard::begin(&self.shared.metrics);
+        let span = guard.span();
         let work = pin!(async {
             let CallOutcome { tool, budget: _, duration, outcome } =
-                self.route_call::<RawJson>(&call, version, &record).await;
+                self.route_call::<RawJson>(&call, version, &guard).await;
             let server = tool.map(|it| it.0);
             let outcome = match outcome {
                 Ok(CallSuccess { request_id, value, warnings: _ }) => {
-                    record.record_bytes(value.as_bytes().len());
+                    guard.record_bytes(value.as_bytes().len());
                     let server = server.expect("a successful call has a tool");
                     Ok(RawResult { result: value, server, request_id })
                 }
                 Err(error) => Err(RequestError { server, ..error }),
             };
-            record.end(outcome.as_ref().err().map(|it| it.error.kind), duration);
+            guard.end(outcome.as_ref().err().map(|it| it.error.kind), duration);
             outcome
         });
         work.instrument(span).await
@@ -180,14 +180,14 @@ impl CallRouter {
         &self,
         call: &ToolCall,
         version: CatalogVersion<'_>,
-        record: &CallRecord<'_>,
+        guard: &CallGuard<'_>,
     ) -> CallOutcome<T> {
         let unrouted = |failure: HostError| {
-            let duration = record.elapsed();
+            let duration = guard.elapsed();
             CallOutcome { tool: None, budget: usize::MAX, duration, outcome: Err(failure.into()) }
         };
         let label = || format!("Tool '{}'", display_name(&call.name));
-        let deadline = CallDeadline::new(record.started(), call.deadline);
+        let deadline = CallDeadline::new(guard.started(), call.deadline);
         let scope = match self.scope(call.dialog.as_ref(), version, deadline) {
             Ok(scope) => scope,
             Err(failure) => return unrouted(failure),
@@ -197,11 +197,11 @@ impl CallRouter {
             let (tool, route) = match find_tool(&routing_table, &call.name, call.server.as_ref()) {
                 Ok((tool, Some(route))) => (&*tool.tool, route),
                 // Boxed, because it is rare and would enlarge the future of every call.
-                Ok((tool, None)) => return Box::pin(self.call_admin_tool(call, &tool.tool, record)).await,
+                Ok((tool, None)) => return Box::pin(self.call_admin_tool(call, &tool.tool, guard)).await,
                 Err(failure) => return unrouted(failure),
             };
             let spec = &route.server.spec;
-            record.set_tool(&spec.id, &tool.name);
+            guard.set_tool(&spec.id, &tool.name);
             let outcome = match self.begin_request(route, label, scope).await {
                 Ok(request) => self.send(call, (&route.server, tool), &request.instance, deadline).await,
                 Err(RouteError::Retired) => continue,
@@ -210,7 +210,7 @@ impl CallRouter {
             return CallOutcome {
                 tool: Some((spec.id.clone(), tool.name.to_string())),
                 budget: spec.limits.result_bytes,
-                duration: record.elapsed(),
+                duration: guard.elapsed(),
                 outcome,
             };
         }
@@ -278,7 +278,7 @@ impl CallRouter {
         Ok(())
     }
 
-    /// Reports a problem of a tool to the committer; without a `reason`, withdraws it.
+    /// Reports a problem of a tool to the supervisor task; without a `reason`, withdraws it.
     fn report_tool_problem(
         &self,
         server: &ServerId,

@@ -15,9 +15,9 @@ use crate::calls::{RequestOptions, ToolCall};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::published::HostSnapshot;
-use crate::supervisor::committer::InstanceRef;
 use crate::supervisor::dialog::DialogLifetime;
 use crate::supervisor::machine::{RouteTarget, RoutingTable};
+use crate::supervisor::task::InstanceRef;
 
 /// The maximum number of attempts to pin a generation. An attempt fails when an instance is retired meanwhile.
 const MAX_ATTEMPTS: usize = 8;

@@ -11,8 +11,8 @@ use mcp_registry::{Problem, ProviderFailure, ProviderRejection, RetryDecision, r
 use crate::calls::CallRouter;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
-use crate::supervisor::committer::Command;
 use crate::supervisor::machine::MachineEvent;
+use crate::supervisor::task::Command;
 
 /// A failed request to a language model.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -26,7 +26,7 @@ use super::tool_lookup::display_name;
 use super::{CallRouter, CatalogVersion};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
-use crate::telemetry::spans::SpanRecord;
+use crate::telemetry::spans::SpanGuard;
 
 /// Options of a request.
 #[derive(Clone, Default)]
@@ -247,14 +247,14 @@ impl CallRouter {
     ) -> Result<(T, ServerId), RequestError> {
         let span = tracing::info_span!("request", method, server = Empty, outcome = Empty, duration = Empty);
         async {
-            let record = SpanRecord::begin();
+            let guard = SpanGuard::begin();
             let deadline = CallDeadline::new(Instant::now(), options.deadline);
             let res = match self.scope(options.dialog.as_ref(), version, deadline) {
                 Ok(scope) => self.route(item, &options, scope, &send).await,
                 Err(failure) => Err(failure.into()),
             };
             let outcome = res.as_ref().err().map_or("success", |it| it.error.kind.as_str());
-            let duration = record.end(outcome);
+            let duration = guard.end(outcome);
             tracing::info!(outcome, ?duration, "request finished");
             res
         }

@@ -11,9 +11,9 @@ use super::{CallRouter, CatalogVersion};
 use crate::calls::pin::PinnedGeneration;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
-use crate::supervisor::committer::{Command, InstanceRef};
 use crate::supervisor::gate::GateGuard;
 use crate::supervisor::machine::{LeaseReply, LeaseRequest, Route, RouteTarget};
+use crate::supervisor::task::{Command, InstanceRef};
 
 /// The maximum number of lookups for a request. If an instance is retired after the lookup, the new state is already
 /// published, so a second lookup is enough. Only a lease may be released several times.
@@ -131,7 +131,8 @@ impl CallRouter {
         }
         let (sender, reply) = oneshot::channel();
         // A host that has shut down sends no reply.
-        let _ = self.commands.send(Command::Lease(request, self.ends.current(), sender)).await;
+        let dialog_ends_seen = self.ends.current();
+        let _ = self.commands.send(Command::Lease { request, dialog_ends_seen, reply: sender }).await;
         match reply.await {
             Ok(LeaseReply::Granted(instance)) => Ok(instance),
             Ok(LeaseReply::Refused(failure)) => Err(RouteError::Refused(failure)),

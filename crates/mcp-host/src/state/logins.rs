@@ -19,22 +19,22 @@ use url::Url;
 /// Options for logins.
 #[derive(Clone)]
 pub struct LoginOptions {
-    /// The store of grants.
+    /// Stores the tokens of each server.
     pub store: Arc<dyn TokenStore>,
     /// Asks the user for consent; `None` if there is no user.
     pub user: Option<Arc<dyn UserAgent>>,
     /// The client name for registration.
     pub client_name: String,
-    /// The client metadata document: an https URL with a path.
+    /// The URL of the client ID metadata document: https, with a path.
     pub client_metadata: Option<Url>,
-    /// A client that was registered by hand, for every server.
+    /// A pre-registered OAuth client, for every server.
     pub client: Option<RegisteredClient>,
     /// The help text for a server without a login: `` run `mcp-host login weather` ``.
-    pub hint: LoginHint,
+    pub help: LoginHelp,
 }
 
 /// Returns the help text for a server without a login.
-pub type LoginHint = Arc<dyn Fn(&ServerId) -> String + Send + Sync>;
+pub type LoginHelp = Arc<dyn Fn(&ServerId) -> String + Send + Sync>;
 
 /// The logins of a host. Clones share their state.
 #[derive(Clone)]
@@ -58,16 +58,20 @@ impl Logins {
         Logins(Arc::new(Inner { options, current: Mutex::default() }))
     }
 
-    /// The authorization of a server, shared by its connections. `None` in three cases: the server is not reached
-    /// over HTTP; it is reached over plain HTTP on another machine, where no token is sent; its entry has an
-    /// `Authorization` header, which takes precedence.
+    /// The authorization of a server, shared by its connections. `None` in these cases:
+    ///
+    /// - The server is not reached over HTTP.
+    /// - It is reached over plain HTTP on another machine, where no token is sent.
+    /// - Its entry has an `Authorization` header, which takes precedence.
+    /// - Its `privateKey` cannot be used; a warning is logged.
+    /// - No HTTP client can be built, for example without valid certificate authorities.
     pub fn authorization(
         &self,
         server: &ServerId,
         endpoint: &Endpoint,
         authorities: &Authorities,
     ) -> Option<Arc<dyn Authorization>> {
-        self.of(server, endpoint, authorities).map(|it| it as Arc<dyn Authorization>)
+        self.get_or_create(server, endpoint, authorities).map(|it| it as Arc<dyn Authorization>)
     }
 
     /// Revokes the login at the authorization server. [`TokenStore::remove`] deletes the local copy. The error
@@ -78,13 +82,19 @@ impl Logins {
         endpoint: &Endpoint,
         authorities: &Authorities,
     ) -> Result<Revocation, Unauthorized> {
-        match self.of(server, endpoint, authorities) {
+        match self.get_or_create(server, endpoint, authorities) {
             Some(login) => login.revoke().await,
             None => Ok(Revocation::NoGrant),
         }
     }
 
-    fn of(&self, server: &ServerId, endpoint: &Endpoint, authorities: &Authorities) -> Option<Arc<OAuth>> {
+    /// Returns the authorization that connections share, or creates it.
+    fn get_or_create(
+        &self,
+        server: &ServerId,
+        endpoint: &Endpoint,
+        authorities: &Authorities,
+    ) -> Option<Arc<OAuth>> {
         let (url, credentials) = match endpoint {
             Endpoint::Http(it) | Endpoint::Sse(it) => {
                 if it.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
@@ -100,14 +110,14 @@ impl Logins {
         if let Some(known) = known.and_then(|known| known.oauth.upgrade()) {
             return Some(known);
         }
-        let unattended = match credentials.as_ref().map(unattended).transpose() {
+        let unattended = match credentials.as_ref().map(client_credentials_grant).transpose() {
             Ok(unattended) => unattended,
             Err(error) => {
                 tracing::warn!(server = %server, "the `privateKey` cannot be used: {error}");
                 return None;
             }
         };
-        let LoginOptions { store, user, client_name, client_metadata, client, hint } = self.0.options.clone();
+        let LoginOptions { store, user, client_name, client_metadata, client, help } = self.0.options.clone();
         let options = OAuthOptions {
             store,
             user_agent: user,
@@ -116,7 +126,7 @@ impl Logins {
             client,
             unattended,
             authorities: authorities.clone(),
-            login_hint: hint(server),
+            login_hint: help(server),
         };
         match OAuth::new(url, options) {
             Ok(new) => {
@@ -135,7 +145,9 @@ impl Logins {
 }
 
 /// The grant of configured client credentials.
-fn unattended(credentials: &ClientCredentials<Secret>) -> Result<UnattendedGrant, InvalidPrivateKey> {
+fn client_credentials_grant(
+    credentials: &ClientCredentials<Secret>,
+) -> Result<UnattendedGrant, InvalidPrivateKey> {
     let ClientCredentials { client_id, key, scopes, issuer } = credentials.clone();
     let authentication = match key {
         ClientKey::Secret(secret) => ClientAuthentication::Secret(secret),
@@ -165,7 +177,7 @@ mod tests {
             client_name: "test".to_owned(),
             client_metadata: None,
             client: None,
-            hint: Arc::new(|it| format!("log in to {it}")),
+            help: Arc::new(|it| format!("log in to {it}")),
         })
     }
 

@@ -126,11 +126,11 @@ impl Connector {
             era = Empty
         );
         async {
-            let record = spans::SpanRecord::begin();
+            let guard = spans::SpanGuard::begin();
             let deadline = saturating_after(Instant::now(), server.spec.limits.startup);
             let outcome = self.connect_within(server, lists, dialog, deadline).await;
             let era = outcome.as_ref().map(|it| it.era);
-            spans::connected(&self.shared.metrics, id.as_str(), era, record);
+            spans::record_connect(&self.shared.metrics, id.as_str(), era, guard);
             outcome
         }
         .instrument(span)
@@ -350,13 +350,13 @@ pub(crate) async fn read_within(
         bytes = Empty
     );
     async {
-        let (record, begun) = (spans::SpanRecord::begin(), Instant::now());
+        let (guard, begun) = (spans::SpanGuard::begin(), Instant::now());
         let fresh = match tokio::time::timeout_at(deadline, read(session, kind)).await {
             Ok(Ok(fresh)) => fresh,
             Ok(Err(error)) => ListUpdate::Failed(kind, call_error(server, &error)),
             Err(_) => ListUpdate::Failed(kind, list_timeout(server, kind, begun.elapsed())),
         };
-        spans::listed(metrics, server.spec.id.as_str(), fresh.size(), record);
+        spans::record_list(metrics, server.spec.id.as_str(), fresh.size(), guard);
         fresh
     }
     .instrument(span)

@@ -9,8 +9,8 @@ use tokio::sync::mpsc;
 
 use crate::notifications::dialog_callers::CallerRegistration;
 use crate::state::dialog_id::DialogId;
-use crate::supervisor::committer::Command;
 use crate::supervisor::machine::MachineEvent;
+use crate::supervisor::task::Command;
 
 /// Limits for leases (DM-074, DM-075).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! Supervision: one task owns the desired state, starts and stops instances, and publishes.
 
 pub(crate) mod clock_jump;
-pub(crate) mod committer;
 pub(crate) mod connection_count;
 pub(crate) mod connector;
 pub(crate) mod dialog;
@@ -14,3 +13,4 @@ pub(crate) mod lists;
 pub(crate) mod machine;
 pub(crate) mod publishers;
 pub(crate) mod recording;
+pub(crate) mod task;

@@ -1,6 +1,6 @@
 //! Publishes routing tables and snapshots. The routing table comes first, so that everything visible can be called.
 //!
-//! If the committer panics, the host has failed, and a last snapshot says so: callers must not mistake a failed
+//! If the supervisor task panics, the host has failed, and a last snapshot says so: callers must not mistake a failed
 //! host for one without servers.
 
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use crate::error::HostError;
 use crate::notifications::stream::NotificationRouter;
 use crate::state::event::HostEvent;
 use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
-use crate::supervisor::committer::InstanceRef;
 use crate::supervisor::machine::{LeaseTable, RoutingTable};
+use crate::supervisor::task::InstanceRef;
 use mcp_registry::ActiveProblem;
 
 /// The message of a failed host.
 const HOST_FAILED: &str = "the host itself has failed; this is a bug in mcp-host";
 
-/// The committer's side of the channels. If it is dropped by a panic, it publishes the failure of the host.
+/// The supervisor task's side of the channels. If it is dropped by a panic, it publishes the failure of the host.
 pub(crate) struct Publishers {
     senders: Arc<Senders>,
-    /// The statuses to publish if the committer panics.
+    /// The statuses to publish if the supervisor task panics.
     failed_statuses: Vec<FailedServer>,
     is_shutdown_expected: bool,
 }
 
-/// The channels. The host holds them too, to subscribe to them and to publish when the committer has ended.
+/// The channels. The host holds them too, to subscribe to them and to publish when the supervisor task has ended.
 pub(crate) struct Senders {
     /// The routing table, which contains the snapshot below.
     pub(crate) routing_table: watch::Sender<Arc<RoutingTable<InstanceRef>>>,
@@ -98,17 +98,17 @@ impl Publishers {
         Publishers { senders, failed_statuses: Vec::new(), is_shutdown_expected: false }
     }
 
-    /// Sets the servers to publish as failed if the committer panics.
+    /// Sets the servers to publish as failed if the supervisor task panics.
     pub(crate) fn set_desired(&mut self, desired: &DesiredServers) {
         self.failed_statuses = failed_statuses(desired);
     }
 
-    /// Records that the committer will end because of a shutdown.
+    /// Records that the supervisor task will end because of a shutdown.
     pub(crate) fn expect_shutdown(&mut self) {
         self.is_shutdown_expected = true;
     }
 
-    /// Whether the end of the committer is expected.
+    /// Whether the end of the supervisor task is expected.
     pub(crate) fn is_shutdown_expected(&self) -> bool {
         self.is_shutdown_expected
     }
@@ -131,7 +131,7 @@ impl Publishers {
 
 impl Drop for Publishers {
     fn drop(&mut self) {
-        // Without a panic the committer's task was cancelled, because its host or runtime was dropped.
+        // Without a panic the supervisor task was cancelled, because its host or runtime was dropped.
         if self.is_shutdown_expected || !std::thread::panicking() {
             return;
         }

@@ -1,7 +1,9 @@
-//! The committer: the task that owns the desired state and all running instances.
+//! The supervisor task owns the desired state and all running instances.
 //!
-//! Decisions are made by the state machine. The committer feeds it events in batches, publishes one snapshot per
-//! batch, and then executes the actions. All tasks of a host are in its `JoinSet`, so none outlives it.
+//! Decisions are made by the state machine. The task feeds it events in batches, publishes one snapshot per batch, and
+//! then executes the actions. The tasks that it spawns are in its `JoinSet`, so none outlives it.
+//! A dialog is a conversation with leased instances of its own. A lease is an instance that is reserved for one dialog.
+//! A ticket identifies one start of one server.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -35,18 +37,23 @@ use crate::telemetry::metrics::{LeaseGauge, ReloadOutcome};
 /// The instance type of the state machine.
 pub(crate) type InstanceRef = Arc<Instance>;
 
-/// A command from the host to the committer.
+/// A command from the host to the supervisor task.
 pub(crate) enum Command {
     /// Handles an event; replies when its effects are published.
     Event(Box<MachineEvent<InstanceRef>>, Option<oneshot::Sender<()>>),
-    /// Requests a leased instance. The number is that of `DialogEndCounter` when the request was made.
-    Lease(LeaseRequest, u64, oneshot::Sender<LeaseReply<InstanceRef>>),
+    /// Requests a leased instance.
+    Lease {
+        request: LeaseRequest,
+        /// Dialogs that had ended when the request was made. Detects a request from before its dialog ended.
+        dialog_ends_seen: u64,
+        reply: oneshot::Sender<LeaseReply<InstanceRef>>,
+    },
     /// Releases a lease; replies when its instance is closed.
     Release(DialogId, ServerId, oneshot::Sender<LeaseReply<InstanceRef>>),
 }
 
 impl Command {
-    /// Handles an event without a reply.
+    /// Returns a command to handle an event, without a reply.
     pub(crate) fn event(event: MachineEvent<InstanceRef>) -> Command {
         Command::Event(Box::new(event), None)
     }
@@ -62,8 +69,8 @@ impl Command {
     }
 }
 
-/// The state of the task.
-pub(crate) struct Committer {
+/// The state machine, the instances and the tasks of a host.
+pub(crate) struct SupervisorTask {
     machine: Machine<InstanceRef>,
     connector: Arc<Connector>,
     publishers: Publishers,
@@ -79,14 +86,14 @@ pub(crate) struct Committer {
     lease_gauge: LeaseGauge,
     /// All started instances that still exist.
     instances: Vec<Weak<Instance>>,
-    /// The deadline of the shutdown, once it is known.
-    end: watch::Sender<Option<Instant>>,
+    /// The deadline of the shutdown; `None` until it begins.
+    shutdown_deadline: watch::Sender<Option<Instant>>,
 }
 
 /// The input channels.
-pub(crate) struct CommitterInputs {
+pub(crate) struct SupervisorInputs {
     pub(crate) commands: mpsc::Receiver<Command>,
-    /// The ends of dialogs that found the queue of commands full.
+    /// Dialog ends sent while the command queue was full.
     pub(crate) overflow: mpsc::UnboundedReceiver<DialogEnd>,
     pub(crate) config_updates: mpsc::Receiver<ConfigUpdate>,
 }
@@ -114,17 +121,16 @@ enum TaskKind {
     Retire(Option<WaiterId>),
 }
 
-impl Committer {
+impl SupervisorTask {
     pub(crate) fn new(
         settings: MachineSettings,
         connector: Arc<Connector>,
         publishers: Publishers,
         clocks: ClockMonitor,
         limits: CloseLimits,
-    ) -> Committer {
-        let machine = Machine::new(settings);
-        Committer {
-            machine,
+    ) -> SupervisorTask {
+        SupervisorTask {
+            machine: Machine::new(settings),
             connector,
             publishers,
             clocks,
@@ -135,14 +141,14 @@ impl Committer {
             last_waiter: 0,
             lease_gauge: LeaseGauge::default(),
             instances: Vec::new(),
-            end: watch::Sender::new(None),
+            shutdown_deadline: watch::Sender::new(None),
         }
     }
 
     /// Runs until a shutdown is complete or the host is dropped.
-    pub(crate) async fn run(mut self, inputs: CommitterInputs) {
-        let CommitterInputs { mut commands, mut overflow, mut config_updates } = inputs;
-        self.reap().await;
+    pub(crate) async fn run(mut self, inputs: SupervisorInputs) {
+        let SupervisorInputs { mut commands, mut overflow, mut config_updates } = inputs;
+        self.kill_orphans().await;
         let (mut closing, mut batcher) = (false, EventBatcher::new());
         let subscriptions = Arc::clone(&self.connector.shared.subscriptions);
         loop {
@@ -161,7 +167,7 @@ impl Committer {
                 Some(update) = config_updates.recv() => self.accept_update(update, &mut batch),
                 Some(dialog) = overflow.recv() => ends.push(dialog),
                 keys = subscriptions.take_removed() => self.sync_subscriptions(&keys),
-                Some(joined) = self.tasks.join_next_with_id() => batch.events.extend(self.task_finished(joined)),
+                Some(joined) = self.tasks.join_next_with_id() => batch.events.extend(self.handle_finished_task(joined)),
                 () = tokio::time::sleep_until(wake) => {}
             }
             // Everything that has arrived is published together. Dialog ends from the overflow channel are received
@@ -174,7 +180,7 @@ impl Committer {
             }
             batch.events.extend(ends.into_iter().map(MachineEvent::DialogEnded));
             while let Some(joined) = self.tasks.try_join_next_with_id() {
-                batch.events.extend(self.task_finished(joined));
+                batch.events.extend(self.handle_finished_task(joined));
             }
             let Batch { events, replies, update_reply } = batch;
             batcher.extend(events);
@@ -252,8 +258,8 @@ impl Committer {
         }
     }
 
-    /// Ends processes that killed hosts left behind.
-    async fn reap(&self) {
+    /// Kills the orphaned processes of hosts that crashed or were killed.
+    async fn kill_orphans(&self) {
         let Some(receipts) = self.connector.receipts.clone() else { return };
         match tokio::task::spawn_blocking(move || receipts.reap()).await {
             Ok(Ok(reaped)) => {
@@ -324,12 +330,9 @@ impl Committer {
                 }
             }
             MachineAction::Watch { ticket, instance, listed } => {
-                let kind = TaskKind::Watch(ticket.clone());
-                let shared = Arc::clone(&self.connector.shared);
-                self.spawn(
-                    kind,
-                    async move { Some(watch(ticket, &instance, listed, &shared.metrics).await) },
-                );
+                let (kind, shared) = (TaskKind::Watch(ticket.clone()), Arc::clone(&self.connector.shared));
+                let task = async move { Some(watch(ticket, &instance, listed, &shared.metrics).await) };
+                self.spawn(kind, task);
             }
             MachineAction::SetLimits(instance, server) => instance.set_limits(server),
             MachineAction::Probe { ticket, instance, within } => {
@@ -343,7 +346,7 @@ impl Committer {
             MachineAction::Retire { instance, drain, waiter } => {
                 // Immediately, not when the task first runs: a call with the old routing table must be refused.
                 instance.close_gate(drain);
-                let (limits, shutdown) = (self.limits, self.end.subscribe());
+                let (limits, shutdown) = (self.limits, self.shutdown_deadline.subscribe());
                 self.spawn(TaskKind::Retire(waiter), async move {
                     instance.drain_and_close(drain, limits, shutdown).await;
                     None
@@ -373,7 +376,7 @@ impl Committer {
         self.tasks_by_id.insert(handle.id(), (kind, handle));
     }
 
-    fn task_finished(
+    fn handle_finished_task(
         &mut self,
         joined: Result<(Id, Option<MachineEvent<InstanceRef>>), JoinError>,
     ) -> Option<MachineEvent<InstanceRef>> {
@@ -414,8 +417,8 @@ impl Committer {
                 events.push(*event);
                 replies.extend(reply);
             }
-            Command::Lease(request, ends_seen, reply) => {
-                events.push(MachineEvent::Lease(request, ends_seen, self.register_waiter(reply)));
+            Command::Lease { request, dialog_ends_seen, reply } => {
+                events.push(MachineEvent::Lease(request, dialog_ends_seen, self.register_waiter(reply)));
             }
             Command::Release(dialog, server, reply) => {
                 events.push(MachineEvent::Release(dialog, server, self.register_waiter(reply)));
@@ -449,7 +452,7 @@ impl Committer {
 
     /// Waits for closing instances; aborts all other tasks.
     async fn shut_down(mut self) {
-        self.end.send_replace(Some(saturating_after(Instant::now(), self.limits.grace)));
+        self.shutdown_deadline.send_replace(Some(saturating_after(Instant::now(), self.limits.grace)));
         for (kind, handle) in self.tasks_by_id.values() {
             match kind {
                 TaskKind::Start(_) | TaskKind::Watch(_) | TaskKind::Probe(_) | TaskKind::ApplySettings => {
@@ -460,7 +463,7 @@ impl Committer {
         }
         while let Some(joined) = self.tasks.join_next_with_id().await {
             // A start may have finished before its abort: its instance is closed as well.
-            let event = self.task_finished(joined);
+            let event = self.handle_finished_task(joined);
             let now = Instant::now();
             let actions: Vec<_> = event.into_iter().flat_map(|it| self.machine.handle(it, now)).collect();
             for action in actions {
@@ -471,9 +474,8 @@ impl Committer {
     }
 }
 
-impl Drop for Committer {
-    /// Runs when the host was dropped or has shut down. Remaining instances end now, even if a dialog or turn
-    /// still holds them.
+impl Drop for SupervisorTask {
+    /// Runs when the host was dropped or has shut down. Remaining instances end now, even if callers still hold them.
     fn drop(&mut self) {
         self.connector.shared.notifications.close();
         self.connector.connections.abort();

@@ -24,42 +24,42 @@ use crate::telemetry::metrics::{HostMetrics, Operation, SUCCESS};
 /// The outcome of an operation whose future was dropped.
 const CANCELLED: &str = "cancelled";
 
-/// Records the outcome in the current span, also when it is dropped.
-pub(crate) struct SpanRecord {
+/// Records the outcome of an operation in its span: on `end`, or `cancelled` on drop.
+pub(crate) struct SpanGuard {
     span: Span,
     started: Instant,
     is_finished: bool,
 }
 
-impl SpanRecord {
+impl SpanGuard {
     /// Starts in the current span.
-    pub(crate) fn begin() -> SpanRecord {
-        SpanRecord { span: Span::current(), started: Instant::now(), is_finished: false }
+    pub(crate) fn begin() -> SpanGuard {
+        SpanGuard { span: Span::current(), started: Instant::now(), is_finished: false }
     }
 
     /// Records the outcome; returns the duration.
     pub(crate) fn end(mut self, outcome: &'static str) -> Duration {
         self.is_finished = true;
-        self.finish(outcome)
+        self.record_outcome(outcome)
     }
 
-    fn finish(&self, outcome: &'static str) -> Duration {
+    fn record_outcome(&self, outcome: &'static str) -> Duration {
         let duration = self.started.elapsed();
         self.span.record("outcome", outcome).record("duration", duration.as_secs_f64());
         duration
     }
 }
 
-impl Drop for SpanRecord {
+impl Drop for SpanGuard {
     fn drop(&mut self) {
         if !self.is_finished {
-            self.finish(CANCELLED);
+            self.record_outcome(CANCELLED);
         }
     }
 }
 
-/// Records the outcome of a call, also when it is dropped.
-pub(crate) struct CallRecord<'a> {
+/// Records the outcome of a call in its span and the metrics: on `end`, or `cancelled` on drop.
+pub(crate) struct CallGuard<'a> {
     metrics: &'a HostMetrics,
     span: Span,
     started: Instant,
@@ -67,9 +67,9 @@ pub(crate) struct CallRecord<'a> {
     is_finished: bool,
 }
 
-impl<'a> CallRecord<'a> {
+impl<'a> CallGuard<'a> {
     /// Starts with a new span.
-    pub(crate) fn begin(metrics: &'a HostMetrics) -> CallRecord<'a> {
+    pub(crate) fn begin(metrics: &'a HostMetrics) -> CallGuard<'a> {
         let span = tracing::info_span!(
             "call",
             server = Empty,
@@ -78,7 +78,7 @@ impl<'a> CallRecord<'a> {
             duration = Empty,
             bytes = Empty
         );
-        CallRecord { metrics, span, started: Instant::now(), server: OnceLock::new(), is_finished: false }
+        CallGuard { metrics, span, started: Instant::now(), server: OnceLock::new(), is_finished: false }
     }
 
     /// The span of the call.
@@ -115,45 +115,45 @@ impl<'a> CallRecord<'a> {
         if let Some(kind) = failed {
             self.metrics.record_failure(Operation::Call, self.server(), kind);
         }
-        self.finish(failed.map_or(SUCCESS, ErrorKind::as_str), duration);
+        self.record_outcome(failed.map_or(SUCCESS, ErrorKind::as_str), duration);
     }
 
     fn server(&self) -> Option<&str> {
         self.server.get().map(ServerId::as_str)
     }
 
-    fn finish(&self, outcome: &'static str, duration: Duration) {
+    fn record_outcome(&self, outcome: &'static str, duration: Duration) {
         self.metrics.record_call(self.server(), outcome, duration, self.started + duration);
         self.span.record("outcome", outcome).record("duration", duration.as_secs_f64());
         self.span.in_scope(|| tracing::info!(outcome, ?duration, "called"));
     }
 }
 
-impl Drop for CallRecord<'_> {
+impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         if !self.is_finished {
-            self.finish(CANCELLED, self.elapsed());
+            self.record_outcome(CANCELLED, self.elapsed());
         }
     }
 }
 
-/// Records the outcome of a start in its span.
-pub(crate) fn connected(
+/// Records the outcome of a connection attempt in its span.
+pub(crate) fn record_connect(
     metrics: &HostMetrics,
     server: &str,
     outcome: Result<mcp_model::Era, &HostError>,
-    record: SpanRecord,
+    guard: SpanGuard,
 ) {
     match outcome {
         Ok(era) => {
             Span::current().record("era", era.as_str());
-            let duration = record.end("success");
+            let duration = guard.end("success");
             tracing::info!(outcome = "ready", era = era.as_str(), ?duration, "connected");
         }
         // The reason contains no secret (DM-105).
         Err(failure) => {
             let outcome = failure.kind.as_str();
-            let duration = record.end(outcome);
+            let duration = guard.end(outcome);
             metrics.record_failure(Operation::Connect, Some(server), failure.kind);
             tracing::warn!(outcome, ?duration, reason = failure.message, "not connected");
         }
@@ -161,21 +161,21 @@ pub(crate) fn connected(
 }
 
 /// Records the outcome of a list request in its span: the number and size of its items, or the error.
-pub(crate) fn listed(
+pub(crate) fn record_list(
     metrics: &HostMetrics,
     server: &str,
     outcome: Result<(usize, usize), &HostError>,
-    record: SpanRecord,
+    guard: SpanGuard,
 ) {
     match outcome {
         Ok((items, bytes)) => {
             Span::current().record("items", items).record("bytes", bytes);
-            let duration = record.end("success");
+            let duration = guard.end("success");
             tracing::debug!(outcome = "success", ?duration, "listed");
         }
         Err(error) => {
             let outcome = error.kind.as_str();
-            let duration = record.end(outcome);
+            let duration = guard.end(outcome);
             metrics.record_failure(Operation::List, Some(server), error.kind);
             tracing::warn!(outcome, ?duration, reason = error.message, "not listed");
         }

@@ -4,7 +4,6 @@
 
 mod callers;
 mod calls;
-mod committer_panic;
 mod concurrency;
 mod config_files;
 mod config_watch;
@@ -26,4 +25,5 @@ mod scripted_server;
 mod shutdown;
 mod startup;
 mod supervision;
+mod supervisor_panic;
 mod telemetry;

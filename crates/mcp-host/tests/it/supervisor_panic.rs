@@ -1,4 +1,4 @@
-//! A panic of the committer is reported as a failure of the host. A tracing subscriber causes the panic.
+//! A panic of the supervisor task is reported as a failure of the host. A tracing subscriber causes the panic.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tracing::{Event, Metadata, Subscriber};
 use crate::fixture::{HostFixture, changed, text_or_error};
 use crate::scripted_server::ScriptedServer;
 
-/// A subscriber that panics when the committer logs that it applies a configuration.
+/// A subscriber that panics when the supervisor task logs that it applies a configuration.
 struct Saboteur;
 
 impl Subscriber for Saboteur {
@@ -48,12 +48,12 @@ impl Visit for Message {
 }
 
 #[tokio::test(start_paused = true)]
-async fn panic_of_the_committer_is_reported() {
+async fn panic_of_the_supervisor_task_is_reported() {
     let fixture =
         HostFixture::running(&[("a", ScriptedServer::new(&["t"])), ("b", ScriptedServer::new(&["t"]))]).await;
     let generation = fixture.host.snapshot().generation;
     let sabotage = tracing::subscriber::set_default(Saboteur);
-    // The thread of another test may just cache that no subscriber wants the committer's event. Rebuilding the
+    // The thread of another test may just cache that no subscriber wants the supervisor task's event. Rebuilding the
     // cache several times overrides that.
     for _ in 0..100 {
         tracing::callsite::rebuild_interest_cache();

@@ -6,7 +6,7 @@ use mcp_registry::ToolLookup;
 
 use crate::args::CallArgs;
 use crate::call_arguments::CallArguments;
-use crate::commands::tasks::{result_report, task_text};
+use crate::commands::tasks::{render_task, result_report};
 use crate::config::context::Context;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
@@ -50,7 +50,7 @@ pub(super) async fn detach(
                 quote_path(&args.file),
                 sanitize::line(&task.id),
             ));
-            Ok(Report { out: task_text(context, server, &task), after, ..Report::default() })
+            Ok(Report { out: render_task(context, server, &task), after, ..Report::default() })
         }
         None => Ok(result_report(context, server, result.result.read().map_err(invalid)?)),
     }

@@ -6,7 +6,7 @@ use mcp_config::{
     Document, EditError, NewServer, NewTransport, PackageKind, Profile, PublishedServer, UnsupportedField,
     UrlTransportKind, WrittenFile, detect, parse_server_json, prompts_for_inputs, write_servers,
 };
-use mcp_host::create_new;
+use mcp_host::create_private;
 use mcp_model::{Dialect, ServerId, ServerSpec};
 
 use super::{Edit, EditMode, edited, failed};
@@ -27,14 +27,15 @@ struct AddRequest {
     file: PathBuf,
     server: NewServer,
     mode: EditMode,
-    /// The variables that the server needs, each with a description.
+    /// The variables that the server needs, each as `NAME: description`.
     required_variables: Vec<String>,
     /// The names of the variables that hold secrets.
     secrets: Vec<String>,
 }
 
-/// Builds the request from the arguments, and reads a `server.json` if they name one. An error is a message.
-fn request(args: AddArgs) -> Result<AddRequest, String> {
+/// Builds the request from the arguments, and reads a `server.json` if they name one. The error is a message for
+/// the user.
+fn parse_request(args: AddArgs) -> Result<AddRequest, String> {
     let AddArgs {
         file,
         server,
@@ -53,7 +54,7 @@ fn request(args: AddArgs) -> Result<AddRequest, String> {
     } = args;
     let env = name_value_pairs("--env", env)?;
     let package = |kind: PackageKind, package: String| {
-        let name = package_name(&package);
+        let name = server_name_from_package(&package);
         (name, kind.transport(&package, args.clone(), env.clone()))
     };
     let (mut required_variables, mut secrets) = (Vec::new(), Vec::new());
@@ -78,7 +79,10 @@ fn request(args: AddArgs) -> Result<AddRequest, String> {
     } else {
         let url = url.unwrap_or_default();
         let kind = url_transport.unwrap_or_else(|| UrlTransportKind::guess(&url));
-        (host_name(&url), NewTransport::Url { kind, url, headers: name_value_pairs("--header", header)? })
+        (
+            server_name_from_url(&url),
+            NewTransport::Url { kind, url, headers: name_value_pairs("--header", header)? },
+        )
     };
     let name = server.unwrap_or(default_name);
     let id =
@@ -99,7 +103,7 @@ fn name_value_pairs(flag: &str, texts: Vec<String>) -> Result<Vec<(String, Strin
 }
 
 /// A short name for a package: `@scope/mcp-server-x@1` is `x`.
-fn package_name(package: &str) -> String {
+fn server_name_from_package(package: &str) -> String {
     let last = package.rsplit('/').next().unwrap_or_default();
     let bare = last.split(['@', ':', '=', '<', '>', '~', '[']).next().unwrap_or_default();
     let stripped = ["mcp-server-", "server-", "mcp-"].iter().find_map(|prefix| bare.strip_prefix(prefix));
@@ -108,7 +112,7 @@ fn package_name(package: &str) -> String {
 }
 
 /// A short name for the server of a URL: `https://mcp.example.com/x` is `example`.
-fn host_name(url: &str) -> String {
+fn server_name_from_url(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default().split(':').next().unwrap_or_default();
@@ -119,7 +123,7 @@ fn host_name(url: &str) -> String {
 /// Adds a server. Blocks.
 pub(crate) fn run(context: &Context, args: AddArgs) -> Result<Report, Failure> {
     let AddRequest { file, server, mode, required_variables, secrets } =
-        request(args).map_err(Failure::usage)?;
+        parse_request(args).map_err(Failure::usage)?;
     let name = server.id.to_string();
     // VS Code prompts for secrets and stores them outside the file.
     let prompted = if prompts_for_inputs(&file.to_string_lossy()) { secrets } else { Vec::new() };
@@ -170,7 +174,7 @@ fn create_file(
     let (after, losses) = new_file_text(file, profile, server.into_spec(profile))
         .map_err(|error| failed(error.to_string(), None))?;
     if edit.mode == EditMode::Write {
-        create_new(file, &after).map_err(|error| failed(error_chain(&error), None))?;
+        create_private(file, &after).map_err(|error| failed(error_chain(&error), None))?;
     }
     Ok(edited(context, edit, (path.clone(), "", &after), losses))
 }
@@ -201,13 +205,13 @@ mod tests {
 
     #[test]
     fn names_are_derived_from_packages_and_urls() {
-        let check = |package: &str, want: &str| assert_eq!(package_name(package), want);
+        let check = |package: &str, want: &str| assert_eq!(server_name_from_package(package), want);
         check("@modelcontextprotocol/server-everything@1.2", "everything");
         check("mcp-server-git==1.0", "git");
         check("firecrawl-mcp", "firecrawl");
         check("docker.io/mcp/time:latest", "time");
         check("server-", "server-");
-        let check = |url: &str, want: &str| assert_eq!(host_name(url), want);
+        let check = |url: &str, want: &str| assert_eq!(server_name_from_url(url), want);
         check("https://mcp.example.com/x", "example");
         check("http://127.0.0.1:8080/mcp", "127");
         check("https://u:p@api.github.com", "github");

@@ -7,7 +7,8 @@ mod report;
 use std::path::PathBuf;
 
 use mcp_host::{
-    DesiredServers, Host, HostSnapshot, ServerDefinitions, Supervision, create, lock_path, read_lock, save,
+    DesiredServers, Host, HostSnapshot, ServerDefinitions, Supervision, create_like, lock_path, read_lock,
+    save,
 };
 use mcp_model::ServerId;
 use mcp_registry::{Drift, DriftPolicy, ItemKind, LockFile};
@@ -125,7 +126,7 @@ async fn compare_and_write(
         let path = path.clone();
         let written = blocking(move || match before {
             Some(before) => save(&path, &before, &text),
-            None => create(&path, &text, &configuration),
+            None => create_like(&path, &text, &configuration),
         });
         written.await.map_err(|error| Failure::new(error.to_string()))?;
     }

@@ -10,7 +10,7 @@ use mcp_registry::{Problem, ProblemKind};
 use ratatui::crossterm::event::KeyCode;
 
 use crate::output::sanitize;
-use crate::render::status::cause;
+use crate::render::status::short_error;
 
 /// The maximum number of log lines.
 const MAX_LOG_LINES: usize = 500;
@@ -116,7 +116,10 @@ impl View {
                 starts: counts.starts,
                 failures: counts.failures,
                 failure: status.error.as_ref().map(|failure| sanitize_bounded(&failure.to_string())),
-                cause: status.error.as_ref().map(|failure| sanitize_bounded(cause(failure, &status.id))),
+                cause: status
+                    .error
+                    .as_ref()
+                    .map(|failure| sanitize_bounded(short_error(failure, &status.id))),
                 help: status.error.as_ref().and_then(|it| it.help.as_deref()).map(sanitize_bounded),
             }
         };
@@ -296,7 +299,9 @@ fn problem_text(problem: &Problem, published: &HostSnapshot) -> String {
     let status = published.servers.iter().find(of_server);
     match status.and_then(|status| Some((&status.id, status.error.as_ref()?))) {
         // A running server has further errors, such as lists that cannot be read.
-        Some((id, error)) if problem.message == error.to_string() => format!("{id}: {}", cause(error, id)),
+        Some((id, error)) if problem.message == error.to_string() => {
+            format!("{id}: {}", short_error(error, id))
+        }
         Some(_) | None => problem.message.clone(),
     }
 }

@@ -22,7 +22,7 @@ use files::read_text;
 pub use files::{FileError, Utf16};
 pub use lock_file::{LockFileError, lock_path, read_lock};
 pub(crate) use lock_file::{lock_text, parse_lock};
-pub use save::{SaveError, create, create_new, replace, save};
+pub use save::{SaveError, create_like, create_private, replace_private, save};
 
 /// A configuration file to load.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Saves files atomically: readers see the old or the new text.
 //!
-//! The text is written to a temporary file that replaces the original. Permissions and owner are kept, and links
-//! remain links. Hard links keep the old text, and extended attributes are lost.
+//! The text is written to a temporary file that replaces the original. [`save`] keeps permissions and owner. Symbolic
+//! links are followed. Other hard links keep the old text, and extended attributes are lost.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write};
@@ -53,42 +53,42 @@ pub enum SaveError {
 /// A change by another process between the check and the replacement is lost.
 pub fn save(path: &Path, before: &str, after: &str) -> Result<(), SaveError> {
     // A link remains; its target is replaced.
-    let real = fs::canonicalize(path).map_err(failed(path))?;
-    let metadata = fs::metadata(&real).map_err(failed(path))?;
+    let real = fs::canonicalize(path).map_err(save_error(path))?;
+    let metadata = fs::metadata(&real).map_err(save_error(path))?;
     // A rename only needs permission for the folder, but a read-only file is meant to stay.
     if metadata.permissions().readonly() {
-        return Err(failed(path)(io::ErrorKind::PermissionDenied.into()));
+        return Err(save_error(path)(io::ErrorKind::PermissionDenied.into()));
     }
-    let file = write_temp(&real, after, metadata.permissions()).map_err(failed(path))?;
-    copy_owner(file.as_file(), &metadata).map_err(failed(path))?;
+    let file = write_temp(&real, after, metadata.permissions()).map_err(save_error(path))?;
+    copy_owner(file.as_file(), &metadata).map_err(save_error(path))?;
     let now = read_text(&real).map_err(|source| SaveError::Unreadable { path: display(path), source })?;
     if now != before {
         return Err(SaveError::Changed { path: display(path) });
     }
-    persist(file, &real).map_err(failed(path))
+    persist(file, &real).map_err(save_error(path))
 }
 
 /// Creates a file with the permissions of another one. Blocks.
-pub fn create(path: &Path, text: &str, like: &Path) -> Result<(), SaveError> {
+pub fn create_like(path: &Path, text: &str, like: &Path) -> Result<(), SaveError> {
     let permissions = fs::metadata(like).map(|it| it.permissions());
-    permissions.and_then(|it| write_new(path, text, it)).map_err(failed(path))
+    permissions.and_then(|it| write_new(path, text, it)).map_err(save_error(path))
 }
 
-/// Creates a private file, and its folder if missing. Blocks.
-pub fn create_new(path: &Path, text: &str) -> Result<(), SaveError> {
-    let permissions = fs::create_dir_all(folder(path)).and_then(|()| private_permissions(path));
-    permissions.and_then(|it| write_new(path, text, it)).map_err(failed(path))
+/// Creates a file that only its owner may read, and its folder if missing. Blocks.
+pub fn create_private(path: &Path, text: &str) -> Result<(), SaveError> {
+    let permissions = fs::create_dir_all(parent_folder(path)).and_then(|()| private_permissions(path));
+    permissions.and_then(|it| write_new(path, text, it)).map_err(save_error(path))
 }
 
-/// Writes a private file, new or existing; readers see the old or the new text. Blocks.
-pub fn replace(path: &Path, text: &str) -> Result<(), SaveError> {
+/// Creates a file that only its owner may read, or replaces one; readers see the old or the new text. Blocks.
+pub fn replace_private(path: &Path, text: &str) -> Result<(), SaveError> {
     // A link remains; its target is replaced.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let file = private_permissions(&real).and_then(|it| write_temp(&real, text, it));
-    file.and_then(|it| persist(it, &real)).map_err(failed(path))
+    file.and_then(|it| persist(it, &real)).map_err(save_error(path))
 }
 
-fn failed(path: &Path) -> impl Fn(io::Error) -> SaveError + use<'_> {
+fn save_error(path: &Path) -> impl Fn(io::Error) -> SaveError + use<'_> {
     |source| match source.kind() {
         io::ErrorKind::AlreadyExists => SaveError::Exists { path: display(path) },
         _ => SaveError::Io { path: display(path), source },
@@ -107,7 +107,7 @@ fn private_permissions(_: &Path) -> io::Result<Permissions> {
 
 #[cfg(not(unix))]
 fn private_permissions(path: &Path) -> io::Result<Permissions> {
-    Ok(fs::metadata(folder(path))?.permissions())
+    Ok(fs::metadata(parent_folder(path))?.permissions())
 }
 
 fn write_new(path: &Path, text: &str, permissions: Permissions) -> io::Result<()> {
@@ -124,14 +124,14 @@ fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
 
 /// Writes the text to a temporary file, which is removed unless it is persisted.
 fn write_temp(path: &Path, text: &str, permissions: Permissions) -> io::Result<NamedTempFile> {
-    let mut res = create_temp(&folder(path))?;
+    let mut res = create_temp(&parent_folder(path))?;
     res.write_all(text.as_bytes())?;
     res.as_file().set_permissions(permissions)?;
     res.as_file().sync_all()?;
     Ok(res)
 }
 
-fn folder(path: &Path) -> PathBuf {
+fn parent_folder(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder.to_owned(),
         Some(_) | None => PathBuf::from("."),
@@ -159,7 +159,7 @@ fn copy_owner(_: &File, _: &Metadata) -> io::Result<()> {
 
 /// Makes the rename durable, if the system can.
 fn sync_folder(path: &Path) {
-    if let Ok(folder) = File::open(folder(path)) {
+    if let Ok(folder) = File::open(parent_folder(path)) {
         let _ = folder.sync_all();
     }
 }
@@ -198,15 +198,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, link) = (folder.path().join("a"), folder.path().join("link"));
         for text in ["first", "second"] {
-            replace(&path, text).unwrap();
+            replace_private(&path, text).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
             assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         }
         symlink("a", &link).unwrap();
-        replace(&link, "third").unwrap();
+        replace_private(&link, "third").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "third");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert!(replace(&folder.path().join("no/such"), "x").is_err());
+        assert!(replace_private(&folder.path().join("no/such"), "x").is_err());
         assert_eq!(names(folder.path()), ["a", "link"]);
     }
 
@@ -217,7 +217,7 @@ mod tests {
         fs::write(&path, "theirs").unwrap();
         assert!(matches!(save(&path, "old", "new"), Err(SaveError::Changed { .. })));
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
-        assert!(matches!(create(&path, "new", &path), Err(SaveError::Exists { .. })));
+        assert!(matches!(create_like(&path, "new", &path), Err(SaveError::Exists { .. })));
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
         assert_eq!(names(folder.path()), ["a.yaml"]);
         let gone = folder.path().join("no/such");
@@ -243,7 +243,7 @@ mod tests {
         let (path, new) = (folder.path().join("a.yaml"), folder.path().join("b.json"));
         fs::write(&path, "").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
-        create(&new, "text", &path).unwrap();
+        create_like(&new, "text", &path).unwrap();
         assert_eq!(fs::read_to_string(&new).unwrap(), "text");
         assert_eq!(fs::metadata(&new).unwrap().permissions().mode() & 0o777, 0o600);
     }
