@@ -4,7 +4,7 @@
 //! Each transport is one test in its own process. Its cells run in parallel, each with its own server and a healthy
 //! one.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 #![expect(clippy::print_stderr, reason = "the matrix prints what it covered")]
 
 mod expectations;

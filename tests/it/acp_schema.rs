@@ -23,7 +23,7 @@ pub(crate) fn official(version: AcpVersion, file: &str) -> Option<Value> {
 
 /// A validator for one definition.
 pub(crate) fn judge(schema: &Value, definition: &str) -> Validator {
-    assert!(schema["$defs"][definition].is_object(), "{definition} is gone");
+    assert!(schema["$defs"][definition].is_object(), "{definition} is missing");
     let schema = json!({ "$ref": format!("#/$defs/{definition}"), "$defs": schema["$defs"] });
     jsonschema::validator_for(&schema).unwrap()
 }

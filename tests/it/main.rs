@@ -1,6 +1,6 @@
 //! End-to-end tests: the binary with real servers and clients, process cleanup, and the docs.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 mod acp_clients;
 mod acp_proxy;

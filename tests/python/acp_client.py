@@ -82,7 +82,7 @@ class Conversation:
         await self.connection._conn.send_notification("$/cancel_request", {"requestId": asked[-1]})
 
     async def gone(self, file):
-        """Returns when the process is gone whose id the file has."""
+        """Returns when the process whose id is in the file has ended."""
         with open(file) as text:
             pid = int(text.read())
         while os.path.exists(f"/proc/{pid}"):

@@ -40,7 +40,7 @@ async fn acpx_14_page_of_a_login_is_told_and_the_server_joins_the_session_after_
         let mut client = RawClient::start(version, &agent(&arguments), state.path());
         let (session, page) = session_with_login(&mut client, &authority);
         let unknown = client.turn(&session, "/guarded__echo");
-        assert!(unknown.contains("is not available"), "the session goes on: {unknown}");
+        assert!(unknown.contains("is not available"), "the session continues: {unknown}");
 
         let answer = browser().get(page).send().await.unwrap().text().await.unwrap();
         assert!(answer.contains("You are logged in"), "{answer}");

@@ -281,8 +281,8 @@ impl SessionMcp {
         }
     }
 
-    /// Ends the servers with their process groups, and returns when none is left. Servers that other sessions use go on
-    /// for these. May be called repeatedly and concurrently. Cancel-safe: the shutdown continues while this value
+    /// Ends the servers with their process groups, and returns when none is left. Servers that other sessions use continue
+    /// to run. May be called repeatedly and concurrently. Cancel-safe: the shutdown continues while this value
     /// exists.
     pub async fn close(&self) {
         self.board.set_phase(SessionPhase::Closed);

@@ -1,6 +1,6 @@
 //! The servers of sessions, as an agent and its client see them.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 mod evidence;
 mod own_servers;

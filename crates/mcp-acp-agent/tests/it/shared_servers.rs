@@ -76,7 +76,7 @@ async fn handle_of_a_closed_session_keeps_no_servers() {
     first.close().await;
     assert_eq!(echo(&second).await, "here");
     second.close().await;
-    // The set is gone with its last open session: another one uses the dialer of the next session.
+    // The set was removed with its last open session: another one uses the dialer of the next session.
     let (inner, dials) = (options.dialer.clone().unwrap(), Arc::new(AtomicUsize::new(0)));
     let counted = Arc::clone(&dials);
     let next = ConnectOptions {

@@ -1,6 +1,6 @@
 //! Requests as clients send them, held against agents as they declare themselves.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 mod errors;
 mod failures;

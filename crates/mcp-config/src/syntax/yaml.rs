@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str) -> ParsedText {
     ParsedText { root, dropped, diagnostics, extensions: ExtensionSpans::default() }
 }
 
-/// Reports a syntax error and those after it, as far as the parser can go on.
+/// Reports a syntax error and those after it, as far as the parser can continue.
 fn further_mistakes(text: &str, first: Mistake, diagnostics: &mut Vec<RawDiagnostic>) {
     const MAX_MISTAKES: usize = 10;
     let mut text = Cow::Borrowed(text);

@@ -259,7 +259,7 @@ fn error_text(error: &ScanError) -> (Cause, String, &'static str) {
     }
 }
 
-/// Replaces the lines that a mistake makes unreadable by blanks, so that the parser can go on after them. Returns
+/// Replaces the lines that a mistake makes unreadable by blanks, so that the parser can continue after them. Returns
 /// `None` if it cannot.
 pub(super) fn mask(text: &str, mistake: &Mistake) -> Option<String> {
     let layout = Layout::new(text);
