@@ -36,6 +36,7 @@ use crate::supervisor::connection_count::ConnectionCounter;
 use crate::supervisor::connector::{Connector, Dialer, SharedState, default_dialer};
 use crate::supervisor::dialog::LeaseSnapshot;
 use crate::supervisor::dialog::{DialogEnd, DialogEndCounter, DialogLifetime};
+use crate::supervisor::held_tasks::HeldTasks;
 use crate::supervisor::instance::CloseLimits;
 use crate::supervisor::machine::{MachineEvent, MachineSettings};
 use crate::supervisor::publishers::{Publishers, Senders};
@@ -100,6 +101,7 @@ impl Host {
             log_levels: LogLevels::new(log_level),
             subscriptions: Arc::default(),
             server_info: ServerInfoCache::default(),
+            tasks: HeldTasks::default(),
             wall_clock: Arc::clone(&wall_clock),
             metrics: HostMetrics::default(),
         });

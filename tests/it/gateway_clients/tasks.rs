@@ -3,11 +3,14 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
-use mcp_model::{Endpoint, RawJson, Task, UrlEndpoint};
+use async_trait::async_trait;
+use mcp_model::{Endpoint, RawJson, RpcError, Task, UrlEndpoint};
 use mcp_testkit::program::{installed_folder, root};
 use mcp_transport::{
-    CallError, CallOptions, DialOptions, Eras, Session, SessionOptions, StartedCall, dialer,
+    CallError, CallOptions, DialOptions, Eras, Handlers, Sampling, SamplingRequest, SamplingResult, Session,
+    SessionOptions, StartedCall, TaskRequest, dialer,
 };
 use serde_json::{Value, json};
 
@@ -23,16 +26,20 @@ const TASKS_VARIABLE: &str = "MCP_TEST_TASKS";
 /// The number of concurrent requests.
 const CONCURRENT: usize = 8;
 
-/// A server of 2026-07-28 with tasks, over HTTP. Killed on drop.
+/// The scripts of the servers with tasks.
+const SERVER_OF_2025: &str = "task_server_2025.mjs";
+const SERVER_OF_2026: &str = "task_server.mjs";
+
+/// A server with tasks, over HTTP. Killed on drop.
 struct TaskServer {
     child: Child,
     url: String,
 }
 
 impl TaskServer {
-    fn start(installed: &Installed) -> TaskServer {
+    fn start(installed: &Installed, script: &str) -> TaskServer {
         let mut command = Command::new(installed.node());
-        command.arg(root().join("tests/conformance/task_server.mjs"));
+        command.arg(root().join("tests/conformance").join(script));
         command.env("MCP_HOST_CONFORMANCE", &installed.modules);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -67,10 +74,9 @@ fn official_client_of_2025_uses_each_method_of_tasks() {
     let Some(modules) = installed_folder("MCP_HOST_NODE_MODULES") else { return };
     let folder = tempfile::tempdir().unwrap();
     let script = modules.join("@modelcontextprotocol/server-everything/dist/index.js");
-    // This server requests roots at a time after its start. With `sharing: auto` it would be leased from then on, without
-    // the tasks of its shared instance.
-    let everything =
-        json!({"command": installed.node().to_str(), "args": [script, "stdio"], "sharing": "per-client"});
+    // This server sends requests, so it is switched to one instance per client at some time. A task stays with the
+    // instance that created it.
+    let everything = json!({"command": installed.node().to_str(), "args": [script, "stdio"]});
     let file = write(folder.path(), json!({"everything": everything}));
     let gateway = Gateway::start(folder.path(), &file, &[]);
     let tool = "everything__simulate-research-query";
@@ -132,7 +138,7 @@ fn official_client_of_2025_uses_each_method_of_tasks() {
 fn official_client_of_2026_uses_each_method_of_tasks() {
     let Some(installed) = Installed::ready() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let server = TaskServer::start(&installed);
+    let server = TaskServer::start(&installed, SERVER_OF_2026);
     // Both servers have the same resources, so the gateway adds the server to the URIs of the second.
     let endpoint = json!({"type": "http", "url": server.url});
     let file = write(folder.path(), json!({"first": endpoint, "second": endpoint}));
@@ -177,18 +183,67 @@ fn official_client_of_2026_uses_each_method_of_tasks() {
     }
 }
 
+/// A model that gives one answer.
+struct Model;
+
+#[async_trait]
+impl Sampling for Model {
+    async fn sample(&self, _: SamplingRequest) -> Result<SamplingResult, RpcError> {
+        Ok(SamplingResult::text("test-model", "red ants"))
+    }
+}
+
+#[tokio::test]
+async fn task_stays_with_its_instance_when_clients_get_their_own() {
+    let Some(installed) = Installed::ready() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let script = root().join("tests/conformance").join(SERVER_OF_2025);
+    let server = json!({
+        "command": installed.node().to_str(),
+        "args": [script, "stdio"],
+        "env": {"MCP_HOST_CONFORMANCE": installed.modules},
+    });
+    let file = write(folder.path(), json!({"work": server}));
+    let gateway = Gateway::start(folder.path(), &file, &[]);
+    let connect = async || {
+        let endpoint = Endpoint::Http(UrlEndpoint::new(gateway.url().parse().unwrap()));
+        let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
+        let handlers = Handlers { sampling: Some(Arc::new(Model)), ..Handlers::default() };
+        let options = SessionOptions { eras: Eras::Legacy, handlers, ..SessionOptions::default() };
+        Session::connect(dial, options).await.unwrap()
+    };
+    let (ann, bob, call) = (connect().await, connect().await, CallOptions::default());
+    let first = start(&ann, 1).await;
+    let other = start(&bob, 2).await;
+    let asked = ann.call_tool("work__ask", &RawJson::empty_object(), call.clone()).await.unwrap().value;
+    assert_eq!(asked.text(), "red ants");
+    // From now on each client has its own instance, without the tasks of the shared one.
+    let mut later = start(&ann, 3).await;
+    while gateway.servers() < 2 {
+        later = start(&ann, 3).await;
+    }
+    for (client, task, number) in [(&ann, &first, 1), (&bob, &other, 2), (&ann, &later, 3)] {
+        assert_eq!(client.get_task(&task.id, &call).await.unwrap().id, task.id);
+        let text = client.task_result(task, &call).await.unwrap().value.text();
+        assert!(text.contains(&format!("subject {number}.")), "{text}");
+    }
+    assert_eq!(gateway.servers(), 2);
+}
+
 /// A client with this token.
-async fn client(gateway: &Gateway, token: &str) -> Session {
+async fn client(gateway: &Gateway, token: &str, eras: Eras) -> Session {
     let mut endpoint = UrlEndpoint::new(gateway.url().parse().unwrap());
     endpoint.headers.push(("Authorization".to_owned(), format!("Bearer {token}").as_str().into()));
     let dial = dialer(&Endpoint::Http(endpoint), &DialOptions::default()).unwrap();
-    let options = SessionOptions { eras: Eras::Modern, ..SessionOptions::default() };
+    let options = SessionOptions { eras, ..SessionOptions::default() };
     Session::connect(dial, options).await.unwrap()
 }
 
 async fn start(client: &Session, number: usize) -> Task {
     let arguments = RawJson::from_value(&json!({"topic": format!("subject {number}.")})).unwrap();
-    match client.start_tool_call("work__report", &arguments, CallOptions::default()).await.unwrap().value {
+    // A server of 2026-07-28 decides itself.
+    let options = CallOptions { task: Some(TaskRequest::default()), ..CallOptions::default() };
+    match client.start_tool_call("work__report", &arguments, options).await.unwrap().value {
         StartedCall::Task(task) => task,
         StartedCall::Complete(result) => panic!("{}", result.text()),
     }
@@ -208,11 +263,21 @@ async fn for_each<T, U>(items: &[T], operation: impl AsyncFn(&T) -> U) -> Vec<U>
 }
 
 #[tokio::test]
-async fn killed_gateway_loses_no_task_and_gives_none_to_another_client() {
+async fn killed_gateway_loses_no_task_of_2025_and_gives_none_to_another_client() {
+    kill_gateway_with_tasks(SERVER_OF_2025, Eras::Legacy).await;
+}
+
+#[tokio::test]
+async fn killed_gateway_loses_no_task_of_2026_and_gives_none_to_another_client() {
+    kill_gateway_with_tasks(SERVER_OF_2026, Eras::Modern).await;
+}
+
+/// Ann starts tasks and redeems them after the gateway was killed and restarted; bob gets none.
+async fn kill_gateway_with_tasks(script: &str, eras: Eras) {
     let Some(installed) = Installed::ready() else { return };
     let count = std::env::var(TASKS_VARIABLE).map_or(TASKS, |it| it.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
-    let server = TaskServer::start(&installed);
+    let server = TaskServer::start(&installed, script);
     let file = write(folder.path(), json!({"work": {"type": "http", "url": server.url}}));
     let tokens = folder.path().join("tokens");
     std::fs::write(&tokens, format!("{ANN} name=ann\n{BOB} name=bob\n")).unwrap();
@@ -221,7 +286,7 @@ async fn killed_gateway_loses_no_task_and_gives_none_to_another_client() {
     let options = ["--token-file", tokens.as_str()];
 
     let mut killed = Gateway::start(folder.path(), &file, &options);
-    let ann = client(&killed, ANN).await;
+    let ann = client(&killed, ANN, eras).await;
     let tasks = for_each(&(0..count).collect::<Vec<_>>(), async |number| start(&ann, *number).await).await;
     // SIGKILL.
     killed.child.kill().unwrap();
@@ -229,17 +294,17 @@ async fn killed_gateway_loses_no_task_and_gives_none_to_another_client() {
 
     let restarted = Gateway::start(folder.path(), &file, &options);
     let call = CallOptions::default();
-    let bob = client(&restarted, BOB).await;
+    let bob = client(&restarted, BOB, eras).await;
     let refused = for_each(&tasks, async |task| {
         let got = bob.get_task(&task.id, &call).await.map(drop);
         is_refused(got) && is_refused(bob.cancel_task(&task.id, &call).await)
     });
     let refused = refused.await.into_iter().filter(|it| *it).count();
-    let ann = client(&restarted, ANN).await;
+    let ann = client(&restarted, ANN, eras).await;
     let results =
         for_each(&tasks, async |task| ann.task_result(task, &call).await.unwrap().value.text()).await;
     let is_own = |(number, text): &(usize, &String)| text.contains(&format!("subject {number}."));
     let redeemed = results.iter().enumerate().filter(is_own).count();
-    eprintln!("{count} tasks: {redeemed} redeemed, {refused} refused to another client");
+    eprintln!("{script}, {count} tasks: {redeemed} redeemed, {refused} refused to another client");
     assert_eq!((redeemed, refused), (count, count));
 }

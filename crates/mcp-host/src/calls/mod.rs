@@ -28,6 +28,7 @@ use mcp_model::{CallResult, ErrorKind, RawJson, ServerId, TaskSupport, Tool, Tra
 use mcp_registry::{ValidationOutcome, ValidatorCache};
 use mcp_transport::{CallOptions, CallResponse, Caller, RequestId, RetryPolicy, StartedCall, TaskRequest};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::calls::pin::PinnedGeneration;
@@ -243,9 +244,17 @@ impl CallRouter {
         let send = |options| T::fetch(session, &tool.name, &call.arguments, options, call.tasks);
         let CallResponse { value, request_id } = deadline.send(server, options(), send).await?;
         let value = match value {
-            StartedCall::Complete(value) => value,
+            StartedCall::Complete(value) => {
+                if call.tasks == TaskHandling::Return
+                    && let Some(task) = value.created_task()
+                {
+                    self.shared.tasks.add(id, instance, &task, Instant::now());
+                }
+                value
+            }
             // Boxed, because it is rare and would enlarge the future of every call.
             StartedCall::Task(task) => {
+                let _held = self.shared.tasks.hold(id, instance, &task, Instant::now());
                 Box::pin(deadline.follow_task(server, session, &task, options())).await?
             }
         };

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Completion, ErrorKind, PromptResult, RawJson, ReadResult, ServerId, TraceContext};
+use mcp_model::{Completion, ErrorKind, PromptResult, RawJson, ReadResult, ServerId, Task, TraceContext};
 use mcp_registry::ExposedPrompt;
 use mcp_transport::{
     CallError, CallOptions, CallResponse, Caller, CompletionArgument, CompletionReference,
@@ -216,7 +216,14 @@ impl CallRouter {
                 session.request_raw(method.name(), Some(id), &params, options).await
             })
         });
-        self.traced(method.name(), LookupItem::Task(id), options, version, send).await.map(raw)
+        let server = options.server.clone();
+        let result = self.traced(method.name(), LookupItem::Task(id), options, version, send).await.map(raw);
+        if let Some(server) = &server
+            && is_task_over(method, &result)
+        {
+            self.shared.tasks.record_end(server, id, Instant::now());
+        }
+        result
     }
 
     /// Waits for the result of a task of `options.server`.
@@ -234,7 +241,10 @@ impl CallRouter {
             })
         });
         let options = RequestOptions { deadline: options.deadline.or(Some(DEFAULT_TASK_TIMEOUT)), ..options };
-        self.traced("tasks/result", LookupItem::Task(id), options, version, send).await.map(raw)
+        let result =
+            self.traced("tasks/result", LookupItem::Task(id), options, version, send).await.map(raw)?;
+        self.shared.tasks.record_end(&result.server, id, Instant::now());
+        Ok(result)
     }
 
     async fn traced<T>(
@@ -276,10 +286,17 @@ impl CallRouter {
             let (route, name) = find_item(&routing_table, item, server)?;
             let id = &route.server.spec.id;
             tracing::Span::current().record("server", id.as_str());
-            let request = match self.begin_request(route, || item.label(), scope).await {
-                Ok(request) => request,
-                Err(RouteError::Retired) => continue,
-                Err(RouteError::Refused(failure)) => return Err(RequestError::from(failure).on(id)),
+            let own_instance = match item {
+                LookupItem::Task(task) => self.begin_task_request(id, task, scope.dialog),
+                LookupItem::Prompt(_) | LookupItem::Resource(_) | LookupItem::Template(_) => None,
+            };
+            let request = match own_instance {
+                Some(request) => request,
+                None => match self.begin_request(route, || item.label(), scope).await {
+                    Ok(request) => request,
+                    Err(RouteError::Retired) => continue,
+                    Err(RouteError::Refused(failure)) => return Err(RequestError::from(failure).on(id)),
+                },
             };
             let call_options = CallOptions {
                 retry: RetryPolicy::Once,
@@ -303,6 +320,19 @@ fn require_tasks(session: &Session) -> Result<(), CallError> {
     match session.supports_tasks() {
         true => Ok(()),
         false => Err(CallError::Unsupported("the server has no tasks".to_owned())),
+    }
+}
+
+/// Whether this outcome of a request about a task tells that the task has ended.
+fn is_task_over(method: TaskMethod, outcome: &Result<RawResult, RequestError>) -> bool {
+    match (method, outcome) {
+        // The result of a task may be the server's JSON-RPC error.
+        (TaskMethod::Result, Err(error)) => error.rpc.is_some(),
+        (TaskMethod::Result, Ok(_)) => true,
+        (TaskMethod::Get | TaskMethod::Update | TaskMethod::Cancel, Ok(raw)) => {
+            raw.result.read().is_ok_and(|task: Task| task.status.is_final())
+        }
+        (TaskMethod::Get | TaskMethod::Update | TaskMethod::Cancel, Err(_)) => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The forms of a call's result: parsed and checked, or raw.
 
-use mcp_model::{Content, RawJson, RpcError, ServerId, Tool, ToolResult};
+use mcp_model::{Content, RawJson, RpcError, ServerId, Task, Tool, ToolResult, read_created_task};
 use mcp_transport::{CallError, CallOptions, CallResponse, RequestId, Session, StartedCall};
 use serde_json::json;
 
@@ -67,6 +67,9 @@ pub(super) trait ResultFormat: Sized {
     /// Reads the result of a task.
     fn from_task(result: RawJson) -> Result<Self, CallError>;
 
+    /// The task that a result describes, if the server created one.
+    fn created_task(&self) -> Option<Task>;
+
     /// The result of one of the host's own tools.
     fn from_text(text: String) -> Self;
 
@@ -87,6 +90,10 @@ impl ResultFormat for ToolResult {
 
     fn from_task(result: RawJson) -> Result<ToolResult, CallError> {
         result.read().map_err(|it| CallError::InvalidResponse(it.to_string()))
+    }
+
+    fn created_task(&self) -> Option<Task> {
+        None
     }
 
     fn from_text(text: String) -> ToolResult {
@@ -118,6 +125,10 @@ impl ResultFormat for RawJson {
 
     fn from_task(result: RawJson) -> Result<RawJson, CallError> {
         Ok(result)
+    }
+
+    fn created_task(&self) -> Option<Task> {
+        read_created_task(self.as_bytes())?.ok()
     }
 
     fn from_text(text: String) -> RawJson {

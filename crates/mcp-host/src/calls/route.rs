@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_model::ErrorKind;
+use mcp_model::{ErrorKind, ServerId};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -12,6 +12,7 @@ use crate::calls::pin::PinnedGeneration;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::supervisor::gate::GateGuard;
+use crate::supervisor::instance::Instance;
 use crate::supervisor::machine::{LeaseReply, LeaseRequest, Route, RouteTarget};
 use crate::supervisor::task::{Command, InstanceRef};
 
@@ -95,6 +96,21 @@ impl CallRouter {
                 Err(RouteError::Retired)
             }
         }
+    }
+
+    /// Begins a request about a task at the instance that created the task. `None` if that does not run any more.
+    pub(super) fn begin_task_request(
+        &self,
+        server: &ServerId,
+        task: &str,
+        dialog: Option<&DialogId>,
+    ) -> Option<RunningRequest> {
+        let (now, dialog) = (Instant::now(), dialog.cloned().unwrap_or_else(DialogId::anonymous));
+        let accepts = |it: &Instance| it.serves(&dialog) && !it.is_over();
+        let instance = self.shared.tasks.find(server, task, now, accepts)?;
+        let guard = instance.gate.enter_for_task()?;
+        instance.touch(now);
+        Some(RunningRequest { instance, _guard: guard })
     }
 
     /// Returns the instance of a dialog in a pinned generation.

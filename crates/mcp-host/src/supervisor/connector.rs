@@ -27,6 +27,7 @@ use crate::state::known_eras::KnownEras;
 use crate::state::server_info_cache::ServerInfoCache;
 use crate::supervisor::clock_jump::WallClock;
 use crate::supervisor::connection_count::ConnectionCounter;
+use crate::supervisor::held_tasks::HeldTasks;
 use crate::supervisor::instance::{Instance, InstanceParts};
 use crate::supervisor::lists::{ListSnapshot, ListUpdate};
 use crate::supervisor::machine::{StartedInstance, plural, saturating_after};
@@ -51,6 +52,7 @@ pub(crate) struct SharedState {
     pub(crate) log_levels: LogLevels,
     pub(crate) subscriptions: Arc<Subscriptions>,
     pub(crate) server_info: ServerInfoCache,
+    pub(crate) tasks: HeldTasks<Instance>,
     pub(crate) wall_clock: WallClock,
     pub(crate) metrics: HostMetrics,
 }

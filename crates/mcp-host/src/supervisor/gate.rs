@@ -2,8 +2,8 @@
 //! closed.
 //!
 //! A pin reserves the instance for the calls of a pinned generation. A retired gate accepts only these calls; a sealed
-//! gate accepts none. The state is one atomic number, so no call can enter between retiring and the check that no calls
-//! run.
+//! gate accepts none. Requests about tasks enter until the gate is closed. The state is one atomic number, so no call can
+//! enter between retiring and the check that no calls run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,8 +13,14 @@ use tokio::sync::Notify;
 /// Only pinned calls may enter.
 const RETIRED: u64 = 1 << 63;
 
-/// No call may enter.
+/// No call may enter, but a request about a task may.
 const SEALED: u64 = 1 << 62;
+
+/// Nothing may enter.
+const CLOSED: u64 = 1 << 61;
+
+/// All flags.
+const FLAGS: u64 = RETIRED | SEALED | CLOSED;
 
 /// Unit of the pin count; the bits below it count calls.
 const PIN: u64 = 1 << 31;
@@ -41,6 +47,11 @@ impl Gate {
         self.try_add(1, SEALED).then(|| GateGuard(Arc::clone(self)))
     }
 
+    /// Enters a request about a task, also if the gate is sealed; `None` if it is closed.
+    pub(crate) fn enter_for_task(self: &Arc<Gate>) -> Option<GateGuard> {
+        self.try_add(1, CLOSED).then(|| GateGuard(Arc::clone(self)))
+    }
+
     /// Pins the gate until [`Gate::unpin`]; false if it is retired.
     pub(crate) fn pin(&self) -> bool {
         self.try_add(PIN, RETIRED | SEALED)
@@ -57,9 +68,15 @@ impl Gate {
         self.drained.notify_waiters();
     }
 
-    /// Refuses all calls.
+    /// Refuses all but requests about tasks.
     pub(crate) fn seal(&self) {
         self.state.fetch_or(RETIRED | SEALED, Ordering::AcqRel);
+        self.drained.notify_waiters();
+    }
+
+    /// Refuses everything.
+    pub(crate) fn close(&self) {
+        self.state.fetch_or(FLAGS, Ordering::AcqRel);
         self.drained.notify_waiters();
     }
 
@@ -75,7 +92,7 @@ impl Gate {
 
     /// Whether calls are running or pins exist.
     pub(crate) fn is_in_use(&self) -> bool {
-        self.state.load(Ordering::Acquire) & !(RETIRED | SEALED) != 0
+        self.state.load(Ordering::Acquire) & !FLAGS != 0
     }
 
     /// Whether all calls are refused.
@@ -90,7 +107,7 @@ impl Gate {
             // Enabled before the check, so that no change in between is missed.
             drained.as_mut().enable();
             let state = self.state.load(Ordering::Acquire);
-            let inside = state & !(RETIRED | SEALED);
+            let inside = state & !FLAGS;
             let counted = if state & SEALED == 0 { inside } else { inside & (PIN - 1) };
             if state & RETIRED != 0 && counted == 0 {
                 return;
@@ -127,8 +144,8 @@ mod tests {
 
     use super::*;
 
-    /// Steps: `in` and `pinned-in` (enter or refused), `out` (the first leaves), `pin`, `unpin`, `retire`, `seal`,
-    /// `wait` (is it drained?).
+    /// Steps: `in`, `pinned-in` and `task-in` (enter or refused), `out` (the first leaves), `pin`, `unpin`, `retire`,
+    /// `seal`, `close`, `wait` (is it drained?).
     #[track_caller]
     fn check(steps: &str, want: &str) {
         let gate = Arc::new(Gate::default());
@@ -146,12 +163,17 @@ mod tests {
                     Some(guard) => inside.push(guard),
                     None => seen.push("refused"),
                 },
+                "task-in" => match gate.enter_for_task() {
+                    Some(guard) => inside.push(guard),
+                    None => seen.push("refused"),
+                },
                 "out" => drop(inside.remove(0)),
                 "pin" if gate.pin() => {}
                 "pin" => seen.push("refused"),
                 "unpin" => gate.unpin(),
                 "retire" => gate.retire(),
                 "seal" => gate.seal(),
+                "close" => gate.close(),
                 "wait" => seen.push(match wait.as_mut().poll(&mut context) {
                     Poll::Ready(()) => "empty",
                     Poll::Pending => "waits",
@@ -181,6 +203,13 @@ mod tests {
         check("pin pinned-in retire seal wait out wait", "waits empty");
         check("retire pin wait", "refused empty");
         check("pin unpin retire wait", "empty");
+    }
+
+    #[test]
+    fn requests_about_tasks_enter_until_closed() {
+        check("seal task-in pinned-in wait out wait", "refused waits empty");
+        check("retire task-in seal task-in close task-in wait out out wait", "refused waits empty");
+        check("pin close pinned-in in wait", "refused refused empty");
     }
 
     /// Two callers, one of them pinned, and a task that retires and seals the gate.

@@ -18,6 +18,7 @@ use crate::notifications::subscriptions::{InstanceKey, Subscriptions};
 use crate::state::dialog_id::DialogId;
 use crate::supervisor::connector::call_error;
 use crate::supervisor::gate::Gate;
+use crate::supervisor::held_tasks::HeldTasks;
 use crate::supervisor::machine::{DrainMode, saturating_after};
 use crate::telemetry::metrics::ConnectionGauge;
 
@@ -153,6 +154,11 @@ impl Instance {
         Ok(())
     }
 
+    /// Whether requests of this dialog may use it. A shared instance serves all.
+    pub(crate) fn serves(&self, dialog: &DialogId) -> bool {
+        self.dialog.as_ref().is_none_or(|own| own == dialog)
+    }
+
     /// Its key for subscriptions.
     pub(crate) fn key(&self) -> InstanceKey {
         InstanceKey { server: self.server().spec.id.clone(), dialog: self.dialog.clone() }
@@ -221,25 +227,28 @@ impl Instance {
     /// Refuses calls according to `drain`.
     pub(crate) fn close_gate(&self, drain: DrainMode) {
         match drain {
-            DrainMode::CallsAndPins => self.gate.retire(),
-            DrainMode::Calls | DrainMode::CallsUnlimited => self.gate.seal(),
+            DrainMode::CallsAndPins | DrainMode::CallsPinsAndTasks => self.gate.retire(),
+            DrainMode::CallsUnlimitedAndTasks => self.gate.seal(),
+            DrainMode::Calls | DrainMode::CallsUnlimited => self.gate.close(),
         }
     }
 
-    /// Waits for running calls according to `drain`, then closes the connection. The gate is closed already. The wait
-    /// ends at `shutdown` once that is set.
+    /// Waits for running calls and `tasks` according to `drain`, then closes the connection. The gate refuses calls
+    /// already. The wait ends at `shutdown` once that is set.
     pub(crate) async fn drain_and_close(
-        &self,
+        self: &Arc<Instance>,
         drain: DrainMode,
         limits: CloseLimits,
+        tasks: &HeldTasks<Instance>,
         mut shutdown: watch::Receiver<Option<Instant>>,
     ) {
-        let limit = match drain {
-            DrainMode::CallsAndPins | DrainMode::Calls => {
-                Some(saturating_after(Instant::now(), limits.drain))
-            }
-            DrainMode::CallsUnlimited => None,
+        let (is_limited, waits_for_tasks) = match drain {
+            DrainMode::CallsAndPins | DrainMode::Calls => (true, false),
+            DrainMode::CallsPinsAndTasks => (true, true),
+            DrainMode::CallsUnlimited => (false, false),
+            DrainMode::CallsUnlimitedAndTasks => (false, true),
         };
+        let limit = is_limited.then(|| saturating_after(Instant::now(), limits.drain));
         let mut state = self.session.state();
         let expired = async {
             tokio::time::sleep_until(limit?).await;
@@ -257,15 +266,26 @@ impl Instance {
             }
             // Pins neither delay a shutdown nor keep a lost connection.
             Ok(Some(at)) = async { shutdown.wait_for(Option::is_some).await.map(|it| *it) } => {
-                self.gate.seal();
+                self.gate.close();
                 let _ = tokio::time::timeout_at(at, self.gate.drained()).await;
             }
             Ok(()) = async { state.wait_for(is_over).await.map(drop) } => {
-                self.gate.seal();
+                self.gate.close();
                 let _ = tokio::time::timeout(limits.grace, self.gate.drained()).await;
             }
         }
         self.gate.seal();
+        if waits_for_tasks && tasks.has(self, Instant::now()) {
+            tokio::select! {
+                () = tasks.ended(self) => {}
+                Ok(()) = async { shutdown.wait_for(Option::is_some).await.map(drop) } => {}
+                Ok(()) = async { state.wait_for(is_over).await.map(drop) } => {}
+            }
+            self.gate.close();
+            let at = shutdown.borrow().unwrap_or_else(|| saturating_after(Instant::now(), limits.grace));
+            let _ = tokio::time::timeout_at(at, self.gate.drained()).await;
+        }
+        self.gate.close();
         let at = *shutdown.borrow();
         let left = at.map_or(limits.grace, |at| at.saturating_duration_since(Instant::now()));
         self.session.close(left.max(MIN_CLOSE_TIMEOUT)).await;
@@ -284,7 +304,7 @@ impl Instance {
 
     /// Refuses calls and stops counting the connection: the host was dropped and its transports were aborted.
     pub(crate) fn abort(&self) {
-        self.gate.seal();
+        self.gate.close();
         self.release_gauge();
     }
 

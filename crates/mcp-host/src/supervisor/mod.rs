@@ -6,6 +6,7 @@ pub(crate) mod connector;
 pub(crate) mod dialog;
 pub(crate) mod event_batcher;
 pub(crate) mod gate;
+pub(crate) mod held_tasks;
 pub(crate) mod instance;
 pub(crate) mod instance_watch;
 pub(crate) mod list_pacing;

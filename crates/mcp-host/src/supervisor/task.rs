@@ -315,7 +315,10 @@ impl SupervisorTask {
             }
             MachineAction::Reply(waiter, reply) => self.reply(waiter, reply),
             MachineAction::CheckIdle(ticket, instance) => {
-                let event = MachineEvent::IdleChecked(ticket, instance.idle_since());
+                // A task keeps its instance, also between the requests about it.
+                let has_tasks = self.connector.shared.tasks.has(&instance, Instant::now());
+                let unused = instance.idle_since().filter(|_| !has_tasks);
+                let event = MachineEvent::IdleChecked(ticket, unused);
                 let actions = self.machine.handle(event, Instant::now());
                 self.publish();
                 for action in actions {
@@ -347,8 +350,9 @@ impl SupervisorTask {
                 // Immediately, not when the task first runs: a call with the old routing table must be refused.
                 instance.close_gate(drain);
                 let (limits, shutdown) = (self.limits, self.shutdown_deadline.subscribe());
+                let shared = Arc::clone(&self.connector.shared);
                 self.spawn(TaskKind::Retire(waiter), async move {
-                    instance.drain_and_close(drain, limits, shutdown).await;
+                    instance.drain_and_close(drain, limits, &shared.tasks, shutdown).await;
                     None
                 });
             }

@@ -123,7 +123,8 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Handles the first server request of a shared instance. If its server is leased from now on, each dialog gets an
-    /// instance of its own. The shared one finishes its calls, because one of them may wait for the response.
+    /// instance of its own. The shared one finishes its calls, because one of them may wait for the response, and its
+    /// tasks.
     pub(super) fn server_request(&mut self, ticket: &StartTicket, method: &'static str) {
         let may_lease = self.settings.leases.requesting_servers == RequestingServers::Lease;
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_running(ticket)) else { return };
@@ -137,7 +138,7 @@ impl<I: Clone> Machine<I> {
             let server = &ticket.server;
             tracing::info!(%server, method, "the server sends requests: each client gets an instance of its own");
             self.events.push(server.as_str(), HostEventKind::LeasedPerDialog { method });
-            self.actions.push(MachineAction::retire(instance, DrainMode::CallsUnlimited));
+            self.actions.push(MachineAction::retire(instance, DrainMode::CallsUnlimitedAndTasks));
             self.changed = true;
         } else if let Some(instance) = running.instance.clone() {
             let (ticket, listed) = (ticket.clone(), running.listed.clone());
@@ -309,10 +310,16 @@ impl<I: Clone> Machine<I> {
         self.leases.changed = true;
     }
 
-    /// Ends the leases of a server on any other base than `base`.
+    /// Ends the leases of a server on any other base than `base`. Their tasks continue if there is a base.
     pub(super) fn end_outdated_leases(&mut self, server: &ServerId, base: Option<u64>) {
         let is_outdated = |it: &Lease<I>| it.ticket.server == *server && Some(it.base) != base;
+        let before = self.actions.len();
         self.end_leases(is_outdated, ReleaseReason::ServerChanged);
+        for action in self.actions[before..].iter_mut().filter(|_| base.is_some()) {
+            if let MachineAction::Retire { drain, .. } = action {
+                *drain = DrainMode::CallsPinsAndTasks;
+            }
+        }
     }
 
     /// Ends all leases at shutdown.

@@ -277,7 +277,7 @@ impl<I: Clone> Machine<I> {
             self.events.push(&slot.name, HostEventKind::Retired);
         }
         self.catalog_changed();
-        self.actions.extend(before.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins)));
+        self.actions.extend(before.map(|it| MachineAction::retire(it, DrainMode::CallsPinsAndTasks)));
         self.end_outdated_leases(&id, Some(number));
     }
 

@@ -176,10 +176,14 @@ pub(crate) enum MachineAction<I> {
 pub(crate) enum DrainMode {
     /// Its calls and pins, for the host's drain period.
     CallsAndPins,
+    /// Its calls and pins, for the host's drain period, then its tasks.
+    CallsPinsAndTasks,
     /// Its calls, for the host's drain period.
     Calls,
     /// Its calls without a limit, because each has a deadline.
     CallsUnlimited,
+    /// Its calls without a limit, then its tasks.
+    CallsUnlimitedAndTasks,
 }
 
 impl<I> MachineAction<I> {

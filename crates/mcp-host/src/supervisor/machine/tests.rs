@@ -64,7 +64,7 @@ fn dm_101_changed_server_is_replaced_when_successor_is_ready() {
         ["want a=1.1", "start a=1", "a:starting |"],
         ["ready 1", "follow 1", "a:ready=1 | a__t"],
         ["want a=2.2", "start a=2", "a:starting=1 | a__t"],
-        ["ready 2 u", "follow 2, retire 1", "a:ready=2 | a__u-2"],
+        ["ready 2 u", "follow 2, replace 1", "a:ready=2 | a__u-2"],
         // A retired instance that ends changes nothing.
         ["die 1", "", "a:ready=2 | a__u-2"],
     ]);
@@ -77,7 +77,7 @@ fn dm_097_late_lists_of_replaced_instance_take_no_name() {
         ["ready 1 t", "follow 1", "a:ready=1 b:starting | t"],
         ["ready 2 u", "follow 2", "a:ready=1 b:ready=2 | t u"],
         ["want a=2.1-bare b=1.1-bare", "start a=3", "a:starting=1 b:ready=2 | t u"],
-        ["ready 3 v", "follow 3, retire 1", "a:ready=3 b:ready=2 | v u"],
+        ["ready 3 v", "follow 3, replace 1", "a:ready=3 b:ready=2 | v u"],
         // Neither the name of the other server nor the own old one.
         ["lists 1 t,u", "", "a:ready=3 b:ready=2 | v u"],
         // The free name may belong to the other server.

@@ -275,7 +275,7 @@ fn dm_101_changed_server_ends_its_leases() {
         // The old instance serves until the new one is ready; a start is then aborted.
         ["lease d a 1", "2 gets 2", "-"],
         ["lease e a 1", "open a=4", "-"],
-        ["ready 3", "shut 3, retire 2, abort 4, 3 looks again", "| d/a"],
+        ["ready 3", "shut 3, replace 2, abort 4, 3 looks again", "| d/a"],
         ["lease d a 1", "4 looks again", "-"],
         ["lease d a 3", "open a=5", "-"],
         ["ready 4", "shut 4", "-"],
@@ -294,11 +294,11 @@ fn dm_078_sharing_may_change() {
         ("want a=1.1", "start a=1", "a:starting |"),
         ("ready 1", "follow 1", "a:ready=1 | a__t"),
         ("want a=1.1-own", "start a=2", "a:starting=1 | a__t"),
-        ("ready 2", "shut 2, retire 1", "a:ready~2 | a__t"),
+        ("ready 2", "shut 2, replace 1", "a:ready~2 | a__t"),
         ("lease d a 2", "open a=3", "a:ready~2 | a__t"),
         ("ready 3", "follow 3, 1 gets 3", "a:ready~2 | a__t"),
         ("want a=1.1", "start a=4", "a:starting~2 | a__t"),
-        ("ready 4", "follow 4, retire 3", "a:ready=4 | a__t"),
+        ("ready 4", "follow 4, replace 3", "a:ready=4 | a__t"),
         ("lease d a 4", "2 looks again", "a:ready=4 | a__t"),
     ] {
         assert_eq!((run.step(step).as_str(), run.seen().as_str()), (actions, seen), "{step}");
@@ -313,18 +313,18 @@ fn server_that_sends_requests_is_leased_from_then_on() {
         ("want a=1.1-auto", "start a=1", "a:starting |", ""),
         ("ready 1", "follow 1", "a:ready=1 | a__t", ""),
         // The shared instance finishes its calls, which may wait for the response.
-        ("asks 1", "release 1", "a:ready~1 | a__t", leased),
+        ("asks 1", "hand over 1", "a:ready~1 | a__t", leased),
         ("asks 1", "", "a:ready~1 | a__t", leased),
         ("lease d a 1", "open a=2", "a:ready~1 | a__t", leased),
         ("ready 2", "follow 2, 1 gets 2", "a:ready~1 | a__t", leased),
         ("want a=1.2-auto", "", "a:ready~1 | a__t-2", leased),
         ("restart a", "start a=3", "a:starting~1 | a__t-2", leased),
-        ("ready 3", "shut 3, retire 2", "a:ready~3 | a__t-2", leased),
+        ("ready 3", "shut 3, replace 2", "a:ready~3 | a__t-2", leased),
         // A key of the configuration decides, and another program is shared again.
         ("want a=1.2", "start a=4", "a:starting~3 | a__t-2", leased),
         ("ready 4", "follow 4", "a:ready=4 | a__t-2", ""),
         ("want a=2.2-auto", "start a=5", "a:starting=4 | a__t-2", ""),
-        ("ready 5", "follow 5, retire 4", "a:ready=5 | a__t-2", ""),
+        ("ready 5", "follow 5, replace 4", "a:ready=5 | a__t-2", ""),
     ] {
         assert_eq!((run.step(step).as_str(), run.seen().as_str()), (actions, seen), "{step}");
         let routing_table = run.machine.routing_table(std::time::UNIX_EPOCH);
@@ -381,7 +381,7 @@ fn server_is_disabled_and_enabled() {
         // The old instance runs until its successor is ready.
         ("restart a", "start a=6", "a:starting=4 b:ready~5 | a__t-2 b__t"),
         ("restart a", "abort 6, start a=7", "a:starting=4 b:ready~5 | a__t-2 b__t"),
-        ("ready 7", "follow 7, retire 4", "a:ready=7 b:ready~5 | a__t-2 b__t"),
+        ("ready 7", "follow 7, replace 4", "a:ready=7 b:ready~5 | a__t-2 b__t"),
         ("restart c", "", "a:ready=7 b:ready~5 | a__t-2 b__t"),
     ] {
         assert_eq!((run.step(step).as_str(), run.seen().as_str()), (actions, seen), "{step}");

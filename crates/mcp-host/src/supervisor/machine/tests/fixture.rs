@@ -243,8 +243,10 @@ impl Run {
             MachineAction::Retire { instance, drain, waiter } => {
                 let verb = match drain {
                     DrainMode::CallsAndPins => "retire",
+                    DrainMode::CallsPinsAndTasks => "replace",
                     DrainMode::Calls => "shut",
                     DrainMode::CallsUnlimited => "release",
+                    DrainMode::CallsUnlimitedAndTasks => "hand over",
                 };
                 let waiter = waiter.map_or_else(String::new, |it| format!(" for {it}"));
                 format!("{verb} {instance}{waiter}")
