@@ -61,6 +61,8 @@ async function sdk2() {
   const { Client, StreamableHTTPClientTransport } = await load("@modelcontextprotocol/client");
   const url = (path) => pathToFileURL(join(modules, "@modelcontextprotocol/ext-tasks/dist", path));
   const { createTaskSessionFromClient, resultFromTaskOutcome } = await import(url("client/index.js"));
+  const { contributeTaskFilterV2, readAcceptedTaskIdsV2 } = await import(url("core/v2/integration.js"));
+  const { TaskStatusNotificationV2Schema } = await import(url("core/v2/schemas.js"));
   const capabilities = { elicitation: { form: {} }, extensions: { "io.modelcontextprotocol/tasks": {} } };
   const client = new Client(info, { capabilities, versionNegotiation: { mode: "auto" } });
   await client.connect(new StreamableHTTPClientTransport(new URL(scenario.url)));
@@ -100,19 +102,58 @@ async function sdk2() {
   };
   const finished = await run(scenario.run);
   const asked = await run(scenario.ask);
+  const meta = {
+    "io.modelcontextprotocol/protocolVersion": protocolVersion,
+    "io.modelcontextprotocol/clientInfo": info,
+    "io.modelcontextprotocol/clientCapabilities": capabilities,
+  };
   const request = async (method, params) => {
-    const _meta = {
-      "io.modelcontextprotocol/protocolVersion": protocolVersion,
-      "io.modelcontextprotocol/clientInfo": info,
-      "io.modelcontextprotocol/clientCapabilities": capabilities,
-    };
-    const { result, error } = await rawDispatch({ method, params: { ...params, _meta } });
+    const { result, error } = await rawDispatch({ method, params: { ...params, _meta: meta } });
     return result ?? error;
+  };
+  // Reads `subscriptions/listen` until a task has ended.
+  const listen = (taskIds) => {
+    const acknowledged = Promise.withResolvers();
+    const read = async () => {
+      const { notifications } = contributeTaskFilterV2({}, taskIds);
+      const headers = {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        "mcp-protocol-version": protocolVersion,
+        "mcp-method": "subscriptions/listen",
+      };
+      const params = { notifications, _meta: meta };
+      const body = JSON.stringify({ jsonrpc: "2.0", id: nextId++, method: "subscriptions/listen", params });
+      const response = await fetch(scenario.url, { method: "POST", headers, body });
+      const states = [];
+      let text = "";
+      for await (const part of response.body.pipeThrough(new TextDecoderStream())) {
+        const lines = (text + part).split("\n");
+        text = lines.pop();
+        for (const line of lines.filter((it) => it.startsWith("data:"))) {
+          const message = JSON.parse(line.slice("data:".length));
+          if (message.method === "notifications/subscriptions/acknowledged") {
+            acknowledged.resolve(readAcceptedTaskIdsV2(message.params));
+            continue;
+          }
+          const { params } = TaskStatusNotificationV2Schema.parse(message);
+          states.push([params.taskId, params.status]);
+          if (params.status === "cancelled") return states;
+        }
+      }
+      throw new Error(`the stream ended: ${text}`);
+    };
+    const states = read();
+    states.catch(acknowledged.reject);
+    return { accepted: acknowledged.promise, states };
   };
   const execution = await session.callTool(...scenario.hold);
   const { taskId } = execution.handle;
   const held = await request("tasks/get", { taskId });
+  const listening = listen([taskId, `0${taskId}`]);
+  const accepted = await listening.accepted;
   await execution.cancel();
+  const listened = { accepted, states: await listening.states };
   const { outcome } = await execution.settle();
   const after = await request("tasks/get", { taskId });
   const list = await request("tasks/list", {});
@@ -120,7 +161,7 @@ async function sdk2() {
   const offered = client.getServerCapabilities();
   await session.close();
   await client.close();
-  return { protocol: protocolVersion, capabilities: offered, finished, asked, held, cancelled: outcome.status, after, list, unknown, inputs };
+  return { protocol: protocolVersion, capabilities: offered, finished, asked, held, cancelled: outcome.status, after, list, unknown, inputs, listened };
 }
 
 console.log(JSON.stringify(await (scenario.sdk === 1 ? sdk1() : sdk2())));

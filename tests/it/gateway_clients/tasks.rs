@@ -175,6 +175,9 @@ fn official_client_of_2026_uses_each_method_of_tasks() {
             (&json!("cancelled"), &json!("cancelled"))
         );
         assert_eq!(seen["held"]["taskId"], seen["after"]["taskId"]);
+        let id = &seen["held"]["taskId"];
+        let listened = json!({"accepted": [id], "states": [[id, "working"], [id, "cancelled"]]});
+        assert_eq!(seen["listened"], listened, "{seen:#}");
         assert_eq!(
             (&seen["list"]["code"], &seen["unknown"]["code"]),
             (&json!(-32601), &json!(-32602)),

@@ -8,6 +8,7 @@ mod prompts;
 mod resources;
 mod server_result;
 pub(crate) mod subscriptions;
+mod task_watch;
 mod tasks;
 mod tools;
 

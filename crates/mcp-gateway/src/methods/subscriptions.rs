@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use super::RequestContext;
 use super::resources::{MAX_URI_BYTES, ResourceTarget};
+use super::task_watch::TaskWatch;
 use crate::gateway::GatewayInner;
 use crate::notifications::subscribe::SubscriptionRequest;
 use crate::notifications::watch::{Change, ChangeWatcher};
@@ -30,11 +31,13 @@ pub(crate) struct SubscriptionStream {
     origins: OriginKey,
     known_lists: Mutex<KnownLists>,
     watcher: ChangeWatcher,
+    tasks: TaskWatch,
     queued: VecDeque<Bytes>,
 }
 
 impl SubscriptionStream {
-    /// Reads the request and subscribes to its resources. The stream begins with the acknowledgement.
+    /// Reads the request and subscribes to its resources and tasks. The stream begins with the acknowledgement and the
+    /// states of the tasks.
     pub(crate) async fn open(
         gateway: &Arc<GatewayInner>,
         caller: &Caller,
@@ -45,21 +48,35 @@ impl SubscriptionStream {
         let known_lists = Mutex::new(KnownLists::of(&gateway.listing(&caller.scope)));
         let watcher = ChangeWatcher::new(gateway, &caller.scope);
         let context = RequestContext::new(gateway, caller, request);
-        let subscribed = context.subscribe_all(subscription.resource_uris()).await;
-        let request = subscription.with_resource_uris(subscribed.uris());
-        let queued = VecDeque::from([request.acknowledgement()]);
+        if !subscription.task_ids().is_empty() {
+            context.require_tasks()?;
+        }
+        let subscribed = context.subscribe_all(subscription.resource_uris());
+        let tasks = TaskWatch::start(gateway, caller, subscription.task_ids());
+        let (subscribed, (tasks, states)) = tokio::join!(subscribed, tasks);
+        let (accepted, states): (Vec<_>, Vec<_>) = states.into_iter().unzip();
+        let request = subscription.with_accepted(subscribed.uris(), accepted);
+        let states = states.iter().map(|it| request.task_changed(it));
+        let queued = [request.acknowledgement()].into_iter().chain(states).collect();
         let origins = OriginKey::of(caller);
-        Ok(SubscriptionStream { request, subscribed, origins, known_lists, watcher, queued })
+        Ok(SubscriptionStream { request, subscribed, origins, known_lists, watcher, tasks, queued })
     }
 
     /// The next message. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Bytes {
-        let SubscriptionStream { request, subscribed, origins, known_lists, watcher, queued } = self;
+        let SubscriptionStream { request, subscribed, origins, known_lists, watcher, tasks, queued } = self;
         loop {
             if let Some(message) = queued.pop_front() {
                 return message;
             }
-            match watcher.next(known_lists).await {
+            let change = tokio::select! {
+                change = watcher.next(known_lists) => change,
+                state = tasks.next() => {
+                    queued.push_back(request.task_changed(&state));
+                    continue;
+                }
+            };
+            match change {
                 Change::Lists(changed) => {
                     let included = changed.into_iter().filter(|list| request.includes(*list));
                     queued.extend(included.map(|list| request.list_changed(list)));

@@ -26,13 +26,19 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Handles a request about a task.
-    pub(super) async fn task_request(&self, method: TaskMethod) -> Result<RawJson, RpcError> {
+    /// Fails if a stateless client does not declare tasks.
+    pub(super) fn require_tasks(&self) -> Result<(), RpcError> {
         if self.caller.era() == Era::Modern && !self.caller.features.supports_tasks() {
             let required = json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}});
             let error = RpcError::new(code::MISSING_CLIENT_CAPABILITY, "the client does not declare tasks");
             return Err(RpcError { data: RawJson::from_value(&required).ok(), ..error });
         }
+        Ok(())
+    }
+
+    /// Handles a request about a task.
+    pub(super) async fn task_request(&self, method: TaskMethod) -> Result<RawJson, RpcError> {
+        self.require_tasks()?;
         let sealed = self.text("taskId")?;
         let opened = self.gateway.task_ids.open(&self.caller.principal, &sealed);
         let opened = opened.filter(|(server, _)| {

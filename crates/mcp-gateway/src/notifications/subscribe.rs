@@ -6,10 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::lists::definitions::ListKind;
 use crate::protocol::frame::Request;
+use crate::protocol::json_splice;
 use crate::protocol::message_writer::{json_string, notification};
 
 /// Maximum number of resources in a subscription.
 const MAX_RESOURCES: usize = 256;
+
+/// Maximum number of tasks in a subscription, because each of them is polled.
+const MAX_TASKS: usize = 64;
+
+/// The `_meta` key with the id of the subscription.
+const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// A `subscriptions/listen` request.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +38,8 @@ struct NotificationFilter {
     resources_list_changed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     resource_subscriptions: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    task_ids: Vec<String>,
 }
 
 impl SubscriptionRequest {
@@ -41,7 +50,13 @@ impl SubscriptionRequest {
             #[serde(default)]
             notifications: NotificationFilter,
         }
-        let ListenParams { notifications: filter } = request.params.read()?;
+        let ListenParams { notifications: mut filter } = request.params.read()?;
+        filter.task_ids.sort_unstable();
+        filter.task_ids.dedup();
+        if filter.task_ids.len() > MAX_TASKS {
+            let message = format!("`taskIds` may contain at most {MAX_TASKS} ids");
+            return Err(RpcError::new(code::INVALID_PARAMS, message));
+        }
         if filter.resource_subscriptions.len() > MAX_RESOURCES {
             let message = format!("`resourceSubscriptions` may contain at most {MAX_RESOURCES} URIs");
             return Err(RpcError::new(code::INVALID_PARAMS, message));
@@ -54,9 +69,15 @@ impl SubscriptionRequest {
         &self.filter.resource_subscriptions
     }
 
-    /// The request without the resources that were not accepted.
-    pub(crate) fn with_resource_uris(mut self, accepted: Vec<String>) -> SubscriptionRequest {
-        self.filter.resource_subscriptions = accepted;
+    /// The ids of the tasks, each once.
+    pub(crate) fn task_ids(&self) -> &[String] {
+        &self.filter.task_ids
+    }
+
+    /// The request without the resources and tasks that were not accepted.
+    pub(crate) fn with_accepted(mut self, uris: Vec<String>, tasks: Vec<String>) -> SubscriptionRequest {
+        self.filter.resource_subscriptions = uris;
+        self.filter.task_ids = tasks;
         self
     }
 
@@ -87,6 +108,25 @@ impl SubscriptionRequest {
         notification("notifications/resources/updated", &params)
     }
 
+    /// The notification about a task, with the state that `tasks/get` returned.
+    pub(crate) fn task_changed(&self, state: &RawJson) -> Bytes {
+        let mut meta = vec![format!("{}:{}", json_string(SUBSCRIPTION_ID), self.id.as_str())];
+        let mut members = Vec::new();
+        for (key, value) in json_splice::members(state) {
+            let own = json_splice::members(&value).into_iter().filter(|(key, _)| key != SUBSCRIPTION_ID);
+            match &*key {
+                // A member of results only.
+                "resultType" => {}
+                "_meta" => {
+                    meta.extend(own.map(|(key, value)| format!("{}:{}", json_string(&key), value.as_str())));
+                }
+                _ => members.push(format!("{}:{}", json_string(&key), value.as_str())),
+            }
+        }
+        members.insert(0, format!(r#""_meta":{{{}}}"#, meta.join(",")));
+        notification("notifications/tasks", &format!("{{{}}}", members.join(",")))
+    }
+
     /// The result when the gateway ends the stream.
     pub(crate) fn end_result(&self) -> String {
         format!(r#"{{"resultType":"complete",{}}}"#, self.meta_member())
@@ -94,7 +134,7 @@ impl SubscriptionRequest {
 
     /// The `_meta` member as JSON text.
     fn meta_member(&self) -> String {
-        format!(r#""_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}"#, self.id.as_str())
+        format!(r#""_meta":{{"{SUBSCRIPTION_ID}":{}}}"#, self.id.as_str())
     }
 }
 
@@ -125,8 +165,28 @@ mod tests {
         assert!(subscription.includes(ListKind::Tools) && !subscription.includes(ListKind::Prompts));
         assert!(subscription.resource_updated("f:x").ends_with(br#","uri":"f:x"}}"#));
         assert!(SubscriptionRequest::read(&request("{}")).unwrap().resource_uris().is_empty());
+        for (count, is_accepted) in [(64, true), (65, false)] {
+            let ids: Vec<String> = (0..count).chain(0..count).map(|it| it.to_string()).collect();
+            let params = serde_json::json!({"notifications": {"taskIds": ids}}).to_string();
+            assert_eq!(SubscriptionRequest::read(&request(&params)).is_ok(), is_accepted, "{count}");
+        }
         let many =
             format!(r#"{{"notifications":{{"resourceSubscriptions":[{}"x"]}}}}"#, "\"x\",".repeat(256));
         assert!(SubscriptionRequest::read(&request(&many)).is_err());
+    }
+
+    #[test]
+    fn notification_of_a_task_names_its_subscription() {
+        let subscription = SubscriptionRequest::read(&request("{}")).unwrap();
+        let state = r#"{"resultType":"complete","taskId":"a","_meta":{"io.modelcontextprotocol/subscriptionId":7,"x":{}},
+            "status":"working"}"#;
+        let state = RawJson::parse(state.to_owned().into()).unwrap();
+        assert_eq!(
+            subscription.task_changed(&state),
+            concat!(
+                r#"{"jsonrpc":"2.0","method":"notifications/tasks","params":{"_meta":"#,
+                r#"{"io.modelcontextprotocol/subscriptionId":"s","x":{}},"taskId":"a","status":"working"}}"#
+            )
+        );
     }
 }

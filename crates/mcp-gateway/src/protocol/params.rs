@@ -70,7 +70,6 @@ impl Params {
     }
 
     /// Reads the parameters from a text that contains only them.
-    #[cfg(test)]
     pub(crate) fn of(raw: RawJson) -> Result<Params, RpcError> {
         let text = ByteString::from(raw.as_str());
         Params::read_at(&mut JsonCursor::new(&text), &text).expect("the text is JSON")

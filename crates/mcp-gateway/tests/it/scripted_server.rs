@@ -10,12 +10,15 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, split};
 /// The parameters of all calls to scripted servers.
 pub(crate) type ReceivedCalls = Arc<Mutex<Vec<Value>>>;
 
+/// The number of polls until the task `t slow` is complete.
+pub(crate) const SLOW_POLLS: usize = 3;
+
 /// A dial of the scripted server with this name; `None` for other names.
 ///
 /// `new` speaks 2026-07-28, the others 2025-06-18. Each has one tool, `say`: it sends the server requests in the
-/// argument `ask` and the notifications about tasks in `notify`, and then returns the JSON text in the argument `result` or `error`. The resource `x:1` of `old` and
-/// `new` fails with a protocol error. Their tool `work` does the same as `say` and must run as a task. Their only task is
-/// `t 1`, which is complete. `one` and `two` list the same resource and have others that they do not list.
+/// argument `ask` and the notifications about tasks in `notify`, and then returns the JSON text in the argument `result`
+/// or `error`. The resource `x:1` of `old` and `new` fails with a protocol error. Their tool `work` does the same as `say`
+/// and must run as a task. Their task `t 1` is complete, and `t slow` is complete after some polls. `one` and `two` list the same resource and have others that they do not list.
 pub(crate) fn dial(name: &str, calls: &ReceivedCalls) -> Option<Arc<dyn Dial>> {
     if !["old", "new", "one", "two"].contains(&name) {
         return None;
@@ -107,6 +110,18 @@ impl ScriptedServer {
                             format!(r#""result":{{"content":{content}}}"#)
                         }
                     }
+                }
+                "tasks/get" if params["taskId"] == "t slow" => {
+                    let mut calls = self.calls.lock().unwrap();
+                    calls.push(params.clone());
+                    let polls = calls.iter().filter(|it| it["taskId"] == "t slow").count();
+                    let mut task = json!({"taskId": "t slow", "status": "working", "pollIntervalMs": 1});
+                    if polls > SLOW_POLLS {
+                        task["status"] = json!("completed");
+                        task["result"] = json!({"content": [{"type": "text", "text": "late"}]});
+                    }
+                    task["resultType"] = json!("complete");
+                    format!(r#""result":{task}"#)
                 }
                 method @ ("tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update")
                     if params["taskId"] == "t 1" =>

@@ -26,6 +26,11 @@ impl Stream {
         Stream { stream, text: String::new() }
     }
 
+    /// A stream that is the response to this request.
+    pub(crate) async fn of_post(fixture: &TestGateway, headers: &[(&str, &str)], body: &str) -> Stream {
+        Stream { stream: fixture.open("POST", headers, body).await, text: String::new() }
+    }
+
     /// Reads until `text` arrived. Returns the ids of all events so far.
     pub(crate) async fn until(&mut self, what: &str) -> Vec<String> {
         let reading = async {

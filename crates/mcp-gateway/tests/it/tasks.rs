@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use mcp_gateway::{GatewayOptions, HttpOptions, TaskKey, Tokens};
-use mcp_model::{Endpoint, RawJson, Secret, Task, TaskStatus, UrlEndpoint};
+use mcp_model::{Endpoint, RawJson, Secret, Task, TaskStatus, UrlEndpoint, code};
 use mcp_transport::{
     CallError, CallOptions, DialOptions, Eras, Session, SessionOptions, StartedCall, TaskRequest, dialer,
 };
 use serde_json::{Value, json};
 
+use crate::scripted_server::SLOW_POLLS;
 use crate::stream_resumption::Stream;
 use crate::support::{Reply, TestGateway, modern, server};
 
@@ -173,6 +174,65 @@ async fn status_of_a_task_is_sent_to_the_session_that_knows_it() {
         assert_eq!(received, expected);
     }
     drop(sessions);
+    gateway.end().await;
+}
+
+/// A `subscriptions/listen` request for tasks: its headers and body.
+fn listen(token: &str, declares_tasks: bool, ids: &[&str]) -> (Vec<(&'static str, String)>, String) {
+    let params = format!(r#""notifications":{}"#, json!({"taskIds": ids, "toolsListChanged": true}));
+    let (mut headers, body) = modern("subscriptions/listen", None, &params);
+    headers.push(("authorization", token.to_owned()));
+    let declared = r#"clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}"#;
+    (headers, if declares_tasks { body.replace("clientCapabilities\":{", declared) } else { body })
+}
+
+/// The messages of a stream.
+fn messages(stream: &Stream) -> Vec<Value> {
+    let lines = stream.text.lines().filter_map(|line| line.strip_prefix("data: "));
+    lines.map(|text| serde_json::from_str(text).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn listening_client_gets_each_state_of_its_own_tasks() {
+    let gateway = gateway(&TaskKey::random()).await;
+    let (ann, bob) = (client(&gateway, ANN, Eras::Modern).await, client(&gateway, BOB, Eras::Modern).await);
+    let slow = OF_NEW.replace("t 1", "t slow");
+    let slow = started_task(&ann, "new__say", &slow).await.id;
+    let other = started_task(&bob, "new__say", OF_NEW).await.id;
+    let old = started_task(&client(&gateway, ANN, Eras::Legacy).await, "old__say", OF_OLD).await.id;
+
+    let token = format!("Bearer {ANN}");
+    let ids = [&*slow, &other, &old, "t slow", "t 1", &slow];
+    let (headers, body) = listen(&token, true, &ids);
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
+    let mut stream = Stream::of_post(&gateway, &headers, &body).await;
+    stream.until("completed").await;
+    let expected = [
+        json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {
+            "_meta": {"io.modelcontextprotocol/subscriptionId": 1},
+            "notifications": {"toolsListChanged": true, "taskIds": [slow]},
+        }}),
+        json!({"jsonrpc": "2.0", "method": "notifications/tasks", "params": {
+            "_meta": {"io.modelcontextprotocol/subscriptionId": 1},
+            "taskId": slow, "status": "working", "pollIntervalMs": 1,
+        }}),
+        json!({"jsonrpc": "2.0", "method": "notifications/tasks", "params": {
+            "_meta": {"io.modelcontextprotocol/subscriptionId": 1},
+            "taskId": slow, "status": "completed", "pollIntervalMs": 1,
+            "result": {"content": [{"type": "text", "text": "late"}]},
+        }}),
+    ];
+    assert_eq!(messages(&stream), expected);
+    let calls = gateway.servers.scripted_calls.lock().unwrap().clone();
+    let polled = |id: &str| calls.iter().filter(|it| it["taskId"] == id).count();
+    assert_eq!((polled("t slow"), polled("t 1")), (SLOW_POLLS + 1, 0));
+
+    let (headers, body) = listen(&token, false, &[&slow]);
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
+    let refused = gateway.post(&headers, &body).await;
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert_eq!(refused.json()["error"]["code"], code::MISSING_CLIENT_CAPABILITY, "{refused:?}");
+    drop(stream);
     gateway.end().await;
 }
 

@@ -1,0 +1,123 @@
+//! Watches the tasks of a `subscriptions/listen` request. Their servers are polled, so this works with each server.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytestring::ByteString;
+use futures_util::StreamExt as _;
+use futures_util::future::join_all;
+use futures_util::stream::FuturesUnordered;
+use mcp_host::TaskMethod;
+use mcp_model::{RawJson, RpcError, Task, code};
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+
+use super::RequestContext;
+use crate::gateway::GatewayInner;
+use crate::protocol::frame::Request;
+use crate::protocol::params::Params;
+use crate::session::caller::Caller;
+
+/// How long the first poll of a task may take.
+const FIRST_POLL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The pause between two polls, if the server states none, and its limits.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(250);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The pause after a poll that failed.
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The tasks of one stream. Dropping it ends the polls and leaves the tasks alone.
+pub(crate) struct TaskWatch {
+    client: Arc<TaskClient>,
+    polls: FuturesUnordered<Pin<Box<dyn Future<Output = TaskPoll> + Send>>>,
+}
+
+/// The origin of the polls.
+struct TaskClient {
+    gateway: Arc<GatewayInner>,
+    caller: Caller,
+}
+
+/// A task after a poll.
+struct TaskPoll {
+    /// The `tasks/get` request, with the client's id of the task.
+    request: Request,
+    /// The last state that the client was notified of.
+    notified: Option<RawJson>,
+    outcome: Result<RawJson, RpcError>,
+}
+
+impl TaskWatch {
+    /// Polls tasks, which the client names by its ids. Returns the ids of those that exist, with their states.
+    pub(crate) async fn start(
+        gateway: &Arc<GatewayInner>,
+        caller: &Caller,
+        ids: &[String],
+    ) -> (TaskWatch, Vec<(String, RawJson)>) {
+        let client = Arc::new(TaskClient { gateway: Arc::clone(gateway), caller: caller.clone() });
+        let polls = ids.iter().map(async |id| {
+            let poll = client.poll(get_request(id), None, Duration::ZERO);
+            let poll = timeout(FIRST_POLL_TIMEOUT, poll).await.ok()?;
+            poll.outcome.is_ok().then_some((id, poll))
+        });
+        let mut watch = TaskWatch { client: Arc::clone(&client), polls: FuturesUnordered::new() };
+        let mut accepted = Vec::new();
+        for (id, poll) in join_all(polls).await.into_iter().flatten() {
+            accepted.extend(watch.schedule(poll).map(|task| (id.clone(), task)));
+        }
+        (watch, accepted)
+    }
+
+    /// The next changed state of a task. Pending forever when all tasks have ended. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> RawJson {
+        loop {
+            let Some(poll) = self.polls.next().await else { std::future::pending().await };
+            if let Some(changed) = self.schedule(poll) {
+                return changed;
+            }
+        }
+    }
+
+    /// Schedules the next poll of a task. Returns its state if the client does not know it.
+    fn schedule(&mut self, poll: TaskPoll) -> Option<RawJson> {
+        let TaskPoll { request, notified, outcome } = poll;
+        let (pause, state, changed) = match outcome {
+            Ok(state) => {
+                let task = state.read::<Task>().ok();
+                let changed = Some(&state).filter(|it| Some(*it) != notified.as_ref()).cloned();
+                // A state that cannot be read is the last one.
+                let Some(task) = task.filter(|it| !it.status.is_final()) else { return changed };
+                let pause = task.poll_interval.unwrap_or(POLL_INTERVAL);
+                (pause.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL), Some(state), changed)
+            }
+            // The server has forgotten the task.
+            Err(error) if error.code == code::INVALID_PARAMS => return None,
+            Err(_) => (RETRY_INTERVAL, notified, None),
+        };
+        let client = Arc::clone(&self.client);
+        self.polls.push(Box::pin(async move { client.poll(request, state, pause).await }));
+        changed
+    }
+}
+
+impl TaskClient {
+    /// Requests the state of a task after a pause.
+    async fn poll(&self, request: Request, notified: Option<RawJson>, pause: Duration) -> TaskPoll {
+        sleep(pause).await;
+        let context = RequestContext::new(&self.gateway, &self.caller, &request);
+        let outcome = context.task_request(TaskMethod::Get).await;
+        TaskPoll { request, notified, outcome }
+    }
+}
+
+/// A request for the state of a task.
+fn get_request(id: &str) -> Request {
+    let params = RawJson::from_value(&json!({"taskId": id})).expect("its keys are strings");
+    let params = Params::of(params).expect("it is an object");
+    // The id of the request is not sent to the server.
+    Request::new(RawJson::empty_object(), ByteString::from_static("tasks/get"), params)
+}
