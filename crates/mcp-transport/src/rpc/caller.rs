@@ -147,7 +147,8 @@ fn elicitation_modes(handlers: &Handlers) -> Option<serde_json::Map<String, serd
     Some(modes.iter().map(|it| (name(it), json!({}))).collect())
 }
 
-fn member(name: &str, value: &str) -> String {
+/// A member of an object, as JSON text.
+pub(crate) fn member(name: &str, value: &str) -> String {
     format!("{}:{value}", frame::json_string(name))
 }
 

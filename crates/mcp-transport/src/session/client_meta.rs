@@ -4,7 +4,8 @@ use mcp_model::{LogLevel, ProtocolVersion, TASKS_EXTENSION};
 use serde_json::json;
 
 use super::{ClientInfo, SessionOptions};
-use crate::rpc::caller::capability_members;
+use crate::rpc::caller::{capability_members, member};
+use crate::rpc::object_members::{MemberName, ObjectMembers};
 use crate::rpc::request_owner::OwnerHint;
 
 /// The members of `_meta` in the modern era, for a request of `owner`. Requests without an owner, for example lists,
@@ -51,9 +52,19 @@ fn declare_tasks(members: &mut Vec<String>) {
     }
 }
 
-/// The capabilities declared to a server: the configured ones, otherwise those of the session's handlers.
-pub(crate) fn declared_capabilities(options: &SessionOptions) -> String {
-    object(declared_members(options))
+/// The capabilities declared to a legacy server: the configured ones, otherwise those of the session's handlers. Without
+/// the extension for tasks, which such a server does not have.
+pub(crate) fn legacy_capabilities(options: &SessionOptions) -> String {
+    object(declared_members(options).into_iter().map(without_tasks).collect())
+}
+
+/// A member of capabilities without the extension for tasks.
+fn without_tasks(text: String) -> String {
+    let extensions = text.strip_prefix("\"extensions\":").map(serde_json::from_str);
+    let Some(Ok(ObjectMembers(extensions))) = extensions else { return text };
+    let others = extensions.iter().filter(|(MemberName(name), _)| name != TASKS_EXTENSION);
+    let others: Vec<String> = others.map(|(MemberName(name), it)| member(name, it.get())).collect();
+    member("extensions", &object(others))
 }
 
 fn declared_members(options: &SessionOptions) -> Vec<String> {
@@ -86,6 +97,21 @@ pub(crate) fn client_json(client: &ClientInfo) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn extension_for_tasks_is_left_out_of_a_legacy_handshake() {
+        for (members, want) in [
+            (
+                r#""extensions":{"io.modelcontextprotocol/tasks":{},"a/b":{"c": 1}}"#,
+                r#""extensions":{"a/b":{"c": 1}}"#,
+            ),
+            (r#""extensions": {"io.modelcontextprotocol\/tasks":{}}"#, r#""extensions":{}"#),
+            (r#""extensions":0"#, r#""extensions":0"#),
+            (r#""sampling":{}"#, r#""sampling":{}"#),
+        ] {
+            assert_eq!(without_tasks(members.to_owned()), want);
+        }
+    }
 
     #[test]
     fn tasks_are_declared_beside_other_extensions() {

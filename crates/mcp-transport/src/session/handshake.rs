@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::client_meta::{client_json, declared_capabilities, modern_meta};
+use super::client_meta::{client_json, legacy_capabilities, modern_meta};
 use super::connection::{Connection, SessionParts};
 use super::discover::{ProbeOutcome, discover};
 use super::era_reason::EraReason;
@@ -378,7 +378,7 @@ pub(super) async fn initialize(
     let version = ProtocolVersion::LATEST_LEGACY;
     let params = format!(
         r#""protocolVersion":"{version}","capabilities":{},"clientInfo":{}"#,
-        declared_capabilities(options),
+        legacy_capabilities(options),
         client_json(&options.client)
     );
     let frame = match send_request(connection, epoch, "initialize", None, &params, "").await {
