@@ -7,6 +7,7 @@ mod killed_clients;
 mod logins;
 mod reloads;
 mod renamed_tool;
+mod rmcp_tasks;
 mod tasks;
 mod users;
 
