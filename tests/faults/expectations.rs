@@ -95,7 +95,7 @@ pub(crate) fn outcome(outcome: Result<String, CallError>) -> String {
         Err(CallError::InvalidResponse(_)) => "unreadable".to_owned(),
         Err(CallError::OutcomeUnknown(_)) => "outcome unknown".to_owned(),
         Err(CallError::ResponseLost(_)) => "answer lost".to_owned(),
-        Err(CallError::Refused(_)) => "refused".to_owned(),
+        Err(CallError::Unreachable(_) | CallError::Refused(_)) => "refused".to_owned(),
         Err(CallError::ResponseTooLarge(_)) => "too large".to_owned(),
         Err(CallError::ListTooLarge(_)) => "too much".to_owned(),
         Err(CallError::Reopen(_)) => "not reopened".to_owned(),

@@ -121,7 +121,9 @@ impl FrameSink for RecordingSink {
                 self.log.lock().record_refusal(&id.to_string(), error);
             }
             // An error of the transport itself has no meaning on another transport.
-            StreamError::Refused(_) => self.log.lock().remove_request(&id.to_string()),
+            StreamError::Unreachable(_) | StreamError::Refused(_) => {
+                self.log.lock().remove_request(&id.to_string())
+            }
         }
         self.sink.stream_failed(id, error);
     }

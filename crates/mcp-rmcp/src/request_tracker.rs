@@ -204,7 +204,9 @@ impl RequestTracker {
                 let message = format!("the response exceeds the message size limit of {limit} bytes");
                 self.fail(id, RpcError::new(code::INTERNAL_ERROR, message))
             }
-            StreamError::Refused(error) => self.fail(id, refusal_error(error)),
+            StreamError::Unreachable(error) | StreamError::Refused(error) => {
+                self.fail(id, refusal_error(error))
+            }
             StreamError::NotExecuted(epoch) => self.not_executed(id, epoch),
         }
     }

@@ -157,7 +157,7 @@ mod tests {
             let error = Error::new(i32::try_from(number).unwrap(), "so\u{1b} it is");
             let got = match stream_error(&error) {
                 StreamError::Lost(error) => format!("lost: {error}"),
-                StreamError::Refused(error) => format!("refused: {error}"),
+                StreamError::Unreachable(error) | StreamError::Refused(error) => format!("refused: {error}"),
                 StreamError::NotExecuted(_) | StreamError::TooLarge(_) => String::new(),
             };
             assert_eq!(got, format!("{want}: so it is (code {number})"));

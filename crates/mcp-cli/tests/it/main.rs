@@ -20,6 +20,7 @@ mod hostile_servers;
 mod import;
 mod lists;
 mod lock;
+mod readiness;
 mod recording;
 mod secrets;
 mod serve;

@@ -65,6 +65,16 @@ impl Client {
         Ok(Client { principal, account, is_over_share: false, token, scope, grant })
     }
 
+    /// The scope of a request's token. An error is the response that refuses the request.
+    pub(super) fn token_scope(app: &AppState, head: &Parts) -> Result<Arc<Scope>, Response> {
+        let (Admission { view, .. }, grant) = admit(app, head, None)?;
+        let mut scope = Arc::clone(grant.as_ref().map_or(&app.scope, |grant| &grant.scope));
+        if view.is_some() {
+            Arc::make_mut(&mut scope).views.extend(view);
+        }
+        Ok(scope)
+    }
+
     /// Refuses a request for something that only another scope of the authorization server shows.
     pub(super) fn check_scope(
         &self,
@@ -233,7 +243,8 @@ fn no_such_server() -> Response {
     refusal(StatusCode::NOT_FOUND, None, &invalid_request("there is no server with this name"))
 }
 
-fn query_selection(uri: &Uri) -> Result<Option<ViewFilter>, RpcError> {
+/// The selection in the query of a URI, if any.
+pub(super) fn query_selection(uri: &Uri) -> Result<Option<ViewFilter>, RpcError> {
     let Some(query) = uri.query() else { return Ok(None) };
     let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
     scope::view(pairs.iter().map(|(key, value)| (key.as_ref(), value.as_ref()))).map_err(invalid_selection)

@@ -32,7 +32,7 @@ async fn dispatch(app: &Arc<AppState>, connection: &Connection, head: &Parts, bo
     match head.uri.path() {
         // These wait for nothing.
         "/healthz" => return read_only(head, health::alive),
-        "/readyz" => return read_only(head, || health::ready(app)),
+        "/readyz" if head.uri.query().is_none() => return read_only(head, || health::ready(app)),
         _ => {}
     }
     if let Some(verifier) = &app.verifier {
@@ -45,6 +45,7 @@ async fn dispatch(app: &Arc<AppState>, connection: &Connection, head: &Parts, bo
     }
     let server = match head.uri.path() {
         "/mcp" => None,
+        "/readyz" => return read_only(head, || health::servers_ready(app, head)),
         "/metrics" => return read_only(head, || metrics::metrics(app, head)),
         path => match path.strip_prefix("/mcp/").filter(|name| !name.is_empty() && !name.contains('/')) {
             // Invalid UTF-8 names no server.

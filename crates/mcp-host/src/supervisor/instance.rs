@@ -22,6 +22,9 @@ use crate::supervisor::held_tasks::HeldTasks;
 use crate::supervisor::machine::{DrainMode, saturating_after};
 use crate::telemetry::metrics::ConnectionGauge;
 
+/// How long a check whether the server is up may take.
+const OUTAGE_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// The minimum time a server gets to close.
 const MIN_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -57,6 +60,8 @@ pub(crate) struct Instance {
     subscribed: tokio::sync::Mutex<BTreeSet<String>>,
     /// Whether the first server request was reported.
     has_reported_request: AtomicBool,
+    /// The number of suspicions of the session that were checked.
+    checked_suspicions: AtomicU64,
 }
 
 /// The parts of an instance.
@@ -86,6 +91,7 @@ impl Instance {
             dialog,
             subscribed: tokio::sync::Mutex::default(),
             has_reported_request: AtomicBool::new(false),
+            checked_suspicions: AtomicU64::new(0),
         }
     }
 
@@ -198,6 +204,27 @@ impl Instance {
             }
         }
         res
+    }
+
+    /// Waits until a request fails in a way that suggests an outage, and a check fails in such a way too. Returns the
+    /// error of the check. Any response to the check means that the server is up. Cancel-safe.
+    pub(crate) async fn outage(&self) -> CallError {
+        let mut suspicions = self.session.suspicions();
+        loop {
+            let checked = self.checked_suspicions.load(Ordering::Relaxed);
+            let Ok(count) = suspicions.wait_for(|count| *count > checked).await.map(|it| *it) else {
+                return std::future::pending().await;
+            };
+            let method = match self.session.era() {
+                Era::Legacy => "ping",
+                Era::Modern => "server/discover",
+            };
+            let options = CallOptions { timeout: Some(OUTAGE_CHECK_TIMEOUT), ..CallOptions::default() };
+            match self.session.request_raw(method, None, &RawJson::empty_object(), options).await {
+                Err(error) if error.suggests_outage() => return error,
+                Ok(_) | Err(_) => self.checked_suspicions.store(count, Ordering::Relaxed),
+            }
+        }
     }
 
     /// Pings twice and returns the second error. A busy instance is not pinged, because many servers do not answer

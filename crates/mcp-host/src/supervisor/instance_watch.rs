@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_config::ResolvedServer;
 use mcp_model::ErrorKind;
 use mcp_registry::ListKind;
-use mcp_transport::{Disconnect, ListChangeCounts};
+use mcp_transport::ListChangeCounts;
 use tokio::time::Instant;
 
 use crate::error::HostError;
@@ -27,13 +27,18 @@ pub(crate) async fn watch(
     ticket: StartTicket,
     instance: &Instance,
     listed: ListSnapshot,
-    metrics: &HostMetrics,
+    (metrics, is_restarted): (&HostMetrics, bool),
 ) -> MachineEvent<Arc<Instance>> {
     tokio::select! {
         biased;
         ended = instance.session.closed() => {
             tracing::warn!(server = %ticket.server, reason = %ended, "the connection ended");
             MachineEvent::Disconnected(ticket, disconnect_error(&instance.server(), &ended))
+        }
+        // A server that nothing restarts stays connected, because a later call may reach it.
+        error = instance.outage(), if is_restarted => {
+            tracing::warn!(server = %ticket.server, reason = %error, "the server cannot be reached");
+            MachineEvent::Disconnected(ticket, disconnect_error(&instance.server(), &error))
         }
         method = instance.first_server_request() => MachineEvent::ServerRequest(ticket, method),
         listed = next_lists(instance, listed, metrics) => MachineEvent::ListsRead(ticket, listed),
@@ -119,6 +124,6 @@ async fn wait_until_quiet(instance: &Instance, seen: ListChangeCounts) -> ListCh
 }
 
 /// The error of a lost connection (HD-117, HD-FR023).
-fn disconnect_error(server: &ResolvedServer, ended: &Disconnect) -> HostError {
+fn disconnect_error(server: &ResolvedServer, ended: &dyn std::fmt::Display) -> HostError {
     server_error(server, ErrorKind::Connection, format!("the server is no longer available: {ended}"))
 }

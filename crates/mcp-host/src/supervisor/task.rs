@@ -334,7 +334,10 @@ impl SupervisorTask {
             }
             MachineAction::Watch { ticket, instance, listed } => {
                 let (kind, shared) = (TaskKind::Watch(ticket.clone()), Arc::clone(&self.connector.shared));
-                let task = async move { Some(watch(ticket, &instance, listed, &shared.metrics).await) };
+                let is_restarted = self.machine.restarts_servers();
+                let task = async move {
+                    Some(watch(ticket, &instance, listed, (&shared.metrics, is_restarted)).await)
+                };
                 self.spawn(kind, task);
             }
             MachineAction::SetLimits(instance, server) => instance.set_limits(server),

@@ -55,7 +55,7 @@ impl CallError {
             CallError::Refused(RequestError { error: Some(error), .. }) if error_help(error).is_some() => {
                 return error_help(error);
             }
-            CallError::Refused(error) => refusal_help(error),
+            CallError::Unreachable(error) | CallError::Refused(error) => refusal_help(error),
             CallError::InputRequired(_) => {
                 "configure a handler for this input, or call a tool that needs no input"
             }

@@ -168,6 +168,9 @@ pub enum CallError {
     /// The response to a request that only reads was lost; it can be repeated safely.
     #[error("the response was lost ({0})")]
     ResponseLost(RequestError),
+    /// The server could not be connected to, so the call did not run.
+    #[error("{0}")]
+    Unreachable(RequestError),
     /// The call was refused before it ran.
     #[error("{0}")]
     Refused(RequestError),
@@ -198,13 +201,35 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// Whether the server may be down: it could not be connected to, closed the connection without a response, or lost
+    /// the session and opens no other.
+    pub fn suggests_outage(&self) -> bool {
+        match self {
+            CallError::Unreachable(_) | CallError::Reopen(_) => true,
+            CallError::ResponseLost(error) | CallError::OutcomeUnknown(error) => error.status.is_none(),
+            CallError::Closed(_)
+            | CallError::NotSent(_)
+            | CallError::TimedOut(_)
+            | CallError::Rpc(_)
+            | CallError::InvalidResponse(_)
+            | CallError::Refused(_)
+            | CallError::InvalidParams(_)
+            | CallError::InputRequired(_)
+            | CallError::TaskCancelled(_)
+            | CallError::ResourceNotFound(_)
+            | CallError::Unsupported(_)
+            | CallError::ListTooLarge(_)
+            | CallError::ResponseTooLarge(_) => false,
+        }
+    }
+
     /// The kind of failure.
     pub fn kind(&self) -> ErrorKind {
         match self {
             CallError::Closed(_) | CallError::NotSent(_) | CallError::ResponseLost(_) => {
                 ErrorKind::Connection
             }
-            CallError::Refused(_) | CallError::Reopen(_) => ErrorKind::Connection,
+            CallError::Unreachable(_) | CallError::Refused(_) | CallError::Reopen(_) => ErrorKind::Connection,
             CallError::TimedOut(_) => ErrorKind::Timeout,
             CallError::Rpc(_)
             | CallError::InvalidResponse(_)

@@ -268,7 +268,9 @@ async fn send_notification_then(
     let limit = if head.method == CANCELLED { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
     match tokio::time::timeout(limit, sending).await {
         Ok(Ok(())) => {}
-        Ok(Err(ExchangeError::Refused(error) | ExchangeError::Lost(error))) => {
+        Ok(Err(
+            ExchangeError::Unreachable(error) | ExchangeError::Refused(error) | ExchangeError::Lost(error),
+        )) => {
             tracing::debug!(method = &*head.method, "a message was not accepted: {error}");
         }
         Err(_) => tracing::debug!(method = &*head.method, "a message was not accepted in time"),

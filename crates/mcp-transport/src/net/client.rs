@@ -34,7 +34,9 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(60 * 60 * 24);
 /// Why a request has no usable response.
 #[derive(Debug)]
 pub(crate) enum ExchangeError {
-    /// It was not sent, or the server refused it.
+    /// It was not sent, because there is no connection to the server.
+    Unreachable(RequestError),
+    /// It was not sent for another reason, or the server refused it.
     Refused(RequestError),
     /// It was sent, at least in part, and the server may have processed it.
     Lost(RequestError),
@@ -197,7 +199,8 @@ impl Client {
             }
         };
         let label = &self.endpoint.label;
-        connected.map_err(|why| ExchangeError::Refused(fault(format!("cannot connect to {label}: {why}"))))
+        connected
+            .map_err(|why| ExchangeError::Unreachable(fault(format!("cannot connect to {label}: {why}"))))
     }
 
     async fn open_connection(&self) -> Result<Lease, String> {
@@ -254,6 +257,7 @@ fn is_unprocessed(error: &hyper::Error) -> bool {
 impl From<ExchangeError> for StreamError {
     fn from(error: ExchangeError) -> StreamError {
         match error {
+            ExchangeError::Unreachable(fault) => StreamError::Unreachable(fault),
             ExchangeError::Refused(fault) => StreamError::Refused(fault),
             ExchangeError::Lost(fault) => StreamError::Lost(fault),
         }

@@ -39,8 +39,11 @@ async fn fetch(url: &Url, authorities: &Authorities, max_bytes: usize) -> Result
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     let request = RequestParts { method: &Method::GET, headers: &headers, body: None };
     let response = client.send(&target, request).await;
-    let mut response =
-        response.map_err(|(ExchangeError::Refused(why) | ExchangeError::Lost(why))| why.message)?;
+    let mut response = response.map_err(
+        |(ExchangeError::Unreachable(why) | ExchangeError::Refused(why) | ExchangeError::Lost(why))| {
+            why.message
+        },
+    )?;
     if response.status() != StatusCode::OK {
         return Err(format!("it answered with HTTP {}", response.status().as_u16()));
     }

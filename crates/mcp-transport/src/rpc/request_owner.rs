@@ -141,7 +141,9 @@ impl RecentCalls {
                 self.record_cancelled(id, hint, Instant::now());
             }
             // The server does not work on it, or the connection has ended.
-            CallOutcome::StreamFailed(StreamError::NotExecuted(_) | StreamError::Refused(_))
+            CallOutcome::StreamFailed(
+                StreamError::NotExecuted(_) | StreamError::Unreachable(_) | StreamError::Refused(_),
+            )
             | CallOutcome::Closed(_) => {}
         }
     }

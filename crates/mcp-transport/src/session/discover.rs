@@ -52,6 +52,10 @@ async fn send_discover(connection: &Connection, options: &SessionOptions) -> Res
                 _ => ProbeOutcome::Legacy(HandshakeFailure::Rejected(error)),
             }
         }
+        // The other era would fail too.
+        CallOutcome::StreamFailed(StreamError::Unreachable(error)) => {
+            ProbeOutcome::Failed(HandshakeFailure::Other(ConnectError::Refused(error)))
+        }
         CallOutcome::StreamFailed(StreamError::Refused(error)) => {
             let refused = |error| HandshakeFailure::Other(ConnectError::Refused(error));
             match error.status {

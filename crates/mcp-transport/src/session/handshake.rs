@@ -386,7 +386,9 @@ pub(super) async fn initialize(
         CallOutcome::Response { frame, is_error: true, payload_start } => {
             return Err(HandshakeFailure::Rejected(read_error(&frame[payload_start..])));
         }
-        CallOutcome::StreamFailed(StreamError::Refused(error) | StreamError::Lost(error)) => {
+        CallOutcome::StreamFailed(
+            StreamError::Unreachable(error) | StreamError::Refused(error) | StreamError::Lost(error),
+        ) => {
             return Err(HandshakeFailure::Other(ConnectError::Refused(error)));
         }
         CallOutcome::StreamFailed(StreamError::TooLarge(limit)) => return Err(too_large(limit)),

@@ -84,6 +84,8 @@ pub struct Session {
     log_level: Mutex<Option<LogLevel>>,
     responder: Arc<RequestResponder>,
     cache: ResultCache,
+    /// The number of failures that suggest an outage.
+    suspicions: watch::Sender<u64>,
     /// The last failure and its time. Callers that waited for the same attempt return it instead of trying again.
     reopening: tokio::sync::Mutex<Option<(Instant, Arc<ConnectError>)>>,
 }
@@ -139,6 +141,7 @@ impl Session {
                     negotiated: ArcSwap::new(negotiated),
                     responder,
                     cache,
+                    suspicions: watch::Sender::new(0),
                     reopening: tokio::sync::Mutex::new(None),
                 })
             }
@@ -189,6 +192,12 @@ impl Session {
     /// connection. Requests in the results of a modern server do not count, because each belongs to a call.
     pub fn first_server_request(&self) -> watch::Receiver<Option<&'static str>> {
         self.connection.first_request()
+    }
+
+    /// A receiver for the number of requests that failed because the server may be down
+    /// ([`CallError::suggests_outage`]). Over HTTP the session does not end then, because the next request may succeed.
+    pub fn suspicions(&self) -> watch::Receiver<u64> {
+        self.suspicions.subscribe()
     }
 
     /// Replaces the limits for requests, idle time and lists, from the next request on. Limits that the transport

@@ -261,15 +261,20 @@ impl Session {
                     return Err(CallError::NotSent(ended));
                 }
                 CallOutcome::Closed(ended) => return Err(CallError::Closed(ended)),
+                CallOutcome::StreamFailed(StreamError::Unreachable(error)) => {
+                    return Err(self.noted(CallError::Unreachable(error)));
+                }
                 CallOutcome::StreamFailed(StreamError::Refused(error)) => {
                     return Err(CallError::Refused(error));
                 }
                 CallOutcome::StreamFailed(StreamError::Lost(error)) => match request.options.retry {
                     RetryPolicy::Once if !retried => retried = true,
                     RetryPolicy::Once | RetryPolicy::Never if is_read_only(request.method) => {
-                        return Err(CallError::ResponseLost(error));
+                        return Err(self.noted(CallError::ResponseLost(error)));
                     }
-                    RetryPolicy::Once | RetryPolicy::Never => return Err(CallError::OutcomeUnknown(error)),
+                    RetryPolicy::Once | RetryPolicy::Never => {
+                        return Err(self.noted(CallError::OutcomeUnknown(error)));
+                    }
                 },
                 CallOutcome::StreamFailed(StreamError::TooLarge(limit)) => {
                     return Err(CallError::ResponseTooLarge(limit));
@@ -283,12 +288,20 @@ impl Session {
                     // Boxed: it is rare, and every request's future would be four times as large.
                     match tokio::time::timeout_at(deadline, Box::pin(self.reopen(epoch))).await {
                         Ok(Ok(())) => reopened = true,
-                        Ok(Err(error)) => return Err(CallError::Reopen(error)),
+                        Ok(Err(error)) => return Err(self.noted(CallError::Reopen(error))),
                         Err(_) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
                     }
                 }
             }
         }
+    }
+
+    /// Counts an error that suggests an outage.
+    fn noted(&self, error: CallError) -> CallError {
+        if error.suggests_outage() {
+            self.suspicions.send_modify(|count| *count += 1);
+        }
+        error
     }
 
     /// The client information of a modern request, if it differs from the session's.

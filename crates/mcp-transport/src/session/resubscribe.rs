@@ -87,7 +87,9 @@ impl DetachedRequest {
             CallOutcome::StreamFailed(
                 StreamError::Lost(_) | StreamError::NotExecuted(_) | StreamError::TooLarge(_),
             ) => Err("the response was lost".to_owned()),
-            CallOutcome::StreamFailed(StreamError::Refused(error)) => Err(error.message),
+            CallOutcome::StreamFailed(StreamError::Unreachable(error) | StreamError::Refused(error)) => {
+                Err(error.message)
+            }
             CallOutcome::Expired(_) => Err(format!("no response within {} s", self.limit.as_secs_f64())),
         }
     }

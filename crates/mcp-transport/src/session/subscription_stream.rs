@@ -92,6 +92,7 @@ pub(crate) async fn run(mut stream: SubscriptionStream) {
             CallOutcome::Response { is_error: false, .. }
             | CallOutcome::StreamFailed(StreamError::Lost(_) | StreamError::TooLarge(_)) => {}
             // A server that is temporarily unavailable may return; one without support will not.
+            CallOutcome::StreamFailed(StreamError::Unreachable(_)) => {}
             CallOutcome::StreamFailed(StreamError::Refused(error)) if is_transient(error.status) => {}
             CallOutcome::Closed(_) => return,
             CallOutcome::Response { is_error: true, .. }

@@ -55,7 +55,7 @@ pub(super) async fn post_message(
     };
     match (head.id, error) {
         (Some(id), error) => connection.inbox.stream_failed(id, error),
-        (None, StreamError::Refused(error) | StreamError::Lost(error)) => {
+        (None, StreamError::Unreachable(error) | StreamError::Refused(error) | StreamError::Lost(error)) => {
             tracing::debug!(method = &*head.method, "a message was not accepted: {error}");
         }
         (None, StreamError::NotExecuted(_) | StreamError::TooLarge(_)) => {}

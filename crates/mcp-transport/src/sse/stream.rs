@@ -90,7 +90,9 @@ pub(super) async fn open(
     let sending = client.send(target, RequestParts { method: &Method::GET, headers: &headers, body: None });
     let response = match tokio::time::timeout_at(deadline, sending).await {
         Err(_) => return Err(late("did not answer")),
-        Ok(Err(ExchangeError::Refused(error) | ExchangeError::Lost(error))) => return Err(error),
+        Ok(Err(
+            ExchangeError::Unreachable(error) | ExchangeError::Refused(error) | ExchangeError::Lost(error),
+        )) => return Err(error),
         Ok(Ok(response)) => response,
     };
     let status = response.status().as_u16();

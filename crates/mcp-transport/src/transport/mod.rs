@@ -284,6 +284,8 @@ pub enum StreamError {
     Lost(RequestError),
     /// The server did not run the request, because it no longer knows the session of this epoch.
     NotExecuted(Epoch),
+    /// There is no connection to the server, so it did not run the request.
+    Unreachable(RequestError),
     /// The server refused the request before running it.
     Refused(RequestError),
     /// The response is larger than this limit in bytes and was discarded.

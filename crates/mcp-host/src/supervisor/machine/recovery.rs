@@ -102,6 +102,11 @@ impl<I: Clone> Machine<I> {
         self.lease_alive(ticket, now);
     }
 
+    /// Whether servers that ended are restarted.
+    pub(crate) fn restarts_servers(&self) -> bool {
+        self.ping().is_some()
+    }
+
     pub(super) fn ping(&self) -> Option<&ProbePolicy> {
         match &self.settings.supervision {
             Supervision::Off => None,

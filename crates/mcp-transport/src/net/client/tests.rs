@@ -31,7 +31,9 @@ async fn post(client: &Client) -> Result<String, String> {
             }
             Ok(res)
         }
-        Err(ExchangeError::Refused(fault)) => Err(format!("refused: {}", fault.message)),
+        Err(ExchangeError::Unreachable(fault) | ExchangeError::Refused(fault)) => {
+            Err(format!("refused: {}", fault.message))
+        }
         Err(ExchangeError::Lost(fault)) => Err(format!("lost: {}", fault.message)),
     }
 }

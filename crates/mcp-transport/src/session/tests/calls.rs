@@ -142,7 +142,7 @@ fn error_text(error: &CallError) -> String {
         CallError::InvalidResponse(_) => "unreadable".to_owned(),
         CallError::OutcomeUnknown(_) => "outcome unknown".to_owned(),
         CallError::ResponseLost(_) => "response lost".to_owned(),
-        CallError::Refused(error) => error.message.clone(),
+        CallError::Unreachable(error) | CallError::Refused(error) => error.message.clone(),
         CallError::ResponseTooLarge(_) => "too large".to_owned(),
         CallError::Reopen(_) => "not reopened".to_owned(),
         CallError::InvalidParams(_)

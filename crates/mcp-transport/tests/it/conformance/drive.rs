@@ -260,7 +260,7 @@ fn outcome(outcome: Result<String, CallError>) -> String {
         Err(CallError::Rpc(error)) => format!("error {}", error.code),
         Err(CallError::InvalidResponse(_)) => "unreadable".to_owned(),
         Err(CallError::OutcomeUnknown(_)) => "outcome unknown".to_owned(),
-        Err(CallError::Refused(_)) => "refused".to_owned(),
+        Err(CallError::Unreachable(_) | CallError::Refused(_)) => "refused".to_owned(),
         Err(CallError::ResponseTooLarge(_)) => "too large".to_owned(),
         Err(other) => format!("{other:?}"),
     }

@@ -9,7 +9,7 @@ async fn fault(rest: fn(&ReceivedRequest) -> Reply) -> String {
     let session = TestClient::default().connect(&peer.url).await.unwrap();
     let error = call(&session).await.unwrap_err();
     let kind = match &error {
-        CallError::Refused(_) => "refused",
+        CallError::Unreachable(_) | CallError::Refused(_) => "refused",
         CallError::OutcomeUnknown(_) => "unknown",
         CallError::Rpc(_) => "answered",
         _ => "other",

@@ -15,7 +15,7 @@ async fn fault(rest: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static)
     let session = TestClient { headers, ..TestClient::legacy() }.connect(&peer.url).await.unwrap();
     let error = call(&session).await.unwrap_err();
     let kind = match &error {
-        CallError::Refused(_) => "refused",
+        CallError::Unreachable(_) | CallError::Refused(_) => "refused",
         CallError::OutcomeUnknown(_) => "unknown",
         CallError::Rpc(_) => "answered",
         _ => "other",
