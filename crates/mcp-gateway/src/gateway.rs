@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use governor::clock::DefaultClock;
 use mcp_host::{Host, HostSnapshot};
 use mcp_model::{Era, RawJson, RpcError, ServerId, Sharing, code};
 use tokio::sync::OnceCell;
@@ -14,10 +15,12 @@ use crate::access::scope::Scope;
 use crate::audit::record::AuditLog;
 use crate::limits::bounds::Bounds;
 use crate::limits::byte_budget::{Account, BudgetExceeded, ByteBudget};
-use crate::limits::counters::Counters;
+use crate::limits::rate_limits::{RateLimiters, RateLimits};
 use crate::lists::cache::ListingCache;
 use crate::lists::gateway_resources::GatewayResource;
 use crate::lists::listing::Listing;
+use crate::metrics::call_counters::CallSeries;
+use crate::metrics::counters::Counters;
 use crate::protocol::message_writer;
 use crate::protocol::request_state::StateSealer;
 use crate::protocol::task_ids::{TaskIds, TaskKey};
@@ -46,6 +49,8 @@ pub struct GatewayOptions {
     pub gateway_resources: Vec<GatewayResource>,
     /// Limits on clients.
     pub bounds: Bounds,
+    /// Rate limits of calls.
+    pub rates: RateLimits,
     /// Seals the ids of tasks. With a random key, which is the default, ids are void after a restart.
     pub task_key: TaskKey,
     /// Where each call is recorded, without its content; `None` for no audit log.
@@ -61,6 +66,7 @@ impl Default for GatewayOptions {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             gateway_resources: Vec::new(),
             bounds: Bounds::default(),
+            rates: RateLimits::default(),
             task_key: TaskKey::random(),
             audit: None,
         }
@@ -85,6 +91,10 @@ pub(crate) struct GatewayInner {
     pub(crate) origins: ResourceOrigins,
     /// Counters since the start.
     pub(crate) counters: Arc<Counters>,
+    /// Counters of calls since the start, by tool and by client.
+    pub(crate) calls: CallSeries,
+    /// Limits the rates of calls.
+    pub(crate) rates: RateLimiters,
     /// Bounds the bytes of messages and responses in memory.
     pub(crate) budget: Arc<ByteBudget>,
     listings: ListingCache,
@@ -103,6 +113,7 @@ impl Gateway {
         let pending_inputs = PendingInputs::new(&options.bounds);
         let task_ids = TaskIds::new(options.task_key.clone());
         let budget = ByteBudget::new(options.bounds.held_bytes);
+        let rates = RateLimiters::new(options.rates, DefaultClock::default());
         Gateway(Arc::new(GatewayInner {
             host,
             options,
@@ -113,6 +124,8 @@ impl Gateway {
             task_ids,
             origins: ResourceOrigins::default(),
             counters: Arc::default(),
+            calls: CallSeries::default(),
+            rates,
             budget,
             listings: ListingCache::default(),
             started: OnceCell::new(),

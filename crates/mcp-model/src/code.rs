@@ -13,6 +13,8 @@ pub const INTERNAL_ERROR: i64 = -32603;
 
 /// The common response of a server to a request before, or without, a session.
 pub const SERVER_ERROR: i64 = -32000;
+/// Our own: a call was refused because of a rate limit. `data` has `limit`, `rate` and `retryAfterMs`.
+pub const RATE_LIMITED: i64 = -32005;
 /// MCP before 2026-07-28: a resource that does not exist. Later revisions use [`INVALID_PARAMS`].
 pub const RESOURCE_NOT_FOUND: i64 = -32002;
 /// MCP 2026-07-28: a header and the body disagree.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use mcp_acp::AcpVersion;
+use mcp_gateway::Rate;
 use mcp_model::RawJson;
 use mcp_transport::Eras;
 
@@ -84,6 +85,13 @@ pub(crate) struct ServeArgs {
     /// over HTTP after a signal [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub(crate) drain: Option<u64>,
+    /// Limit the calls of each token, such as 10/s or 300/min; as many may be made at once. Without tokens, all clients
+    /// share the limit
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate_per_token: Option<Rate>,
+    /// Limit the calls to each server, such as 10/s or 300/min; all clients share the limit
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate_per_server: Option<Rate>,
     /// Append one JSON line per call to this file, or to standard output for `-` with --http: the client, the tool, the
     /// outcome and sizes, never arguments or results. After SIGHUP the file is opened again, for log rotation
     #[arg(long, value_name = "FILE")]

@@ -20,6 +20,11 @@ impl Principal {
         Principal(Some(format!("stdio {}", secret_id()).into()))
     }
 
+    /// The name of its token; empty for clients without a token.
+    pub(crate) fn name(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+
     /// Whether this is the shared principal of all clients without a token.
     pub(crate) fn is_anonymous(&self) -> bool {
         self.0.is_none()
@@ -33,6 +38,6 @@ impl Principal {
 
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_deref().unwrap_or_default())
+        f.write_str(self.name())
     }
 }

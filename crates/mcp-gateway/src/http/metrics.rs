@@ -1,6 +1,6 @@
 //! `/metrics`: gauges and counters in the Prometheus text format.
 //!
-//! Only an authorized client gets them, because they name the servers. Gauges are read at each request; counters are the
+//! Only an authorized client gets them, because they name the servers, the tools and the clients. Gauges are read at each request; counters are the
 //! gateway's own. The host's metrics go to the recorder of the `metrics` facade that the process installed; its page can
 //! be appended here.
 
@@ -11,7 +11,7 @@ use mcp_host::ServerState;
 use super::client::Client;
 use super::response::{self, Response};
 use super::server::AppState;
-use crate::limits::prometheus::Page;
+use crate::metrics::prometheus::Page;
 
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -64,6 +64,7 @@ pub(super) fn metrics(app: &AppState, head: &Parts) -> Response {
         }
     }
     gateway.counters.write_to(&mut page);
+    gateway.calls.write_to(&mut page);
     let mut text = page.into_text();
     if let Some(more) = &app.metrics {
         text.push_str(&more.page());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, header};
 use tokio::time::sleep;
 
 use super::headers::Accepts;
@@ -22,6 +22,19 @@ const MAX_SILENCE: Duration = Duration::from_secs(10);
 pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) body: Bytes,
+    /// The seconds after which a refused request can be tried again.
+    pub(super) retry_after: Option<u64>,
+}
+
+impl Reply {
+    fn into_response(self) -> Response {
+        let Reply { status, body, retry_after } = self;
+        let mut response = response::json(status, body);
+        if let Some(seconds) = retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
 }
 
 /// The work of a request. Its output is `None` if the client cancelled the request.
@@ -68,7 +81,7 @@ impl PendingResponse {
                     let message = if takes_events { self.messages.try_next() } else { None };
                     return match (reply, message) {
                         (Some(reply), Some(message)) => self.stream(Some(message), Some(reply)),
-                        (Some(reply), None) => response::json(reply.status, reply.body),
+                        (Some(reply), None) => reply.into_response(),
                         (None, _) => accepted(),
                     };
                 }

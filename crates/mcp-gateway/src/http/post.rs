@@ -184,7 +184,7 @@ fn start(
         session.touch(Instant::now());
         drop((guard, permit, client_permit));
         let body = gateway.tracked_response(&account, &request.id, &result?);
-        Some(Reply { status: StatusCode::OK, body })
+        Some(Reply { status: StatusCode::OK, body, retry_after: None })
     }))
 }
 
@@ -205,7 +205,7 @@ async fn batch(app: &AppState, session: &Arc<Session>, client: &Client, body: &B
     let messages = frame::read_many(body).map_err(unreadable)?;
     let failed = |id: Option<&RawJson>, error: &RpcError| -> Work {
         let body = message_writer::error(id, error);
-        Box::pin(std::future::ready(Some(Reply { status: StatusCode::OK, body })))
+        Box::pin(std::future::ready(Some(Reply { status: StatusCode::OK, body, retry_after: None })))
     };
     let mut work = Vec::new();
     for message in messages {

@@ -19,6 +19,7 @@ use super::permits::{self, ClientPermit};
 use super::server::AppState;
 use super::subscriptions;
 use crate::access::scope::Scope;
+use crate::limits::rate_limits::retry_after;
 use crate::lists::definitions::ListKind;
 use crate::protocol::frame::Request;
 use crate::session::caller::{Caller, ClientFeatures};
@@ -90,8 +91,9 @@ pub(super) async fn respond(
         let result = gateway.handle_stateless(caller, Arc::clone(&request)).await;
         drop((client_permit, permit));
         let status = result.as_ref().map_or_else(error_status, |_| StatusCode::OK);
+        let retry_after = result.as_ref().err().and_then(retry_after);
         let body = gateway.tracked_response(&account, &request.id, &result);
-        Some(Reply { status, body })
+        Some(Reply { status, body, retry_after })
     });
     let accepts = headers::accepts(&head.headers);
     Ok(PendingResponse::new(work, messages, OnDisconnect::Cancel).respond(accepts).await)
@@ -158,6 +160,7 @@ fn check_argument_headers(
 fn error_status(error: &RpcError) -> StatusCode {
     match error.code {
         code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        code::RATE_LIMITED => StatusCode::TOO_MANY_REQUESTS,
         code::HEADER_MISMATCH
         | code::MISSING_CLIENT_CAPABILITY
         | code::UNSUPPORTED_PROTOCOL_VERSION

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::connection::ActiveRequests;
-use crate::limits::counters::Counters;
+use crate::metrics::counters::Counters;
 
 /// How long the stream reads and discards input after its write side was closed. Closing a socket with unread
 /// input resets the connection, and a client that is still sending would lose the response.

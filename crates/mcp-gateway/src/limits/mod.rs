@@ -1,6 +1,5 @@
-//! Limits: bounds on clients, a byte budget and counters.
+//! Limits: bounds on clients, rate limits, and a byte budget.
 
 pub(crate) mod bounds;
 pub(crate) mod byte_budget;
-pub(crate) mod counters;
-pub(crate) mod prometheus;
+pub(crate) mod rate_limits;

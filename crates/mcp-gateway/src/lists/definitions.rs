@@ -51,7 +51,7 @@ impl ListKind {
 }
 
 /// The server and the catalog name of a definition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Target {
     pub(crate) server: ServerId,
     /// The exposed name; for a resource the server's URI.

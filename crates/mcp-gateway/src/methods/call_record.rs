@@ -1,7 +1,7 @@
 //! What is recorded of a request when it ends or is dropped: counters, and a line of the audit log.
 
 use std::borrow::Cow;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use mcp_model::{RawJson, RpcError, ServerId};
@@ -9,7 +9,9 @@ use tokio::time::Instant;
 
 use super::{RequestContext, printable};
 use crate::audit::record::{AuditLog, AuditRecord};
-use crate::limits::counters::Outcome;
+use crate::lists::definitions::Target;
+use crate::metrics::call_counters::{CallOutcome, EndedCall};
+use crate::metrics::counters::Outcome;
 use crate::protocol::json_splice;
 
 /// Maximum length of a name that a client gives, in characters.
@@ -19,9 +21,7 @@ const MAX_NAME_CHARS: usize = 128;
 pub(super) struct CallRecord<'a> {
     context: &'a RequestContext<'a>,
     start: Instant,
-    outcome: Outcome,
-    /// Whether the result says that the tool failed.
-    is_tool_error: bool,
+    outcome: CallOutcome,
     code: Option<i64>,
     result_bytes: usize,
 }
@@ -31,8 +31,7 @@ impl<'a> CallRecord<'a> {
         CallRecord {
             context,
             start: Instant::now(),
-            outcome: Outcome::Cancelled,
-            is_tool_error: false,
+            outcome: CallOutcome::Cancelled,
             code: None,
             result_bytes: 0,
         }
@@ -42,21 +41,24 @@ impl<'a> CallRecord<'a> {
     pub(super) fn end(mut self, result: &Result<Bytes, RpcError>) {
         match result {
             Ok(result) => {
-                self.outcome = Outcome::Success;
-                self.result_bytes = result.len();
                 let is_call = self.context.request.method == "tools/call";
-                // Only the audit log needs it.
-                self.is_tool_error =
-                    is_call && self.context.gateway.options.audit.is_some() && is_tool_error(result);
+                self.outcome = match is_call && is_tool_error(result) {
+                    true => CallOutcome::ToolError,
+                    false => CallOutcome::Success,
+                };
+                self.result_bytes = result.len();
             }
             Err(error) => {
-                self.outcome = Outcome::Error;
+                self.outcome = match self.context.is_limited.load(Ordering::Relaxed) {
+                    true => CallOutcome::Limited,
+                    false => CallOutcome::Error,
+                };
                 self.code = Some(error.code);
             }
         }
     }
 
-    fn write_audit(&self, log: &AuditLog, took: Duration) {
+    fn write_audit(&self, log: &AuditLog, call: EndedCall) {
         let RequestContext { caller, request, server, .. } = self.context;
         let name = || request.params.text("name").map(|name| printable(&name, MAX_NAME_CHARS));
         let (tool, prompt) = match &*request.method {
@@ -71,6 +73,7 @@ impl<'a> CallRecord<'a> {
         let client = client.map(|name| printable(&name, MAX_NAME_CHARS));
         let token = caller.principal.to_string();
         let dialog = caller.dialog_id().map(|id| id.to_string());
+        let EndedCall { outcome, took, request_bytes, result_bytes } = call;
         log.write(&AuditRecord {
             client: client.as_deref(),
             token: &token,
@@ -79,11 +82,11 @@ impl<'a> CallRecord<'a> {
             server: server.get().map(ServerId::as_str),
             tool: tool.as_deref(),
             prompt: prompt.as_deref(),
-            outcome: if self.is_tool_error { "tool_error" } else { self.outcome.as_str() },
+            outcome: outcome.as_str(),
             code: self.code,
             duration_ms: took.as_micros() as f64 / 1000.0,
-            request_bytes: request.params.raw().as_bytes().len(),
-            result_bytes: self.result_bytes,
+            request_bytes,
+            result_bytes,
         });
     }
 }
@@ -92,14 +95,56 @@ impl Drop for CallRecord<'_> {
     fn drop(&mut self) {
         let (gateway, request) = (self.context.gateway, self.context.request);
         let took = self.start.elapsed();
-        gateway.counters.request_ended(&request.method, self.outcome, took);
-        if let Some(log) = gateway.options.audit.as_ref().filter(|_| is_audited(&request.method)) {
-            self.write_audit(log, took);
+        let outcome = match self.outcome {
+            CallOutcome::Success | CallOutcome::ToolError => Outcome::Success,
+            CallOutcome::Error | CallOutcome::Limited => Outcome::Error,
+            CallOutcome::Cancelled => Outcome::Cancelled,
+        };
+        gateway.counters.request_ended(&request.method, outcome, took);
+        if !reaches_server(&request.method) {
+            return;
+        }
+        let call = EndedCall {
+            outcome: self.outcome,
+            took,
+            request_bytes: request.params.raw().as_bytes().len(),
+            result_bytes: self.result_bytes,
+        };
+        gateway.calls.count_client(&self.context.caller.principal, call);
+        if let Some(counters) = self.context.tool_counters.get() {
+            counters.count(call);
+        }
+        if let Some(log) = &gateway.options.audit {
+            self.write_audit(log, call);
         }
     }
 }
 
 impl RequestContext<'_> {
+    /// Counts the request for its client's rate limit, if it reaches a server.
+    pub(super) fn admit_client(&self) -> Result<(), RpcError> {
+        match reaches_server(&self.request.method) {
+            true => self.note_limit(self.gateway.rates.admit_client(&self.caller.principal)),
+            false => Ok(()),
+        }
+    }
+
+    /// Notes the server of the request, and counts the request for the server's rate limit.
+    pub(super) fn admit_server(&self, server: &ServerId) -> Result<(), RpcError> {
+        self.note_server(server);
+        self.note_limit(self.gateway.rates.admit_server(server))
+    }
+
+    /// Notes the tool that is called, and counts the request for the rate limit of its server.
+    pub(super) fn admit_tool(&self, tool: &Target) -> Result<(), RpcError> {
+        let _ = self.tool_counters.set(self.gateway.calls.of_tool(tool));
+        self.admit_server(&tool.server)
+    }
+
+    fn note_limit(&self, admitted: Result<(), RpcError>) -> Result<(), RpcError> {
+        admitted.inspect_err(|_| self.is_limited.store(true, Ordering::Relaxed))
+    }
+
     /// Notes the server of the request for its record.
     pub(super) fn note_server(&self, server: &ServerId) {
         if self.gateway.options.audit.is_some() {
@@ -110,7 +155,7 @@ impl RequestContext<'_> {
 }
 
 /// Whether a method reaches a server.
-fn is_audited(method: &str) -> bool {
+fn reaches_server(method: &str) -> bool {
     matches!(
         method,
         "tools/call"

@@ -69,6 +69,7 @@ impl RequestContext<'_> {
                 ));
             }
         };
+        self.admit_server(&server)?;
         let CompletedArgument { name, value } = argument;
         let context = context.and_then(|context| context.arguments).unwrap_or_default();
         let argument = CompletionArgument { name, value, context: context.into_iter().collect() };

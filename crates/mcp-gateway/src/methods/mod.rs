@@ -14,6 +14,7 @@ mod tools;
 
 use std::borrow::Cow;
 use std::pin::Pin;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -29,6 +30,7 @@ use tokio::time::Instant;
 use crate::gateway::GatewayInner;
 use crate::lists::definitions::ListKind;
 use crate::lists::listing::Listing;
+use crate::metrics::call_counters::CallCounters;
 use crate::notifications::watch;
 use crate::protocol::frame::{Notification, Request};
 use crate::protocol::json_splice;
@@ -55,6 +57,10 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) input_requests: Option<mpsc::Sender<InputRequest>>,
     /// The server, once it is known, if there is an audit log.
     server: OnceLock<ServerId>,
+    /// The counters of the called tool, once it is known.
+    tool_counters: OnceLock<Arc<CallCounters>>,
+    /// Whether the request was refused because of a rate limit.
+    is_limited: AtomicBool,
 }
 
 impl GatewayInner {
@@ -104,6 +110,7 @@ impl GatewayInner {
     }
 
     async fn dispatch(&self, context: &RequestContext<'_>) -> Result<Bytes, RpcError> {
+        context.admit_client()?;
         self.wait_for_startup().await;
         let method = &*context.request.method;
         let era = context.caller.era();
@@ -187,7 +194,15 @@ impl<'a> RequestContext<'a> {
         caller: &'a Caller,
         request: &'a Request,
     ) -> RequestContext<'a> {
-        RequestContext { gateway, caller, request, input_requests: None, server: OnceLock::new() }
+        RequestContext {
+            gateway,
+            caller,
+            request,
+            input_requests: None,
+            server: OnceLock::new(),
+            tool_counters: OnceLock::new(),
+            is_limited: AtomicBool::new(false),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ impl RequestContext<'_> {
     pub(super) async fn get_prompt(&self) -> Result<RawJson, RpcError> {
         let (requested_name, arguments) = self.name_and_arguments()?;
         let Target { server, name } = self.prompt(&requested_name)?;
-        self.note_server(&server);
+        self.admit_server(&server)?;
         let options = self.request_options(Some(server), &requested_name, &["name", "arguments"])?;
         let result = self.gateway.host.get_prompt_raw(&name, &arguments, options).await;
         self.check_result(result.map_err(|error| self.call_error(error))?, &requested_name)

@@ -41,6 +41,7 @@ impl RequestContext<'_> {
             return Ok(resource.read(&self.gateway.snapshot()));
         }
         let target = self.resource_target(&uri)?;
+        target.server.as_ref().map_or(Ok(()), |server| self.admit_server(server))?;
         let is_searched = target.server.is_none();
         let servers = target.servers;
         let options = RequestOptions { servers, ..self.request_options(target.server, &uri, &["uri"])? };
@@ -48,6 +49,10 @@ impl RequestContext<'_> {
             Ok(result) => {
                 if is_searched && uri.len() <= MAX_URI_BYTES {
                     self.gateway.origins.claim(&OriginKey::of(self.caller), &uri, &result.server);
+                }
+                if is_searched {
+                    // It ran already, so it only counts.
+                    let _ = self.gateway.rates.admit_server(&result.server);
                 }
                 self.check_result(result, &uri)
             }
@@ -179,6 +184,7 @@ impl RequestContext<'_> {
             }
             session.subscriptions.check_limit()?;
             let target = self.resource_target(&uri)?;
+            target.server.as_ref().map_or(Ok(()), |server| self.admit_server(server))?;
             let servers = target.servers;
             let options = RequestOptions { servers, ..self.request_options(target.server, &uri, &["uri"])? };
             let subscribed = self.gateway.host.subscribe_resource(&target.uri, options).await;

@@ -49,7 +49,7 @@ impl RequestContext<'_> {
         let Some((server, id)) = opened else {
             return Err(RpcError::new(code::INVALID_PARAMS, "there is no such task"));
         };
-        self.note_server(&server);
+        self.admit_server(&server)?;
         let input = self.request.params.get("inputResponses");
         let options = RequestOptions {
             server: Some(server.clone()),

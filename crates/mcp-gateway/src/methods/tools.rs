@@ -47,8 +47,9 @@ impl RequestContext<'_> {
     /// The tool's exposed name, and its server if that is known.
     fn tool(&self, name: &str) -> Result<(String, Option<ServerId>), RpcError> {
         let listing = self.listing();
-        if let Some(Target { server, name }) = listing.find(ListKind::Tools, name) {
-            self.note_server(server);
+        if let Some(target) = listing.find(ListKind::Tools, name) {
+            self.admit_tool(target)?;
+            let Target { server, name } = target;
             return Ok((name.clone(), Some(server.clone())));
         }
         let snapshot = self.gateway.snapshot();
@@ -56,7 +57,11 @@ impl RequestContext<'_> {
         // The host has the best error message, and resolves an unqualified name that is unique.
         if self.caller.scope.is_all() {
             let server = match found {
-                ToolLookup::Found(tool) => Some(tool.server.clone()),
+                ToolLookup::Found(tool) => {
+                    let server = tool.server.clone();
+                    self.admit_tool(&Target { server: server.clone(), name: tool.name.to_string() })?;
+                    Some(server)
+                }
                 ToolLookup::Missing { .. } | ToolLookup::Ambiguous(_) => None,
             };
             return Ok((name.to_owned(), server));

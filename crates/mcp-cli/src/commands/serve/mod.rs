@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_gateway::{
-    AuditLog, Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle, Scope,
-    ServeError, TaskKey, TlsFiles, serve_stdio,
+    AuditLog, Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle,
+    RateLimits, Scope, ServeError, TaskKey, TlsFiles, serve_stdio,
 };
 use mcp_host::{AdminTools, FollowHandle, Host, RequestingServers, Supervision};
 use mcp_model::{RawJson, ServerId};
@@ -109,6 +109,7 @@ struct PreparedServe {
     scope: Scope,
     gateway_resources: Vec<GatewayResource>,
     bounds: Bounds,
+    rates: RateLimits,
     audit: Option<AuditLog>,
     endpoint: Endpoint,
 }
@@ -169,6 +170,7 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
             shutdown_grace: args.drain.map_or(defaults.shutdown_grace, Duration::from_secs),
             ..defaults
         },
+        rates: RateLimits { per_token: args.rate_per_token, per_server: args.rate_per_server },
         audit,
         endpoint,
     })
@@ -179,7 +181,7 @@ async fn serve(
     following: FollowHandle,
     (prepared, stopped): (PreparedServe, oneshot::Receiver<()>),
 ) -> Result<(), Failure> {
-    let PreparedServe { scope, gateway_resources, bounds, audit, endpoint } = prepared;
+    let PreparedServe { scope, gateway_resources, bounds, rates, audit, endpoint } = prepared;
     if let Some(server) = &scope.server {
         let published = host.snapshot();
         let names: Vec<String> = published.servers.iter().map(|status| status.id.clone()).collect();
@@ -188,8 +190,15 @@ async fn serve(
         }
     }
     let task_key = task_key().await;
-    let options =
-        GatewayOptions { scope, gateway_resources, bounds, task_key, audit, ..GatewayOptions::default() };
+    let options = GatewayOptions {
+        scope,
+        gateway_resources,
+        bounds,
+        rates,
+        task_key,
+        audit,
+        ..GatewayOptions::default()
+    };
     let gateway = Gateway::new(Arc::clone(host), options);
     let served = async {
         match endpoint {

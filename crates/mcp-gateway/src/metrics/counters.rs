@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::limits::prometheus::Page;
+use crate::metrics::prometheus::Page;
 
 /// Methods with a label of their own; all others are `other`.
 const METHODS: [&str; 15] = [
@@ -26,7 +26,7 @@ const METHODS: [&str; 15] = [
 ];
 
 /// Statuses with a label of their own. All others are counted as the last one, 0.
-const STATUSES: [u16; 14] = [200, 202, 204, 400, 401, 403, 404, 405, 406, 408, 413, 415, 503, 0];
+const STATUSES: [u16; 15] = [200, 202, 204, 400, 401, 403, 404, 405, 406, 408, 413, 415, 429, 503, 0];
 
 /// Upper bounds of the duration buckets in microseconds.
 const DURATIONS: [u64; 14] = [
