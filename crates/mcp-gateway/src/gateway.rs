@@ -152,7 +152,8 @@ impl GatewayInner {
     /// The lists that `scope` shows now.
     pub(crate) fn listing(&self, scope: &Arc<Scope>) -> Arc<Listing> {
         let is_shared = |server: &ServerId| self.is_shared(server);
-        self.listings.listing(&self.snapshot(), scope, &self.options.gateway_resources, is_shared)
+        let shown = (&self.options.gateway_resources[..], self.host.tool_budget());
+        self.listings.listing(&self.snapshot(), scope, shown, is_shared)
     }
 
     /// Whether all clients share one instance of the server.

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use mcp_model::{CallResult, Completion, PromptResult, RawJson, ReadResult, ServerId};
-use mcp_registry::{Projection, Provider, RetryDecision, ValidatorCache, ViewFilter};
+use mcp_registry::{NamedView, Projection, Provider, RetryDecision, ToolBudget, ValidatorCache};
 use mcp_transport::{Caller, CompletionArgument, CompletionReference, ReceiptDirectory, SseServerCache};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -65,6 +65,7 @@ pub struct Host {
     senders: Arc<Senders>,
     router: Arc<CallRouter>,
     supervisor_task: JoinHandle<()>,
+    tool_budget: ToolBudget,
 }
 
 impl Host {
@@ -88,7 +89,7 @@ impl Host {
             processes: ProcessOptions { receipts, own_executable, drain, shutdown_grace },
             connections,
             server_requests: ServerRequestOptions { handlers, declared_capabilities },
-            catalog: CatalogOptions { builtins, admin_tools, approval },
+            catalog: CatalogOptions { builtins, admin_tools, approval, tool_budget },
             supervision,
             leases,
             reminder,
@@ -133,7 +134,7 @@ impl Host {
         let (updates, config_updates) = mpsc::channel(1);
         let idle = leases.idle_timeout;
         let supervisor_task = SupervisorTask::new(
-            MachineSettings { builtins, supervision, leases, own, approval },
+            MachineSettings { builtins, supervision, leases, own, approval, tool_budget },
             Arc::new(connector),
             Publishers::new(Arc::clone(&senders)),
             ClockMonitor::new(wall_clock),
@@ -158,7 +159,7 @@ impl Host {
             trace,
             shared,
         });
-        Host { commands, overflow, updates, senders, router, supervisor_task }
+        Host { commands, overflow, updates, senders, router, supervisor_task, tool_budget }
     }
 
     /// Runs these servers and no others. Returns when that is published, with new and changed servers in
@@ -179,9 +180,14 @@ impl Host {
         let _ = published.await;
     }
 
-    /// Sets the catalog views in use. Missing tools that they name are published as problems (DM-107). Returns when
-    /// published.
-    pub async fn set_views(&self, views: Vec<ViewFilter>) {
+    /// The limits on each list of tools.
+    pub fn tool_budget(&self) -> ToolBudget {
+        self.tool_budget
+    }
+
+    /// Sets the catalog views in use. Missing toolsets that they name (DM-107) and tools that the limits on lists leave
+    /// out of them are published as problems. Returns when published.
+    pub async fn set_views(&self, views: Vec<NamedView>) {
         Command::send_event(&self.commands, MachineEvent::SetViews(views)).await;
     }
 

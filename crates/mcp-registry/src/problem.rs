@@ -63,6 +63,8 @@ pub enum ProblemKind {
     ResultInvalid,
     /// A result that is too large for its caller could not be written to a file, and was cut.
     SpillFailed,
+    /// Tools of a view are left out, because of a limit on their number or size.
+    ToolsLeftOut,
     /// A view names a missing toolset.
     ToolsetNotFound,
     /// A model provider does not accept a tool (DM-065).
@@ -86,6 +88,7 @@ impl fmt::Display for ProblemKind {
             ProblemKind::Unvalidated => f.write_str("mcp_tool_unvalidated"),
             ProblemKind::ResultInvalid => f.write_str("mcp_tool_result_invalid"),
             ProblemKind::SpillFailed => f.write_str("mcp_spill_failed"),
+            ProblemKind::ToolsLeftOut => f.write_str("mcp_tools_left_out"),
             ProblemKind::ToolsetNotFound => f.write_str("toolset_not_found"),
             ProblemKind::ProviderExcluded => f.write_str("mcp_tool_provider_excluded"),
             ProblemKind::ProviderRejected => f.write_str("llm_provider_rejected"),
@@ -197,6 +200,20 @@ impl Problem {
         let name = escape_name(toolset);
         let (id, message) = (format!("view/toolset_not_found/{name}"), format!("Toolset not found: {name}"));
         Problem::warning(id, ProblemKind::ToolsetNotFound, None, None, message)
+    }
+
+    /// Some of all tools of a view are left out, because of these limits. `names` are the first ones.
+    pub(crate) fn tools_left_out(
+        view: &str,
+        (left_out, total): (usize, usize),
+        limits: &str,
+        names: &str,
+    ) -> Problem {
+        let id = format!("view/tools_left_out/{}", escape_name(view));
+        let message = format!(
+            "{left_out} of {total} tools are left out for {view}, because of the limit of {limits}: {names}"
+        );
+        Problem::warning(id, ProblemKind::ToolsLeftOut, None, None, message)
     }
 
     /// The item of `decision` is exposed although it differs from the approved one; `why` names the difference.

@@ -85,6 +85,14 @@ pub(crate) struct ServeArgs {
     /// over HTTP after a signal [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub(crate) drain: Option<u64>,
+    /// List at most this many tools to a client: the first ones in the order of the configuration. The others cannot be
+    /// called; the log and mcp-host://problems name them
+    #[arg(long, value_name = "NUMBER", value_parser = limit)]
+    pub(crate) max_tools: Option<usize>,
+    /// List only tools whose definitions have at most this many tokens together, as `mcp-host tools` estimates them. One
+    /// that does not fit is left out, later ones may fit
+    #[arg(long, value_name = "NUMBER", value_parser = limit)]
+    pub(crate) max_tool_tokens: Option<usize>,
     /// Limit the calls of each token, such as 10/s or 300/min; as many may be made at once. Without tokens, all clients
     /// share the limit
     #[arg(long, value_name = "RATE")]
@@ -160,6 +168,11 @@ pub(crate) struct AcpCheckArgs {
     /// Version of ACP: 1 or 2; default: that of the response to `initialize`, else 1
     #[arg(long, value_name = "NUMBER", value_parser = acp_version)]
     pub(crate) protocol: Option<AcpVersion>,
+}
+
+/// Parses a limit, which is at least 1.
+fn limit(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|limit| *limit > 0).ok_or_else(|| "a limit is a number from 1".to_owned())
 }
 
 fn acp_version(text: &str) -> Result<AcpVersion, String> {

@@ -171,6 +171,9 @@ fn help(kind: ProblemKind) -> Option<&'static str> {
             Some("only the server's author can correct this; the result is returned unchanged")
         }
         ProblemKind::SpillFailed => Some("free space in the folder for results, or make it writable"),
+        ProblemKind::ToolsLeftOut => Some(
+            "raise the limit, or show fewer tools: with filters in the configuration, or in the scope of the token",
+        ),
         ProblemKind::ToolsetNotFound => Some("use the name of a server as the name of the toolset"),
         ProblemKind::ProviderExcluded => None,
         ProblemKind::ProviderRejected => {

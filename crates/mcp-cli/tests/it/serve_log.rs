@@ -116,3 +116,30 @@ fn audit_log_is_opened_again_after_sighup() {
     send_signal("TERM", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }
+
+#[test]
+fn tools_beyond_the_limit_are_named_in_the_log_and_the_problems() {
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    workspace.write("tokens", &format!("{TOKEN} name=ann\n{WRONG} name=bob tools=echo\n"));
+    let arguments =
+        ["serve", ".", "--http", "127.0.0.1:0", "--token-file", "tokens", "--admin", "--max-tools", "4"];
+    let (mut child, address, log) = serve_and_log(&workspace, &arguments);
+    let line = log.until(&["tools are left out for "]);
+    let want = "tools are left out for the token `ann`, because of the limit of 4 tools: ";
+    assert!(line.contains(want) && line.contains("WARN") && line.contains(" more"), "{line}");
+
+    let authorization = format!("authorization: Bearer {TOKEN}\r\n");
+    let begun = post(&address, &authorization, INITIALIZE);
+    let session = begun.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+    let headers = format!("{authorization}mcp-session-id: {session}\r\n");
+    let read = r#"{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"mcp-host://problems"}}"#;
+    let problems = post(&address, &headers, read);
+    assert!(problems.contains("mcp_tools_left_out") && !problems.contains("bob"), "{problems}");
+    let list = post(&address, &headers, r#"{"jsonrpc":"2.0","id":3,"method":"tools/list"}"#);
+    let list: Value = serde_json::from_str(list.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let names = list["result"]["tools"].as_array().unwrap().iter();
+    let names: Vec<&str> = names.map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 4, "{names:?}");
+    send_signal("TERM", child.id());
+    child.wait().unwrap();
+}

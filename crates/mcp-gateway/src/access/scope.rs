@@ -3,7 +3,7 @@
 //! A scope only narrows: no path and no query shows what a token's view hides.
 
 use mcp_model::ServerId;
-use mcp_registry::{Selection, ViewFilter};
+use mcp_registry::{ExposedTool, Selection, ViewFilter};
 
 /// Maximum number of patterns in a selection.
 const MAX_PATTERNS: usize = 64;
@@ -58,6 +58,11 @@ impl Scope {
         self.server.as_ref().is_none_or(|only| only == server)
             && self.views.iter().all(selects)
             && (self.granted.is_empty() || self.granted.iter().any(selects))
+    }
+
+    /// Whether the scope shows a tool. Limits on the list of tools may still leave it out.
+    pub(crate) fn shows_tool(&self, tool: &ExposedTool) -> bool {
+        self.includes(&tool.server, |view| view.tools.contains(tool.name.as_str()))
     }
 
     /// Whether everything is visible under the names of the catalog.

@@ -157,10 +157,10 @@ impl Tokens {
         self.0.iter().filter(|token| !grants(token)).map(|token| token.principal.clone()).collect()
     }
 
-    /// The views of the tokens that do not show everything, with the names of the tokens. They are for
+    /// The views of the tokens, with the names of the tokens; `None` for everything. They are for
     /// [`Host::set_views`](mcp_host::Host::set_views).
-    pub fn views(&self) -> impl Iterator<Item = (String, &ViewFilter)> {
-        self.0.iter().filter_map(|token| Some((token.principal.to_string(), token.view.as_ref()?)))
+    pub fn views(&self) -> impl Iterator<Item = (&str, Option<&ViewFilter>)> {
+        self.0.iter().map(|token| (token.principal.name(), token.view.as_ref()))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use mcp_host::HostSnapshot;
 use mcp_model::ServerId;
-use mcp_registry::CatalogHash;
+use mcp_registry::{CatalogHash, ToolBudget};
 use parking_lot::Mutex;
 
 use crate::access::scope::{NameStyle, Scope};
@@ -41,7 +41,7 @@ impl ListingCache {
         &self,
         snapshot: &HostSnapshot,
         scope: &Arc<Scope>,
-        gateway_resources: &[GatewayResource],
+        (gateway_resources, budget): (&[GatewayResource], ToolBudget),
         is_shared: impl Fn(&ServerId) -> bool,
     ) -> Arc<Listing> {
         let (definitions, listing) = self.entry(snapshot, scope);
@@ -51,7 +51,7 @@ impl ListingCache {
                 .get_or_init(|| Arc::new(Definitions::of(catalog, scope.names, gateway_resources)));
             let ids = snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
             let leased = ids.filter(|server| !is_shared(server)).collect();
-            Arc::new(Listing::build(Arc::clone(definitions), catalog, scope, leased))
+            Arc::new(Listing::build(Arc::clone(definitions), catalog, (scope, budget), leased))
         });
         Arc::clone(listing)
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mcp_model::ServerId;
-use mcp_registry::{Catalog, ViewFilter};
+use mcp_registry::{Catalog, ToolBudget, ViewFilter};
 
 use crate::access::scope::Scope;
 use crate::lists::definitions::{DefinitionEntry, DefinitionList, Definitions, ListKind, Target};
@@ -43,11 +43,11 @@ struct VisibleList {
 pub(crate) struct StaleCursor;
 
 impl Listing {
-    /// Builds the lists of a scope. `leased` are the servers that are not shared.
+    /// Builds the lists of a scope, with the tools that fit the budget. `leased` are the servers that are not shared.
     pub(crate) fn build(
         definitions: Arc<Definitions>,
         catalog: &Catalog,
-        scope: &Scope,
+        (scope, budget): (&Scope, ToolBudget),
         mut leased: Vec<ServerId>,
     ) -> Listing {
         let is_offered = |entry: &DefinitionEntry| {
@@ -58,7 +58,9 @@ impl Listing {
         let mut selected = selected(catalog, scope);
         let lists = ListKind::ALL.map(|kind| {
             let selected = std::mem::take(&mut selected[kind as usize]);
-            VisibleList::of(definitions.list(kind), selected, is_offered)
+            let mut used = budget.start();
+            let fits = |at: usize| kind != ListKind::Tools || used.keeps(&catalog.tools()[at]);
+            VisibleList::of(definitions.list(kind), selected, is_offered, fits)
         });
         leased.retain(|server| scope.server.as_ref().is_none_or(|only| only == server));
         Listing { definitions, lists, leased }
@@ -183,11 +185,12 @@ impl Listing {
 
 impl VisibleList {
     /// Determines the visible definitions among the `selected` ones. Of several with the same key, only the first is
-    /// visible.
+    /// visible. `fits` decides last, about the definition at a position.
     fn of(
         definitions: &DefinitionList,
         selected: Vec<bool>,
         is_offered: impl Fn(&DefinitionEntry) -> bool,
+        mut fits: impl FnMut(usize) -> bool,
     ) -> VisibleList {
         let mut visible = selected;
         // The gateway's own resources are not in the catalog.
@@ -198,7 +201,8 @@ impl VisibleList {
         for (at, entry) in definitions.entries().iter().enumerate() {
             visible[at] = visible[at]
                 && is_offered(entry)
-                && !definitions.earlier_with_key(at).any(|earlier| visible[earlier]);
+                && !definitions.earlier_with_key(at).any(|earlier| visible[earlier])
+                && fits(at);
             if !visible[at] {
                 continue;
             }

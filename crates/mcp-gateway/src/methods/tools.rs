@@ -55,7 +55,7 @@ impl RequestContext<'_> {
         let snapshot = self.gateway.snapshot();
         let found = snapshot.catalog.find(name);
         // The host has the best error message, and resolves an unqualified name that is unique.
-        if self.caller.scope.is_all() {
+        if self.caller.scope.is_all() && self.gateway.host.tool_budget().is_unlimited() {
             let server = match found {
                 ToolLookup::Found(tool) => {
                     let server = tool.server.clone();
@@ -71,6 +71,15 @@ impl RequestContext<'_> {
 
     /// The error for a tool that the client does not see. It does not reveal hidden tools.
     fn hidden_tool_error(&self, listing: &Listing, found: &ToolLookup<'_>, name: &str) -> RpcError {
+        if let ToolLookup::Found(tool) = found
+            && !self.gateway.host.tool_budget().is_unlimited()
+            && self.caller.scope.shows_tool(tool)
+        {
+            let name = printable(name, 128);
+            let message =
+                format!("MCPToolNotFoundError: Tool '{name}' is left out, because there are too many tools");
+            return RpcError::new(code::INVALID_PARAMS, message);
+        }
         let similar = match found {
             ToolLookup::Missing { nearest: Some(nearest) } => Some(nearest.name.as_str()),
             ToolLookup::Found(tool) => Some(tool.name.as_str()),

@@ -23,4 +23,5 @@ mod stream_resumption;
 mod support;
 mod tasks;
 mod tls;
+mod tool_budget;
 mod upstream_results;

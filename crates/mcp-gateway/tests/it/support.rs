@@ -6,9 +6,11 @@ use std::sync::Arc;
 use mcp_config::ResolvedServer;
 use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer, TokenUpdater};
 use mcp_host::{
-    DesiredServers, Dialer, Host, HostOptions, LeasePolicy, RequestingServers, ServerRequestOptions,
+    CatalogOptions, DesiredServers, Dialer, Host, HostOptions, LeasePolicy, RequestingServers,
+    ServerRequestOptions,
 };
 use mcp_model::{Endpoint, RawJson, Sharing, UrlEndpoint};
+use mcp_registry::ToolBudget;
 use mcp_testkit::servers::{DemoServers, configured_server};
 use mcp_testkit::wait::wait_until;
 use mcp_transport::{ClientCapabilities, DialOptions, Eras, Session, SessionOptions, dialer};
@@ -42,6 +44,14 @@ pub(crate) fn server(id: &str) -> ResolvedServer {
 
 /// A running host with these servers.
 pub(crate) async fn host(dialled: &Arc<TestServers>, servers: Vec<ResolvedServer>) -> Arc<Host> {
+    host_with(dialled, servers, ToolBudget::default()).await
+}
+
+async fn host_with(
+    dialled: &Arc<TestServers>,
+    servers: Vec<ResolvedServer>,
+    tool_budget: ToolBudget,
+) -> Arc<Host> {
     let dialled = Arc::clone(dialled);
     let dialer: Dialer = Arc::new(move |server, _| {
         let id = server.spec.id.as_str();
@@ -58,6 +68,7 @@ pub(crate) async fn host(dialled: &Arc<TestServers>, servers: Vec<ResolvedServer
                 ..ServerRequestOptions::default()
             },
             leases: LeasePolicy { requesting_servers: RequestingServers::Lease, ..LeasePolicy::default() },
+            catalog: CatalogOptions { tool_budget, ..CatalogOptions::default() },
             ..HostOptions::default()
         },
         dialer,
@@ -99,8 +110,18 @@ impl TestGateway {
         options: GatewayOptions,
         http: HttpOptions,
     ) -> TestGateway {
+        TestGateway::with_tool_budget(configured, ToolBudget::default(), options, http).await
+    }
+
+    /// A gateway in front of these servers, including `demo`, with limits on the lists of tools.
+    pub(crate) async fn with_tool_budget(
+        configured: Vec<ResolvedServer>,
+        tool_budget: ToolBudget,
+        options: GatewayOptions,
+        http: HttpOptions,
+    ) -> TestGateway {
         let servers: Arc<TestServers> = Arc::default();
-        let host = host(&servers, configured).await;
+        let host = host_with(&servers, configured, tool_budget).await;
         // Instances that were started only for discovery have ended by then.
         wait_until(|| servers.demo.open() == 1).await;
         let gateway = Gateway::new(Arc::clone(&host), options);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use mcp_model::LogLevel;
-use mcp_registry::Builtins;
+use mcp_registry::{Builtins, ToolBudget};
 use mcp_transport::{Authorities, ClientCapabilities, ClientInfo, Eras, Handlers, SessionOptions};
 
 use crate::calls::admin::AdminTools;
@@ -90,6 +90,9 @@ pub struct CatalogOptions {
     pub admin_tools: AdminTools,
     /// The approved definitions ([`Host::set_approval`](crate::host::Host::set_approval)); `None` approves everything.
     pub approval: Option<Approval>,
+    /// The limits on each list of tools; none unless set. What they leave out of a view
+    /// ([`Host::set_views`](crate::host::Host::set_views)) is a problem. The catalog itself stays complete.
+    pub tool_budget: ToolBudget,
 }
 
 /// Options for logs, traces and the clock.

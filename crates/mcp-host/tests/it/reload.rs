@@ -192,13 +192,14 @@ async fn generations_increase_and_old_snapshots_are_unchanged() {
 
 #[tokio::test(start_paused = true)]
 async fn dm_107_dm_124_missing_toolset_of_a_view_is_a_problem_until_it_exists() {
-    use mcp_registry::{Selection, ViewFilter};
+    use mcp_registry::{NamedView, Selection, ViewFilter};
 
     let fixture =
         HostFixture::running(&[("a", ScriptedServer::new(&["t"])), ("b", ScriptedServer::new(&["t"]))]).await;
-    let view = |names: &[&str]| ViewFilter {
-        toolsets: Selection::Patterns(names.iter().map(|it| (*it).to_owned()).collect()),
-        ..ViewFilter::default()
+    let view = |names: &[&str]| {
+        let toolsets = Selection::Patterns(names.iter().map(|it| (*it).to_owned()).collect());
+        let filters = vec![ViewFilter { toolsets, ..ViewFilter::default() }];
+        NamedView { name: "the token `ann`".to_owned(), filters }
     };
     let problems = || {
         let published = fixture.host.snapshot();

@@ -8,4 +8,5 @@ pub(crate) mod name_owner;
 pub(crate) mod server_slice;
 pub(crate) mod snapshot;
 pub(crate) mod timestamp;
+pub(crate) mod tool_budget;
 pub(crate) mod view;

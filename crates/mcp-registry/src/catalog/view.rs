@@ -38,6 +38,24 @@ pub struct ViewFilter {
     pub resources: Selection,
 }
 
+/// A view in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedView {
+    /// Its user, as part of a sentence: "the token `ann`".
+    pub name: String,
+    /// Its filters; an item must pass all of them.
+    pub filters: Vec<ViewFilter>,
+}
+
+impl NamedView {
+    /// Whether the view shows a tool.
+    pub fn shows_tool(&self, tool: &ExposedTool) -> bool {
+        self.filters.iter().all(|filter| {
+            filter.toolsets.contains(tool.server.as_str()) && filter.tools.contains(tool.name.as_str())
+        })
+    }
+}
+
 /// The visible part of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogView<'a> {

@@ -14,10 +14,11 @@ use std::time::Duration;
 
 use mcp_gateway::{
     AuditLog, Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle,
-    RateLimits, Scope, ServeError, TaskKey, TlsFiles, serve_stdio,
+    RateLimits, Scope, ServeError, TaskKey, TlsFiles, Tokens, serve_stdio,
 };
 use mcp_host::{AdminTools, FollowHandle, Host, RequestingServers, Supervision};
 use mcp_model::{RawJson, ServerId};
+use mcp_registry::ToolBudget;
 use mcp_transport::{ClientCapabilities, Eras};
 use tokio::sync::oneshot;
 
@@ -34,7 +35,7 @@ use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, serve_until_signalled};
 use events::{log_file_events, log_server_events};
 use metrics::HostMetrics;
-use tokens::{TokenSource, publish_scopes};
+use tokens::{OtherViews, TokenSource, publish_scopes};
 
 /// How long the shutdown may take after running requests have ended or were cancelled.
 const SHUTDOWN_MARGIN: Duration = Duration::from_secs(1);
@@ -71,6 +72,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     let FollowedConfig { request, approval } = FollowedConfig::find(context, args.file.as_deref()).await?;
     let mut options = host::options(Supervision::default());
     options.catalog.approval = approval;
+    options.catalog.tool_budget = ToolBudget { max_tools: args.max_tools, max_tokens: args.max_tool_tokens };
     options.catalog.admin_tools = if args.admin { AdminTools::Enabled } else { AdminTools::Disabled };
     options.connections.eras = args.era.unwrap_or(Eras::Both);
     // A shared server receives the capabilities once, in its handshake, before any client is connected. So all are
@@ -189,6 +191,7 @@ async fn serve(
             return Err(Failure::new(host::unknown_server(server.as_str(), &names)));
         }
     }
+    let mut others = OtherViews { only: scope.server.clone(), scopes: None };
     let task_key = task_key().await;
     let options = GatewayOptions {
         scope,
@@ -203,6 +206,7 @@ async fn serve(
     let served = async {
         match endpoint {
             Endpoint::Stdio => {
+                publish_scopes(host, &Tokens::default(), &others).await;
                 tokio::select! {
                     () = serve_stdio(&gateway, tokio::io::stdin(), tokio::io::stdout()) => {}
                     _ = stopped => {}
@@ -217,14 +221,15 @@ async fn serve(
                     }
                 };
                 let tokens = options.tokens.clone();
+                others.scopes = options.resource_server.as_ref().map(|server| server.scopes.clone());
                 let server = HttpServer::bind(address, gateway, *options).await?;
                 tracing::info!(target: OPERATOR, "serving MCP at {}", server.url());
                 let updater = server.token_updater();
-                publish_scopes(host, &tokens).await;
+                publish_scopes(host, &tokens, &others).await;
                 tokio::select! {
                     () = server.serve(async { drop(stopped.await) }) => {}
                     never = upkeep => match never {},
-                    never = source.follow(tokens, updater, host) => match never {},
+                    never = source.follow(tokens, updater, (host, &others)) => match never {},
                 }
                 Ok(())
             }

@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 use std::path::PathBuf;
 
-use mcp_gateway::{TokenUpdater, Tokens};
+use mcp_gateway::{ScopeMap, TokenUpdater, Tokens};
 use mcp_host::{FileWatch, Host};
-use mcp_model::Secret;
-use mcp_registry::Selection;
+use mcp_model::{Secret, ServerId};
+use mcp_registry::{NamedView, Selection, ViewFilter};
 
 use crate::output::count;
 use crate::output::failure::Failure;
@@ -45,7 +45,12 @@ impl TokenSource {
 
     /// Applies every change of the file after `tokens` were read. A content that cannot be used changes nothing. Never
     /// returns.
-    pub(super) async fn follow(self, tokens: Tokens, updater: TokenUpdater, host: &Host) -> Infallible {
+    pub(super) async fn follow(
+        self,
+        tokens: Tokens,
+        updater: TokenUpdater,
+        (host, others): (&Host, &OtherViews),
+    ) -> Infallible {
         let Some(path) = &self.file else { return std::future::pending().await };
         let shown = path.display();
         let mut watch = FileWatch::new(path);
@@ -64,7 +69,7 @@ impl TokenSource {
                         target: OPERATOR,
                         "applied the token file {shown}: {tokens_text}; {ended} ended"
                     );
-                    publish_scopes(host, tokens).await;
+                    publish_scopes(host, tokens, others).await;
                 }
                 Err(reason) => {
                     tracing::warn!(
@@ -97,13 +102,23 @@ impl TokenSource {
     }
 }
 
-/// Publishes the scopes of the tokens, so that the host reports servers in them that do not exist. Logs these.
-pub(super) async fn publish_scopes(host: &Host, tokens: &Tokens) {
-    host.set_views(tokens.views().map(|(_, view)| view.clone()).collect()).await;
+/// What clients other than those with a listed token see.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OtherViews {
+    /// The only server that is served, if any.
+    pub(super) only: Option<ServerId>,
+    /// The scopes of access tokens; `None` without an authorization server.
+    pub(super) scopes: Option<ScopeMap>,
+}
+
+/// Publishes the views of all clients, so that the host reports what their limits leave out, and servers that do not
+/// exist. Logs the latter.
+pub(super) async fn publish_scopes(host: &Host, tokens: &Tokens, others: &OtherViews) {
+    host.set_views(named_views(tokens, others)).await;
     let published = host.snapshot();
     let is_missing =
         |name: &&String| !name.contains('*') && !published.servers.iter().any(|server| server.id == **name);
-    for (token, view) in tokens.views() {
+    for (token, view) in tokens.views().filter_map(|(token, view)| Some((token, view?))) {
         let Selection::Patterns(servers) = &view.toolsets else { continue };
         for server in servers.iter().filter(is_missing) {
             tracing::warn!(
@@ -111,5 +126,84 @@ pub(super) async fn publish_scopes(host: &Host, tokens: &Tokens) {
                 "the scope of the token `{token}` names the server `{server}`, which does not exist"
             );
         }
+    }
+}
+
+/// The views of all clients. Tokens with equal views share one.
+fn named_views(tokens: &Tokens, others: &OtherViews) -> Vec<NamedView> {
+    let only = others.only.as_ref().map(|server| ViewFilter {
+        toolsets: Selection::Patterns(vec![server.to_string()]),
+        ..ViewFilter::default()
+    });
+    let filters = |view: Option<&ViewFilter>| only.iter().chain(view).cloned().collect::<Vec<_>>();
+    let mut by_filters: Vec<(Vec<ViewFilter>, Vec<&str>)> = Vec::new();
+    for (token, view) in tokens.views() {
+        let filters = filters(view);
+        match by_filters.iter_mut().find(|(known, _)| *known == filters) {
+            // Tokens of the same name belong to one client.
+            Some((_, names)) if names.contains(&token) => {}
+            Some((_, names)) => names.push(token),
+            None => by_filters.push((filters, vec![token])),
+        }
+    }
+    let mut views: Vec<NamedView> = by_filters
+        .into_iter()
+        .map(|(filters, names)| NamedView { name: token_names(&names), filters })
+        .collect();
+    match &others.scopes {
+        Some(scopes) => {
+            views.extend(scopes.iter().map(|(scope, view)| NamedView {
+                name: format!("the scope `{scope}`"),
+                filters: filters(view),
+            }))
+        }
+        None if tokens.is_empty() => {
+            views.push(NamedView { name: "all clients".to_owned(), filters: filters(None) });
+        }
+        None => {}
+    }
+    views
+}
+
+/// The names of tokens, as part of a sentence.
+fn token_names(names: &[&str]) -> String {
+    let [first, rest @ ..] = names else { return String::new() };
+    match rest {
+        [] => format!("the token `{first}`"),
+        _ => format!("the token `{first}` and {} with the same scope", count(rest.len(), "other")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines of tokens and of scopes; expects the names of the views with their numbers of filters.
+    #[track_caller]
+    fn check(tokens: &str, scopes: Option<&str>, only: Option<&str>, want: &[(&str, usize)]) {
+        let tokens = Tokens::read(&Secret::new(tokens.to_owned())).unwrap();
+        let only = only.map(|server| ServerId::parse(server).unwrap());
+        let scopes = scopes.map(|scopes| ScopeMap::read(scopes).unwrap());
+        let views = named_views(&tokens, &OtherViews { only, scopes });
+        let views: Vec<_> = views.iter().map(|view| (view.name.as_str(), view.filters.len())).collect();
+        assert_eq!(views, want);
+    }
+
+    #[test]
+    fn each_scope_of_a_client_is_one_view() {
+        check("", None, None, &[("all clients", 0)]);
+        check("", None, Some("docs"), &[("all clients", 1)]);
+        let ann = "ann-0123456789abcdef name=ann servers=docs\n";
+        check(ann, None, None, &[("the token `ann`", 1)]);
+        check(ann, None, Some("docs"), &[("the token `ann`", 2)]);
+        let bob = "bob-0123456789abcdef name=bob servers=docs\ncat-0123456789abcdef name=cat\n";
+        let same = ("the token `ann` and 1 other with the same scope", 1);
+        check(&format!("{ann}{bob}"), None, None, &[same, ("the token `cat`", 0)]);
+        check(
+            "",
+            Some("read servers=docs\nadmin"),
+            None,
+            &[("the scope `read`", 1), ("the scope `admin`", 0)],
+        );
     }
 }

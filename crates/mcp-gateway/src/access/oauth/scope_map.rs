@@ -61,6 +61,12 @@ impl ScopeMap {
         Ok(ScopeMap(scopes))
     }
 
+    /// The scopes with their views; `None` for everything. They are for
+    /// [`Host::set_views`](mcp_host::Host::set_views).
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Option<&ViewFilter>)> {
+        self.0.iter().map(|(name, view)| (name.as_str(), view.as_ref()))
+    }
+
     /// The scope that refusals ask clients to request.
     pub(crate) fn basic(&self) -> Option<&str> {
         self.0.first().map(|(name, _)| name.as_str())

@@ -37,7 +37,8 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEn
 fn listing(entries: &[ServerEntry], scope: &Scope) -> Listing {
     let catalog = Catalog::build(&Builtins::default(), entries);
     let definitions = Arc::new(Definitions::of(&catalog, scope.names, &[]));
-    Listing::build(definitions, &catalog, scope, vec![ServerId::parse("own").unwrap()])
+    let shown = (scope, ToolBudget::default());
+    Listing::build(definitions, &catalog, shown, vec![ServerId::parse("own").unwrap()])
 }
 
 fn page(listing: &Listing, kind: ListKind, cursor: Option<&str>) -> Result<String, StaleCursor> {
@@ -66,7 +67,12 @@ fn names(listing: &Listing) -> String {
 fn empty_list_has_one_page() {
     let scope = Scope::default();
     let definitions = Arc::new(Definitions::of(&Catalog::empty(), scope.names, &GatewayResource::ALL));
-    let listing = Listing::build(Arc::clone(&definitions), &Catalog::empty(), &scope, Vec::new());
+    let listing = Listing::build(
+        Arc::clone(&definitions),
+        &Catalog::empty(),
+        (&scope, ToolBudget::default()),
+        Vec::new(),
+    );
     assert_eq!(page(&listing, ListKind::Tools, None).unwrap(), "\"tools\":[]");
     assert_eq!(page(&listing, ListKind::Templates, None).unwrap(), "\"resourceTemplates\":[]");
     let resources = page(&listing, ListKind::Resources, None).unwrap();
@@ -74,7 +80,7 @@ fn empty_list_has_one_page() {
     assert!(listing.is_empty());
     // A filtered scope shows no resources of the gateway.
     let part = Scope { views: vec![ViewFilter::default()], ..Scope::default() };
-    let listing = Listing::build(definitions, &Catalog::empty(), &part, Vec::new());
+    let listing = Listing::build(definitions, &Catalog::empty(), (&part, ToolBudget::default()), Vec::new());
     assert_eq!(page(&listing, ListKind::Resources, None).unwrap(), "\"resources\":[]");
 }
 

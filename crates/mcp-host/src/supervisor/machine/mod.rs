@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use mcp_model::{ErrorKind, ServerId};
-use mcp_registry::{ActiveProblem, Catalog, DesiredServer, ListKind, Problem, ReloadPlan, ViewFilter};
+use mcp_registry::{ActiveProblem, Catalog, DesiredServer, ListKind, NamedView, Problem, ReloadPlan};
 use tokio::time::Instant;
 
 use crate::config::desired::{DesiredServers, FailedServer, desired};
@@ -62,7 +62,7 @@ pub(crate) struct Machine<I> {
     /// The problems of the last snapshot.
     problems: Vec<ActiveProblem>,
     /// The views in use.
-    views: Vec<ViewFilter>,
+    views: Vec<NamedView>,
     /// Host events that are not published yet.
     events: EventLog,
     /// Actions that are not executed yet.
@@ -329,7 +329,7 @@ impl<I: Clone> Machine<I> {
         self.spill_problem = problem;
     }
 
-    fn view(&mut self, views: Vec<ViewFilter>) {
+    fn view(&mut self, views: Vec<NamedView>) {
         self.changed |= self.views != views;
         self.views = views;
     }

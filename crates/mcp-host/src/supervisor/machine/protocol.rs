@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Era, ServerId};
-use mcp_registry::{Builtins, Problem, ServerEntry, ServerLists, ViewFilter};
+use mcp_registry::{Builtins, NamedView, Problem, ServerEntry, ServerLists, ToolBudget};
 use tokio::time::Instant;
 
 use super::lease::{LeaseReply, LeaseRequest, WaiterId};
@@ -36,7 +36,7 @@ pub(crate) enum MachineEvent<I> {
     /// All current problems of the configuration files.
     SourceProblems(Vec<Problem>),
     /// The views in use.
-    SetViews(Vec<ViewFilter>),
+    SetViews(Vec<NamedView>),
     /// The approved definitions; `None` approves everything.
     SetApproval(Option<Approval>),
     /// A start succeeded.
@@ -220,4 +220,6 @@ pub(crate) struct MachineSettings {
     pub(crate) own: Vec<ServerEntry>,
     /// The approved definitions; `None` approves everything.
     pub(crate) approval: Option<Approval>,
+    /// The limits on the tools of each view.
+    pub(crate) tool_budget: ToolBudget,
 }

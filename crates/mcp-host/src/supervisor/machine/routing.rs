@@ -153,15 +153,18 @@ impl<I: Clone> Machine<I> {
     /// All current problems; each keeps the time since when it exists (DM-124).
     fn problems(&mut self, catalog: &Catalog, now: SystemTime) -> Vec<ActiveProblem> {
         let own = self.file_problems.iter().cloned().chain(self.slots.iter().flat_map(ServerSlot::problems));
-        let views: Vec<Problem> = self.views.iter().flat_map(|it| catalog.view(it).problems).collect();
+        let filters = self.views.iter().flat_map(|view| &view.filters);
+        let views: Vec<Problem> = filters.flat_map(|filter| catalog.view(filter).problems).collect();
         // A server that has no lists yet, or has failed, is not missing.
         let configured: HashSet<String> = match views.is_empty() {
             true => HashSet::new(),
             false => self.slots.iter().map(|slot| Problem::toolset_not_found(&slot.name).id).collect(),
         };
         let views = views.into_iter().filter(|it| !configured.contains(&it.id));
+        let budget = self.settings.tool_budget;
+        let left_out = self.views.iter().filter_map(|view| catalog.left_out(view, budget));
         let results = self.spill_problem.iter().chain(self.stopped.values().map(|it| &it.problem)).cloned();
-        let all = own.chain(catalog.problems().iter().cloned()).chain(views).chain(results);
+        let all = own.chain(catalog.problems().iter().cloned()).chain(views).chain(left_out).chain(results);
         self.problems = ActiveProblem::update(&self.problems, all, now);
         self.problems.clone()
     }
