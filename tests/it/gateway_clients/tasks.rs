@@ -308,6 +308,5 @@ async fn kill_gateway_with_tasks(script: &str, eras: Eras) {
         for_each(&tasks, async |task| ann.task_result(task, &call).await.unwrap().value.text()).await;
     let is_own = |(number, text): &(usize, &String)| text.contains(&format!("subject {number}."));
     let redeemed = results.iter().enumerate().filter(is_own).count();
-    eprintln!("{script}, {count} tasks: {redeemed} redeemed, {refused} refused to another client");
-    assert_eq!((redeemed, refused), (count, count));
+    assert_eq!((redeemed, refused), (count, count), "redeemed, and refused to another client: {script}");
 }
