@@ -123,10 +123,15 @@ impl PageRun<'_> {
         };
         let words = split_command_line(command);
         let (program, arguments) = words.split_first().expect("a command has a word");
-        assert_eq!(program, "mcp-host", "{}: {command}", self.page);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let (folder, state) = (self.folder.path(), self.state.path());
+        let run = match program.as_str() {
+            "mcp-host" => Run::new(folder, state, &arguments),
+            "chmod" | "git" => Run::of_other_program(program, folder, state, &arguments),
+            _ => panic!("{}: {command} is not run", self.page),
+        };
         // The pages show the output on a terminal of this width.
-        let mut res = Run::new(self.folder.path(), self.state.path(), &arguments).env("COLUMNS", "100");
+        let mut res = run.env("COLUMNS", "100");
         if let Some(npm) = self.npm {
             res = res.env("PATH", &npm.path);
         }

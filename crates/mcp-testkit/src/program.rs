@@ -92,6 +92,20 @@ impl Run {
         Run { command }
     }
 
+    /// Another program, such as git, in `directory`. It finds `mcp-host` on its `PATH`. It has no other variable of the
+    /// test, and `home` as its home, so that neither the user's configuration nor a surrounding git hook changes it.
+    pub fn of_other_program(program: &str, directory: &Path, home: &Path, arguments: &[&str]) -> Run {
+        let inherited = std::env::var_os("PATH").unwrap_or_default();
+        let own = binary().parent().map(Path::to_owned);
+        let paths = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&inherited))).unwrap();
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(directory).env_clear().env("PATH", paths).env("HOME", home);
+        command.envs(["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|it| (it, "Ann")));
+        command.envs(["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|it| (it, "ann@example.com")));
+        command.stdin(Stdio::null());
+        Run { command }
+    }
+
     /// Adds an environment variable.
     pub fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Run {
         self.command.env(name, value);

@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use mcp_config::Profile;
 use mcp_model::Dialect;
+use schema_evolution::Use;
 
 /// The values of an option: name, help and value. A value without help is accepted and not listed.
 pub(super) type Choices<T> = &'static [(&'static str, &'static str, T)];
@@ -42,4 +43,10 @@ pub(super) const SCHEMAS: Choices<Profile> = &[
     ("acp-v1", "The servers of an ACP session, protocol version 1", Profile::AcpV1),
     ("acp-v2", "The servers of an ACP session, draft of protocol version 2", Profile::AcpV2),
     ("mcp-json", "The mcp.json of an editor or agent", Profile::McpJson),
+];
+
+/// The programs that a comparison of schemas is for.
+pub(super) const USES: Choices<Use> = &[
+    ("reader", "A program that reads documents which others wrote by the old schema", Use::Reader),
+    ("writer", "A program that writes documents by the new schema, for readers of the old one", Use::Writer),
 ];

@@ -29,7 +29,7 @@ pub(crate) struct GlobalArgs {
     /// Read variables from this file of NAME=value lines, in addition to the environment
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) env_file: Option<PathBuf>,
-    /// Output format: text or one JSON document; `check` also writes sarif and github
+    /// Output format: text or one JSON document; `check` also writes sarif and github, `schema --compare` sarif
     #[arg(long, global = true, value_enum, default_value_t = FormatName::Text)]
     pub(crate) format: FormatName,
     /// Start no server unless there is an mcp.lock beside the configuration
@@ -56,21 +56,10 @@ pub(crate) enum FormatName {
     Text,
     /// One JSON document
     Json,
-    /// One SARIF 2.1.0 document; for check
+    /// One SARIF 2.1.0 document; for check and schema --compare
     Sarif,
     /// Annotations of GitHub Actions; for check
     Github,
-}
-
-impl FormatName {
-    /// The format, if every command supports it.
-    pub(crate) fn common(self) -> Option<Format> {
-        match self {
-            FormatName::Text => Some(Format::Text),
-            FormatName::Json => Some(Format::Json),
-            FormatName::Sarif | FormatName::Github => None,
-        }
-    }
 }
 
 /// An output format that every command supports.

@@ -5,6 +5,7 @@
 mod choice;
 mod files;
 mod global;
+mod schema;
 mod servers;
 mod serving;
 
@@ -12,10 +13,10 @@ use std::net::SocketAddr;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use mcp_config::Profile;
 
 pub(crate) use files::{AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs, SetArgs};
 pub(crate) use global::{DialectOptions, Format, FormatName, GlobalArgs, LockPolicyName};
+pub(crate) use schema::{SchemaArgs, Unproven};
 pub(crate) use servers::{
     CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, ServerArgs, ShellArgs, TasksArgs, ToolsArgs,
     WatchArgs,
@@ -113,12 +114,8 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Serve all configured servers as one MCP server, over standard input and output or HTTP
     Serve(ServeArgs),
-    /// Print the JSON Schema of a dialect
-    Schema {
-        /// The dialect
-        #[arg(value_parser = choice::choice(choice::SCHEMAS), value_name = "DIALECT")]
-        name: Profile,
-    },
+    /// Print the JSON Schema of a dialect, or compare two versions of any JSON Schema
+    Schema(SchemaArgs),
     /// Validate an ACP session request from standard input and print the agent's response; no server is started
     AcpCheck(AcpCheckArgs),
     /// Print the completion script for a shell
@@ -157,6 +154,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 #[cfg(test)]
 mod tests {
+    use mcp_config::Profile;
     use mcp_model::Dialect;
 
     use super::*;
@@ -177,8 +175,12 @@ mod tests {
     fn check(line: &str, want: &str) {
         let words = std::iter::once("mcp-host").chain(line.split_whitespace());
         let got = match Arguments::try_parse_from(words) {
-            Ok(Arguments { global, command: Command::Schema { name } }) => {
+            Ok(Arguments { global, command: Command::Schema(SchemaArgs { name: Some(name), .. }) }) => {
                 global.schema_profile(name).map_or_else(|it| it, |it| it.as_str().to_owned())
+            }
+            Ok(Arguments { command: Command::Schema(args), .. }) => {
+                let unproven = args.unproven();
+                format!("{:?} {} {:?}", args.compare.unwrap_or_default(), args.usage, unproven)
             }
             Ok(Arguments { global, command: _ }) => global.dialect_options().map_or_else(
                 |it| it,
@@ -216,6 +218,12 @@ mod tests {
     }
 
     #[test]
+    fn comparison_is_for_a_reader_by_default() {
+        check("schema --compare a -", r#"["a", "-"] reader Refused"#);
+        check("schema --compare a b --for writer --allow-unproven", r#"["a", "b"] writer Allowed"#);
+    }
+
+    #[test]
     fn invalid_arguments_are_usage_errors() {
         check("", "DisplayHelpOnMissingArgumentOrSubcommand");
         check("chekc x", "InvalidSubcommand");
@@ -223,6 +231,11 @@ mod tests {
         check("check x --dialect toml", "InvalidValue");
         check("check x --format yaml", "InvalidValue");
         check("schema toml", "InvalidValue");
+        check("schema", "MissingRequiredArgument");
+        check("schema --compare a", "WrongNumberOfValues");
+        check("schema acp-v1 --compare a b", "ArgumentConflict");
+        check("schema acp-v1 --for reader", "MissingRequiredArgument");
+        check("schema --compare a b --for nobody", "InvalidValue");
         check("acp-check", "MissingRequiredArgument");
         check("acp-check --capabilities {", "ValueValidation");
         check("acp-check --capabilities {} --protocol 3", "ValueValidation");

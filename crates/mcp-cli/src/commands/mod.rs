@@ -27,7 +27,7 @@ mod watch;
 
 use mcp_config::Switch;
 
-use crate::args::{Arguments, Command, Format, GlobalArgs, ServerArgs, ToolsArgs};
+use crate::args::{Arguments, Command, Format, FormatName, GlobalArgs, SchemaArgs, ServerArgs, ToolsArgs};
 use crate::commands::list::ListTarget;
 use crate::commands::list::name_filter::NameFilter;
 use crate::commands::list::tools::ToolsView;
@@ -46,11 +46,16 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
 }
 
 fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Report, Failure> {
-    let format = match (global.format.common(), &command) {
-        (Some(format), _) => format,
-        // `check` supports all formats and reads `global.format` itself.
-        (None, Command::Check(_)) => Format::Text,
-        (None, _) => return Err(Failure::usage("only `check` supports the formats sarif and github")),
+    let format = match (global.format, &command) {
+        (FormatName::Text, _) => Format::Text,
+        (FormatName::Json, _) => Format::Json,
+        // These commands read `global.format` themselves.
+        (FormatName::Sarif | FormatName::Github, Command::Check(_))
+        | (FormatName::Sarif, Command::Schema(SchemaArgs { compare: Some(_), .. })) => Format::Text,
+        (FormatName::Sarif, _) => {
+            return Err(Failure::usage("only `check` and `schema --compare` support the format sarif"));
+        }
+        (FormatName::Github, _) => return Err(Failure::usage("only `check` supports the format github")),
     };
     let context = Context::new(&global, format, console).map_err(Failure::usage)?;
     match command {
@@ -62,7 +67,7 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Remove(args) => edit::remove(&context, &args),
         Command::Enable(args) => edit::switch(&context, &args, Switch::On),
         Command::Disable(args) => edit::switch(&context, &args, Switch::Off),
-        Command::Schema { name } => schema::run(&global, name),
+        Command::Schema(args) => schema::run(&global, &args),
         Command::AcpCheck(args) => acp_check::run(&args),
         Command::Completions { shell } => completions::run(shell),
         Command::Man => man::run(),

@@ -149,7 +149,13 @@ fn refused_edit_changes_nothing() {
     refused("add . n", 2, "--command <PROGRAM>|--url <URL>");
     refused("add . n --command x --url y", 2, "cannot be used with");
     refused("add . n --command x --env A", 2, "one value has no `=`");
-    refused("disable . a --format sarif", 2, "only `check` supports the formats sarif and github");
+    refused("disable . a --format sarif", 2, "only `check` and `schema --compare` support the format sarif");
+    refused("disable . a --format github", 2, "only `check` supports the format github");
+    refused(
+        "schema dominds --format sarif",
+        2,
+        "only `check` and `schema --compare` support the format sarif",
+    );
 }
 
 #[test]

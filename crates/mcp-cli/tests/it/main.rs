@@ -22,6 +22,7 @@ mod lists;
 mod lock;
 mod readiness;
 mod recording;
+mod schema_compare;
 mod secrets;
 mod serve;
 mod serve_log;
