@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::de::OPTIONAL_MARK;
 use crate::dialect::{acp, dominds, editor, holodeck};
 use crate::profile::Profile;
-use crate::profile::policy::{ForeignRule, NameRule, Policy};
+use crate::profile::policy::{ForeignRule, NameRule, OtherTypes, Policy};
 
 /// The JSON Schema (draft 2020-12) of the files of a profile.
 ///
@@ -54,13 +54,21 @@ fn resolve_optional_marks(schema: &mut Value) {
     }
 }
 
-/// The schema of a workspace. A disabled server may have any content.
+/// The schema of a workspace. A disabled server may have any content, and so may the keys of the other transport.
 fn dominds_schema() -> Value {
     let mut res = wire_schema::<dominds::DomindsFile>();
     let off =
         json!({ "type": "object", "required": ["enabled"], "properties": { "enabled": { "const": false } } });
     if let Some(server) = res.pointer_mut("/properties/servers/additionalProperties") {
         *server = json!({ "anyOf": [off, server.take()] });
+    }
+    let server = &mut res["$defs"]["DomindsServer"];
+    for (condition, keys) in [dominds::STDIO_KEYS, dominds::URL_KEYS].into_iter().enumerate() {
+        for key in keys {
+            let value = server["properties"][key].take();
+            server["properties"][key] = json!({ "description": value["description"] });
+            server["allOf"][condition]["then"]["properties"][key] = value;
+        }
     }
     res
 }
@@ -76,7 +84,11 @@ fn holodeck_schema(policy: &Policy) -> Value {
     members.remove("$schema");
     apply_policy(members, policy);
     definitions.insert("McpTool".to_owned(), item);
-    json!({
+    let mut tool_type = json!({ "type": "string" });
+    if policy.other_types == OtherTypes::Known {
+        tool_type["enum"] = holodeck::tool_types().collect();
+    }
+    let mut res = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "MCP servers of a HoloDeck agent",
         "description": "The items of `tools` with `type: mcp`; the rest of an agent is not described here.",
@@ -87,14 +99,18 @@ fn holodeck_schema(policy: &Policy) -> Value {
                 "items": {
                     "type": "object",
                     "required": ["type"],
-                    "properties": { "type": { "type": "string" } },
+                    "properties": { "type": tool_type },
                     "if": { "properties": { "type": { "const": "mcp" } }, "required": ["type"] },
                     "then": { "$ref": "#/$defs/McpTool" }
                 }
             }
         },
         "$defs": definitions
-    })
+    });
+    if let Some(most) = policy.max_tools {
+        res["properties"]["tools"]["maxItems"] = most.into();
+    }
+    res
 }
 
 /// Adapts the schema of an item to a profile.

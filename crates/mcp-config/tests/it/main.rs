@@ -20,6 +20,7 @@ mod other_programs;
 mod property;
 mod resolve;
 mod sarif;
+mod schema_agreement;
 mod schemas;
 mod secrets;
 mod switches;

@@ -14,7 +14,7 @@ use crate::diagnostic::{Applicability, Code, FixIntent, ScalarKind};
 use crate::dialect::entry::{ReadEntry, display_name};
 use crate::syntax::{Content, Node};
 
-pub(crate) use wire::DomindsFile;
+pub(crate) use wire::{DomindsFile, STDIO_KEYS, URL_KEYS};
 use wire::{DomindsServer, DomindsTransport};
 
 /// Reads the servers in file order. An id that looks like a number keeps its position too (DMX-17).

@@ -19,6 +19,12 @@ pub(crate) struct DomindsFile {
     pub(super) servers: OptionalField<OrderedMap<DomindsServer>>,
 }
 
+/// The keys of stdio. Other transports ignore them, whatever their value.
+pub(crate) const STDIO_KEYS: &[&str] = &["command", "args", "cwd", "env"];
+
+/// The keys of streamable_http. Other transports ignore them, whatever their value.
+pub(crate) const URL_KEYS: &[&str] = &["url", "headers", "sessionId"];
+
 /// One server.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "DomindsServer", extend("allOf" = [
@@ -37,17 +43,17 @@ pub(crate) struct DomindsServer {
     /// The transport of the server.
     pub(super) transport: DeferredField<DomindsTransport>,
     /// The program to start; for stdio.
-    #[schemars(length(min = 1))]
+    #[schemars(regex(pattern = r"\S"))]
     pub(super) command: OptionalField<String>,
     /// Its arguments.
     pub(super) args: OptionalField<Vec<Field<String>>>,
     /// Its working directory, relative to the workspace.
-    #[schemars(length(min = 1))]
+    #[schemars(regex(pattern = r"\S"))]
     pub(super) cwd: OptionalField<String>,
     /// Environment variables of the program, added to the inherited ones.
     pub(super) env: OptionalField<OrderedMap<DomindsValue>>,
     /// The URL of the server; for streamable_http.
-    #[schemars(length(min = 1))]
+    #[schemars(regex(pattern = r"\S"))]
     pub(super) url: OptionalField<String>,
     /// Headers of every request; for streamable_http.
     pub(super) headers: OptionalField<OrderedMap<DomindsValue>>,

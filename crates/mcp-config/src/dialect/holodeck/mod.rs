@@ -24,6 +24,11 @@ pub(crate) use wire::ToolItem;
 const OTHER_TOOL_TYPES: [&str; 4] = ["vectorstore", "function", "prompt", "hierarchical_document"];
 const MCP_TYPE: &str = "mcp";
 
+/// The known tool types.
+pub(crate) fn tool_types() -> impl Iterator<Item = &'static str> {
+    [MCP_TYPE].into_iter().chain(OTHER_TOOL_TYPES)
+}
+
 /// Reads the MCP items of an agent.
 pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     let mut at = Location::root(root, context);

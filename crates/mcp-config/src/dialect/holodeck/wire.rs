@@ -25,7 +25,7 @@ pub(crate) struct ToolItem {
     #[expect(dead_code, reason = "it was looked at before the item was read; the schema needs it")]
     pub(super) tag: Field<String>,
     /// The server's package or service name.
-    #[schemars(length(min = 1))]
+    #[schemars(regex(pattern = r"\S"))]
     pub(super) server: OptionalField<String>,
     /// The transport of the server. Default: `stdio`.
     pub(super) transport: OptionalField<HoloDeckTransport>,
@@ -37,11 +37,11 @@ pub(crate) struct ToolItem {
     pub(super) env: NullableField<OrderedMap<String>>,
     /// A `.env` file, relative to this file; `env` takes precedence.
     #[serde(rename = "envFile")]
-    #[schemars(length(min = 1))]
+    #[schemars(regex(pattern = r"\S"))]
     pub(super) env_file: NullableField<String>,
     /// The same as `envFile`; only one of the two may be given.
     #[serde(rename = "env_file")]
-    #[schemars(length(min = 1))]
+    #[schemars(regex(pattern = r"\S"))]
     pub(super) env_file_alias: NullableField<String>,
     /// WHATWG label of the encoding of the program's streams. Default: `utf-8`.
     pub(super) encoding: NullableField<String>,
