@@ -2,7 +2,7 @@
 //
 // SCENARIO is a JSON text: {"sdk": 1 | 2, "mode"?, "url" | "command": [PROGRAM, ARGUMENT…], "calls": [[NAME, ARGUMENTS]],
 // "then"?: {"old", "new", "arguments"}, "crowd"?: {"clients", "own"}, "load"?: {"clients", "each", "ms": [LEAST, MOST]},
-// "user"?}. With `user` it logs in through the SDK as that
+// "user"?, "token"?}. `token` is sent with each request. With `user` it logs in through the SDK as that
 // user, and this program is the browser. It lists the tools, calls each in turn, and prints one
 // JSON document: the protocol's version, the tools and the answers, as the SDK gave them. With `then` it goes on: it prints
 // `ready`, and lists again whenever it hears that the list has changed, until `new` is there; `old` and `new` are called
@@ -88,6 +88,7 @@ async function connect(follows) {
   const overHttp = () =>
     new StreamableHTTPClientTransport(new URL(scenario.url), {
       authProvider,
+      ...(scenario.token && { requestInit: { headers: { authorization: `Bearer ${scenario.token}` } } }),
       fetch: async (url, init) => {
         const response = await fetch(url, init);
         // What a server says of itself comes by this stream, which the SDK opens on the side.

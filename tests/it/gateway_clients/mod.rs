@@ -5,6 +5,7 @@ mod all_transports;
 mod capabilities;
 mod killed_clients;
 mod logins;
+mod operator;
 mod reloads;
 mod renamed_tool;
 mod rmcp_tasks;
