@@ -8,9 +8,10 @@ mod page;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
-use mcp_testkit::program::{Run, installed_folder, root, split_command_line};
+use mcp_testkit::program::{Run, installed_folder, installed_program, root, split_command_line};
 use mcp_testkit::wait::block_until;
 use page::{Block, Requirements, Step, agrees, blocks, links};
 
@@ -55,6 +56,18 @@ fn every_page_is_in_the_summary_and_links_have_targets() {
         }
     }
     assert!(seen > 50, "the pages name each other: {seen} links");
+}
+
+/// The commands of the system that a page may have.
+const SHELL_COMMANDS: [&str; 5] = ["cat", "curl", "grep", "kill", "mv"];
+/// Those that change nothing.
+const READING_COMMANDS: [&str; 3] = ["cat", "curl", "grep"];
+/// How long such a command is repeated.
+const REPETITION_LIMIT: Duration = Duration::from_secs(30);
+const REPETITION_PAUSE: Duration = Duration::from_millis(50);
+
+fn first_word(command: &str) -> &str {
+    command.split(' ').next().unwrap_or_default()
 }
 
 /// The installed npm servers for some commands.
@@ -102,6 +115,8 @@ impl PageRun<'_> {
         let page = self.page;
         let printed = match step.command.as_str() {
             "echo $?" => format!("{}\n", self.code.expect("a command ended before it")),
+            "wait $!" => self.wait(),
+            command if SHELL_COMMANDS.contains(&first_word(command)) => self.shell(step),
             command => match command.strip_suffix(" &") {
                 Some(command) => self.begin(command),
                 None => self.run(command),
@@ -141,6 +156,35 @@ impl PageRun<'_> {
         }
     }
 
+    /// Runs a command of the system in a shell, in which `$!` is the last command in the background. One that only reads
+    /// is repeated until its output is that of the page, because `serve` applies changes in the background.
+    fn shell(&self, step: &Step) -> String {
+        let last = self.beside.last().map(|child| child.id().to_string()).unwrap_or_default();
+        let command = step.command.replace("$!", &last);
+        let run = || {
+            let output = Command::new("sh").args(["-c", &command]).current_dir(self.folder.path()).output();
+            let output = output.expect("there is a shell");
+            String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout)
+        };
+        let mut printed = run();
+        if READING_COMMANDS.contains(&first_word(&command)) {
+            let deadline = Instant::now() + REPETITION_LIMIT;
+            while !agrees(&step.printed, &printed) && Instant::now() < deadline {
+                std::thread::sleep(REPETITION_PAUSE);
+                printed = run();
+            }
+        }
+        printed
+    }
+
+    /// Waits for the end of the last command in the background, and returns what it printed to standard output.
+    fn wait(&mut self) -> String {
+        let child = self.beside.pop().expect("a command runs in the background");
+        let output = child.wait_with_output().expect("it was started");
+        self.code = output.status.code();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
     fn run(&mut self, command: &str) -> String {
         let ran = self.command(command).finish();
         self.code = ran.code;
@@ -159,7 +203,7 @@ impl PageRun<'_> {
 
 #[test]
 fn hd_sc1_the_commands_of_every_page_work() {
-    let npm = Npm::find();
+    let (npm, has_curl) = (Npm::find(), installed_program("curl"));
     let mut seen = 0;
     for page in &listed() {
         let mut reader = PageRun {
@@ -177,7 +221,8 @@ fn hd_sc1_the_commands_of_every_page_work() {
             match block {
                 Block::File { path, text } => reader.file(&path, &text),
                 Block::Commands { needs: Requirements::Npm, .. } if npm.is_none() => {}
-                Block::Commands { needs: Requirements::Npm | Requirements::Nothing, steps } => {
+                Block::Commands { needs: Requirements::Curl, .. } if !has_curl => {}
+                Block::Commands { needs: _, steps } => {
                     for step in &steps {
                         reader.step(step);
                         seen += 1;

@@ -1,7 +1,7 @@
 //! The executable parts of a page: files, commands, and their output.
 //!
 //! A code block with `file=PATH` after its language is a file. A `console` block has commands after `$ `, and their
-//! output. `needs=npm` names a requirement.
+//! output. `needs=npm` and `needs=curl` name a requirement.
 
 /// An executable part.
 pub(crate) enum Block {
@@ -17,6 +17,8 @@ pub(crate) enum Requirements {
     Nothing,
     /// The npm packages of the tests.
     Npm,
+    /// The program curl.
+    Curl,
 }
 
 /// A command and its expected output.
@@ -43,6 +45,9 @@ pub(crate) fn blocks(page: &str, text: &str) -> Vec<Block> {
             }
             ("console", "needs=npm") => {
                 res.push(Block::Commands { needs: Requirements::Npm, steps: steps(page, &body) });
+            }
+            ("console", "needs=curl") => {
+                res.push(Block::Commands { needs: Requirements::Curl, steps: steps(page, &body) });
             }
             ("sh" | "bash" | "shell", _) if !rest.starts_with("skip=") => {
                 panic!(
