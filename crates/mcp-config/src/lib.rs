@@ -72,9 +72,9 @@ pub use diagnostic::{Applicability, Code, Diagnostic, Fix, Label, TextEdit};
 #[cfg(feature = "files")]
 pub use dialect::detect::{UnsupportedFormat, detect, detect_unsupported_format};
 #[cfg(feature = "files")]
-pub use dialect::editor::program::program_files;
+pub use dialect::editor::InputDeclarations;
 #[cfg(feature = "files")]
-pub use dialect::editor::{InputDeclarations, prompts_for_inputs};
+pub use dialect::editor::program::program_files;
 #[cfg(feature = "files")]
 pub use dialect::schema::schema;
 #[cfg(feature = "files")]
@@ -90,7 +90,7 @@ pub use edit::new_server::{NewServer, NewTransport, UrlTransportKind};
 #[cfg(feature = "files")]
 pub use edit::server_json::{PackageKind, PublishedServer, ServerJsonError, parse_server_json};
 #[cfg(feature = "files")]
-pub use edit::{EditError, Switch, add_server, remove_server, set_enabled};
+pub use edit::{EditError, Switch, add_server, prompts_for_inputs, remove_server, set_enabled};
 pub use profile::Profile;
 pub use read::{Document, Reading, ServerEntry};
 #[cfg(feature = "files")]

@@ -109,7 +109,9 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
     let file = EditableFile::open(document)?;
     let server = file.server(name)?.pointer.clone();
     let FieldChange { field, operation } = change;
-    let pointer = field_pointer(&file, &server, change, document)?;
+    let list = parent(&server).unwrap_or_default();
+    let program = Program::of_servers(document.name, &file.root, list);
+    let pointer = field_pointer(&file, &server, change, (document.profile, program))?;
     let (mut unsupported, mut inputs) = (Vec::new(), Vec::new());
     let mut written = |text: &str| {
         let mut data = OutputValue::text(text);
@@ -123,7 +125,7 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
         match document.profile {
             Profile::McpJson => {
                 let key = pointer[server.len()..].split('/').nth(1).unwrap_or_default();
-                inputs.extend(Program::of(document.name).rewrite_references([(key, &mut data)], &mut report));
+                inputs.extend(program.rewrite_references([(key, &mut data)], &mut report));
             }
             Profile::Dominds if is_text_map => {
                 let value = parse_value(text, ReferenceRule::ExpandWithFolder);
@@ -175,7 +177,7 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
     let mut mistake = None;
     for mut text in texts {
         for id in &inputs {
-            text = declare_input(&Document { text: &text, ..*document }, id)?;
+            text = declare_input(&Document { text: &text, ..*document }, list, id)?;
         }
         match new_mistake(&file.reading, &read(&Document { text: &text, ..*document }), &server) {
             None => return Ok(WrittenFile { text, unsupported }),
@@ -196,7 +198,7 @@ fn field_pointer(
     file: &EditableFile<'_>,
     server: &str,
     FieldChange { field, operation }: &FieldChange,
-    document: &Document<'_>,
+    (profile, program): (Profile, &Program),
 ) -> Result<String, EditError> {
     let (first, rest) = field.split_once('.').map_or((&**field, None), |it| (it.0, Some(it.1)));
     let node = file.root.at(server).ok_or_else(|| unsupported_layout("the server was not found"))?;
@@ -207,8 +209,7 @@ fn field_pointer(
     let spellings = SPELLINGS.iter().find(|it| it.contains(&first)).copied().unwrap_or_default();
     let spelling = |node: &Node| spellings.iter().copied().find(|it| node.get(it).is_some());
     let own = if node.get(first).is_some() { Some(first) } else { spelling(node) };
-    let is_editor = document.profile == Profile::McpJson;
-    let of_program = || is_editor.then(|| Program::of(document.name).path_of(first)).flatten();
+    let of_program = || program.path_of(first).filter(|_| profile == Profile::McpJson);
     let key = own.or_else(|| others.into_iter().find_map(spelling)).or_else(of_program).unwrap_or(first);
     let mut pointer = key.split('/').fold(server.to_owned(), |it, segment| child(&it, segment));
     // opencode: the program and its arguments are one list.

@@ -15,7 +15,7 @@ mod toml;
 use mcp_model::{Dialect, ServerSpec};
 
 use crate::dialect::editor::program::{EntryForm, FileContent, Program};
-use crate::dialect::editor::{DEV_CONTAINER_SERVERS, InputDeclarations};
+use crate::dialect::editor::{DEV_CONTAINER_INPUTS, DEV_CONTAINER_SERVERS, InputDeclarations};
 use crate::dialect::write::{self, FieldFallback, UnsupportedField, WriteReport, WrittenFile};
 use crate::edit::editable_file::{EditableFile, errors, unsupported_layout};
 use crate::profile::Profile;
@@ -125,7 +125,8 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
         if profile != Profile::McpJson {
             return Some((name, data));
         }
-        let (data, ids) = Program::of(document.name).adapt_entry(&name, data, &mut report)?;
+        let (data, ids) =
+            Program::of_servers(document.name, &file.root, &at).adapt_entry(&name, data, &mut report)?;
         asked = ids;
         Some((name, data))
     });
@@ -148,7 +149,7 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
     let entry = if listed { NewEntry::Item(&data) } else { NewEntry::Member(&name, &data) };
     let mut text = file.add_entry(&at, entry, document)?;
     for id in asked {
-        text = declare_input(&Document { text: &text, ..*document }, &id)?;
+        text = declare_input(&Document { text: &text, ..*document }, &at, &id)?;
     }
     let again = read(&Document { text: &text, ..*document });
     let old: Vec<_> = errors(&file.reading).map(|it| (it.code, &it.pointer)).collect();
@@ -161,18 +162,28 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
     Ok(WrittenFile { text, unsupported })
 }
 
-/// Declares an input if it is not declared (DIA-08). Only `inputs` at the top level is edited, as in VS Code's own
-/// file; elsewhere reading warns about an undeclared input.
-fn declare_input(document: &Document<'_>, id: &str) -> Result<String, EditError> {
-    const AT: &str = "/inputs";
+/// Returns whether the program of this file prompts for `${input:id}`, as VS Code does.
+pub fn prompts_for_inputs(document: &Document<'_>) -> bool {
+    let Some(file) = EditableFile::open(document).ok().filter(|_| document.profile == Profile::McpJson)
+    else {
+        return false;
+    };
+    let at = server_list_pointer(&file, document);
+    at.is_ok_and(|at| Program::of_servers(document.name, &file.root, &at).prompts_for_inputs())
+}
+
+/// Declares an input if it is not declared (DIA-08). Only `inputs` at the top level, as in VS Code's own file, and those
+/// of a dev container are edited; elsewhere reading warns about an undeclared input.
+fn declare_input(document: &Document<'_>, servers: &str, id: &str) -> Result<String, EditError> {
+    let at = if servers == DEV_CONTAINER_SERVERS { DEV_CONTAINER_INPUTS } else { "/inputs" };
     let file = EditableFile::open(document)?;
-    let there = [AT, "/mcp/inputs"].into_iter().filter_map(|it| file.root.at(it)?.items()).flatten();
-    if file.root.at("/mcp").is_some() || there.filter_map(|it| it.get("id")?.value.text()).any(|it| it == id)
-    {
+    let mut there = file.root.at(at).and_then(Node::items).unwrap_or_default().iter();
+    let is_declared = there.any(|it| it.get("id").is_some_and(|it| it.value.text() == Some(id)));
+    if file.root.at("/mcp").is_some() || is_declared {
         return Ok(document.text.to_owned());
     }
     let question = InputDeclarations::default().declaration(id);
-    file.add_entry(AT, NewEntry::Item(&question), document)
+    file.add_entry(at, NewEntry::Item(&question), document)
 }
 
 /// Removes a server, with the comments inside it and directly above it.
@@ -181,12 +192,15 @@ fn declare_input(document: &Document<'_>, id: &str) -> Result<String, EditError>
 /// [`add_server`] would write it as it is, so that removing an added server restores the file.
 pub fn remove_server(document: &Document<'_>, name: &str) -> Result<String, EditError> {
     let file = EditableFile::open(document)?;
+    let pointer = &file.server(name)?.pointer;
     let may_lack_list = match document.profile {
         Profile::HoloDeck | Profile::HoloDeck07 => true,
-        Profile::McpJson => Program::of(document.name).content == FileContent::Settings,
+        Profile::McpJson => {
+            let list = parent(pointer).unwrap_or_default();
+            Program::of_servers(document.name, &file.root, list).content == FileContent::Settings
+        }
         Profile::Dominds | Profile::AcpV1 | Profile::AcpV2 => false,
     };
-    let pointer = &file.server(name)?.pointer;
     if may_lack_list { file.remove_added(pointer, document) } else { file.remove(pointer) }
 }
 
@@ -225,6 +239,7 @@ fn list_pointers(document: &Document<'_>) -> Vec<String> {
                 "/context_servers",
                 "/amp.mcpServers",
                 "/mcp_servers",
+                DEV_CONTAINER_SERVERS,
             ];
             std::iter::once(usual).chain(places.map(str::to_owned)).collect()
         }
@@ -238,7 +253,9 @@ fn is_list(file: &EditableFile<'_>, at: &str, document: &Document<'_>) -> bool {
         Profile::Dominds => false,
         Profile::McpJson => match file.root.at(at).map(Node::content) {
             Some(Content::Sequence(_)) => true,
-            Some(Content::Null) | None => Program::of(document.name).entry_form == EntryForm::Continue,
+            Some(Content::Null) | None => {
+                Program::of_servers(document.name, &file.root, at).entry_form == EntryForm::Continue
+            }
             Some(_) => false,
         },
     }

@@ -131,12 +131,7 @@ fn method(
         Profile::McpJson => {}
     }
     let list = parent(pointer).unwrap_or_default();
-    let key = last(list);
-    let key = if list == "/mcp/servers" { "mcp.servers" } else { &*key };
-    let program = match file.root.at(list) {
-        Some(servers) => Program::of_servers(document.name, key, servers),
-        None => return Err(unsupported_layout("the server was not found")),
-    };
+    let program = Program::of_servers(document.name, &file.root, list);
     let lists = NameLists::of(&file.root);
     if switch == Switch::On {
         let obeys_lists = program.disabling == Disabling::NameLists;

@@ -125,15 +125,21 @@ pub(crate) fn run(context: &Context, args: AddArgs) -> Result<Report, Failure> {
     let AddRequest { file, server, mode, required_variables, secrets } =
         parse_request(args).map_err(Failure::usage)?;
     let name = server.id.to_string();
-    // VS Code prompts for secrets and stores them outside the file.
-    let prompted = if prompts_for_inputs(&file.to_string_lossy()) { secrets } else { Vec::new() };
-    let server = server.with_inputs_for(&prompted);
     let edit = Edit { server: &name, done: "added", unchanged: "already exists", mode };
+    let mut prompted = Vec::new();
+    // VS Code prompts for secrets and stores them outside the file.
+    let adapt = |document: &Document<'_>| {
+        if prompts_for_inputs(document) {
+            prompted = secrets;
+        }
+        server.with_inputs_for(&prompted)
+    };
     let mut report = if file.try_exists().is_ok_and(|exists| !exists) {
-        create_file(context, &file, server, &edit)?
+        let empty = Document { name: &file.to_string_lossy(), text: "", profile: Profile::McpJson };
+        create_file(context, &file, adapt(&empty), &edit)?
     } else {
         super::run(context, &file, &edit, |config: &ConfigFile| {
-            let spec = server.into_spec(config.loaded.profile);
+            let spec = adapt(&config.document()).into_spec(config.loaded.profile);
             mcp_config::add_server(&config.document(), &spec)
                 .map(|WrittenFile { text, unsupported }| (text, unsupported))
         })?

@@ -2,7 +2,7 @@
 
 use mcp_model::TransportKind;
 
-use crate::dialect::editor::program::EntryForm;
+use crate::dialect::editor::program::{EntryForm, UrlTransport};
 use crate::dialect::write::{WriteReport, common};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{BorrowedTemplatePart, ReferenceRule, split};
@@ -166,6 +166,24 @@ pub(super) fn entry(
         EntryForm::Goose => Some(goose(name, res)),
         EntryForm::Codex => Some(codex(res)),
         EntryForm::Common | EntryForm::Opencode | EntryForm::Continue => Some(res),
+    }
+}
+
+/// Declares Streamable HTTP where the program takes a bare `url` for server-sent events.
+pub(super) fn declare_http(default: UrlTransport, members: &mut Members) {
+    let kind = members.iter().position(|it| it.0 == "type");
+    let http = OutputValue::text(TransportKind::Http.as_str());
+    let is_http = kind.is_none_or(|it| members[it].1 == http);
+    let Some(url) = members.iter().position(|it| it.0 == "url").filter(|_| is_http) else { return };
+    match default {
+        UrlTransport::SseUnlessDeclared if kind.is_none() => {
+            members.insert(url, ("type".to_owned(), OutputValue::text("streamable-http")));
+        }
+        UrlTransport::SseUnlessHttpUrl => {
+            "httpUrl".clone_into(&mut members[url].0);
+            members.retain(|it| it.0 != "type");
+        }
+        UrlTransport::SseUnlessDeclared | UrlTransport::HttpUnlessDeclared | UrlTransport::HttpThenSse => {}
     }
 }
 

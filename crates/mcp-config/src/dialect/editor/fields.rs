@@ -8,6 +8,7 @@ use mcp_model::{ConfigValue, Exposure, Filter, Limits, NameClass, NamePolicy};
 use crate::de::{Field, Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{CheckError, Code, FixIntent, quoted, quoted_key};
 use crate::dialect::editor::program::{EnvValues, Program, VariableSyntax};
+use crate::dialect::editor::server_maps::declared_inputs;
 use crate::dialect::editor::wire::{Environment, Headers, Pair, Scalar, Tools, VariableItem};
 use crate::dialect::program_text::check_argument_line;
 use crate::dialect::{checks, lowering};
@@ -24,9 +25,7 @@ impl DeclaredInputs {
     /// Reads `inputs` next to the servers.
     pub(super) fn of(root: &Node) -> DeclaredInputs {
         let mut res = DeclaredInputs { ids: BTreeSet::new(), defaults: BTreeMap::new() };
-        let places = [Some(root), root.get("mcp").map(|it| &it.value)];
-        let lists = places.into_iter().flatten().filter_map(|it| it.get("inputs")?.value.items());
-        for item in lists.flatten() {
+        for item in declared_inputs(root) {
             let Some(id) = item.get("id").and_then(|it| it.value.text()) else { continue };
             res.ids.insert(id.to_owned());
             if let Some(default) = item.get("default").and_then(|it| it.value.text()) {

@@ -30,10 +30,12 @@ use crate::syntax::{self, Content, Node, contains};
 use fields::DeclaredInputs;
 use name_lists::NameLists;
 use program::{Disabling, EntryForm, JsonExtensions, Program};
-pub use references::{InputDeclarations, prompts_for_inputs};
+pub use references::InputDeclarations;
 pub(crate) use schema::schema;
 use server_maps::ServerMap;
-pub(crate) use server_maps::{DEV_CONTAINER_SERVERS, is_goose_extensions, is_map_of_servers, is_server};
+pub(crate) use server_maps::{
+    DEV_CONTAINER_INPUTS, DEV_CONTAINER_SERVERS, is_goose_extensions, is_map_of_servers, is_server,
+};
 
 /// The items of a list of servers, and the help for two of the same name.
 const DUPLICATE_NAME: (&str, &str) = ("servers of this file", "rename one of them");

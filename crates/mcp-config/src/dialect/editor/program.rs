@@ -4,10 +4,12 @@
 //! conventions most programs share.
 
 use crate::dialect::editor::entry_forms;
-use crate::dialect::editor::programs::{GEMINI_CLI, PROGRAMS, UNKNOWN};
+use crate::dialect::editor::programs::{
+    CONTINUE, CRUSH, GEMINI_CLI, LIBRE_CHAT, LIBRE_CHAT_KEYS, PROGRAMS, UNKNOWN,
+};
 use crate::dialect::write::WriteReport;
-use crate::syntax::Node;
 use crate::syntax::output::OutputValue;
+use crate::syntax::{Node, last, segments};
 
 /// A program and the conventions of its files. A program with two kinds of files has two entries.
 #[derive(Debug, PartialEq, Eq)]
@@ -125,7 +127,9 @@ pub(crate) enum UrlTransport {
     /// Streamable HTTP, then server-sent events even if `http` is declared.
     HttpThenSse,
     /// Server-sent events, unless another transport is declared.
-    Sse,
+    SseUnlessDeclared,
+    /// Server-sent events under `url`, Streamable HTTP under `httpUrl`.
+    SseUnlessHttpUrl,
 }
 
 /// What a file is for.
@@ -157,21 +161,36 @@ impl Program {
         !self.is_unknown() && Program::of_file(path).is_some_and(|it| it.name == self.name)
     }
 
-    /// The program of the servers under a key of a file: that of the path, unless the key is another program's.
-    pub(crate) fn of_servers(path: &str, key: &str, servers: &Node) -> &'static Program {
+    /// The program of the servers at a pointer of a file: that of the path, unless the key of the servers or the content
+    /// of the file is another program's.
+    pub(crate) fn of_servers(path: &str, root: &Node, at: &str) -> &'static Program {
         let by_path = Program::of_file(path).filter(|it| !it.is_unknown());
-        let by_key = || PROGRAMS.iter().find(|it| it.key == key && !it.is_unknown());
-        match by_path {
-            Some(program) if program.key == key => program,
-            // A path of keys leads there.
-            Some(program) if program.key.ends_with(&format!(".{key}")) => program,
-            _ if key != UNKNOWN.key => by_key().unwrap_or(&UNKNOWN),
-            Some(program) => program,
-            None => {
-                let entries = servers.members().unwrap_or_default();
-                let is_gemini = entries.iter().any(|it| it.value.get("httpUrl").is_some());
-                if is_gemini { &GEMINI_CLI } else { &UNKNOWN }
+        let keys = [segments(at).collect::<Vec<_>>().join("."), last(at)];
+        // Many programs have the usual key.
+        let of_key = |key: &String| PROGRAMS.iter().find(|it| it.key == key && it.key != UNKNOWN.key);
+        match (by_path, keys.iter().find_map(of_key)) {
+            (Some(program), _) if keys.iter().any(|it| program.key == it) => program,
+            (_, Some(program)) => Program::of_content(root, at).unwrap_or(program),
+            (Some(program), None) => program,
+            (None, None) => Program::of_content(root, at).unwrap_or(&UNKNOWN),
+        }
+    }
+
+    /// The program that the content of a file points to, beyond the key of the servers.
+    fn of_content(root: &Node, at: &str) -> Option<&'static Program> {
+        let servers = root.at(at);
+        let has = |key: &str| root.get(key).is_some();
+        let entries = servers.and_then(Node::members).unwrap_or_default().iter().map(|it| &it.value);
+        let mut texts = entries.clone().filter_map(|it| it.get("command")?.value.text());
+        match at {
+            // opencode has this key too, and the program and its arguments as one list.
+            "/mcp" if texts.next().is_some() => Some(&CRUSH),
+            "/mcpServers" | "" if entries.clone().any(|it| it.get("httpUrl").is_some()) => Some(&GEMINI_CLI),
+            "/mcpServers" if has("schema") && servers.is_none_or(|it| it.members().is_none()) => {
+                Some(&CONTINUE)
             }
+            "/mcpServers" if has("version") && LIBRE_CHAT_KEYS.iter().any(|it| has(it)) => Some(&LIBRE_CHAT),
+            _ => None,
         }
     }
 
@@ -193,6 +212,7 @@ impl Program {
     ) -> Option<(OutputValue, Vec<String>)> {
         let OutputValue::Map(members) = data else { return Some((data, Vec::new())) };
         let mut members = entry_forms::entry(self.entry_form, name, members, report)?;
+        entry_forms::declare_http(self.url_transport, &mut members);
         let ids = self.rewrite_references(members.iter_mut().map(|(key, value)| (&**key, value)), report);
         Some((OutputValue::Map(members), ids))
     }
@@ -250,12 +270,17 @@ pub fn program_files() -> impl Iterator<Item = (&'static str, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::{Syntax, parse_as};
+    use crate::syntax::{Syntax, child, parse_as};
 
     #[track_caller]
     fn check(path: &str, key: &str, servers: &str, want: &str) {
-        let root = parse_as(servers, Syntax::Json).root.unwrap();
-        assert_eq!(Program::of_servers(path, key, &root).name, want, "{path} {key}");
+        check_file(path, &child("", key), &format!("{{\"{key}\": {servers}}}"), want);
+    }
+
+    #[track_caller]
+    fn check_file(path: &str, at: &str, text: &str, want: &str) {
+        let root = parse_as(text, Syntax::JsonWithComments).root.unwrap();
+        assert_eq!(Program::of_servers(path, &root, at).name, want, "{path} {at} {text}");
     }
 
     #[test]
@@ -285,5 +310,21 @@ mod tests {
         check("settings.json", "context_servers", plain, "Zed");
         check("a.json", "mcp", plain, "opencode");
         check("crush.json", "mcp", plain, "Crush");
+        check("a.json", "mcp", r#"{"a": {"command": "x"}}"#, "Crush");
+        check("opencode.json", "mcp", r#"{"a": {"command": "x"}}"#, "opencode");
+        check("a.json", "mcp", r#"{"a": {"command": ["x"]}}"#, "opencode");
+        check("a.toml", "mcp_servers", plain, "Codex");
+        check("a.yaml", "extensions", plain, "Goose");
+        check("a.json", "amp.mcpServers", plain, "Amp");
+        let nested = r#"{"customizations": {"vscode": {"mcp": {"servers": {}}}}}"#;
+        check_file("a.json", "/customizations/vscode/mcp/servers", nested, "Dev Containers");
+        check_file("a.json", "/mcp/servers", r#"{"mcp": {"servers": {}}}"#, "VS Code");
+        let assistant = r#"{"name": "a", "schema": "v1", "mcpServers": [{"name": "a", "command": "x"}]}"#;
+        check_file("a.yaml", "/mcpServers", assistant, "Continue");
+        check_file("mcp.json", "/mcpServers", r#"{"mcpServers": [{"command": "x"}]}"#, "an unknown program");
+        let chat = r#"{"version": "1.2.1", "endpoints": {}, "mcpServers": {"a": {"url": "x"}}}"#;
+        check_file("a.yaml", "/mcpServers", chat, "LibreChat");
+        check_file("a.yaml", "/mcpServers", r#"{"version": 1, "mcpServers": {}}"#, "an unknown program");
+        check_file("a.json", "", gemini, "Gemini CLI");
     }
 }

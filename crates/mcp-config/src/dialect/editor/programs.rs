@@ -73,6 +73,42 @@ const CLAUDE_CODE: Program = Program {
     ..UNKNOWN
 };
 
+pub(super) const CRUSH: Program = Program {
+    name: "Crush",
+    home_files: &[".config/crush/crush.json"],
+    files: &["crush.json", ".crush.json"],
+    key: "mcp",
+    shell_variables: ShellVariables::Replaced,
+    syntax: JsonExtensions::None,
+    content: FileContent::Settings,
+    ..UNKNOWN
+};
+
+pub(super) const CONTINUE: Program = Program {
+    name: "Continue",
+    home_files: &[".continue/config.yaml"],
+    entry_form: EntryForm::Continue,
+    required_lines: &["name: Local Assistant", "version: 1.0.0", "schema: v1"],
+    variables: VariableSyntax::Secrets,
+    disabling: Disabling::Unsupported("Continue starts every server of its file"),
+    content: FileContent::Settings,
+    ..UNKNOWN
+};
+
+pub(super) const LIBRE_CHAT: Program = Program {
+    name: "LibreChat",
+    home_files: &[],
+    files: &["librechat.yaml", "librechat.yml"],
+    disabling: Disabling::Unsupported("LibreChat connects to every server of its file"),
+    url_transport: UrlTransport::SseUnlessDeclared,
+    content: FileContent::Settings,
+    ..UNKNOWN
+};
+
+/// Top-level keys of LibreChat's files, beside `version` and `mcpServers`.
+pub(super) const LIBRE_CHAT_KEYS: [&str; 5] =
+    ["endpoints", "mcpSettings", "interface", "registration", "fileConfig"];
+
 /// All programs. The first whose path fits is the program of a file; the last one is unknown.
 pub(super) const PROGRAMS: &[Program] = &[
     VS_CODE,
@@ -152,7 +188,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         name: "Qwen Code",
         home_files: &[".qwen/settings.json"],
         files: &[".qwen/settings.local.json"],
-        url_transport: UrlTransport::Sse,
+        url_transport: UrlTransport::SseUnlessHttpUrl,
         ..GEMINI_CLI
     },
     Program { name: "Kiro", home_files: &[".kiro/settings/mcp.json"], ..UNKNOWN },
@@ -179,16 +215,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         content: FileContent::Settings,
         ..UNKNOWN
     },
-    Program {
-        name: "Crush",
-        home_files: &[".config/crush/crush.json"],
-        files: &["crush.json", ".crush.json"],
-        key: "mcp",
-        shell_variables: ShellVariables::Replaced,
-        syntax: JsonExtensions::None,
-        content: FileContent::Settings,
-        ..UNKNOWN
-    },
+    CRUSH,
     Program {
         name: "Amazon Q",
         home_files: &[".aws/amazonq/mcp.json"],
@@ -241,25 +268,8 @@ pub(super) const PROGRAMS: &[Program] = &[
         content: FileContent::Settings,
         ..UNKNOWN
     },
-    Program {
-        name: "Continue",
-        home_files: &[".continue/config.yaml"],
-        entry_form: EntryForm::Continue,
-        required_lines: &["name: Local Assistant", "version: 1.0.0", "schema: v1"],
-        variables: VariableSyntax::Secrets,
-        disabling: Disabling::Unsupported("Continue starts every server of its file"),
-        content: FileContent::Settings,
-        ..UNKNOWN
-    },
-    Program {
-        name: "LibreChat",
-        home_files: &[],
-        files: &["librechat.yaml", "librechat.yml"],
-        disabling: Disabling::Unsupported("LibreChat connects to every server of its file"),
-        url_transport: UrlTransport::Sse,
-        content: FileContent::Settings,
-        ..UNKNOWN
-    },
+    CONTINUE,
+    LIBRE_CHAT,
     Program {
         name: "Dev Containers",
         home_files: &[],

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::dialect::editor::program::{Program, VariableSyntax};
+use crate::dialect::editor::server_maps::declared_inputs;
 use crate::dialect::write::WriteReport;
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{
@@ -121,9 +122,7 @@ impl InputDeclarations {
         let Some(root) = syntax::parse_as(text, Syntax::JsonWithComments).root else {
             return InputDeclarations::default();
         };
-        let places = [Some(&root), root.get("mcp").map(|it| &it.value)];
-        let lists = places.into_iter().flatten().filter_map(|it| it.get("inputs")?.value.items());
-        let declared = lists.flatten().filter_map(|item| {
+        let declared = declared_inputs(&root).filter_map(|item| {
             let id = item.get("id")?.value.text()?.to_owned();
             Some((id, OutputValue::from_json(&mcp_model::RawJson::parse(to_json(item)?.into()).ok()?)?))
         });
@@ -143,11 +142,6 @@ impl InputDeclarations {
         };
         self.0.get(id).cloned().unwrap_or_else(question)
     }
-}
-
-/// Returns whether the editor of this file prompts for `${input:id}`. VS Code does.
-pub fn prompts_for_inputs(file: &str) -> bool {
-    Program::of_file(file).is_some_and(Program::prompts_for_inputs)
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::{Applicability, Code, FixIntent, quoted};
 use crate::dialect::editor::program::{FileContent, Program};
-use crate::dialect::editor::programs::UNKNOWN;
 use crate::syntax::{self, Content, Node};
 
 /// A map or list of servers in a file.
@@ -30,18 +29,21 @@ const SERVER_KEYS: [&str; 8] = [
 /// The pointer to the servers of a dev container.
 pub(crate) const DEV_CONTAINER_SERVERS: &str = "/customizations/vscode/mcp/servers";
 
+/// The pointer to the inputs of a dev container.
+pub(crate) const DEV_CONTAINER_INPUTS: &str = "/customizations/vscode/mcp/inputs";
+
 /// Names of settings files of unknown programs, which are valid without servers.
 const SETTINGS_FILES: [&str; 3] = ["settings.json", "settings.jsonc", "settings.local.json"];
 
 /// Finds the servers of a file, and reports if there are none.
 pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<ServerMap<'a>> {
     let at = Location::root(root, context);
-    let map_of = |node: &'a Node, at: Location, key: &str| {
-        let program = Program::of_servers(&context.file, key, node);
+    let map_of = |node: &'a Node, at: Location, pointer: &str| {
+        let program = Program::of_servers(&context.file, root, pointer);
         ServerMap { node, at, program, project: None }
     };
     match root.content() {
-        Content::Sequence(_) => return vec![map_of(root, at, UNKNOWN.key)],
+        Content::Sequence(_) => return vec![map_of(root, at, "")],
         Content::Mapping(_) => {}
         Content::Broken => return Vec::new(),
         content => {
@@ -61,18 +63,17 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
         let node = &member.value;
         match (key, node.get("servers")) {
             ("mcp", Some(inner)) => {
-                res.push(map_of(&inner.value, at.member(inner, context), "mcp.servers"));
+                res.push(map_of(&inner.value, at.member(inner, context), "/mcp/servers"));
             }
             ("mcp", None) if !is_map_of_servers(node) && by_path.is_none_or(|it| it.key != key) => {}
             // Only Codex has this key, in TOML. In other files it is misspelt.
             ("mcp_servers", _) if !may_be_toml(&context.file) => {}
             // Other programs' extensions are no servers.
             ("extensions", _) if !is_goose_extensions(node) => {}
-            (_, _) => res.push(map_of(node, at, key)),
+            (_, _) => res.push(map_of(node, at, &syntax::child("", key))),
         }
     }
     for pointer in nested_maps(root) {
-        let key = syntax::last(&pointer);
         let found = syntax::segments(&pointer).try_fold((root, at), |(node, at), segment| {
             let member = node.get(&segment)?;
             Some((&member.value, at.member(member, context)))
@@ -80,12 +81,12 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
         if let Some((node, at)) = found {
             let project = pointer.strip_prefix("/projects").and(syntax::parent(&pointer)).map(syntax::last);
             let folder = project.map(|it| it.rsplit(['/', '\\']).next().unwrap_or_default().to_owned());
-            res.push(ServerMap { project: folder, ..map_of(node, at, &key) });
+            res.push(ServerMap { project: folder, ..map_of(node, at, &pointer) });
         }
     }
     if res.is_empty() && is_map_of_servers(root) {
         check_key("", &at, context);
-        return vec![map_of(root, at, UNKNOWN.key)];
+        return vec![map_of(root, at, "")];
     }
     if res.is_empty() {
         report_no_servers(root, &at, context);
@@ -178,6 +179,12 @@ fn nested_maps(root: &Node) -> Vec<String> {
     };
     let dev_container = root.at(DEV_CONTAINER_SERVERS).map(|_| DEV_CONTAINER_SERVERS.to_owned());
     dev_container.into_iter().chain(projects.iter().filter_map(of_project)).collect()
+}
+
+/// The declarations of inputs, next to the servers.
+pub(super) fn declared_inputs(root: &Node) -> impl Iterator<Item = &Node> {
+    let lists = ["/inputs", "/mcp/inputs", DEV_CONTAINER_INPUTS].into_iter();
+    lists.filter_map(|it| root.at(it)?.items()).flatten()
 }
 
 /// Returns whether a node is a map of Goose's extensions, which have a `type`.

@@ -183,10 +183,16 @@ impl EntryUrl {
         }
         match (self.key, program.url_transport) {
             ("httpUrl", _) => TransportChoice::Url(TransportKind::Http, SseFallback::Never),
-            ("url", UrlTransport::Sse) => TransportChoice::Url(TransportKind::Sse, SseFallback::Never),
-            (_, UrlTransport::Sse | UrlTransport::HttpThenSse | UrlTransport::HttpUnlessDeclared) => {
-                TransportChoice::Url(TransportKind::Http, SseFallback::Allowed)
+            ("url", UrlTransport::SseUnlessDeclared | UrlTransport::SseUnlessHttpUrl) => {
+                TransportChoice::Url(TransportKind::Sse, SseFallback::Never)
             }
+            (
+                _,
+                UrlTransport::SseUnlessDeclared
+                | UrlTransport::SseUnlessHttpUrl
+                | UrlTransport::HttpThenSse
+                | UrlTransport::HttpUnlessDeclared,
+            ) => TransportChoice::Url(TransportKind::Http, SseFallback::Allowed),
         }
     }
 
