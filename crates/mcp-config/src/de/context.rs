@@ -13,7 +13,7 @@ use crate::de::{Location, ValueError, suggest};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, RawDiagnostic, quoted};
 use crate::profile::foreign_keys::{self, ForeignKey};
 use crate::profile::policy::Policy;
-use crate::syntax::{Key, Member, Node, Syntax, child, contains, unspaced_key};
+use crate::syntax::{Key, Member, Node, Syntax, UnspacedKey, child, contains, unspaced_key};
 
 /// The rules for a file, and the diagnostics reported so far.
 pub(crate) struct ReadContext {
@@ -192,7 +192,9 @@ impl ReadContext {
             self.report_foreign_key(at, key, other, members);
             return;
         }
-        if let Some(name) = unspaced_key(&key.text).filter(|_| self.policy.syntax == Syntax::Yaml) {
+        if let Some(UnspacedKey { key: name, blank: _ }) =
+            unspaced_key(&key.text).filter(|_| self.policy.syntax == Syntax::Yaml)
+        {
             // What follows the name may be a secret.
             let message = format!("a space is missing after `{}:`", quoted(name));
             let diagnostic =

@@ -19,7 +19,7 @@ use serde::de::{Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::profile::policy::ScalarRule;
-use crate::syntax::{Content, Node, Syntax, unspaced_key};
+use crate::syntax::{Content, Node, Syntax, UnspacedKey, unspaced_key};
 
 pub(crate) use context::ReadContext;
 pub(crate) use field::{DeferredField, Field, FieldState, NullableField, OPTIONAL_MARK, OptionalField};
@@ -54,11 +54,11 @@ impl<'a> NodeDeserializer<'a> {
     /// The error for a value that is not a mapping.
     fn no_mapping(&self) -> ValueError {
         match self.content() {
-            Content::Text(text)
-                if self.context.policy.syntax == Syntax::Yaml && unspaced_key(text).is_some() =>
-            {
-                ValueError::MissingSpace
-            }
+            Content::Text(text) if self.context.policy.syntax == Syntax::Yaml => unspaced_key(text)
+                .map_or_else(
+                    || self.wrong(Expected::Mapping),
+                    |UnspacedKey { key: _, blank }| ValueError::MissingSpace { blank },
+                ),
             _ => self.wrong(Expected::Mapping),
         }
     }

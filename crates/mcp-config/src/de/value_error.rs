@@ -20,7 +20,10 @@ pub(crate) enum ValueError {
     /// The number does not fit any of our number types.
     OutOfRange,
     /// The value is a text instead of a mapping, because a space is missing after the `:` of its key.
-    MissingSpace,
+    MissingSpace {
+        /// The blank of another kind that is there.
+        blank: Option<char>,
+    },
     /// The key is missing.
     Missing,
     /// The serde struct requested something that the tree cannot provide, or the reason is already reported.
@@ -44,7 +47,7 @@ pub(crate) enum Expected {
 impl ValueError {
     pub(crate) fn code(&self) -> Code {
         match self {
-            ValueError::WrongType { .. } | ValueError::MissingSpace | ValueError::Unreadable => {
+            ValueError::WrongType { .. } | ValueError::MissingSpace { .. } | ValueError::Unreadable => {
                 Code::WrongType
             }
             ValueError::UnknownVariant { .. } => Code::UnknownWord,
@@ -71,7 +74,7 @@ impl ValueError {
             ValueError::WrongType { expected, found } => {
                 format!("{name} must be {}, not {found}", expected.description())
             }
-            ValueError::MissingSpace => format!("{name} must be a mapping, not text"),
+            ValueError::MissingSpace { .. } => format!("{name} must be a mapping, not text"),
             ValueError::OutOfRange => format!("{name} is too large a number"),
             ValueError::Missing => format!("{name} is required"),
             ValueError::Unreadable => format!("{name} cannot be read"),
@@ -81,7 +84,8 @@ impl ValueError {
     fn dominds_message(&self, pointer: &str) -> String {
         let path = dominds_path(pointer);
         match self {
-            ValueError::WrongType { expected: Expected::Mapping, found: _ } | ValueError::MissingSpace => {
+            ValueError::WrongType { expected: Expected::Mapping, found: _ }
+            | ValueError::MissingSpace { .. } => {
                 format!("Invalid mcp.yaml: expected object at {path}")
             }
             ValueError::WrongType { expected: Expected::OneOf(words), found: _ }
@@ -114,7 +118,7 @@ impl ValueError {
                 near.map(|it| FixIntent::ReplaceScalar(it.0.to_owned(), it.1))
             }
             ValueError::WrongType { expected, found } => expected.fix(found),
-            ValueError::MissingSpace
+            ValueError::MissingSpace { .. }
             | ValueError::OutOfRange
             | ValueError::Missing
             | ValueError::Unreadable => None,
@@ -134,7 +138,12 @@ impl ValueError {
                 "give it a value, or remove the key".to_owned()
             }
             ValueError::WrongType { expected, found } => expected.help(found, wording),
-            ValueError::MissingSpace => "write a space after the `:`: `key: value`".to_owned(),
+            ValueError::MissingSpace { blank: None } => {
+                "write a space after the `:`: `key: value`".to_owned()
+            }
+            ValueError::MissingSpace { blank: Some(blank) } => {
+                format!("replace U+{:04X} after the `:` by a space: `key: value`", u32::from(*blank))
+            }
             ValueError::OutOfRange => "write a smaller number".to_owned(),
             ValueError::Missing => format!("add `{}`", quoted(&last(pointer))),
             ValueError::Unreadable => "remove it".to_owned(),

@@ -41,6 +41,11 @@ pub(super) fn look_alike(character: char) -> Option<LookAlike> {
     })
 }
 
+/// Returns whether a character looks like a space or like nothing, and is not a space.
+pub(crate) fn is_blank(character: char) -> bool {
+    look_alike(character) == Some(LookAlike::Blank)
+}
+
 /// What is wrong with a look-alike in a file, and how to fix it.
 pub(super) fn describe(character: char) -> Option<(String, String)> {
     Some(match look_alike(character)? {

@@ -43,9 +43,15 @@ const MAX_DEPTH: usize = 64;
 /// The maximum number of values, with aliases expanded.
 const MAX_VALUES: usize = 100_000;
 
-/// The key of a line of YAML without a space after its `:`, such as `command:npx`; `None` for a line with such a space,
-/// and for a URL.
-pub(crate) fn unspaced_key(line: &str) -> Option<&str> {
+/// A key of YAML without a space after its `:`, such as `command:npx`.
+pub(crate) struct UnspacedKey<'a> {
+    pub(crate) key: &'a str,
+    /// A blank of another kind after the `:`.
+    pub(crate) blank: Option<char>,
+}
+
+/// The key of a line of YAML without a space after its `:`; `None` for a line with such a space, and for a URL.
+pub(crate) fn unspaced_key(line: &str) -> Option<UnspacedKey<'_>> {
     let content = line.trim_start_matches([' ', '-', '{']);
     let (key, value) = content.split_once(':')?;
     let is_word = |it: u8| it.is_ascii_alphanumeric() || b"_-.".contains(&it);
@@ -53,9 +59,10 @@ pub(crate) fn unspaced_key(line: &str) -> Option<&str> {
         key.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_') && key.bytes().all(is_word);
     // `localhost:8080` in a list is a text.
     let is_port = line.trim_start().starts_with('-') && value.bytes().all(|it| it.is_ascii_digit());
-    let is_value =
-        !is_port && !value.starts_with(['/', '\\', ':']) && value.starts_with(|it: char| !it.is_whitespace());
-    (is_key && is_value && !content.contains(": ")).then_some(key)
+    let first = value.chars().next()?;
+    let blank = look_alike::is_blank(first).then_some(first);
+    let is_value = !is_port && !"/\\:".contains(first) && (!first.is_whitespace() || blank.is_some());
+    (is_key && is_value && !content.contains(": ")).then_some(UnspacedKey { key, blank })
 }
 
 /// What is wrong with the line that begins at `at`, if it is a marker of a version control system.

@@ -3,15 +3,17 @@
 //! The span of a table includes its header and its members. A date is text. The parser's messages describe tokens and
 //! never quote the text. The limits are those of YAML.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use toml_edit::{Document, Item, Key as TomlKey, Table, TableLike, Value};
+use toml_edit::{Document, Item, Key as TomlKey, Table, TableLike, TomlError, Value};
 
 use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary};
 use crate::syntax::key_interner::KeyInterner;
+use crate::syntax::layout::Layout;
 use crate::syntax::{
     Content, ExtensionSpans, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText,
-    SPLIT_FILE_HELP,
+    SPLIT_FILE_HELP, look_alike,
 };
 
 /// Reads a text. Never fails, never panics.
@@ -28,14 +30,7 @@ pub(super) fn parse(text: &str) -> ParsedText {
     let failed = |diagnostic| parsed(None, vec![diagnostic]);
     let document = match Document::parse(text) {
         Ok(document) => document,
-        Err(error) => {
-            let span = error.span().unwrap_or(text.len()..text.len());
-            let start = floor_char_boundary(text, span.start.min(text.len()));
-            let end = floor_char_boundary(text, span.end.clamp(start, text.len()));
-            let message = format!("invalid TOML: {}", error.message());
-            let help = "check this line: quotes, brackets, and a key that appears twice";
-            return failed(RawDiagnostic::new(Code::Syntax, message, "", start..end).help(help));
-        }
+        Err(error) => return parsed(None, mistakes(text, error)),
     };
     let mut builder = TreeBuilder { keys: KeyInterner::default() };
     let root = builder.table(document.as_table(), 0..text.len());
@@ -48,6 +43,63 @@ pub(super) fn parse(text: &str) -> ParsedText {
         return too_large(format!("the file is nested deeper than {MAX_DEPTH} levels"));
     }
     parsed(Some(root), Vec::new())
+}
+
+/// The first mistake, and those after it as long as they are characters that look like others.
+fn mistakes(text: &str, first: TomlError) -> Vec<RawDiagnostic> {
+    const MAX_MISTAKES: usize = 10;
+    let mut res = Vec::new();
+    let mut rest = Cow::Borrowed(text);
+    let mut error = first;
+    while let Some((span, look_alike)) = look_alike_of(&rest, &error).filter(|_| res.len() < MAX_MISTAKES) {
+        let (message, help) = look_alike;
+        res.push(
+            RawDiagnostic::new(Code::Syntax, format!("invalid TOML: {message}"), "", span.clone()).help(help),
+        );
+        let layout = Layout::new(&rest);
+        let start = layout.line_start(span.start);
+        let line = start..start + layout.line(start).len();
+        let blanks = " ".repeat(line.len());
+        rest.to_mut().replace_range(line, &blanks);
+        error = match Document::parse(&*rest) {
+            Err(next) => next,
+            Ok(_) => return res,
+        };
+    }
+    if res.is_empty() {
+        let help = "check this line: quotes, brackets, and a key that appears twice";
+        let message = format!("invalid TOML: {}", error.message());
+        res.push(RawDiagnostic::new(Code::Syntax, message, "", error_span(text, &error)).help(help));
+    }
+    res
+}
+
+fn error_span(text: &str, error: &TomlError) -> Range<usize> {
+    let span = error.span().unwrap_or(text.len()..text.len());
+    let start = floor_char_boundary(text, span.start.min(text.len()));
+    start..floor_char_boundary(text, span.end.clamp(start, text.len()))
+}
+
+/// The first look-alike outside of quotes in the line of an error, with its description.
+fn look_alike_of(text: &str, error: &TomlError) -> Option<(Range<usize>, (String, String))> {
+    let layout = Layout::new(text);
+    let start = layout.line_start(error_span(text, error).start);
+    let mut open = None;
+    for (offset, character) in layout.line(start).char_indices() {
+        match (open, character) {
+            (None, '#') => return None,
+            (None, '"' | '\'') => open = Some(character),
+            (Some(quote), _) if quote == character => open = None,
+            (None, _) => {
+                let at = start + offset;
+                if let Some(description) = look_alike::describe(character) {
+                    return Some((at..at + character.len_utf8(), description));
+                }
+            }
+            (Some(_), _) => {}
+        }
+    }
+    None
 }
 
 struct TreeBuilder {
@@ -141,10 +193,34 @@ since = 2026-01-02
 
     #[track_caller]
     fn check(text: &str, want: &str) {
+        check_all(text, &[want]);
+    }
+
+    #[track_caller]
+    fn check_all(text: &str, want: &[&str]) {
         let ParsedText { root, diagnostics, .. } = parse(text);
         assert!(root.is_none());
         let found: Vec<_> = diagnostics.iter().map(|it| format!("{:?} {}", it.span, it.message)).collect();
-        assert_eq!(found, [want]);
+        assert_eq!(found, want);
+    }
+
+    #[test]
+    fn characters_that_look_like_others_are_named() {
+        const QUOTES: &str = "invalid TOML: typographic quotes are not quotes";
+        const BLANK: &str = "invalid TOML: unusual whitespace (U+00A0) where only a space is allowed";
+        check("a = “b”\n", &format!("4..7 {QUOTES}"));
+        check("[x]\n‘a’ = 'b'\n", &format!("4..7 {QUOTES}"));
+        check("a = [\"“b”\", “c”] # “\n", &format!("16..19 {QUOTES}"));
+        check("a =\u{a0}'b'\n", &format!("3..5 {BLANK}"));
+        check_all(
+            "[x]\na = “b”\nc = 1\n\u{a0}d = 2\n[y]\ne = ‘f’\n",
+            &[&format!("8..11 {QUOTES}"), &format!("22..24 {BLANK}"), &format!("38..41 {QUOTES}")],
+        );
+        assert_eq!(parse(&"a = “b”\n".repeat(20)).diagnostics.len(), 10);
+        assert!(parse("a = \"“b”\u{a0}\" # ‘c’\n").root.is_some());
+        // Another mistake stays as it is.
+        check("a = “b”\nc = \n", &format!("4..7 {QUOTES}"));
+        check("a = '“' b\n", "10..11 invalid TOML: unexpected key or value, expected newline, `#`");
     }
 
     #[test]

@@ -15,10 +15,9 @@ use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use crate::diagnostic::{Code, RawDiagnostic, quoted, quoted_key};
 use crate::syntax::key_interner::{KeyIndex, KeyInterner};
-use crate::syntax::look_alike::{self, LookAlike};
 use crate::syntax::{
     Content, ExtensionSpans, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText,
-    SPLIT_FILE_HELP, child, scalar,
+    SPLIT_FILE_HELP, child, look_alike, scalar,
 };
 use mistakes::{Cause, Mistake};
 
@@ -244,7 +243,7 @@ impl YamlBuilder {
     /// Makes a node the next key of the innermost mapping.
     fn key(&mut self, node: Node, written: Option<&str>) {
         if let Some(blank) = written.and_then(|it| it.chars().next())
-            && look_alike::look_alike(blank) == Some(LookAlike::Blank)
+            && look_alike::is_blank(blank)
         {
             let span = node.span.start..node.span.start + blank.len_utf8();
             self.diagnostics.push(mistakes::unusual_blank(span, blank));
@@ -313,6 +312,14 @@ impl YamlBuilder {
             let diagnostic = RawDiagnostic::new(Code::Syntax, message, self.next_pointer(), self.range(span));
             self.diagnostics.push(diagnostic.warning().help("write straight quotes: `\"`"));
         }
+        let first = text.chars().next().filter(|it| look_alike::is_blank(*it));
+        if let Some(blank) = first.filter(|_| style == ScalarStyle::Plain && !self.expects_key()) {
+            let start = self.range(span).start;
+            let message = format!("the unusual whitespace (U+{:04X}) is part of the value", u32::from(blank));
+            let range = start..start + blank.len_utf8();
+            let diagnostic = RawDiagnostic::new(Code::Syntax, message, self.next_pointer(), range);
+            self.diagnostics.push(diagnostic.warning().help("replace it by a space"));
+        }
         let untagged = || match style {
             ScalarStyle::Plain => scalar::resolve(text),
             _ => Content::Text(text.to_owned()),
@@ -358,6 +365,11 @@ impl YamlBuilder {
         self.diagnostics.push(
             RawDiagnostic::new(Code::UnknownTag, message, self.next_pointer(), range).help("remove the tag"),
         );
+    }
+
+    /// Whether the next node is a key.
+    fn expects_key(&self) -> bool {
+        matches!(self.stack.last().map(|it| &it.kind), Some(FrameKind::Mapping { key: None, .. }))
     }
 
     /// The pointer to the next value.

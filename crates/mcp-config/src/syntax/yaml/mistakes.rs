@@ -9,8 +9,7 @@ use granit_parser::{ErrorKind, ScanError};
 use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary, quoted};
 use crate::syntax::jsonc::mistakes::CONFLICT_HELP;
 use crate::syntax::layout::Layout;
-use crate::syntax::look_alike::{self, LookAlike};
-use crate::syntax::{conflict_marker, unspaced_key};
+use crate::syntax::{UnspacedKey, conflict_marker, look_alike, unspaced_key};
 
 /// A syntax error and how much is known about it.
 pub(super) struct Mistake {
@@ -23,8 +22,8 @@ pub(super) struct Mistake {
 pub(super) enum Cause {
     /// The line of the diagnostic is the cause.
     Line,
-    /// Lines that begin with a tab.
-    Tabs,
+    /// A line that begins with a tab.
+    Tab,
     /// Something is not closed, or the file is in a state in which the rest of it means nothing.
     Unclosed,
     /// The cause may be on another line.
@@ -132,7 +131,7 @@ fn line_mistake(text: &str, start: usize) -> Option<Mistake> {
         let span = start + offset..start + offset + blank.len_utf8();
         if blank == '\t' {
             let mistake = syntax_error(span, "a tab where only spaces are allowed", "indent with spaces");
-            return Some(Mistake { diagnostic: mistake, cause: Cause::Tabs });
+            return Some(Mistake { diagnostic: mistake, cause: Cause::Tab });
         }
         return Some(Mistake { diagnostic: unusual_blank(span, blank), cause: Cause::Line });
     }
@@ -153,17 +152,21 @@ fn continues_text(kind: &ErrorKind) -> bool {
 /// A line with a key but without a space after its `:`.
 fn missing_space(text: &str, start: usize) -> Option<Mistake> {
     let line = Layout::new(text).line(start);
-    let key = unspaced_key(line)?;
+    let UnspacedKey { key, blank } = unspaced_key(line)?;
     let at = start + line.find(key)? + key.len();
+    if let Some(blank) = blank {
+        let span = at + 1..at + 1 + blank.len_utf8();
+        return Some(Mistake { diagnostic: unusual_blank(span, blank), cause: Cause::Line });
+    }
     let help = format!("write `{}: …`, with a space", quoted(key));
     let diagnostic = syntax_error(at..at + 1, "a space is missing after `:`", help);
     Some(Mistake { diagnostic, cause: Cause::Line })
 }
 
-/// The diagnostic for an unusual blank in the indentation.
+/// The diagnostic for an unusual blank where YAML needs a space.
 pub(super) fn unusual_blank(span: Range<usize>, blank: char) -> RawDiagnostic {
     let (message, help) = look_alike::describe(blank)
-        .filter(|_| look_alike::look_alike(blank) == Some(LookAlike::Blank))
+        .filter(|_| look_alike::is_blank(blank))
         .unwrap_or_else(|| ("unusual whitespace".to_owned(), "indent with spaces".to_owned()));
     syntax_error(span, &message, help)
 }
@@ -271,11 +274,7 @@ pub(super) fn mask(text: &str, mistake: &Mistake) -> Option<String> {
     let mut masked = Vec::new();
     match mistake.cause {
         Cause::Unclosed | Cause::Unknown => return None,
-        Cause::Tabs => {
-            let starts = std::iter::successors(Some(0), |it| Some(layout.next_line(*it)));
-            let starts = starts.take_while(|it| *it < text.len());
-            masked.extend(starts.filter(|it| layout.line(*it).trim_start_matches(' ').starts_with('\t')));
-        }
+        Cause::Tab => masked.push(line),
         Cause::Line => {
             masked.push(line);
             let own = indent(line);

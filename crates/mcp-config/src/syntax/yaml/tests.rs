@@ -125,7 +125,7 @@ fn mistakes(text: &str, want: &[(usize, &str, &str)]) {
 fn syntax_errors_are_described_where_they_are_made() {
     const TAB: &str = "a tab where only spaces are allowed";
     const COLON: &str = "a space is missing after `:`";
-    mistakes("a:\n\tb: 1\n\tc: 2\nd: e\n", &[(2, TAB, "\t")]);
+    mistakes("a:\n\tb: 1\n\tc: 2\nd: e\n", &[(2, TAB, "\t"), (3, TAB, "\t")]);
     mistakes("a:\n  b: 1\n\tc: 2\n", &[(3, TAB, "\t")]);
     mistakes("a:\n  b:1\n  c: 2\n", &[(2, COLON, ":")]);
     mistakes("- name:a\n  type: mcp\n", &[(1, COLON, ":")]);
@@ -155,6 +155,26 @@ fn unusual_blank_in_the_indentation_is_an_error() {
     mistakes("a:\n\u{a0}\u{a0}b: 1\n\u{a0}\u{a0}c: 1\n", &[(2, BLANK, "\u{a0}"), (3, BLANK, "\u{a0}")]);
     mistakes("a:\n  b: 1\n\u{a0} - c\n", &[(3, BLANK, "\u{a0}")]);
     assert!(parse("a:\n\u{a0}b: 1\n").root.is_none());
+    mistakes("a:\n  b:\u{a0}1\n  c: 1\n", &[(2, BLANK, "\u{a0}")]);
+    mistakes("- a:\u{3000}1\n  c: 1\n", &[(1, &BLANK.replace("00A0", "3000"), "\u{3000}")]);
+}
+
+#[test]
+fn unusual_blank_before_a_value_is_a_warning() {
+    const PART: &str = "the unusual whitespace (U+00A0) is part of the value";
+    mistakes("a: \u{a0}b\nc: [\u{a0}d]\n", &[(1, PART, "\u{a0}"), (2, PART, "\u{a0}")]);
+    mistakes("a: '\u{a0}b'\nc: d\u{a0}e\n", &[]);
+}
+
+#[test]
+fn every_tab_of_the_indentation_is_reported_up_to_a_bound() {
+    const TAB: &str = "a tab where only spaces are allowed";
+    let text = |count: usize| format!("a:\n{}", "\tb: 1\n\t  - c\n".repeat(count / 2));
+    for (count, reported) in [(2, 2), (8, 8), (400, 10)] {
+        let want: Vec<_> = (2..reported + 2).map(|line| (line, TAB, "\t")).collect();
+        mistakes(&text(count), &want);
+    }
+    mistakes("a: |\n  b\n  \tc\nd:\n\te: 1\n\tf: 1\n", &[(5, TAB, "\t"), (6, TAB, "\t")]);
 }
 
 #[test]
