@@ -83,6 +83,9 @@ mod tests {
             "{\"mcpServers\": {\"a\": {\"alwaysAllow\": [\"read_file\"], \"url\": \"https://a.example/mcp\"}}}\n",
             "{\"servers\": {\n  // \"a\": {\n  //   \"command\": \"npx\"\n  // }\n}}\n",
             "{\"mcp\": {\"excluded\": [\"a\"], \"allowed\": [\"b\"]}}\n",
+            "{\"projects\": {\"/home/me/p\": {\"mcpServers\": {\"a\": {\"type\": \"stdio\", \"command\": \"npx\", \"args\": [\"-y\", \"x-mcp\"]}}}}}\n",
+            "{\"mcp\": {\"a\": {\"type\": \"remote\", \"url\": \"https://a.example/mcp\", \"headers\": {\"A\": \"{env:TOKEN}\", \
+             \"B\": \"{file:~/.secrets/mcp-key}\", \"C\": \"{file:./key.txt}\"}}}}\n",
             "extensions:\n  a:\n    type: stdio\n    cmd: npx\n    args: [\"-y\", x-mcp]\n    envs:\n      LOG_LEVEL: debug\n    env_keys: [KEY]\n",
         ] {
             assert_eq!(shown(text), text);
@@ -92,6 +95,22 @@ mod tests {
                 "{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"x\", \"hunter\"], \"environment\": {\"KEY\": \"hunter\"}}}}\n"
             ),
             "{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"x\", \"******\"], \"environment\": {\"KEY\": \"******\"}}}}\n"
+        );
+        assert_eq!(
+            shown(
+                "{\"oauthAccount\": {\"id\": \"hunter\"}, \"projects\": {\"/p\": {\"lastId\": \"hunter\", \"history\": [{\"display\": \"hunter\"}], \
+                 \"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\"hunter\"], \"env\": {\"KEY\": \"hunter\"}}}}}}\n"
+            ),
+            "{\"oauthAccount\": {\"id\": \"******\"}, \"projects\": {\"/p\": {\"lastId\": \"******\", \"history\": [{\"display\": \"******\"}], \
+             \"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\"******\"], \"env\": {\"KEY\": \"******\"}}}}}}\n"
+        );
+        assert_eq!(
+            shown(
+                "{\"mcp\": {\"a\": {\"url\": \"https://a.example\", \"headers\": {\"A\": \"hunter {env:A}\", \"B\": \"{file:hunter two}\", \
+                 \"C\": \"{file:ghp_hunter}\", \"D\": \"{env:hunter}}\", \"E\": \"{hunter:x}\"}}}}\n"
+            ),
+            "{\"mcp\": {\"a\": {\"url\": \"https://a.example\", \"headers\": {\"A\": \"****** {env:A}\", \"B\": \"************ ****\", \
+             \"C\": \"*****************\", \"D\": \"{env:hunter}*\", \"E\": \"**********\"}}}}\n"
         );
         assert_eq!(
             shown(

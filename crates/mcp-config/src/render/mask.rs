@@ -2,7 +2,7 @@
 //!
 //! Only text that is known to be safe is shown: keys, structure, values of listed keys, and what `safe_values` accepts
 //! of arguments and variables. Each hidden character becomes `*`, so columns stay. The names in `${NAME}`,
-//! `${env:NAME}` and `${input:id}` are shown. Of a file that cannot be parsed, only known keys and punctuation are
+//! `${env:NAME}` and `${input:id}`, and the path in `{file:path}` are shown. Of a file that cannot be parsed, only known keys and punctuation are
 //! shown.
 
 mod ranges;
@@ -266,6 +266,11 @@ impl Masker {
                     "servers" | "mcpServers" | "mcp.servers" | "context_servers" | "amp.mcpServers"
                     | "mcp_servers" | "extensions" => true,
                     "mcp" => value.get("servers").is_none() && value.get("inputs").is_none(),
+                    // Claude Code: each project is a mapping that contains servers.
+                    "projects" => {
+                        let projects = value.members().unwrap_or_default();
+                        projects.iter().any(|it| it.value.get("mcpServers").is_some())
+                    }
                     _ => false,
                 };
                 let below = match key {

@@ -262,7 +262,7 @@ fn is_image(text: &str) -> bool {
 }
 
 /// A path that starts with a folder: `/srv/files`, `./index.js`, `C:\tools`.
-fn is_path(text: &str) -> bool {
+pub(super) fn is_path(text: &str) -> bool {
     let rooted = ["/", "./", "../", "~/"].iter().any(|it| text.starts_with(it));
     let drive = matches!(text.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
     let is_part =

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use crate::render::safe_values;
 use crate::syntax::template::{BorrowedTemplatePart, split_holodeck};
 
-/// The ranges of `${NAME}`, `${env:NAME}`, `{env:NAME}` and `${input:id}`.
+/// The ranges of `${NAME}`, `${env:NAME}`, `{env:NAME}`, `{file:path}` and `${input:id}`.
 pub(super) fn reference_ranges(text: &str) -> Vec<Range<usize>> {
     let mut res = prefixed_references(text);
     let mut at = 0;
@@ -26,20 +27,31 @@ pub(super) fn reference_ranges(text: &str) -> Vec<Range<usize>> {
     res
 }
 
-/// The ranges of `${env:NAME}`, `{env:NAME}` and `${input:id}`.
+/// The ranges of `${env:NAME}`, `{env:NAME}`, `{file:path}` and `${input:id}`.
 fn prefixed_references(text: &str) -> Vec<Range<usize>> {
-    let is_part = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
+    /// The maximum length of a name or path.
+    const MAX_LENGTH: usize = 192;
     let found = text.match_indices('{').filter_map(|(brace, _)| {
         let inner = &text[brace + "{".len()..];
         let has_dollar = text[..brace].ends_with('$');
         let start = brace - usize::from(has_dollar);
-        let input = || inner.strip_prefix("input:").filter(|_| has_dollar);
-        let name = inner.strip_prefix("env:").or_else(input)?;
-        let length = name.bytes().take_while(|it| is_part(*it)).count();
-        let whole = (1..=64).contains(&length) && name[length..].starts_with('}');
-        whole.then(|| start..brace + "{".len() + (inner.len() - name.len()) + length + "}".len())
+        let end = inner.bytes().take(MAX_LENGTH).position(|it| it == b'}')?;
+        let (kind, name) = inner[..end].split_once(':')?;
+        let is_shown = match kind {
+            "env" => is_name(name),
+            "input" => has_dollar && is_name(name),
+            "file" => safe_values::is_path(name) || safe_values::is_plain_words(name),
+            _ => false,
+        };
+        is_shown.then(|| start..brace + "{".len() + end + "}".len())
     });
     found.collect()
+}
+
+/// The name of a variable, or the id of an input.
+fn is_name(text: &str) -> bool {
+    let is_part = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
+    (1..=64).contains(&text.len()) && text.bytes().all(is_part)
 }
 
 /// Sorted ranges, queried with increasing offsets.
