@@ -124,6 +124,24 @@ impl Drop for Shell {
 }
 
 #[test]
+fn acpx_09_lenient_proxy_passes_what_known_clients_send() {
+    // A relative command, and no `env`.
+    let request = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"session/new\",\"params\":{\"cwd\":\"/\",\
+                   \"mcpServers\":[{\"name\":\"a\",\"command\":\"npx\",\"args\":[]}]}}\n";
+    // The agent is a program that returns every line.
+    let passed = |arguments: &[&str]| {
+        let mut command = Command::new(proxy());
+        let child = command.args(arguments).arg("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = child.unwrap();
+        child.stdin.take().unwrap().write_all(request.as_bytes()).unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(passed(&["--lenient"]), request);
+    let refused: Value = serde_json::from_str(&passed(&[])).unwrap();
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(-32602)), "{refused:#}");
+}
+
+#[test]
 fn other_messages_pass_unchanged() {
     let long = format!("{{\"id\":4,\"method\":\"session/prompt\",\"params\":\"{}\"}}\n", "x".repeat(3 << 20));
     let lines: [&[u8]; 6] = [

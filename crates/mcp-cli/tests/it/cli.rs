@@ -202,8 +202,15 @@ fn names_of_the_configuration_are_completed() {
     assert_eq!(workspace.run(&["tools", "."]).code, Some(0));
     assert_eq!(completed(&["call", ".", "ec"]), "echo");
     assert_eq!(completed(&["tools", "--schema", "ad"]), "add");
+    assert_eq!(completed(&["tools", ".", "gr"]), "grow");
     assert_eq!(completed(&["lock", "--update", "demo/gr"]), "demo/grow");
     assert_eq!(completed(&["add", ".", "d"]), "");
+    // Names with the name of the server.
+    workspace
+        .write("mcp.json", r#"{"mcpServers": {"demo": {"command": "mcp-host", "args": ["demo-server"]}}}"#);
+    assert_eq!(workspace.run(&["tools", "mcp.json"]).code, Some(0));
+    assert_eq!(completed(&["tools", "mcp.json", "demo__ec"]), "demo__echo");
+    assert!(completed(&["tools", "mcp.json", "demo__e"]).lines().any(|it| it == "demo__echo"));
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod import;
 mod lists;
 mod lock;
 mod readiness;
+mod programs;
 mod recording;
 mod schema_compare;
 mod secrets;
