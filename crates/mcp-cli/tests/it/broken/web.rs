@@ -30,8 +30,10 @@ pub(super) fn answering(head: &'static str, body: &'static str) -> u16 {
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum IssuedBy {
     Authority,
-    /// Itself: it is an authority too, as `openssl req -x509` makes it.
+    /// Itself, and it is no authority.
     Itself,
+    /// Itself: it is an authority too, as `openssl req -x509` makes it.
+    ItselfAsAuthority,
 }
 
 /// A TLS server with a certificate for `name`. Returns the port and the certificate authority as PEM.
@@ -45,8 +47,12 @@ pub(super) fn secured(name: &str, issued_by: IssuedBy) -> (u16, String) {
     let key = KeyPair::generate().unwrap();
     let (certificate, authority) = match issued_by {
         IssuedBy::Authority => (own.signed_by(&key, &issuer).unwrap(), authority),
-        IssuedBy::Itself => {
-            own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        IssuedBy::Itself | IssuedBy::ItselfAsAuthority => {
+            own.is_ca = match issued_by {
+                IssuedBy::ItselfAsAuthority => IsCa::Ca(BasicConstraints::Unconstrained),
+                // `CA:FALSE`
+                IssuedBy::Itself | IssuedBy::Authority => IsCa::ExplicitNoCa,
+            };
             let certificate = own.self_signed(&key).unwrap();
             let pem = certificate.pem();
             (certificate, pem)
