@@ -30,7 +30,7 @@ use crate::supervisor::connection_count::ConnectionCounter;
 use crate::supervisor::held_tasks::HeldTasks;
 use crate::supervisor::instance::{Instance, InstanceParts};
 use crate::supervisor::lists::{ListSnapshot, ListUpdate};
-use crate::supervisor::machine::{StartedInstance, plural, saturating_after};
+use crate::supervisor::machine::{StartedInstance, plural};
 use crate::telemetry::metrics::HostMetrics;
 use crate::telemetry::spans;
 
@@ -110,7 +110,8 @@ pub(crate) fn default_dialer() -> Dialer {
 }
 
 impl Connector {
-    /// Starts or connects to the server and reads its lists within `limits.startup`. Nothing remains after a failure.
+    /// Starts or connects to the server and reads its lists within `limits.startup`; a server of both
+    /// eras that starts slowly may have this time twice ([`Session::connect`]). Nothing remains after a failure.
     /// Dropping the future aborts the start.
     pub(crate) async fn connect(
         &self,
@@ -129,8 +130,7 @@ impl Connector {
         );
         async {
             let guard = spans::SpanGuard::begin();
-            let deadline = saturating_after(Instant::now(), server.spec.limits.startup);
-            let outcome = self.connect_within(server, lists, dialog, deadline).await;
+            let outcome = self.connect_and_list(server, lists, dialog).await;
             let era = outcome.as_ref().map(|it| it.era);
             spans::record_connect(&self.shared.metrics, id.as_str(), era, guard);
             outcome
@@ -139,12 +139,11 @@ impl Connector {
         .await
     }
 
-    async fn connect_within(
+    async fn connect_and_list(
         &self,
         server: &Arc<ResolvedServer>,
         lists: ListSource,
         dialog: Option<DialogId>,
-        deadline: Instant,
     ) -> Result<StartedInstance<Arc<Instance>>, HostError> {
         let ResolvedServer { spec, endpoint: _, config } = &**server;
         let label = server.endpoint.label();
@@ -187,7 +186,7 @@ impl Connector {
         let session =
             Session::connect(self.connections.wrap(dial), options).await.map_err(|it| connect_error(&it))?;
         let listed = match lists {
-            ListSource::Read => self.list(&session, server, deadline).await,
+            ListSource::Read => self.list(&session, server, session.start_deadline()).await,
             ListSource::Known(lists) => {
                 Ok(ListSnapshot { lists, ..ListSnapshot::empty(changes_to_reread(&session)) })
             }
@@ -197,7 +196,7 @@ impl Connector {
                 let era = session.era();
                 listed.about = about_server(&session.server());
                 self.shared.server_info.insert(&spec.id, session.server());
-                self.known_eras.insert(&spec.id, &server.endpoint, session.era_to_remember());
+                self.known_eras.insert(&spec.id, &server.endpoint, era);
                 let (server, process) = (Arc::clone(server), dial_options.process);
                 let gauge = self.shared.metrics.connection_opened(spec.id.as_str());
                 let created = (self.shared.wall_clock)();

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use mcp_model::Era;
-
 use super::handshake::HandshakeFailure;
 use crate::error::ConnectError;
 
@@ -29,8 +27,6 @@ pub enum EraReason {
     ProbeIgnored,
     /// It closed its connection at `server/discover`.
     ProbeClosed,
-    /// It answered both requests so late that there was no time for another start in the modern era.
-    TooSlow,
 }
 
 impl EraReason {
@@ -43,22 +39,6 @@ impl EraReason {
                 error.status.map_or(EraReason::ProbeIgnored, EraReason::ProbeRefused)
             }
             HandshakeFailure::Other(_) | HandshakeFailure::Restart { .. } => EraReason::ProbeWithoutVersion,
-        }
-    }
-
-    /// The era to try first on the next connection, where this one had `era`.
-    pub(super) fn era_to_remember(self, era: Era) -> Era {
-        match self {
-            EraReason::TooSlow => Era::Modern,
-            EraReason::Configured
-            | EraReason::Resumed
-            | EraReason::Known
-            | EraReason::Discovered
-            | EraReason::ProbeRejected(_)
-            | EraReason::ProbeRefused(_)
-            | EraReason::ProbeWithoutVersion
-            | EraReason::ProbeIgnored
-            | EraReason::ProbeClosed => era,
         }
     }
 }
@@ -80,9 +60,6 @@ impl fmt::Display for EraReason {
             }
             EraReason::ProbeIgnored => f.write_str("it did not answer `server/discover`"),
             EraReason::ProbeClosed => f.write_str("it closed the connection at `server/discover`"),
-            EraReason::TooSlow => {
-                f.write_str("it also answered `server/discover`, but too late for another start")
-            }
         }
     }
 }

@@ -19,6 +19,7 @@ use mcp_model::{Era, LogLevel, ProtocolVersion, RpcError};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use super::client_meta::{client_json, legacy_capabilities, modern_meta};
 use super::connection::{Connection, SessionParts};
@@ -116,18 +117,27 @@ impl EraPlan {
     }
 }
 
-/// Connects and performs the handshake, within `limits.startup` in total.
+/// A connection whose handshake is done.
+pub(crate) struct OpenedConnection {
+    pub(crate) connection: Connection,
+    pub(crate) negotiated: Negotiated,
+    /// When the start had to be done.
+    pub(crate) deadline: Instant,
+}
+
+/// Connects and performs the handshake, within `limits.startup`. A server that has to be started again has this time
+/// once more, because its era must not depend on the limit.
 pub(crate) async fn open(
     dial: &Arc<dyn Dial>,
     options: &SessionOptions,
     parts: &SessionParts,
-) -> Result<(Connection, Negotiated), ConnectError> {
+) -> Result<OpenedConnection, ConnectError> {
     if options.config.as_ref().is_some_and(|it| serde_json::from_str::<IgnoredAny>(it.expose()).is_err()) {
         return Err(ConnectError::Invalid("the configuration for the server is not JSON".to_owned()));
     }
     let limit = options.limits.startup;
-    let begun = tokio::time::Instant::now();
-    let deadline = begun.checked_add(limit).unwrap_or_else(super::far_future);
+    let deadline_from_now = || Instant::now().checked_add(limit).unwrap_or_else(super::far_future);
+    let mut deadline = deadline_from_now();
     let full_plan = EraPlan { eras: options.eras, known_era: options.known_era, ..EraPlan::ANY };
     let mut plan = full_plan;
     // Whether a server that closes its connection is connected once more.
@@ -146,12 +156,7 @@ pub(crate) async fn open(
             }
         };
         let failure = match tokio::time::timeout_at(deadline, negotiation).await {
-            Ok(Ok(negotiated)) => return Ok((connection, negotiated)),
-            // A second start needs as long as this one, and time for the probe.
-            Ok(Err(HandshakeFailure::Restart { eras, legacy })) if begun.elapsed() > limit / 3 => {
-                let reason = if eras == Eras::Modern { EraReason::TooSlow } else { legacy.era_reason };
-                return Ok((connection, legacy.because(reason)));
-            }
+            Ok(Ok(negotiated)) => return Ok(OpenedConnection { connection, negotiated, deadline }),
             Ok(Err(failure)) => failure,
             Err(_) => {
                 let has_response = connection.has_response();
@@ -183,6 +188,7 @@ pub(crate) async fn open(
             }
             HandshakeFailure::Restart { eras, legacy: _ } => {
                 (plan.eras, plan.may_probe_again) = (eras, false);
+                deadline = deadline_from_now();
             }
             HandshakeFailure::Ended(disconnect) => {
                 let error = match ConnectError::from_disconnect(disconnect) {

@@ -43,7 +43,7 @@ use crate::error::{CallError, ConnectError};
 use crate::transport::{Dial, Epoch, RequestId};
 use cache::ResultCache;
 use connection::Connection;
-use handshake::Negotiated;
+use handshake::{Negotiated, OpenedConnection};
 use request::{Params, RawResponse, Request, RequestScope};
 use request_params::CallerParams;
 use request_responder::RequestResponder;
@@ -79,6 +79,7 @@ pub struct Session {
     options: SessionOptions,
     epoch: AtomicU32,
     negotiated: ArcSwap<Negotiated>,
+    start_deadline: Instant,
     limits: ArcSwap<Limits>,
     /// The minimum level of log messages.
     log_level: Mutex<Option<LogLevel>>,
@@ -109,8 +110,9 @@ pub struct CallResponse<T> {
 }
 
 impl Session {
-    /// Starts or contacts the server and does the handshake of its era, within `options.limits.startup`. A failure
-    /// leaves no process and no connection behind. Cancel-safe: dropping the future releases everything.
+    /// Starts or contacts the server and does the handshake of its era, within `options.limits.startup`. A server of both
+    /// eras that started slowly is started a second time, with the same limit, so that its era does not depend on the
+    /// time of its start. A failure leaves no process and no connection behind. Cancel-safe: dropping the future releases everything.
     pub async fn connect(dial: Arc<dyn Dial>, options: SessionOptions) -> Result<Session, ConnectError> {
         options.state.send_replace(SessionState::Connecting);
         let connecting = ConnectingGuard(&options.state);
@@ -124,7 +126,7 @@ impl Session {
         let outcome = handshake::open(&dial, &options, &parts).await;
         std::mem::forget(connecting);
         match outcome {
-            Ok((connection, negotiated)) => {
+            Ok(OpenedConnection { connection, negotiated, deadline: start_deadline }) => {
                 connection.set_connected();
                 let negotiated = Arc::new(negotiated);
                 connection.open_notification_stream(&negotiated);
@@ -139,6 +141,7 @@ impl Session {
                     options,
                     epoch: AtomicU32::new(0),
                     negotiated: ArcSwap::new(negotiated),
+                    start_deadline,
                     responder,
                     cache,
                     suspicions: watch::Sender::new(0),
@@ -172,10 +175,10 @@ impl Session {
         self.negotiated().era_reason
     }
 
-    /// The era to try first on the next connection ([`SessionOptions::known_era`]). It differs from [`Session::era`] if
-    /// the server speaks the modern era too but started too slowly for it.
-    pub fn era_to_remember(&self) -> Era {
-        self.era_reason().era_to_remember(self.era())
+    /// When the start, with the first lists, has to be done: `limits.startup` after its beginning, or after the second
+    /// beginning if the server had to be started again.
+    pub fn start_deadline(&self) -> Instant {
+        self.start_deadline
     }
 
     /// A receiver for the session's state.

@@ -9,8 +9,8 @@ use mcp_registry::{ListKind, ServerLists};
 use mcp_transport::{CallError, ListResult, Session};
 use tokio::time::{Instant, timeout_at};
 
+use super::StepOutcome;
 use super::steps::{Examination, StepResult};
-use super::{MAX_LIMIT, StepOutcome};
 use crate::call_arguments::schema::invalid_schemas;
 use crate::output::count;
 use crate::runtime::blocking;
@@ -22,16 +22,8 @@ const INVALID_ITEM_HELP: &str =
 /// The remaining time of a start, which its steps share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StartBudget {
-    deadline: Instant,
-    limit: Duration,
-}
-
-impl StartBudget {
-    /// A time limit that begins now.
-    pub(super) fn from_now(limit: Duration) -> StartBudget {
-        let limit = limit.min(MAX_LIMIT);
-        StartBudget { deadline: Instant::now() + limit, limit }
-    }
+    pub(super) deadline: Instant,
+    pub(super) limit: Duration,
 }
 
 /// The result of reading one list.
@@ -163,7 +155,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn lists_share_one_time_limit() {
-        let budget = StartBudget::from_now(Duration::from_secs(10));
+        let limit = Duration::from_secs(10);
+        let budget = StartBudget { deadline: Instant::now() + limit, limit };
         let slow = || async {
             sleep(Duration::from_secs(6)).await;
             Ok(ListResult::<Tool>::empty())

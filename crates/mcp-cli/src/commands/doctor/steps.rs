@@ -148,9 +148,9 @@ async fn run_steps(
             check_network(examination, url, server.spec.limits.connect).await?;
         }
     }
-    // As in a host, handshake and lists share one time limit.
-    let budget = StartBudget::from_now(server.spec.limits.startup);
     let session = connect(examination, server, &endpoint).await?;
+    // As in a host, handshake and lists share one time limit.
+    let budget = StartBudget { deadline: session.start_deadline(), limit: server.spec.limits.startup };
     let lists = read_lists(examination, server, &session, budget).await;
     let (noise, dropped) = session.counters();
     // A larger amount is an oversized message, which has its own error.
