@@ -220,7 +220,7 @@ since = 2026-01-02
         assert!(parse("a = \"“b”\u{a0}\" # ‘c’\n").root.is_some());
         // Another mistake stays as it is.
         check("a = “b”\nc = \n", &format!("4..7 {QUOTES}"));
-        check("a = '“' b\n", "10..11 invalid TOML: unexpected key or value, expected newline, `#`");
+        check("a = '“' b\n", "10..10 invalid TOML: unexpected key or value, expected newline, `#`");
     }
 
     #[test]

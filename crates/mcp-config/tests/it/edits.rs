@@ -41,7 +41,7 @@ fn hdx_22_item_is_added_after_the_others() {
     // Without indentation, with blank lines between items and a comment in the last one; then Windows line ends.
     let flat = "tools:\n- name: x\n  type: function\n\n- name: y\n  type: function\n  # of y\n# of none\n";
     let flat_item: String = item.lines().map(|it| format!("{}\n", &it[2..])).collect();
-    let want = flat.replace("# of none\n", &format!("\n{flat_item}# of nobody\n"));
+    let want = flat.replace("# of none\n", &format!("\n{flat_item}# of none\n"));
     adds(Profile::HoloDeck, flat, &want);
     let windows = first.replace('\n', "\r\n");
     adds(Profile::HoloDeck, &windows, &format!("{first}{item}").replace('\n', "\r\n"));

@@ -17,6 +17,7 @@ mod limits;
 mod mcp_json;
 mod oracles;
 mod other_programs;
+mod program_by_content;
 mod property;
 mod resolve;
 mod sarif;
