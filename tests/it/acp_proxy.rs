@@ -128,13 +128,25 @@ fn acpx_09_lenient_proxy_passes_what_known_clients_send() {
     // A relative command, and no `env`.
     let request = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"session/new\",\"params\":{\"cwd\":\"/\",\
                    \"mcpServers\":[{\"name\":\"a\",\"command\":\"npx\",\"args\":[]}]}}\n";
-    // The agent is a program that returns every line.
+    let initialize =
+        "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}\n";
+    // The agent answers the first line, and returns all others.
+    let agent =
+        "read -r line; echo '{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":1}}'; exec cat";
     let passed = |arguments: &[&str]| {
         let mut command = Command::new(proxy());
-        let child = command.args(arguments).arg("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut child = child.unwrap();
-        child.stdin.take().unwrap().write_all(request.as_bytes()).unwrap();
-        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+        command.args(arguments).args(["/bin/sh", "-c", agent]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (mut input, mut output) =
+            (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        input.write_all(initialize.as_bytes()).unwrap();
+        output.read_line(&mut String::new()).unwrap();
+        input.write_all(request.as_bytes()).unwrap();
+        drop(input);
+        let mut rest = String::new();
+        output.read_to_string(&mut rest).unwrap();
+        child.wait().unwrap();
+        rest
     };
     assert_eq!(passed(&["--lenient"]), request);
     let refused: Value = serde_json::from_str(&passed(&[])).unwrap();
