@@ -6,7 +6,7 @@ mod raw;
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_model::{CallResult, Completion, PromptResult, RawJson, ReadResult, ServerId};
+use mcp_model::{CallResult, Completion, PromptResult, RawJson, ReadResult, ServerId, Skill};
 use mcp_registry::{NamedView, Projection, Provider, RetryDecision, ToolBudget, ValidatorCache};
 use mcp_transport::{Caller, CompletionArgument, CompletionReference, ReceiptDirectory, SseServerCache};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -275,6 +275,28 @@ impl Host {
     /// the best matching template. Hidden resources cannot be read. Dropping the future cancels the request.
     pub async fn read_resource(&self, uri: &str, options: RequestOptions) -> Result<ReadResult, HostError> {
         self.router.read_resource(uri, options, CatalogVersion::Latest).await
+    }
+
+    /// Lists the skills of a server (SEP-2640), page by page; invalid ones are logged and left out. Fails if the server has
+    /// no skills, or more than 10,000. Dropping the future cancels the request.
+    pub async fn list_skills(
+        &self,
+        server: &ServerId,
+        options: RequestOptions,
+    ) -> Result<Vec<Skill>, HostError> {
+        self.router.list_skills(server, options).await
+    }
+
+    /// Reads a file of the skill whose `SKILL.md` has the URI `skill`: `SKILL.md` itself, or another file that the server
+    /// lists for it. Fails if the size or the hash differs from that of the list. A skill without a list is not checked.
+    /// Dropping the future cancels the request.
+    pub async fn read_skill_file(
+        &self,
+        skill: &str,
+        file: &str,
+        options: RequestOptions,
+    ) -> Result<ReadResult, HostError> {
+        self.router.read_skill_file(skill, file, options).await
     }
 
     /// Completes an argument of a prompt (by exposed name) or of a resource template.

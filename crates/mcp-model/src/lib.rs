@@ -40,6 +40,7 @@ pub use lists::resource::{
     ReadResult, Resource, ResourceBody, ResourceContent, ResourceTemplate, read_resource_result,
     read_resource_templates, read_resources,
 };
+pub use lists::skill::{SKILLS_EXTENSION, Skill, SkillFile, read_skill_result, read_skills};
 pub use lists::tool::{TaskSupport, Tool, ToolHints, read_tools};
 pub use protocol::era::{Era, ProtocolVersion, UnknownProtocolVersion};
 pub use protocol::log_level::{LogLevel, UnknownLogLevel};

@@ -79,8 +79,8 @@ pub use rpc::server_request::{
 pub use session::{
     CallOptions, CallResponse, ClientInfo, CompletionArgument, CompletionReference, DEFAULT_TASK_TIMEOUT,
     EraReason, Eras, InputHandling, ListChangeCounts, ListResult, OnSessionNotification, RetryPolicy,
-    ServerCapabilities, ServerInfo, Session, SessionNotification, SessionOptions, SessionState, StartedCall,
-    TaskCapabilities, TaskRequest,
+    ServerCapabilities, ServerInfo, Session, SessionNotification, SessionOptions, SessionState, SkillMethod,
+    StartedCall, TaskCapabilities, TaskRequest,
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{

@@ -9,6 +9,7 @@ mod operator;
 mod reloads;
 mod renamed_tool;
 mod rmcp_tasks;
+mod skills;
 mod tasks;
 mod users;
 

@@ -1,7 +1,8 @@
 //! The URIs of resources as clients see them.
 //!
 //! A URI is exposed as its server gave it. If an earlier server has the same one, a fragment names the server, so that a
-//! client can read each of them: `file:///notes.md#mcp-host-server=files`.
+//! client can read each of them: `file:///notes.md#mcp-host-server=files`. The URIs of a skill must not have fragments, and
+//! relative links inside it must work; they name the server first: `skill://mcp-host-server=files/notes/SKILL.md`.
 
 use std::borrow::Cow;
 
@@ -29,10 +30,26 @@ pub(crate) fn with_server(uri: &str, server: &ServerId) -> String {
     format!("{uri}{separator}{MARK}{}", encoded(server))
 }
 
-/// The server's URI, and its server as [`encoded`], if the URI names a server.
-pub(crate) fn split(uri: &str) -> Option<(&str, &str)> {
+/// The server's URI, and its server as [`encoded`], if the URI names a server in either form.
+pub(crate) fn split(uri: &str) -> Option<(Cow<'_, str>, &str)> {
+    if let Some((own, server)) = split_authority(uri) {
+        return Some((own.into(), server));
+    }
     let (start, server) = uri.rsplit_once(MARK)?;
-    Some((start.strip_suffix(['#', '&'])?, server))
+    Some((start.strip_suffix(['#', '&'])?.into(), server))
+}
+
+/// The URI of a skill or of its file that names its server. `None` if the URI has no authority.
+pub(crate) fn with_server_authority(uri: &str, server: &ServerId) -> Option<String> {
+    let (scheme, rest) = uri.split_once("://")?;
+    Some(format!("{scheme}://{MARK}{}/{rest}", encoded(server)))
+}
+
+/// The server's URI, and its server as [`encoded`], if the URI is one of [`with_server_authority`].
+pub(crate) fn split_authority(uri: &str) -> Option<(String, &str)> {
+    let (scheme, rest) = uri.split_once("://")?;
+    let (server, rest) = rest.strip_prefix(MARK)?.split_once('/')?;
+    Some((format!("{scheme}://{rest}"), server))
 }
 
 /// A server's id as a part of a URI.
@@ -98,6 +115,32 @@ pub(crate) fn replace_uris(object: &RawJson, mut exposed: impl FnMut(&str) -> Op
     let replaced =
         uris(object).into_iter().filter_map(|uri| Some((uri.json, json_string(&exposed(&uri.text)?))));
     json_splice::replace_slices(object, replaced)
+}
+
+/// Replaces the URIs for which `exposed` returns another one: those of a skill and its files, also as the result of
+/// `skills/get`, and those in the result of `resources/directory/read`.
+pub(crate) fn replace_skill_uris(object: &RawJson, exposed: impl Fn(&str) -> Option<String>) -> RawJson {
+    let mut found = Vec::new();
+    // What has another form contains no URIs.
+    let _ = read_skill(&mut JsonCursor::new(object.as_str()), &mut found);
+    let replaced = found.into_iter().filter_map(|uri| Some((uri.json, json_string(&exposed(&uri.text)?))));
+    json_splice::replace_slices(object, replaced)
+}
+
+fn read_skill<'a>(
+    cursor: &mut JsonCursor<'a>,
+    found: &mut Vec<UriString<'a>>,
+) -> Result<(), serde_json::Error> {
+    read_members(cursor, |name, cursor| match name {
+        "uri" => read_uri(cursor, found),
+        "skill" => read_members(cursor, |name, cursor| match name {
+            "uri" => read_uri(cursor, found),
+            "resources" => read_blocks(cursor, found),
+            _ => cursor.skip_value().map(drop),
+        }),
+        "resources" => read_blocks(cursor, found),
+        _ => cursor.skip_value().map(drop),
+    })
 }
 
 /// The URIs of a result or a tool's definition, in their order.
@@ -203,8 +246,17 @@ mod tests {
         ] {
             let exposed = with_server(uri, &server(id));
             assert_eq!(exposed, want);
-            assert_eq!(split(&exposed), Some((uri, &*encoded(&server(id)))));
+            assert_eq!(split(&exposed), Some((uri.into(), &*encoded(&server(id)))));
         }
+        for (uri, id, want) in [
+            ("skill://a/SKILL.md", "files", "skill://mcp-host-server=files/a/SKILL.md"),
+            ("file:///a/SKILL.md", "a/b", "file://mcp-host-server=a%2Fb//a/SKILL.md"),
+        ] {
+            let exposed = with_server_authority(uri, &server(id)).unwrap();
+            assert_eq!(exposed, want);
+            assert_eq!(split(&exposed), Some((uri.into(), &*encoded(&server(id)))));
+        }
+        assert_eq!(with_server_authority("x:1", &server("a")), None);
         assert_eq!(split("x:mcp-host-server=a"), None);
         assert_eq!(split("x:1"), None);
     }
@@ -214,6 +266,24 @@ mod tests {
         let json = RawJson::parse(text.to_owned().into()).unwrap();
         let replaced = replace_uris(&json, |uri| (uri == "u:1").then(|| "U".to_owned()));
         assert_eq!(replaced.as_str(), want);
+    }
+
+    #[test]
+    fn uris_of_skills_are_replaced() {
+        for (text, want) in [
+            (
+                r#"{"frontmatter":{"uri":"u:1"},"resources":[{"uri":"u:2"},{"uri":"u:1"}],"uri":"u:1"}"#,
+                r#"{"frontmatter":{"uri":"u:1"},"resources":[{"uri":"u:2"},{"uri":"U"}],"uri":"U"}"#,
+            ),
+            (
+                r#"{"skill":{"uri":"u:1","resources":"dynamic"},"ttlMs":0}"#,
+                r#"{"skill":{"uri":"U","resources":"dynamic"},"ttlMs":0}"#,
+            ),
+        ] {
+            let json = RawJson::parse(text.to_owned().into()).unwrap();
+            let replaced = replace_skill_uris(&json, |uri| (uri == "u:1").then(|| "U".to_owned()));
+            assert_eq!(replaced.as_str(), want);
+        }
     }
 
     #[test]

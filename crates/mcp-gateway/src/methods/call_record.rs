@@ -164,6 +164,9 @@ fn reaches_server(method: &str) -> bool {
             | "resources/subscribe"
             | "resources/unsubscribe"
             | "completion/complete"
+            | "skills/list"
+            | "skills/get"
+            | "resources/directory/read"
     ) || method.starts_with("tasks/")
 }
 

@@ -20,12 +20,14 @@ impl RequestContext<'_> {
                 format!(r#"{{"resultType":"complete","ttlMs":{LIST_TTL_MS},"cacheScope":"private","#).into()
             }
         };
-        self.listing().write(kind, cursor.as_deref(), &mut result).map_err(|StaleCursor| {
-            let message =
-                "the cursor does not belong to this list, which may have changed: list again without one";
-            RpcError::new(code::INVALID_PARAMS, message)
-        })?;
+        self.listing().write(kind, cursor.as_deref(), &mut result).map_err(|StaleCursor| stale_cursor())?;
         result.push(b'}');
         Ok(result.into())
     }
+}
+
+/// The error for a cursor of another list, or of an earlier version of this list.
+pub(super) fn stale_cursor() -> RpcError {
+    let message = "the cursor does not belong to this list, which may have changed: list again without one";
+    RpcError::new(code::INVALID_PARAMS, message)
 }

@@ -7,6 +7,7 @@ mod lists;
 mod prompts;
 mod resources;
 mod server_result;
+mod skills;
 pub(crate) mod subscriptions;
 mod task_watch;
 mod tasks;
@@ -23,6 +24,7 @@ use mcp_host::{RequestOptions, TaskMethod};
 use mcp_model::{Era, RawJson, RpcError, ServerId, code};
 use mcp_transport::{
     Handlers, InputHandling, LogMessage, OnProgress, OnServerEvent, Progress, RawRequestHandler, ServerEvent,
+    SkillMethod,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -126,6 +128,9 @@ impl GatewayInner {
             ("prompts/get", _) => context.get_prompt().await?,
             ("resources/read", _) => context.read_resource().await?,
             ("completion/complete", _) => context.complete().await?,
+            ("skills/list", _) => context.list_skills().await?,
+            ("skills/get", _) => context.skill_request(SkillMethod::Get).await?,
+            ("resources/directory/read", _) => context.skill_request(SkillMethod::ReadDirectory).await?,
             ("tasks/get", _) => context.task_request(TaskMethod::Get).await?,
             ("tasks/cancel", _) => context.task_request(TaskMethod::Cancel).await?,
             ("tasks/update", Era::Modern) => context.task_request(TaskMethod::Update).await?,
@@ -140,7 +145,7 @@ impl GatewayInner {
             return Ok(result.into_bytes());
         }
         let mut defaults = vec![("resultType", r#""complete""#)];
-        if method == "resources/read" && !is_input_required(&result) {
+        if has_cache_members(method) && !is_input_required(&result) {
             defaults.extend([("ttlMs", "0"), ("cacheScope", r#""private""#)]);
         }
         Ok(json_splice::with_defaults(&result, &defaults))
@@ -159,6 +164,11 @@ impl GatewayInner {
             _ => tracing::debug!(method = &*notification.method, "ignoring a notification of a client"),
         }
     }
+}
+
+/// Whether the result of this method says in the modern era how long it may be cached.
+fn has_cache_members(method: &str) -> bool {
+    matches!(method, "resources/read" | "skills/list" | "skills/get" | "resources/directory/read")
 }
 
 /// Whether a server may request input before it returns the result of this method.

@@ -67,7 +67,7 @@ impl RequestContext<'_> {
     }
 
     /// Finds the server of a URI. In this order: the server that lists it or whose tool has it, the server that sent it
-    /// to this client, the server that the URI names, the scope's only server. Otherwise the host searches it on the
+    /// or its skill to this client, the server that the URI names, the scope's only server. Otherwise the host searches it on the
     /// servers that the scope shows.
     pub(super) fn resource_target(&self, uri: &str) -> Result<ResourceTarget, RpcError> {
         let listing = self.listing();
@@ -82,6 +82,7 @@ impl RequestContext<'_> {
         let known = [
             listing.uri_owners().get(uri).cloned(),
             self.gateway.origins.get(&OriginKey::of(self.caller), uri),
+            self.skill_origin(uri),
         ];
         let mut known = known.into_iter().flatten();
         if let Some(server) = known.find(|server| is_known(server) && is_readable(server, uri)) {
@@ -90,9 +91,9 @@ impl RequestContext<'_> {
         let servers = || snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
         if let Some((own, encoded)) = exposed_uri::split(uri)
             && let Some(server) = servers().find(|server| exposed_uri::encoded(server) == encoded)
-            && is_readable(&server, own)
+            && is_readable(&server, &own)
         {
-            return Ok(ResourceTarget::at(server, own));
+            return Ok(ResourceTarget::at(server, &own));
         }
         if let Some(server) =
             self.caller.scope.server.as_ref().filter(|server| self.shows_all_resources(server))
@@ -114,7 +115,7 @@ impl RequestContext<'_> {
     }
 
     /// Whether the client may read any resource of a server.
-    fn shows_all_resources(&self, server: &ServerId) -> bool {
+    pub(super) fn shows_all_resources(&self, server: &ServerId) -> bool {
         self.caller.scope.shows_all_resources(server)
     }
 
@@ -137,7 +138,7 @@ impl RequestContext<'_> {
             if uri.len() > MAX_URI_BYTES || (is_read && uri == requested) {
                 return None;
             }
-            if requested_own == Some(uri) {
+            if requested_own.as_deref() == Some(uri) {
                 return Some(requested.to_owned());
             }
             let first = self.gateway.origins.claim(&client, uri, server);
@@ -148,7 +149,7 @@ impl RequestContext<'_> {
 
     /// Converts a failed request for a resource to an error. If the server does not know the resource, the error
     /// has the code of the client's era.
-    fn resource_error(&self, uri: &str, request_error: RequestError) -> RpcError {
+    pub(super) fn resource_error(&self, uri: &str, request_error: RequestError) -> RpcError {
         match &request_error.rpc {
             Some(error) if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) => {
                 let not_found = self.resource_not_found(uri);

@@ -42,7 +42,7 @@ impl RequestContext<'_> {
         // Fast path: most results of legacy servers do not contain the member's name.
         let text = result.as_bytes();
         static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESULT_TYPE));
-        let is_cacheable = self.request.method == "resources/read" && self.caller.era() == Era::Legacy;
+        let is_cacheable = super::has_cache_members(&self.request.method) && self.caller.era() == Era::Legacy;
         if !is_cacheable && FINDER.find(text).is_none() && memchr::memchr(b'\\', text).is_none() {
             return Ok(result);
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::metrics::prometheus::Page;
 
 /// Methods with a label of their own; all others are `other`.
-const METHODS: [&str; 15] = [
+const METHODS: [&str; 18] = [
     "tools/call",
     "tools/list",
     "prompts/get",
@@ -18,6 +18,9 @@ const METHODS: [&str; 15] = [
     "resources/subscribe",
     "resources/unsubscribe",
     "completion/complete",
+    "skills/list",
+    "skills/get",
+    "resources/directory/read",
     "logging/setLevel",
     "server/discover",
     "initialize",

@@ -14,6 +14,7 @@ pub(crate) mod result_format;
 mod result_limit;
 mod route;
 mod servers;
+mod skills;
 pub(crate) mod spill;
 mod subscribe;
 mod tool_call;

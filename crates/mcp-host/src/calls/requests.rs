@@ -247,7 +247,7 @@ impl CallRouter {
         Ok(result)
     }
 
-    async fn traced<T>(
+    pub(super) async fn traced<T>(
         &self,
         method: &'static str,
         item: LookupItem<'_>,
@@ -288,7 +288,10 @@ impl CallRouter {
             tracing::Span::current().record("server", id.as_str());
             let own_instance = match item {
                 LookupItem::Task(task) => self.begin_task_request(id, task, scope.dialog),
-                LookupItem::Prompt(_) | LookupItem::Resource(_) | LookupItem::Template(_) => None,
+                LookupItem::Prompt(_)
+                | LookupItem::Resource(_)
+                | LookupItem::Template(_)
+                | LookupItem::Skills => None,
             };
             let request = match own_instance {
                 Some(request) => request,
@@ -336,7 +339,7 @@ fn is_task_over(method: TaskMethod, outcome: &Result<RawResult, RequestError>) -
     }
 }
 
-fn raw((response, server): (CallResponse<RawJson>, ServerId)) -> RawResult {
+pub(super) fn raw((response, server): (CallResponse<RawJson>, ServerId)) -> RawResult {
     RawResult { result: response.value, server, request_id: Some(response.request_id) }
 }
 

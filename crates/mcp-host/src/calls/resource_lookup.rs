@@ -17,6 +17,8 @@ pub(super) enum LookupItem<'a> {
     Template(&'a str),
     /// A task of a named server.
     Task(&'a str),
+    /// The list of skills of a named server.
+    Skills,
 }
 
 impl LookupItem<'_> {
@@ -27,13 +29,14 @@ impl LookupItem<'_> {
             LookupItem::Resource(uri) => format!("Resource '{}'", display_name(uri)),
             LookupItem::Template(uri) => format!("Resource template '{}'", display_name(uri)),
             LookupItem::Task(id) => format!("Task '{}'", display_name(id)),
+            LookupItem::Skills => "Skills".to_owned(),
         }
     }
 
     fn list_kind(self) -> ListKind {
         match self {
             LookupItem::Prompt(_) => ListKind::Prompt,
-            LookupItem::Resource(_) | LookupItem::Template(_) => ListKind::Resource,
+            LookupItem::Resource(_) | LookupItem::Template(_) | LookupItem::Skills => ListKind::Resource,
             LookupItem::Task(_) => ListKind::Tool,
         }
     }
@@ -62,6 +65,10 @@ pub(super) fn find_item<'a>(
         LookupItem::Task(id) => {
             let server = server.ok_or_else(|| missing(routing_table, item, None))?;
             (server.clone(), id.to_owned())
+        }
+        LookupItem::Skills => {
+            let server = server.ok_or_else(|| missing(routing_table, item, None))?;
+            (server.clone(), String::new())
         }
     };
     match routing_table.routes.get(&id) {
@@ -255,7 +262,9 @@ pub(super) fn missing(
     let hidden = |it: &&Decision| {
         let name = match item {
             LookupItem::Prompt(name) => name,
-            LookupItem::Resource(_) | LookupItem::Template(_) | LookupItem::Task(_) => return false,
+            LookupItem::Resource(_) | LookupItem::Template(_) | LookupItem::Task(_) | LookupItem::Skills => {
+                return false;
+            }
         };
         meant(&it.server) && it.exposed.is_none() && it.original == name
     };

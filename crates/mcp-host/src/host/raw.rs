@@ -1,7 +1,7 @@
 //! Functions for gateways: raw results, notifications, log levels, subscriptions.
 
 use mcp_model::{LogLevel, RawJson, ServerId};
-use mcp_transport::{CompletionArgument, CompletionReference};
+use mcp_transport::{CompletionArgument, CompletionReference, SkillMethod};
 
 use super::Host;
 use crate::calls::{CatalogVersion, RawResult, RequestError, RequestOptions, TaskMethod, ToolCall};
@@ -63,6 +63,18 @@ impl Host {
     /// the future leaves the task alone.
     pub async fn task_result(&self, id: &str, options: RequestOptions) -> Result<RawResult, RequestError> {
         self.router.task_result(id, options, CatalogVersion::Latest).await
+    }
+
+    /// Sends a request of the skills extension and returns the raw result. `uri` is that of the `SKILL.md` or the folder,
+    /// and is routed like that of a resource; without it, the list is that of the server in `options`. A cursor belongs to
+    /// the extra parameters.
+    pub async fn skill_request_raw(
+        &self,
+        method: SkillMethod,
+        uri: Option<&str>,
+        options: RequestOptions,
+    ) -> Result<RawResult, RequestError> {
+        self.router.skill_request_raw(method, uri, options, CatalogVersion::Latest).await
     }
 
     /// Information about a server that accepts calls; otherwise `None`.

@@ -3,4 +3,5 @@
 pub(crate) mod page;
 pub(crate) mod prompt;
 pub(crate) mod resource;
+pub(crate) mod skill;
 pub(crate) mod tool;

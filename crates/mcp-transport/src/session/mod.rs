@@ -25,6 +25,7 @@ mod request_responder;
 mod resources;
 mod resubscribe;
 mod server;
+mod skills;
 mod subscription_stream;
 mod tasks;
 
@@ -55,6 +56,7 @@ pub use notification_router::{OnSessionNotification, SessionNotification};
 pub use options::{CallOptions, ClientInfo, Eras, InputHandling, RetryPolicy, SessionOptions};
 pub use resources::{CompletionArgument, CompletionReference};
 pub use server::{ServerCapabilities, ServerInfo, TaskCapabilities};
+pub use skills::SkillMethod;
 pub use tasks::{DEFAULT_TASK_TIMEOUT, StartedCall, TaskRequest};
 
 /// The state of a session (HD-082 to HD-084).

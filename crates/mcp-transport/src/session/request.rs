@@ -179,6 +179,9 @@ fn is_read_only(method: &str) -> bool {
             | "resources/templates/list"
             | "resources/read"
             | "completion/complete"
+            | "skills/list"
+            | "skills/get"
+            | "resources/directory/read"
             | "tasks/get"
             | "tasks/result"
     )

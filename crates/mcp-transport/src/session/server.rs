@@ -1,6 +1,6 @@
 //! A server's description of itself.
 
-use mcp_model::{RawJson, TASKS_EXTENSION};
+use mcp_model::{RawJson, SKILLS_EXTENSION, TASKS_EXTENSION};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -30,6 +30,8 @@ pub struct ServerCapabilities {
     pub logging: bool,
     /// Its support of tasks.
     pub tasks: TaskCapabilities,
+    /// Whether it has skills.
+    pub skills: bool,
     /// The complete capabilities, unchanged.
     pub raw: Option<RawJson>,
 }
@@ -62,6 +64,7 @@ impl ServerCapabilities {
             resources: has("resources"),
             logging: has("logging"),
             tasks: TaskCapabilities::of(&members),
+            skills: members.get("extensions").is_some_and(|it| it[SKILLS_EXTENSION].is_object()),
             raw: Some(RawJson::copy_of(raw)),
         }
     }

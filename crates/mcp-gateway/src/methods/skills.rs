@@ -1,0 +1,164 @@
+//! Skills (SEP-2640): `skills/list`, `skills/get` and `resources/directory/read`.
+//!
+//! A list is forwarded page by page, one server after another, so that its size is bounded by that of a server's page. A
+//! skill keeps its URIs unless another server has the same one; its files are read from the server of its `SKILL.md`.
+
+use mcp_host::RequestOptions;
+use mcp_model::{RawJson, RpcError, ServerId, code};
+use mcp_transport::SkillMethod;
+use serde_json::value::RawValue;
+
+use super::RequestContext;
+use super::lists::stale_cursor;
+use super::resources::MAX_URI_BYTES;
+use crate::access::scope::NameStyle;
+use crate::lists::exposed_uri;
+use crate::protocol::json_splice;
+use crate::protocol::message_writer::json_string;
+use crate::session::resource_origins::OriginKey;
+
+impl RequestContext<'_> {
+    /// A page of the skills of one server. Its cursor names the server of the next page.
+    pub(super) async fn list_skills(&self) -> Result<RawJson, RpcError> {
+        let servers = self.servers_with_skills();
+        let cursor = match self.request.params.get("cursor").filter(|cursor| cursor.as_str() != "null") {
+            Some(_) => Some(self.text("cursor")?),
+            None => None,
+        };
+        let (first, mut server_cursor) = match &cursor {
+            None => (0, None),
+            Some(cursor) => {
+                let (encoded, server_cursor) = match cursor.split_once(':') {
+                    Some((encoded, cursor)) => (encoded, Some(cursor)),
+                    None => (&**cursor, None),
+                };
+                let is_named = |server: &ServerId| exposed_uri::encoded(server) == encoded;
+                (servers.iter().position(is_named).ok_or_else(stale_cursor)?, server_cursor)
+            }
+        };
+        let mut failure = None;
+        for (at, server) in servers.iter().enumerate().skip(first) {
+            match self.skills_of(server, server_cursor.take()).await {
+                Ok(page) => return Ok(next_page(&page, server, servers.get(at + 1))),
+                // The skills of the other servers are listed nevertheless.
+                Err(error) => {
+                    tracing::warn!(%server, error = error.message, "the skills could not be listed");
+                    failure = failure.or(Some(error));
+                }
+            }
+        }
+        match failure {
+            Some(error) if cursor.is_none() => Err(error),
+            _ => Ok(RawJson::parse(r#"{"skills":[]}"#.into()).expect("it is JSON")),
+        }
+    }
+
+    /// A page of a server's skills, with the URIs that the client can use for them.
+    async fn skills_of(&self, server: &ServerId, cursor: Option<&str>) -> Result<RawJson, RpcError> {
+        let cursor = cursor.map(|cursor| format!(r#"{{"cursor":{}}}"#, json_string(cursor)));
+        let options = RequestOptions {
+            extra_params: cursor.map(|it| RawJson::parse(it.into()).expect("it is an object")),
+            ..self.request_options(Some(server.clone()), "", &["cursor"])?
+        };
+        let page = self.gateway.host.skill_request_raw(SkillMethod::List, None, options).await;
+        let page = self.check_result(page.map_err(|error| self.call_error(error))?, "")?;
+        let skills = json_splice::member(&page, "skills").ok_or_else(|| {
+            let message = format!("MCPProtocolError: server '{server}' returned no list of skills");
+            RpcError::new(code::INTERNAL_ERROR, message)
+        })?;
+        let skills: Vec<String> = elements(&skills)
+            .iter()
+            .filter_map(|skill| {
+                let exposed = self.expose_skill(skill, server);
+                if exposed.is_none() {
+                    tracing::warn!(%server, "a skill is not listed: another server has its URI");
+                }
+                Some(exposed?.as_str().to_owned())
+            })
+            .collect();
+        let skills = format!("[{}]", skills.join(","));
+        Ok(json_splice::replace_values(&page, |key, _| (key == "skills").then(|| skills.clone())))
+    }
+
+    /// A skill, or the entries of a folder.
+    pub(super) async fn skill_request(&self, method: SkillMethod) -> Result<RawJson, RpcError> {
+        let uri = self.text("uri")?;
+        let target = self.resource_target(&uri)?;
+        let servers = target.servers;
+        let options = RequestOptions { servers, ..self.request_options(target.server, &uri, &["uri"])? };
+        let result = self.gateway.host.skill_request_raw(method, Some(&target.uri), options).await;
+        let result = result.map_err(|error| self.resource_error(&uri, error))?;
+        let server = result.server.clone();
+        let result = self.check_result(result, &uri)?;
+        let names_server = exposed_uri::split_authority(&uri).is_some();
+        if names_server {
+            return Ok(exposed_uri::replace_skill_uris(&result, |uri| {
+                exposed_uri::with_server_authority(uri, &server)
+            }));
+        }
+        if method == SkillMethod::Get && uri.len() <= MAX_URI_BYTES {
+            self.gateway.origins.claim(&OriginKey::of(self.caller), &uri, &server);
+        }
+        Ok(result)
+    }
+
+    /// The servers of the scope that have skills, in the configured order.
+    fn servers_with_skills(&self) -> Vec<ServerId> {
+        let has_skills = |server: &ServerId| {
+            let info = self.gateway.host.details(server).and_then(|details| details.info);
+            info.is_some_and(|info| info.capabilities.skills)
+        };
+        let snapshot = self.gateway.snapshot();
+        let servers = snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
+        servers.filter(|server| self.shows_all_resources(server) && has_skills(server)).collect()
+    }
+
+    /// A skill with the URIs that the client can use for it. `None` if another server has its URI, and the URI cannot name
+    /// the server.
+    fn expose_skill(&self, skill: &RawJson, server: &ServerId) -> Option<RawJson> {
+        let scope = &self.caller.scope;
+        let uri = json_splice::member(skill, "uri").and_then(|uri| uri.to_text().map(String::from));
+        let Some(uri) = uri.filter(|uri| uri.len() <= MAX_URI_BYTES) else { return Some(skill.clone()) };
+        if scope.server.is_some() && scope.names == NameStyle::Original {
+            return Some(skill.clone());
+        }
+        let first = self.gateway.origins.claim(&OriginKey::of(self.caller), &uri, server);
+        let listing = self.listing();
+        if listing.uri_owners().get(&uri).unwrap_or(&first) == server {
+            return Some(skill.clone());
+        }
+        exposed_uri::with_server_authority(&uri, server)?;
+        Some(exposed_uri::replace_skill_uris(skill, |uri| exposed_uri::with_server_authority(uri, server)))
+    }
+
+    /// The server of the skill that contains a file: the one whose `SKILL.md` in a folder above was sent to the client.
+    pub(super) fn skill_origin(&self, uri: &str) -> Option<ServerId> {
+        /// Folders above a file that are searched.
+        const MAX_DEPTH: usize = 32;
+        let client = OriginKey::of(self.caller);
+        let folders = uri.rmatch_indices('/').map(|(end, _)| &uri[..end]);
+        let mut folders = folders.take_while(|folder| !folder.ends_with(['/', ':'])).take(MAX_DEPTH);
+        folders.find_map(|folder| self.gateway.origins.get(&client, &format!("{folder}/SKILL.md")))
+    }
+}
+
+/// The page with a cursor of this gateway, if another page follows.
+fn next_page(page: &RawJson, server: &ServerId, next_server: Option<&ServerId>) -> RawJson {
+    let cursor =
+        json_splice::member(page, "nextCursor").and_then(|cursor| cursor.to_text().map(String::from));
+    let next = match (cursor, next_server) {
+        (Some(cursor), _) => Some(format!("{}:{cursor}", exposed_uri::encoded(server))),
+        (None, Some(next)) => Some(exposed_uri::encoded(next).into_owned()),
+        (None, None) => None,
+    };
+    let page = json_splice::without_members(page, &["nextCursor"]);
+    let Some(next) = next else { return page };
+    let page = json_splice::with_defaults(&page, &[("nextCursor", &json_string(&next))]);
+    RawJson::parse(page).expect("a member was added to an object")
+}
+
+/// The elements of a JSON array; of other values none.
+fn elements(array: &RawJson) -> Vec<RawJson> {
+    let elements: Vec<&RawValue> = array.read().unwrap_or_default();
+    elements.into_iter().map(RawJson::copy_of).collect()
+}

@@ -1,0 +1,122 @@
+//! Skills of servers (SEP-2640): lists, single skills, and their files.
+//!
+//! Requests are routed like those for resources. A file is checked against the size and the hash that its skill states.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mcp_model::{
+    ErrorKind, RawJson, ReadResult, ServerId, Skill, SkillFile, read_resource_result, read_skill_result,
+    read_skills,
+};
+use mcp_transport::{CallResponse, SkillMethod};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::requests::{RequestOptions, SendRequest, raw};
+use super::resource_lookup::LookupItem;
+use super::result_format::{RawResult, RequestError};
+use super::tool_lookup::display_name;
+use super::{CallRouter, CatalogVersion};
+use crate::error::HostError;
+
+/// Maximum number of pages of a server's list of skills.
+const MAX_PAGES: usize = 100;
+
+/// Maximum number of skills of a server.
+const MAX_SKILLS: usize = 10_000;
+
+impl CallRouter {
+    /// Sends a request of the skills extension and returns the raw result. A list is that of `options.server`.
+    pub(crate) async fn skill_request_raw(
+        &self,
+        method: SkillMethod,
+        uri: Option<&str>,
+        options: RequestOptions,
+        version: CatalogVersion<'_>,
+    ) -> Result<RawResult, RequestError> {
+        let item = uri.map_or(LookupItem::Skills, LookupItem::Resource);
+        let has_uri = uri.is_some();
+        let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, uri, options| {
+            Box::pin(session.skill_request_raw(method, has_uri.then_some(uri), options))
+        });
+        self.traced(method.name(), item, options, version, send).await.map(raw)
+    }
+
+    /// All valid skills of a server.
+    pub(crate) async fn list_skills(
+        &self,
+        server: &ServerId,
+        options: RequestOptions,
+    ) -> Result<Vec<Skill>, HostError> {
+        let mut skills = Vec::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..MAX_PAGES {
+            let extra_params = cursor.map(|it| RawJson::from_value(&json!({"cursor": it})));
+            let extra_params = extra_params.transpose().expect("its key is a string");
+            let options = RequestOptions { server: Some(server.clone()), extra_params, ..options.clone() };
+            let list = self.skill_request_raw(SkillMethod::List, None, options, CatalogVersion::Latest).await;
+            let page = read_skills(&list.map_err(|it| it.error)?.result);
+            let page = page.map_err(|error| invalid(server, &format!("its list of skills: {error}")))?;
+            for item in page.rejected {
+                let name = item.name.unwrap_or_default();
+                tracing::warn!(%server, name, reason = item.reason, "ignoring an invalid skill");
+            }
+            skills.extend(page.items);
+            match page.next_cursor {
+                _ if skills.len() > MAX_SKILLS => break,
+                None => return Ok(skills),
+                next => cursor = next,
+            }
+        }
+        let message = format!("it has more than {MAX_SKILLS} skills, or {MAX_PAGES} pages of them");
+        Err(invalid(server, &message))
+    }
+
+    /// Reads `SKILL.md` or another listed file of a skill.
+    pub(crate) async fn read_skill_file(
+        &self,
+        skill_uri: &str,
+        file_uri: &str,
+        options: RequestOptions,
+    ) -> Result<ReadResult, HostError> {
+        let (method, version) = (SkillMethod::Get, CatalogVersion::Latest);
+        let found = self.skill_request_raw(method, Some(skill_uri), options.clone(), version).await;
+        let RawResult { result, server, request_id: _ } = found.map_err(|it| it.error)?;
+        let skill = read_skill_result(&result);
+        let skill = skill.map_err(|error| invalid(&server, &format!("a skill: {error}")))?;
+        let listed = skill.file(file_uri);
+        if skill.files.is_some() && listed.is_none() {
+            let message = format!("{} is not a file of the skill", display_name(file_uri));
+            return Err(HostError::new(ErrorKind::Validation, message));
+        }
+        let options = RequestOptions { server: Some(server.clone()), ..options };
+        let read = self.read_resource_raw(file_uri, options, version).await.map_err(|it| it.error)?;
+        let read = read_resource_result(&read.result)
+            .map_err(|error| invalid(&server, &format!("a file of a skill: {error}")))?;
+        if let Some(listed) = listed {
+            check_file(listed, &read)
+                .map_err(|reason| invalid(&server, &format!("{}: {reason}", display_name(file_uri))))?;
+        }
+        Ok(read)
+    }
+}
+
+/// The error for an invalid response.
+fn invalid(server: &ServerId, reason: &str) -> HostError {
+    HostError::new(ErrorKind::Protocol, format!("server '{server}' sent {reason}"))
+}
+
+/// Checks the size and the hash of a file.
+fn check_file(listed: &SkillFile, read: &ReadResult) -> Result<(), String> {
+    let content = read.contents.iter().find(|it| it.uri == listed.uri).ok_or("no content has this URI")?;
+    let bytes = content.body.to_bytes().map_err(|error| error.to_string())?;
+    if bytes.len() as u64 != listed.size {
+        return Err(format!("it has {} bytes, and the skill states {}", bytes.len(), listed.size));
+    }
+    let digest = format!("sha256:{:x}", Bytes::copy_from_slice(&Sha256::digest(&bytes)));
+    match digest == listed.digest {
+        true => Ok(()),
+        false => Err(format!("its hash is {digest}, and the skill states {}", display_name(&listed.digest))),
+    }
+}

@@ -1,0 +1,56 @@
+//! Skills: the extension `io.modelcontextprotocol/skills` (SEP-2640), in both eras.
+
+use mcp_model::RawJson;
+
+use super::options::{CallOptions, RetryPolicy};
+use super::request::{Params, Request};
+use super::request_params::CallerParams;
+use super::{CallResponse, Session};
+use crate::error::CallError;
+use crate::rpc::frame;
+
+/// A method of the extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SkillMethod {
+    /// `skills/list`
+    List,
+    /// `skills/get`, with the URI of a `SKILL.md`
+    Get,
+    /// `resources/directory/read`, with the URI of a folder
+    ReadDirectory,
+}
+
+impl SkillMethod {
+    /// The name in the protocol.
+    pub fn name(self) -> &'static str {
+        match self {
+            SkillMethod::List => "skills/list",
+            SkillMethod::Get => "skills/get",
+            SkillMethod::ReadDirectory => "resources/directory/read",
+        }
+    }
+}
+
+impl Session {
+    /// Sends a request of the skills extension and returns the result byte for byte. A cursor belongs to
+    /// [`CallOptions::extra_params`]. Fails with [`CallError::Unsupported`] if the server does not declare the
+    /// extension.
+    pub async fn skill_request_raw(
+        &self,
+        method: SkillMethod,
+        uri: Option<&str>,
+        options: CallOptions,
+    ) -> Result<CallResponse<RawJson>, CallError> {
+        if !self.negotiated().server.capabilities.skills {
+            return Err(CallError::Unsupported("the server has no skills".to_owned()));
+        }
+        let text = uri.map(|uri| format!(r#""uri":{}"#, frame::json_string(uri))).unwrap_or_default();
+        let options = CallOptions { retry: RetryPolicy::Once, ..options };
+        let caller_params = CallerParams::of(&options)?;
+        let params = Params::Members { text: &text, name: None };
+        let response =
+            self.request(&Request::for_caller(method.name(), params, &options, &caller_params)).await?;
+        Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
+    }
+}
