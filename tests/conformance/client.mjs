@@ -2,15 +2,19 @@
 //
 // SCENARIO is a JSON text: {"sdk": 1 | 2, "mode"?, "url" | "command": [PROGRAM, ARGUMENT…], "calls": [[NAME, ARGUMENTS]],
 // "then"?: {"old", "new", "arguments"}, "crowd"?: {"clients", "own"}, "load"?: {"clients", "each", "ms": [LEAST, MOST]},
-// "user"?, "token"?}. `token` is sent with each request. With `user` it logs in through the SDK as that
-// user, and this program is the browser. It lists the tools, calls each in turn, and prints one
-// JSON document: the protocol's version, the tools and the answers, as the SDK gave them. With `then` it goes on: it prints
-// `ready`, and lists again whenever it hears that the list has changed, until `new` is there; `old` and `new` are called
-// then. With `crowd`
-// there are so many clients: each calls the first of `calls`, so many of them also the second, and each other one begins
-// the third. It prints `ready`, and waits to be killed. With `load` there are so many clients: it prints `ready` when all are
-// connected. Each calls the first of `calls`, a tool that sleeps, so many times in turn, for a random time. It prints the
-// number of calls, and the answers that are not those of a whole sleep.
+// "user"?, "token"?}.
+//
+// It lists the tools, calls each of `calls` in turn, and prints one JSON document: the protocol version, the tools and the
+// results as the SDK returned them.
+//
+// - `token`: sent with each request.
+// - `user`: it logs in through the SDK as that user. This program is also the browser.
+// - `then`: it continues. It prints `ready`, lists again after each change of the list until `new` is listed, and then calls
+//   `old` and `new`.
+// - `crowd`: as many clients. Each calls the first of `calls`, `own` of them also the second, and every other one starts the
+//   third. It prints `ready` and waits until it is killed.
+// - `load`: as many clients. It prints `ready` when all are connected. Each calls the first of `calls`, a tool that sleeps,
+//   `each` times for a random time. It prints the number of calls, and the results of calls that ended too early.
 
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -23,7 +27,7 @@ const AT_ONCE = 20;
 
 const scenario = JSON.parse(process.argv[2]);
 
-// The packages are installed elsewhere than this file stands.
+// The packages are installed in another folder.
 const packages = createRequire(join(process.env.MCP_HOST_CONFORMANCE, "here.js"));
 const load = (name) => import(pathToFileURL(packages.resolve(name)));
 const [{ Client }, { StreamableHTTPClientTransport }, { StdioClientTransport }] = await Promise.all(
@@ -32,7 +36,7 @@ const [{ Client }, { StreamableHTTPClientTransport }, { StdioClientTransport }] 
     : ["client", "client", "client/stdio"].map((it) => load(`@modelcontextprotocol/${it}`)),
 );
 
-/** Whatever was heard and not yet asked for, or else what is heard next. */
+/** A signal that is kept until it is waited for. */
 function hearing() {
   let next = Promise.withResolvers();
   const heard = async () => {
@@ -42,7 +46,7 @@ function hearing() {
   return { hear: () => next.resolve(), heard };
 }
 
-/** A client that is connected, the version that was agreed upon, and what comes when the list has changed. */
+/** Connects a client. Returns it, the negotiated version, and a function that waits for a change of the list. */
 async function connect(follows) {
   const { hear, heard } = hearing();
   const listens = Promise.withResolvers();
@@ -91,13 +95,13 @@ async function connect(follows) {
       ...(scenario.token && { requestInit: { headers: { authorization: `Bearer ${scenario.token}` } } }),
       fetch: async (url, init) => {
         const response = await fetch(url, init);
-        // What a server says of itself comes by this stream, which the SDK opens on the side.
+        // The notifications of a server arrive on this stream, which the SDK opens in the background.
         if (init?.method === "GET") listens.resolve();
         return response;
       },
     });
   let { client, transport } = make();
-  /** Ends a login that has begun, if any. */
+  /** Completes a login that was started, if any. */
   const finish = async () => {
     const redirected = authProvider?.kept.redirected?.searchParams;
     if (redirected === undefined) return false;

@@ -1,9 +1,8 @@
-// Everything that the official suite asks a server for, in both eras, on the official TypeScript SDK: `node everything.mjs`.
+// A server with all that the official suite tests, in both eras, on the official TypeScript SDK: `node everything.mjs`.
 //
-// It says on its standard output where it listens, on a port of its own, and goes on until its standard input ends. What the
-// tools, prompts and resources are called, and what each has to do, is what the suite's scenarios say. A tool asks its
-// client in one way, by `inputRequired`: to a client with a session the SDK puts real requests, the other gets the result
-// to come back with.
+// It prints its URL and runs until its standard input ends. The scenarios of the suite define the names of the tools, prompts
+// and resources, and what each does. A tool requests input with `inputRequired`: the SDK sends real requests to a client with
+// a session, and returns the result of type `input_required` to other clients.
 
 import { randomBytes, randomUUID } from "node:crypto";
 import { createServer } from "node:http";
@@ -12,7 +11,7 @@ import { join } from "node:path";
 import { setTimeout as after } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 
-// The packages are installed elsewhere than this file stands.
+// The packages are installed in another folder.
 const packages = createRequire(join(process.env.MCP_HOST_CONFORMANCE, "here.js"));
 const load = (name) => import(pathToFileURL(packages.resolve(name)));
 const sdk = await load("@modelcontextprotocol/server");
@@ -29,7 +28,7 @@ const embedded = (uri, mimeType, words) => ({ type: "resource", resource: { uri,
 const says = (...content) => ({ content });
 const object = (properties, required = Object.keys(properties)) => ({ type: "object", properties, required });
 
-// What a client sends back came from a client: a changed state is refused before a tool sees it.
+// A client could change the state that it returns: a changed state is refused before a tool sees it.
 const states = sdk.createRequestStateCodec({ key: randomBytes(32) });
 
 const form = (message, properties) => inputRequired.elicit({ message, requestedSchema: object(properties) });
@@ -38,7 +37,7 @@ const name = form("What is your name?", { name: words });
 const sampling = (prompt, maxTokens) =>
   inputRequired.createMessage({ messages: [{ role: "user", content: text(prompt) }], maxTokens });
 
-/** Asks until everything is answered, then says what was answered; `state` goes along where one is given. */
+/** Requests input until all of it is there, then returns it. The requests have `state`, if it is given. */
 function asks(requests, answer, state) {
   return async (given, ctx) => {
     const inputRequests = typeof requests === "function" ? requests(given, ctx) : requests;
@@ -50,12 +49,12 @@ function asks(requests, answer, state) {
   };
 }
 
-/** What came back, whatever it was. */
+/** The response to a request for input, of any kind. */
 const told = (answers) => says(text(JSON.stringify(answers)));
 const completed = ({ form: { action, content } }) =>
   says(text(`Elicitation completed: action=${action}, content=${JSON.stringify(content)}`));
 
-/** Asks twice, for one thing after the other. */
+/** Requests two inputs, one after the other. */
 async function twoRounds(_, { mcpReq }) {
   const [answers, before] = [mcpReq.inputResponses ?? {}, mcpReq.requestState()];
   if (before?.name !== undefined && answers.step2?.action === "accept") {
@@ -68,7 +67,7 @@ async function twoRounds(_, { mcpReq }) {
   return inputRequired({ inputRequests: round[0], requestState: await states.mint(round[1]) });
 }
 
-/** Asks for what this client can answer, and for nothing else. */
+/** Requests only input that the client supports. */
 function whatItCan(_, { mcpReq }) {
   const can = mcpReq.envelope?.[sdk.CLIENT_CAPABILITIES_META_KEY] ?? {};
   const all = { sampling: { question: sampling("Say something", 20) }, elicitation: { name }, roots: { roots: inputRequired.listRoots() } };
@@ -111,7 +110,7 @@ const defaults = {
   verified: { type: "boolean", default: true },
 };
 
-// A schema with words that a server or a gateway could lose.
+// A schema with keywords that a server or a gateway could lose.
 const wordy = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   type: "object",
@@ -130,7 +129,7 @@ const wordy = {
   additionalProperties: false,
 };
 
-/** Each tool with what it does, and what it takes, where that is something. */
+/** Each tool with its function, and its input schema if it has one. */
 const TOOLS = {
   test_simple_text: [() => says(text("This is a simple text response for testing."))],
   test_image_content: [() => says(image)],
@@ -210,7 +209,7 @@ const TOOLS = {
 const message = (content) => ({ role: "user", content });
 const prompted = (...contents) => ({ messages: contents.map(message) });
 
-/** Each prompt with what it says, and what it takes, where that is something. */
+/** Each prompt with its function, and its arguments if it has any. */
 const PROMPTS = {
   test_simple_prompt: [() => prompted(text("This is a simple prompt for testing."))],
   test_prompt_with_arguments: [
@@ -236,7 +235,7 @@ const PROMPTS = {
   ],
 };
 
-// How often the lists have changed, and the servers with a session, which tell their clients themselves.
+// The number of changes of the lists, and the servers of sessions, which notify their clients.
 const changes = { tool: 0, prompt: 0 };
 const changing = { tool: new Set(), prompt: new Set() };
 const version = (kind) => `The ${kind} that changes: version ${changes[kind]}.`;
@@ -249,7 +248,7 @@ function changed(kind) {
   return says(text(version(kind)));
 }
 
-/** A server for one session, or for one request of a client without. */
+/** A server for one session, or for one request of a client without a session. */
 function everything({ session = false } = {}) {
   const server = new sdk.McpServer(
     { name: "everything", version: "1.0.0" },
@@ -293,7 +292,7 @@ function everything({ session = false } = {}) {
 const modern = sdk.createMcpHandler(() => everything(), { legacy: "reject" });
 const sessions = new Map();
 
-/** Answers a request, of a client without sessions or in its session. */
+/** Handles a request of a client without a session, or one of a session. */
 async function answer(request) {
   if (!(await sdk.isLegacyRequest(request))) return modern.fetch(request);
   const id = request.headers.get("mcp-session-id");

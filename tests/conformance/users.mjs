@@ -19,7 +19,7 @@ const LOG_LEVEL = "io.modelcontextprotocol/logLevel";
 
 const scenario = JSON.parse(process.argv[2]);
 
-// The packages are installed elsewhere than this file stands.
+// The packages are installed in another folder.
 const packages = createRequire(join(process.env.MCP_HOST_CONFORMANCE, "here.js"));
 const load = (name) => import(pathToFileURL(packages.resolve(name)));
 const sdks = {
@@ -224,13 +224,13 @@ const work = async (it) => {
       await operation(it, `${it.mark} in turn ${turn}`);
     } catch (error) {
       failures.push(`${it.mark} in ${operation}: ${error.message}`);
-      // Not a reason to go on for ever.
+      // A failure must not make it run for ever.
       if (failures.length > scenario.requests) return;
     }
   }
 };
 await Promise.all(clients.flatMap((it) => Array.from({ length: WORKERS }, () => work(it))));
-// What comes late is a leak, too.
+// A late message may be a leak, too.
 await new Promise((resolve) => setTimeout(resolve, 1000));
 console.log(JSON.stringify({ total: total(), sent, received, leaks: leaks.slice(0, 20), failures: failures.slice(0, 20), counts: [leaks.length, failures.length] }));
 process.exit(0);
