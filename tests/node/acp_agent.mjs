@@ -1,5 +1,5 @@
-// An ACP agent on the official npm SDK as people write it: whatever the SDK lets through it takes. It declares http and no
-// sse, and answers a prompt with the `mcpServers` that its session was given.
+// A typical ACP agent on the official npm SDK: it accepts what the SDK accepts. It declares http and not sse, and answers a
+// prompt with the `mcpServers` of its session.
 
 import { createRequire } from "node:module";
 import { join } from "node:path";

@@ -1,13 +1,15 @@
-// A real ACP client, on the official npm SDK: `node acp_client.mjs SCENARIO AGENT [ARGUMENT…]`.
+// An ACP client, on the official npm SDK: `node acp_client.mjs SCENARIO AGENT [ARGUMENT…]`.
 //
-// SCENARIO is a JSON text: {"version": 1 | 2, "serves"?: ID, "steps": [{"method", "params", "cancel"?: {"when", "by"}}]}. It
-// starts the agent, says `initialize`, then each step in turn, whatever came of the one before, and prints one JSON document:
-// what each step brought as the SDK gave it, every message on the wire, and how the agent ended. A step without `sessionId`
-// means the last session; a `sessionId` that is a number, the session that was made so many-th. With `serves` the client has
-// an MCP server of its own, on the official MCP SDK, which entries of type `acp` reach by that id. The SDK checks the params of a request by TypeScript only, so that every entry goes out as it is
-// written. `cancel.when` is a file to wait for, or `update`: the first one; `cancel.by` is `request` or `session`. The step
-// `$gone` asks the agent nothing: it waits until the process is gone whose id is in `params.file`. Nor does `$status`: it
-// waits until an update has said that the MCP server `params.name` has the status `params.status`.
+// SCENARIO is a JSON text: {"version": 1 | 2, "serves"?: ID, "steps": [{"method", "params", "cancel"?: {"when", "by"}}]}. The
+// client starts the agent, sends `initialize`, then one request per step, also after failures. It prints one JSON document:
+// the outcome of each step as the SDK returned it, every message of the connection, and how the agent ended. The SDK checks
+// the params of a request by TypeScript only, so every entry is sent as it is written.
+//
+// - A step without `sessionId` uses the last session; a number is the index of a session in the order of creation.
+// - `serves`: the client has an MCP server, on the official MCP SDK, for entries of type `acp` with that id.
+// - `cancel.when` is a file to wait for, or `update`, the first update; `cancel.by` is `request` or `session`.
+// - The step `$gone` sends nothing: it waits until the process has ended whose id is in the file `params.file`.
+// - The step `$status` sends nothing: it waits for an update with the status `params.status` of the MCP server `params.name`.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -24,11 +26,11 @@ const GRACE = 10_000;
 const [scenarioText, command, ...commandArguments] = process.argv.slice(2);
 const scenario = JSON.parse(scenarioText);
 
-// The packages are installed elsewhere than this file stands.
+// The packages are installed in another folder.
 const packages = createRequire(join(process.env.MCP_HOST_NODE_MODULES, "here.js"));
 const load = (name) => import(pathToFileURL(packages.resolve(name)));
 const entry = { 1: "@agentclientprotocol/sdk", 2: "@agentclientprotocol/sdk/experimental/v2" }[scenario.version];
-// What is not stable stands beside it.
+// The unstable interface is a separate export.
 const acp = await load(scenario.serves === undefined ? entry : `${entry}/unstable`);
 
 const child = spawn(command, commandArguments, { stdio: ["pipe", "pipe", "inherit"] });
@@ -38,7 +40,7 @@ child.stdin.on("error", () => {}); // An agent that has gone is told of by the s
 const wire = [];
 const heard = new EventTarget();
 
-/** Lets each message pass, and keeps it. */
+/** Forwards each message and records it. */
 function tap(from) {
   return new TransformStream({
     transform(message, controller) {
@@ -58,10 +60,10 @@ const connection = app
   .onNotification("session/update", ({ params }) => heard.dispatchEvent(new CustomEvent("update", { detail: params.update })))
   .connect({ writable: outgoing.writable, readable: stream.readable.pipeThrough(tap("agent")) });
 
-/** The client's own MCP server: it says what it is told, and waits until it is cancelled. */
+/** The client's own MCP server: a tool that echoes, and a tool that waits until it is cancelled. */
 async function serve(serverId) {
   const { fromMcpServer } = await load("@agentclientprotocol/sdk/experimental/mcp-server");
-  // The copy that the ACP SDK imports itself, not the one for `require`: each takes its own servers only.
+  // The copy that the ACP SDK imports, not the one for `require`: each accepts only its own servers.
   const mcp = join(process.env.MCP_HOST_NODE_MODULES, "@modelcontextprotocol/server/dist/index.mjs");
   const { McpServer } = await import(pathToFileURL(mcp));
   const z = await load("zod/v4");
@@ -80,7 +82,7 @@ async function serve(serverId) {
 
 if (provider !== undefined) await serve(scenario.serves);
 
-/** Resolves with the first update from now on that is wanted. */
+/** Resolves with the next update that fulfils the condition. */
 function update(wanted) {
   return new Promise((resolve) => {
     heard.addEventListener("update", function look({ detail }) {
@@ -91,7 +93,7 @@ function update(wanted) {
   });
 }
 
-/** Resolves with the end of the turn that is to begin. */
+/** Resolves with the end of the next turn. */
 function turn() {
   let begun = false;
   return update((it) => {
@@ -101,7 +103,7 @@ function turn() {
   });
 }
 
-/** Resolves when the process is gone whose id the file has. */
+/** Resolves when the process has ended whose id is in the file. */
 async function gone({ file }) {
   const pid = Number(readFileSync(file, "utf8"));
   for (;;) {
@@ -127,7 +129,7 @@ async function reported({ name, status }) {
 
 async function cancelled({ when, by }, params, controller) {
   if (when === "update") {
-    // Of the turn: a session may say at its beginning that it is idle, and say so late.
+    // Of this turn: the update that a new session is idle may arrive late.
     await update((it) => it.state !== "idle");
   } else {
     while (!existsSync(when)) await after(5);
@@ -159,7 +161,7 @@ async function step({ method, params = {}, cancel }) {
   return { result: result ?? null, ended: await idle };
 }
 
-/** What a step brought, whatever it is. */
+/** The outcome of a step, also of a failed one. */
 async function run(it) {
   const tooLong = after(LONGEST_STEP, undefined, { ref: false }).then(() => {
     throw new Error(`no answer to ${it.method} within ${LONGEST_STEP} ms`);

@@ -1,9 +1,8 @@
-"""A real ACP client, on the official Python SDK: `acp_client.py SCENARIO AGENT [ARGUMENT…]`.
+"""An ACP client, on the official Python SDK: `acp_client.py SCENARIO AGENT [ARGUMENT…]`.
 
-Scenario and output are those of tests/node/acp_client.mjs; the SDK speaks version 1 only, and has no MCP server of its
-client's. Its models drop what they do not
-know, and whole entries that they do not understand, before anything is sent: a request that they would change goes out
-over the same connection without them, and `sent` says which way it was.
+Scenario and output are those of tests/node/acp_client.mjs. The SDK speaks version 1 only, and its client has no MCP server.
+Its models drop members and entries that they do not know. A request that they would change is sent over the same connection
+without them; `sent` in the output names the way.
 """
 
 import asyncio
@@ -32,7 +31,7 @@ MODELS = {
 
 
 class Client:
-    """What an editor is to an agent: here it only listens."""
+    """The editor's side: it only receives updates."""
 
     def __init__(self):
         self.updated = asyncio.Event()
@@ -42,7 +41,7 @@ class Client:
 
 
 def typed(method, params):
-    """The arguments for the SDK's own function, where its models keep the request as it is."""
+    """The arguments for the function of the SDK; None if its models would change the request."""
     model, function = MODELS.get(method, (None, None))
     if model is None:
         return None
@@ -78,11 +77,11 @@ class Conversation:
             await self.connection.cancel(session_id=params["sessionId"])
             return
         asked = [it["message"]["id"] for it in self.wire if it["from"] == "client" and "id" in it["message"]]
-        # The SDK has no word for it.
+        # The SDK has no function for it.
         await self.connection._conn.send_notification("$/cancel_request", {"requestId": asked[-1]})
 
     async def gone(self, file):
-        """Returns when the process whose id is in the file has ended."""
+        """Returns when the process has ended whose id is in the file."""
         with open(file) as text:
             pid = int(text.read())
         while os.path.exists(f"/proc/{pid}"):
@@ -109,7 +108,7 @@ class Conversation:
         return {"result": result}
 
     async def run(self, step):
-        """What a step brought, whatever it is."""
+        """The outcome of a step, also of a failed one."""
         try:
             brought = await asyncio.wait_for(self.step(**step), LONGEST_STEP)
         except RequestError as error:

@@ -1,4 +1,4 @@
-"""A real MCP client, on the official Python SDK of the generation before: `mcp1_client.py SCENARIO`.
+"""An MCP client, on the previous generation of the official Python SDK: `mcp1_client.py SCENARIO`.
 
 Scenario and output are those of mcp_client.py; it has one mode, with sessions.
 """

@@ -1,4 +1,4 @@
-"""One server of mcp 1.x, as its users write it: on standard input and output, or as a WebSocket at a port."""
+"""A typical server of mcp 1.x: on standard input and output, or as a WebSocket server at a port."""
 
 import sys
 

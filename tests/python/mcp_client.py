@@ -1,8 +1,8 @@
-"""A real MCP client, on the official Python SDK or on FastMCP: `mcp_client.py SCENARIO`.
+"""An MCP client, on the official Python SDK or on FastMCP: `mcp_client.py SCENARIO`.
 
 SCENARIO is a JSON text: {"client": "sdk" | "fastmcp", "mode": "legacy" | "auto", "url", "calls": [[NAME, ARGUMENTS]]}. It
-lists the tools, calls each in turn, and prints one JSON document: the protocol's version, the tools and the answers, as the
-package gave them.
+lists the tools, calls each in turn, and prints one JSON document: the protocol version, the tools and the results, as the
+package returned them.
 """
 
 import asyncio
