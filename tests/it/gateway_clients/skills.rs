@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use mcp_testkit::program::root;
+use mcp_testkit::program::{Run, root};
 use serde_json::{Value, json};
 
 use super::{Gateway, Installed};
@@ -17,8 +17,8 @@ fn write_skill(folder: &Path, name: &str, text: &str, files: &[(&str, &str)]) {
     }
 }
 
-/// Two servers with skills, of which one has the same URI in both.
-fn start(installed: &Installed, folder: &Path) -> Gateway {
+/// Two servers with skills, of which one has the same URI in both. Returns the path of the configuration.
+fn write_configuration(installed: &Installed, folder: &Path) -> String {
     write_skill(&folder.join("a"), "release", "the release of a", &[("STEPS.md", "steps of a")]);
     write_skill(&folder.join("b"), "release", "the release of b", &[("NOTES.md", "notes of b")]);
     write_skill(&folder.join("b"), "review", "the review", &[]);
@@ -30,9 +30,10 @@ fn start(installed: &Installed, folder: &Path) -> Gateway {
         })
     };
     let file = folder.join("mcp.json");
-    let servers = json!({"mcpServers": {"a": server("a"), "b": server("b"), "none": {"command": "mcp-host", "args": ["demo-server"]}}});
+    let demo = json!({"command": "mcp-host", "args": ["demo-server"]});
+    let servers = json!({"mcpServers": {"a": server("a"), "b": server("b"), "none": demo}});
     fs::write(&file, servers.to_string()).unwrap();
-    Gateway::start(folder, file.to_str().unwrap(), &[])
+    file.display().to_string()
 }
 
 #[track_caller]
@@ -71,9 +72,36 @@ fn check(seen: &Value, version: &str) {
 fn official_client_lists_and_reads_skills_of_two_servers() {
     let Some(installed) = Installed::ready() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let gateway = start(&installed, folder.path());
+    let file = write_configuration(&installed, folder.path());
+    let gateway = Gateway::start(folder.path(), &file, &[]);
     for (mode, version) in [("auto", "2026-07-28"), ("legacy", "2025-11-25")] {
         let seen = installed.script("skill_client.mjs", &[&gateway.url(), mode]).json();
         check(&seen, version);
     }
+}
+
+/// The same servers without the gateway.
+#[test]
+fn command_lists_and_checks_skills() {
+    let Some(installed) = Installed::ready() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = write_configuration(&installed, folder.path());
+    let run = |arguments: &[&str]| {
+        Run::new(folder.path(), folder.path(), &[&["skills", &file], arguments].concat()).finish()
+    };
+    let listed = run(&["--format", "json"]).json();
+    let names: Vec<(&str, &str)> = listed["skills"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| (it["server"].as_str().unwrap(), it["name"].as_str().unwrap()))
+        .collect();
+    assert_eq!(names, [("a", "release"), ("b", "release"), ("b", "review")]);
+    let release = ["--server", "b", "--read", "skill://release/SKILL.md"];
+    assert!(run(&release).stdout.ends_with("the release of b\n"));
+    let notes = run(&[&release[..], &["--resource", "skill://release/NOTES.md"]].concat());
+    assert_eq!(notes.stdout, "notes of b\n");
+    let other = run(&[&release[..], &["--resource", "skill://review/SKILL.md"]].concat());
+    assert_eq!(other.code, Some(1));
+    assert!(other.stderr.contains("skill://review/SKILL.md is not a file of the skill"), "{}", other.stderr);
 }

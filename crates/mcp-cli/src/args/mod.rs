@@ -18,8 +18,8 @@ pub(crate) use files::{AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs, Se
 pub(crate) use global::{DialectOptions, Format, FormatName, GlobalArgs, LockPolicyName};
 pub(crate) use schema::{SchemaArgs, Unproven};
 pub(crate) use servers::{
-    CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, ServerArgs, ShellArgs, TasksArgs, ToolsArgs,
-    WatchArgs,
+    CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, ServerArgs, ShellArgs, SkillsArgs, TasksArgs,
+    ToolsArgs, WatchArgs,
 };
 pub(crate) use serving::{AcpCheckArgs, DemoServerArgs, RecordArgs, ReplayArgs, ServeArgs};
 
@@ -90,6 +90,8 @@ pub(crate) enum Command {
     Prompts(ServerArgs),
     /// Start the servers and list their resources and resource templates
     Resources(ServerArgs),
+    /// Start the servers and list their skills, or print a file of one
+    Skills(SkillsArgs),
     /// Test each server step by step, and explain the first step that fails
     Doctor(ServerArgs),
     /// Log in to a server in a browser; other commands use the stored login

@@ -24,6 +24,19 @@ pub(crate) struct ServerArgs {
     pub(crate) server: Option<String>,
 }
 
+/// Arguments of `skills`.
+#[derive(Debug, Args)]
+pub(crate) struct SkillsArgs {
+    #[command(flatten)]
+    pub(crate) servers: ServerArgs,
+    /// Print the skill whose `SKILL.md` has this URI; its size and hash are checked
+    #[arg(long, value_name = "URI")]
+    pub(crate) read: Option<String>,
+    /// Print this file of the skill instead
+    #[arg(long, value_name = "URI", requires = "read")]
+    pub(crate) resource: Option<String>,
+}
+
 /// Arguments of `tools`.
 #[derive(Debug, Args)]
 pub(crate) struct ToolsArgs {

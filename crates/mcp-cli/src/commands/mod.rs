@@ -22,6 +22,7 @@ mod replay;
 mod schema;
 mod serve;
 mod shell;
+mod skills;
 mod tasks;
 mod watch;
 
@@ -83,6 +84,7 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         }
         Command::Prompts(servers) => list(&context, &servers, ListTarget::Prompts),
         Command::Resources(servers) => list(&context, &servers, ListTarget::Resources),
+        Command::Skills(args) => on_runtime(async |signals| skills::run(&context, &args, signals).await),
         Command::Explain(args) => on_runtime(async |signals| explain::run(&context, args, signals).await),
         Command::Call(args) => on_runtime(async |signals| call::run(&context, &args, signals).await),
         Command::Tasks(args) => on_runtime(async |signals| tasks::run(&context, &args, signals).await),

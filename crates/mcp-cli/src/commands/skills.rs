@@ -1,0 +1,137 @@
+//! `skills`: lists the skills of servers, or prints a file of one.
+
+use mcp_host::{Host, HostError, RequestOptions, ServerState, Supervision};
+use mcp_model::{ErrorKind, ReadResult, ResourceBody, ServerId, Skill};
+use serde_json::{Value, json};
+
+use crate::args::{Format, SkillsArgs};
+use crate::config::context::Context;
+use crate::config::refusal::open_approved;
+use crate::host::startup::{WaitFor, wait_for_servers};
+use crate::host::{select_server, with_servers};
+use crate::output::console::Report;
+use crate::output::failure::Failure;
+use crate::output::table::{Column, TableStyle, table};
+use crate::output::{json, sanitize, style};
+use crate::runtime::exit::Exit;
+use crate::runtime::signals::{Signals, unless_signalled};
+
+/// Starts the servers, and lists their skills or reads a file of one.
+pub(crate) async fn run(
+    context: &Context,
+    args: &SkillsArgs,
+    signals: &mut Signals,
+) -> Result<Exit, Failure> {
+    let opened = unless_signalled(signals, open_approved(context, args.servers.file.as_deref())).await?;
+    let (file, approval) = opened.map_err(|refusal| refusal.failure)?;
+    let mut desired = file.loaded.desired;
+    if let Some(name) = &args.servers.server {
+        desired = select_server(desired, name)?;
+    }
+    let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
+        wait_for_servers(host, &context.progress(), WaitFor::All).await;
+        match &args.read {
+            Some(uri) => match read_file(host, uri, args).await {
+                Ok(read) => context.print(file_report(context, read)).await,
+                Err(failure) => context.fail(failure).await,
+            },
+            None => {
+                let report = list(context, host).await;
+                context.print(report).await
+            }
+        }
+    });
+    Ok(exit.await)
+}
+
+/// Lists the skills of all servers that have any. The errors of the others are printed after them.
+async fn list(context: &Context, host: &Host) -> Report {
+    let mut skills: Vec<(ServerId, Skill)> = Vec::new();
+    let mut errors: Vec<(String, String)> = Vec::new();
+    for status in &host.snapshot().servers {
+        let Ok(server) = ServerId::parse(&status.id) else { continue };
+        let info = host.details(&server).and_then(|details| details.info);
+        match (&status.error, info) {
+            (Some(error), _) => errors.push((status.id.clone(), error.to_string())),
+            (None, Some(info)) if info.capabilities.skills => {
+                match host.list_skills(&server, RequestOptions::default()).await {
+                    Ok(found) => skills.extend(found.into_iter().map(|skill| (server.clone(), skill))),
+                    Err(error) => errors.push((status.id.clone(), error.to_string())),
+                }
+            }
+            (None, _) => {}
+        }
+    }
+    let is_unreachable = host.snapshot().servers.iter().any(|status| status.state != ServerState::Ready);
+    let exit = match errors.is_empty() {
+        _ if is_unreachable => Exit::Unreachable,
+        true => Exit::Success,
+        false => Exit::Failure,
+    };
+    let out = match context.format {
+        Format::Json => json::document(&json!({
+            "skills": skills.iter().map(|(server, skill)| skill_json(server, skill)).collect::<Vec<_>>(),
+            "errors": errors.iter().map(|(server, error)| json!({"server": server, "error": error})).collect::<Vec<_>>(),
+        })),
+        Format::Text if skills.is_empty() && errors.is_empty() => "no server has skills\n".to_owned(),
+        Format::Text => {
+            let rows: Vec<Vec<String>> = skills
+                .into_iter()
+                .map(|(server, skill)| vec![skill.name, server.to_string(), skill.uri, skill.description])
+                .collect();
+            let style = TableStyle { width: context.console.width, colour: context.console.out_colour };
+            table(&["NAME", "SERVER", "URI", "DESCRIPTION"].map(Column::Text), &rows, style)
+        }
+    };
+    let colour = context.console.err_colour;
+    let err = match context.format {
+        Format::Json => String::new(),
+        Format::Text => errors
+            .iter()
+            .map(|(server, error)| {
+                style::error(colour, &sanitize::block(&format!("server '{server}': {error}")), None)
+            })
+            .collect(),
+    };
+    Report { out, err, exit, ..Report::default() }
+}
+
+fn skill_json(server: &ServerId, skill: &Skill) -> Value {
+    json!({
+        "server": server,
+        "name": skill.name,
+        "description": skill.description,
+        "uri": skill.uri,
+        "files": skill.files.as_ref().map(|files| {
+            files.iter().map(|it| json!({"uri": it.uri, "size": it.size, "digest": it.digest})).collect::<Vec<_>>()
+        }),
+    })
+}
+
+async fn read_file(host: &Host, uri: &str, args: &SkillsArgs) -> Result<ReadResult, Failure> {
+    let file = args.resource.as_deref().unwrap_or(uri);
+    let server = args.servers.server.as_deref().and_then(|name| ServerId::parse(name).ok());
+    let options = RequestOptions { server, ..RequestOptions::default() };
+    host.read_skill_file(uri, file, options).await.map_err(|error: HostError| {
+        let is_unreachable = matches!(error.kind, ErrorKind::Connection | ErrorKind::Timeout);
+        let exit = if is_unreachable { Exit::Unreachable } else { Exit::Failure };
+        Failure::with_exit(exit, error.to_string()).help(error.help.as_deref().map(sanitize::line))
+    })
+}
+
+fn file_report(context: &Context, read: ReadResult) -> Report {
+    let out = match context.format {
+        Format::Json => json::document(&read.raw),
+        Format::Text => read
+            .contents
+            .iter()
+            .map(|content| match &content.body {
+                ResourceBody::Text(text) => format!("{}\n", sanitize::block(text)),
+                ResourceBody::Blob(_) => {
+                    "the file is not text: use --format json for its base64\n".to_owned()
+                }
+            })
+            .collect(),
+    };
+    Report { out, ..Report::default() }
+}
