@@ -35,6 +35,27 @@ impl Tool {
     pub fn description_text(&self) -> Cow<'_, str> {
         self.description.as_ref().and_then(RawJson::to_text).unwrap_or_default()
     }
+
+    /// Returns whether models may see the tool. A tool whose `_meta.ui.visibility` does not contain `model` is for apps
+    /// (the user interfaces of a server) only.
+    pub fn is_for_models(&self) -> bool {
+        #[derive(Deserialize)]
+        struct ToolMeta {
+            #[serde(rename = "_meta")]
+            meta: Meta,
+        }
+        #[derive(Deserialize)]
+        struct Meta {
+            ui: Ui,
+        }
+        #[derive(Deserialize)]
+        struct Ui {
+            visibility: Vec<String>,
+        }
+        // A definition without the member, or with another form of it, is for models.
+        let Ok(ToolMeta { meta: Meta { ui } }) = self.raw.read() else { return true };
+        ui.visibility.iter().any(|it| it == "model")
+    }
 }
 
 /// The annotations that the host uses. They are claims of the server: a host shows them, and uses them only to decide

@@ -3,7 +3,8 @@
 //! A tool that a provider does not accept is left out with a problem. The meaning of a schema is never changed: a
 //! keyword that constrains the shape of arguments is kept, or the tool is left out. Unsupported bounds and
 //! annotations are dropped, because arguments are checked against the tool's own schema before a call. A tool that
-//! OpenAI's strict mode does not accept becomes a function with `strict: false`.
+//! OpenAI's strict mode does not accept becomes a function with `strict: false`. Tools that are for apps only are left out
+//! without a problem.
 
 mod anthropic;
 mod dialect;
@@ -101,7 +102,7 @@ impl Projection {
 pub fn project(tools: &[ExposedTool], provider: Provider) -> Projection {
     let mut projection =
         Projection { provider, tools: Vec::with_capacity(tools.len()), problems: Vec::new() };
-    for tool in tools {
+    for tool in tools.iter().filter(|it| it.tool.is_for_models()) {
         match project_tool(tool, provider) {
             Ok(projected) => projection.tools.push(projected),
             Err(reason) => projection.problems.push(excluded_problem(tool, provider, reason)),

@@ -11,6 +11,30 @@ fn tool(name: &str, schema: &str) -> ExposedTool {
     ExposedTool { name: ExposedName::new(name.to_owned()), server: ServerId::parse("s").unwrap(), tool }
 }
 
+#[test]
+fn tools_for_apps_only_are_left_out() {
+    let names = |meta: &str| {
+        let page = format!(r#"{{"tools":[{{"name":"x","inputSchema":{{"type":"object"}}{meta}}}]}}"#);
+        let mut tools = read_tools(&RawJson::parse(page.into_bytes().into()).unwrap()).unwrap().into_shared();
+        let name = ExposedName::new("x".to_owned());
+        let tool = ExposedTool { name, server: ServerId::parse("s").unwrap(), tool: tools.remove(0) };
+        let projection = project(&[tool], Provider::OpenAiStrict);
+        assert_eq!(projection.problems, []);
+        projection.tools.len()
+    };
+    for (meta, count) in [
+        ("", 1),
+        (r#","_meta":{"ui":{"visibility":["model"]}}"#, 1),
+        (r#","_meta":{"ui":{"visibility":["app","model"]}}"#, 1),
+        (r#","_meta":{"ui":{"visibility":["app"]}}"#, 0),
+        (r#","_meta":{"ui":{"visibility":[]}}"#, 0),
+        (r#","_meta":{"ui":{"visibility":"app"}}"#, 1),
+        (r#","_meta":{"visibility":["app"]}"#, 1),
+    ] {
+        assert_eq!(names(meta), count, "{meta}");
+    }
+}
+
 /// Checks the projected schema. `want` is the schema, `none`, `!` and the reason why the tool is left out, or `~` and
 /// the reason why it is not strict.
 #[track_caller]
