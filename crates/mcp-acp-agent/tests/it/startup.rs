@@ -72,7 +72,7 @@ async fn next(updates: &mut StatusUpdates) -> String {
 #[tokio::test(start_paused = true)]
 async fn acpx_05_slow_server_joins_the_session_later() {
     let (mut options, failures) = restarting();
-    // Too short for a second start in the other era.
+    // It speaks both eras, and is started again in the modern one with the same limit.
     options.limits.startup = MINUTE + MINUTE / 2;
     let (begun, wait) = (Instant::now(), options.total_timeout);
     let session = SessionMcp::connect(validated(&entries(&["slow", "a"])), options).await.unwrap();
@@ -83,7 +83,7 @@ async fn acpx_05_slow_server_joins_the_session_later() {
     assert_eq!(next(&mut updates).await, "slow:connecting");
     let joined = next(&mut updates).await;
     assert_eq!(joined, "slow:connected", "{:?} {:?}", begun.elapsed(), session.statuses());
-    assert!(begun.elapsed() < MINUTE + PARTING, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < 2 * MINUTE + PARTING, "{:?}", begun.elapsed());
     assert_eq!(text_or_error(&session.call(tool_call("slow__echo", r#"{"text":"late"}"#)).await), "late");
     assert_eq!(failures.load(Ordering::Relaxed), 0, "its start was never cut short");
 }

@@ -236,7 +236,8 @@ mod tests {
         check("schema", "MissingRequiredArgument");
         check("schema --compare a", "WrongNumberOfValues");
         check("schema acp-v1 --compare a b", "ArgumentConflict");
-        check("schema acp-v1 --for reader", "MissingRequiredArgument");
+        check("schema acp-v1 --for reader", "ArgumentConflict");
+        check("schema --for reader", "MissingRequiredArgument");
         check("schema --compare a b --for nobody", "InvalidValue");
         check("acp-check", "MissingRequiredArgument");
         check("acp-check --capabilities {", "ValueValidation");

@@ -66,13 +66,13 @@ pub(super) fn rows() -> Vec<FaultRow> {
                 Era::Legacy,
                 HTTP,
                 "outcome unknown | not reopened",
-                "MCPOutcomeUnknownError | MCPConnectionError",
+                "MCPOutcomeUnknownError | MCPConnectionError | restarted",
             )
             .want_in(
                 Era::Modern,
                 HTTP,
                 "outcome unknown | refused",
-                "MCPOutcomeUnknownError | MCPConnectionError",
+                "MCPOutcomeUnknownError | MCPConnectionError | restarted",
             )
             .absent_on(STDIO, "a pipe has one process"),
     ]
