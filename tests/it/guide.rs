@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use mcp_testkit::program::{Run, installed_folder, installed_program, root, split_command_line};
+use mcp_testkit::program::{Run, binary, installed_folder, installed_program, root, split_command_line};
 use mcp_testkit::wait::block_until;
 use page::{Block, Requirements, Step, agrees, blocks, links};
 
@@ -80,7 +80,8 @@ impl Npm {
     fn find() -> Option<Npm> {
         let modules = installed_folder("MCP_HOST_NODE_MODULES")?;
         let inherited = std::env::var_os("PATH").unwrap_or_default();
-        let paths = [modules.join(".bin")].into_iter().chain(std::env::split_paths(&inherited));
+        let own = binary().parent().expect("it is in a folder").to_owned();
+        let paths = [modules.join(".bin"), own].into_iter().chain(std::env::split_paths(&inherited));
         Some(Npm { path: std::env::join_paths(paths).unwrap(), modules })
     }
 }

@@ -133,10 +133,11 @@ async fn run_sequence(
     let mut connecting = Some(Box::pin(Session::connect(dial, options)));
     let flag = Arc::new(WakeFlag { woken: AtomicBool::new(true), any: Arc::new(Notify::new()) });
     let waker = Waker::from(Arc::clone(&flag));
-    let due = Instant::now() + STARTUP + CLOSE_GRACE;
+    // A server may be started twice.
+    let due = Instant::now() + 2 * (STARTUP + CLOSE_GRACE);
     let mut outcome = None;
     // At the end nothing more is sent.
-    for step in [Step::Advance(0)].into_iter().chain(steps).chain([Step::Advance(25_000)]) {
+    for step in [Step::Advance(0)].into_iter().chain(steps).chain([Step::Advance(50_000)]) {
         let mut until = Instant::now();
         match step {
             Step::Respond(requests_ago, reply) => servers.respond(requests_ago, reply),
