@@ -72,7 +72,7 @@ pub(super) fn rows() -> Vec<FaultRow> {
                 Era::Modern,
                 HTTP,
                 "outcome unknown | refused",
-                "MCPOutcomeUnknownError | MCPConnectionError | restarted",
+                "MCPOutcomeUnknownError | MCPConnectionError",
             )
             .absent_on(STDIO, "a pipe has one process"),
     ]
