@@ -8,7 +8,7 @@ use mcp_model::{RawJson, RpcError, ServerId};
 use mcp_registry::ViewFilter;
 
 use super::errors::{bad_request, invalid_request, refusal};
-use super::header_names::{MCP_HOST_DIALOG, MCP_HOST_SELECTIONS, MCP_SESSION_ID, single};
+use super::header_names::{MCP_HOST_DIALOG, MCP_HOST_SELECTIONS, single};
 use super::headers;
 use super::refusals::RefusalReason;
 use super::response::{Response, with_header};
@@ -148,7 +148,7 @@ fn admit(
 ) -> Result<(Admission, Option<Arc<Grant>>), Response> {
     let single = |name: &HeaderName| single(&head.headers, name).map_err(|error| bad_request(&error));
     let (host, origin) = (single(&header::HOST)?, single(&header::ORIGIN)?);
-    let (authorization, _) = (single(&header::AUTHORIZATION)?, single(&MCP_SESSION_ID)?);
+    let authorization = single(&header::AUTHORIZATION)?;
     // A target with an authority overrides `Host`. Both must be allowed, because a proxy may look at either.
     let authority = head.uri.authority().map(|authority| authority.as_str());
     let authority_allowed = |()| authority.map_or(Ok(()), |authority| app.guard.check(Some(authority), None));

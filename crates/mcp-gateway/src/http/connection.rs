@@ -18,7 +18,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::connection_table::ConnectionPermit;
 use super::flow_control::FlowControl;
@@ -106,8 +106,8 @@ pub(super) async fn serve_http1(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     app: Arc<AppState>,
     (connection, requests): (Arc<Connection>, ActiveRequests),
+    shutdown: oneshot::Receiver<()>,
 ) -> hyper::Result<()> {
-    let shutdown = app.shutdown.clone();
     let service = service_fn(|request| {
         let (app, connection, active) = (Arc::clone(&app), Arc::clone(&connection), requests.start());
         async move {
@@ -122,7 +122,7 @@ pub(super) async fn serve_http1(
     tokio::select! {
         biased;
         served = serving.as_mut() => return served,
-        () = shutdown.cancelled() => serving.as_mut().graceful_shutdown(),
+        _ = shutdown => serving.as_mut().graceful_shutdown(),
     }
     serving.await
 }
@@ -132,6 +132,7 @@ pub(super) async fn serve_http2(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     app: Arc<AppState>,
     (connection, requests): (Arc<Connection>, ActiveRequests),
+    mut shutdown: oneshot::Receiver<()>,
 ) -> hyper::Result<()> {
     let flow_control = Arc::new(FlowControl::new(app.bounds().send_timeout));
     let service = service_fn(|request| {
@@ -151,7 +152,7 @@ pub(super) async fn serve_http2(
         .initial_connection_window_size(CONNECTION_WINDOW);
     let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut streams = FuturesUnordered::new();
-    let (mut shutdown, mut stalled) = (pin!(app.shutdown.cancelled()), pin!(flow_control.stalled()));
+    let mut stalled = pin!(flow_control.stalled());
     let mut is_closing = false;
     loop {
         tokio::select! {
@@ -163,7 +164,7 @@ pub(super) async fn serve_http2(
                 tracing::debug!("closing an HTTP/2 connection: the client does not read its responses");
                 return Ok(());
             }
-            () = shutdown.as_mut(), if !is_closing => {
+            _ = &mut shutdown, if !is_closing => {
                 is_closing = true;
                 serving.as_mut().graceful_shutdown();
             }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::oneshot;
 
 use super::connection::ActiveRequests;
 use crate::access::principal::Principal;
@@ -45,7 +45,18 @@ struct Entry {
     requests: ActiveRequests,
     /// The client of its last request; `None` before it.
     principal: Option<Principal>,
-    evicted: CancellationToken,
+    evict: oneshot::Sender<()>,
+    /// `None` after the shutdown of the server.
+    shut_down: Option<oneshot::Sender<()>>,
+}
+
+/// Why a connection has to end. Each wake-up of the connection polls both, and a one-shot channel is the cheapest to poll.
+#[derive(Debug)]
+pub(super) struct ConnectionEnd {
+    /// Receives the eviction: the connection ends as soon as it is idle.
+    pub(super) evicted: oneshot::Receiver<()>,
+    /// Receives the shutdown of the server, or an error for an evicted connection: no further request is accepted.
+    pub(super) shutdown: oneshot::Receiver<()>,
 }
 
 /// A place of a connection in the table, until it is dropped.
@@ -54,7 +65,6 @@ pub(super) struct ConnectionPermit {
     table: Arc<ConnectionTable>,
     id: u64,
     usage: ConnectionUse,
-    evicted: CancellationToken,
 }
 
 /// The error for a connection that cannot serve a request.
@@ -68,7 +78,10 @@ impl ConnectionTable {
     }
 
     /// Adds a connection. Evicts an idle one at the limit. `None` if all places are in use.
-    pub(super) fn add(self: &Arc<ConnectionTable>, requests: ActiveRequests) -> Option<ConnectionPermit> {
+    pub(super) fn add(
+        self: &Arc<ConnectionTable>,
+        requests: ActiveRequests,
+    ) -> Option<(ConnectionPermit, ConnectionEnd)> {
         let mut entries = self.entries.lock();
         let usage = if entries.make_room(ConnectionUse::Any, self.limit) {
             ConnectionUse::Any
@@ -77,10 +90,23 @@ impl ConnectionTable {
         } else {
             return None;
         };
-        let (id, evicted) = (entries.next_id, CancellationToken::new());
+        let id = entries.next_id;
         entries.next_id += 1;
-        entries.open.insert(id, Entry { usage, requests, principal: None, evicted: evicted.clone() });
-        Some(ConnectionPermit { table: Arc::clone(self), id, usage, evicted })
+        let (evict, evicted) = oneshot::channel();
+        let (shut_down, shutdown) = oneshot::channel();
+        let entry = Entry { usage, requests, principal: None, evict, shut_down: Some(shut_down) };
+        entries.open.insert(id, entry);
+        let permit = ConnectionPermit { table: Arc::clone(self), id, usage };
+        Some((permit, ConnectionEnd { evicted, shutdown }))
+    }
+
+    /// Tells all connections that the server shuts down.
+    pub(super) fn shut_down(&self) {
+        let mut entries = self.entries.lock();
+        for sender in entries.open.values_mut().filter_map(|entry| entry.shut_down.take()) {
+            // Fails if the connection ends at the same time.
+            let _ = sender.send(());
+        }
     }
 }
 
@@ -102,7 +128,8 @@ impl Entries {
             .max_by_key(|(id, entry)| (rank(entry), Reverse(**id)));
         let Some(id) = evicted.map(|(id, _)| *id) else { return false };
         if let Some(entry) = self.open.remove(&id) {
-            entry.evicted.cancel();
+            // Fails if the connection ends at the same time.
+            let _ = entry.evict.send(());
         }
         true
     }
@@ -135,11 +162,6 @@ impl ConnectionPermit {
     /// What the connection may be used for.
     pub(super) fn usage(&self) -> ConnectionUse {
         self.usage
-    }
-
-    /// Resolves when the connection has to close. Cancel-safe.
-    pub(super) async fn evicted(&self) {
-        self.evicted.cancelled().await;
     }
 }
 

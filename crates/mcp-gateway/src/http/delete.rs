@@ -5,14 +5,15 @@ use http::request::Parts;
 
 use super::client::Client;
 use super::errors::{ResponseResult, bad_request, invalid_request, no_session};
-use super::header_names::{MCP_SESSION_ID, text};
+use super::header_names::{MCP_SESSION_ID, single};
 use super::response;
 use super::server::AppState;
 
 /// Ends the session that the request names.
 pub(super) fn delete(app: &AppState, server: Option<&str>, head: &Parts) -> ResponseResult {
     let client = Client::authorize(app, head, server)?;
-    let id = text(&head.headers, &MCP_SESSION_ID)
+    let id = single(&head.headers, &MCP_SESSION_ID)
+        .map_err(|error| bad_request(&error))?
         .ok_or_else(|| bad_request(&invalid_request("the header `Mcp-Session-Id` is missing")))?;
     let session = app.gateway.sessions.take(id, &client.principal).ok_or_else(no_session)?;
     app.gateway.end(&session);

@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::client::Client;
 use super::connection::Connection;
 use super::connection_table::ConnectionsExceeded;
-use super::errors::{ResponseResult, busy, invalid_request, refusal, too_many_connections};
-use super::header_names::{LAST_EVENT_ID, MCP_SESSION_ID, text};
+use super::errors::{ResponseResult, bad_request, busy, invalid_request, refusal, too_many_connections};
+use super::header_names::{LAST_EVENT_ID, MCP_SESSION_ID, single, text};
 use super::headers::{self, Accepts};
 use super::permits::ClientPermit;
 use super::post;
@@ -47,7 +47,8 @@ pub(super) fn get(
         .permit
         .admit(&client.principal)
         .map_err(|ConnectionsExceeded| too_many_connections(app.bounds().connections))?;
-    let Some(id) = text(&head.headers, &MCP_SESSION_ID) else {
+    let session_id = single(&head.headers, &MCP_SESSION_ID).map_err(|error| bad_request(&error))?;
+    let Some(id) = session_id else {
         let message = "GET opens the stream of a session: the header `Mcp-Session-Id` is missing";
         return Err(refused(StatusCode::METHOD_NOT_ALLOWED, message));
     };

@@ -27,11 +27,12 @@ pub(super) fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a 
 
 /// The value of a header that must not be repeated and must be visible ASCII.
 pub(super) fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, RpcError> {
-    let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    match (value.to_str(), values.next()) {
-        (Ok(text), None) => Ok(Some(text)),
-        (Ok(_), Some(_)) => Err(invalid_request(&format!("the header `{name}` is repeated"))),
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    // Fast path: most requests repeat no header.
+    let is_repeated = headers.len() > headers.keys_len() && headers.get_all(name).iter().nth(1).is_some();
+    match (value.to_str(), is_repeated) {
+        (Ok(text), false) => Ok(Some(text)),
+        (Ok(_), true) => Err(invalid_request(&format!("the header `{name}` is repeated"))),
         (Err(_), _) => Err(invalid_request(&format!("the header `{name}` is not visible ASCII"))),
     }
 }

@@ -49,8 +49,9 @@ pub(super) async fn post(
         .permit
         .admit(&client.principal)
         .map_err(|ConnectionsExceeded| too_many_connections(app.bounds().connections))?;
+    let session_id = single(&head.headers, &MCP_SESSION_ID).map_err(|error| bad_request(&error))?;
     let body = read_body(app, &client, body).await?;
-    match text(&head.headers, &MCP_SESSION_ID) {
+    match session_id {
         Some(id) => in_session(app, head, (&client, server, id), body).await,
         None => without_session(app, connection.id, head, (client, server), body).await,
     }

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use governor::clock::DefaultClock;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{self, ActiveRequests, Connection};
-use super::connection_table::{ConnectionTable, ConnectionUse};
+use super::connection_table::{ConnectionEnd, ConnectionTable, ConnectionUse};
 use super::guard::Guard;
 use super::permits::ClientPermits;
 use super::refusals::RefusalLog;
@@ -199,12 +199,14 @@ impl HttpServer {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, peer)) => {
                         let requests = ActiveRequests::default();
-                        let Some(permit) = table.add(requests.clone()) else {
+                        let Some((permit, end)) = table.add(requests.clone()) else {
                             tracing::warn!("closing a new connection: all connections are in use");
                             continue;
                         };
                         let connection = (Connection::new(&app, permit, peer.ip()), requests);
-                        connections.spawn(serve_connection(stream, Arc::clone(&app), tls.clone(), connection));
+                        let tls = tls.clone();
+                        let serving = serve_connection(stream, Arc::clone(&app), tls, connection, end);
+                        connections.spawn(serving);
                     }
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection; trying again in {ACCEPT_RETRY:?}");
@@ -216,6 +218,7 @@ impl HttpServer {
         drop(listener);
         app.refusals.log_rest();
         app.shutdown.cancel();
+        table.shut_down();
         let sessions = app.gateway.sessions.take_all();
         sessions.iter().for_each(|session| session.close_streams());
         let grace = app.bounds().shutdown_grace;
@@ -268,6 +271,7 @@ async fn serve_connection(
     app: Arc<AppState>,
     tls: Option<TlsAcceptor>,
     (connection, requests): (Arc<Connection>, ActiveRequests),
+    ConnectionEnd { evicted, shutdown }: ConnectionEnd,
 ) {
     // Responses are small and must be sent at once, so disable Nagle's algorithm.
     let _ = stream.set_nodelay(true);
@@ -283,17 +287,17 @@ async fn serve_connection(
         requests.clone(),
     );
     let counters = Arc::clone(&app.gateway.counters);
-    let (evicted, idle) = (Arc::clone(&connection), requests.clone());
+    let idle = requests.clone();
     let served = (connection, requests);
     let serving = async move {
         match tls {
-            None => connection::serve_http1(stream, app, served).await,
+            None => connection::serve_http1(stream, app, served, shutdown).await,
             Some(tls) => match timeout(receive, tls.accept(stream)).await {
                 // Boxed, because otherwise the future of a connection without TLS would be as large as this one.
                 Ok(Ok(stream)) if tls::is_http2(&stream) => {
-                    Box::pin(connection::serve_http2(stream, app, served)).await
+                    Box::pin(connection::serve_http2(stream, app, served, shutdown)).await
                 }
-                Ok(Ok(stream)) => Box::pin(connection::serve_http1(stream, app, served)).await,
+                Ok(Ok(stream)) => Box::pin(connection::serve_http1(stream, app, served, shutdown)).await,
                 Ok(Err(error)) => {
                     tracing::debug!(%error, "a TLS handshake failed");
                     Ok(())
@@ -308,7 +312,7 @@ async fn serve_connection(
     let served = tokio::select! {
         biased;
         served = serving => served,
-        () = idle_after_eviction(&evicted, &idle) => {
+        () = idle_after_eviction(evicted, &idle) => {
             tracing::debug!("closing an idle connection to make room for another");
             Ok(())
         }
@@ -325,8 +329,10 @@ async fn serve_connection(
 }
 
 /// Resolves when an evicted connection runs no request. A request may have begun at the same time.
-async fn idle_after_eviction(connection: &Connection, requests: &ActiveRequests) {
-    connection.permit.evicted().await;
+async fn idle_after_eviction(evicted: oneshot::Receiver<()>, requests: &ActiveRequests) {
+    if evicted.await.is_err() {
+        return std::future::pending().await;
+    }
     while !requests.is_empty() {
         sleep(EVICTION_CHECK).await;
     }

@@ -1,10 +1,12 @@
 //! What is recorded of a request when it ends or is dropped: counters, and a line of the audit log.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use mcp_model::{RawJson, RpcError, ServerId};
+use memchr::memmem::Finder;
 use tokio::time::Instant;
 
 use super::{RequestContext, printable};
@@ -172,12 +174,37 @@ fn reaches_server(method: &str) -> bool {
 
 /// Whether the result has `"isError": true`.
 fn is_tool_error(result: &Bytes) -> bool {
-    // Fast path: most results do not contain the name.
-    if memchr::memmem::find(result, b"isError").is_none() {
+    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"isError\""));
+    // Fast path: most results do not contain the member with this value.
+    let may_be_true = |at: usize| {
+        let value = result[at + FINDER.needle().len()..].trim_ascii_start().strip_prefix(b":");
+        value.is_some_and(|value| value.trim_ascii_start().starts_with(b"true"))
+    };
+    if !FINDER.find_iter(result).any(may_be_true) {
         return false;
     }
     let result = RawJson::parse(result.clone());
     result.is_ok_and(|result| {
         json_splice::member(&result, "isError").is_some_and(|value| value.as_str() == "true")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_member_of_the_result_is_its_error() {
+        for (result, want) in [
+            (r#"{"content":[],"isError":true}"#, true),
+            ("{\"isError\" :\n true}", true),
+            (r#"{"isError":false}"#, false),
+            (r#"{"content":[{"isError":true}]}"#, false),
+            (r#"{"text":"\"isError\":true"}"#, false),
+            (r#"{"content":["isError"]}"#, false),
+            ("{}", false),
+        ] {
+            assert_eq!(is_tool_error(&Bytes::from(result)), want, "{result}");
+        }
+    }
 }
