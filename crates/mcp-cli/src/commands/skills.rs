@@ -1,7 +1,7 @@
 //! `skills`: lists the skills of servers, or prints a file of one.
 
-use mcp_host::{Host, HostError, RequestOptions, ServerState, Supervision};
-use mcp_model::{ErrorKind, ReadResult, ResourceBody, ServerId, Skill};
+use mcp_host::{Host, RequestOptions, ServerState, Supervision};
+use mcp_model::{ReadResult, ResourceBody, ServerId, Skill};
 use serde_json::{Value, json};
 
 use crate::args::{Format, SkillsArgs};
@@ -112,11 +112,7 @@ async fn read_file(host: &Host, uri: &str, args: &SkillsArgs) -> Result<ReadResu
     let file = args.resource.as_deref().unwrap_or(uri);
     let server = args.servers.server.as_deref().and_then(|name| ServerId::parse(name).ok());
     let options = RequestOptions { server, ..RequestOptions::default() };
-    host.read_skill_file(uri, file, options).await.map_err(|error: HostError| {
-        let is_unreachable = matches!(error.kind, ErrorKind::Connection | ErrorKind::Timeout);
-        let exit = if is_unreachable { Exit::Unreachable } else { Exit::Failure };
-        Failure::with_exit(exit, error.to_string()).help(error.help.as_deref().map(sanitize::line))
-    })
+    host.read_skill_file(uri, file, options).await.map_err(|error| Failure::of_request(&error))
 }
 
 fn file_report(context: &Context, read: ReadResult) -> Report {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mcp_host::{Host, RequestOptions, Supervision, TaskMethod};
-use mcp_model::{ErrorKind, ServerId, Task, ToolResult};
+use mcp_host::{Host, RequestError, RequestOptions, Supervision, TaskMethod};
+use mcp_model::{ServerId, Task, ToolResult};
 use mcp_transport::OnProgress;
 use serde_json::json;
 
@@ -61,12 +61,7 @@ async fn send_request(
         ..RequestOptions::default()
     };
     let _clear = progress.clear_on_drop();
-    let failed = |error: mcp_host::RequestError| {
-        let is_unreachable = matches!(error.error.kind, ErrorKind::Connection | ErrorKind::Timeout);
-        let exit = if is_unreachable { Exit::Unreachable } else { Exit::Failure };
-        Failure::with_exit(exit, error.error.to_string())
-            .help(error.error.help.as_deref().map(sanitize::line))
-    };
+    let failed = |error: RequestError| Failure::of_request(&error.error);
     let invalid = |error: serde_json::Error| Failure::new(format!("server '{server}': {error}"));
     if args.wait {
         let result = host.task_result(&args.id, options).await.map_err(failed)?.result;

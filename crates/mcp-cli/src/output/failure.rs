@@ -1,6 +1,7 @@
 //! Errors that end a command.
 
 use mcp_host::HostError;
+use mcp_model::ErrorKind;
 
 use crate::output::console::{Console, Report};
 use crate::output::{sanitize, style};
@@ -32,6 +33,15 @@ impl Failure {
     /// An error with its exit code. The message is sanitized and becomes one line.
     pub(crate) fn with_exit(exit: Exit, message: impl AsRef<str>) -> Failure {
         Failure::Error { exit, message: sanitize::line(message.as_ref()), help: None }
+    }
+
+    /// An error of a request to a server, which may be unreachable.
+    pub(crate) fn of_request(error: &HostError) -> Failure {
+        let exit = match error.kind {
+            ErrorKind::Connection | ErrorKind::Timeout => Exit::Unreachable,
+            _ => Exit::Failure,
+        };
+        Failure::with_exit(exit, error.to_string()).help(error.help.as_deref().map(sanitize::line))
     }
 
     /// Adds a help line to an error.

@@ -111,9 +111,16 @@ struct UriString<'a> {
 
 /// Replaces the URIs for which `exposed` returns another one: those of resource links, embedded resources, contents of
 /// resources, and user interfaces.
-pub(crate) fn replace_uris(object: &RawJson, mut exposed: impl FnMut(&str) -> Option<String>) -> RawJson {
-    let replaced =
-        uris(object).into_iter().filter_map(|uri| Some((uri.json, json_string(&exposed(&uri.text)?))));
+pub(crate) fn replace_uris(object: &RawJson, exposed: impl FnMut(&str) -> Option<String>) -> RawJson {
+    replace_found(object, uris(object), exposed)
+}
+
+fn replace_found(
+    object: &RawJson,
+    found: Vec<UriString<'_>>,
+    mut exposed: impl FnMut(&str) -> Option<String>,
+) -> RawJson {
+    let replaced = found.into_iter().filter_map(|uri| Some((uri.json, json_string(&exposed(&uri.text)?))));
     json_splice::replace_slices(object, replaced)
 }
 
@@ -122,25 +129,23 @@ pub(crate) fn replace_uris(object: &RawJson, mut exposed: impl FnMut(&str) -> Op
 pub(crate) fn replace_skill_uris(object: &RawJson, exposed: impl Fn(&str) -> Option<String>) -> RawJson {
     let mut found = Vec::new();
     // What has another form contains no URIs.
-    let _ = read_skill(&mut JsonCursor::new(object.as_str()), &mut found);
-    let replaced = found.into_iter().filter_map(|uri| Some((uri.json, json_string(&exposed(&uri.text)?))));
-    json_splice::replace_slices(object, replaced)
+    let _ = read_members(&mut JsonCursor::new(object.as_str()), |name, cursor| match name {
+        "skill" => read_members(cursor, |name, cursor| read_skill_member(name, cursor, &mut found)),
+        _ => read_skill_member(name, cursor, &mut found),
+    });
+    replace_found(object, found, exposed)
 }
 
-fn read_skill<'a>(
+fn read_skill_member<'a>(
+    name: &str,
     cursor: &mut JsonCursor<'a>,
     found: &mut Vec<UriString<'a>>,
 ) -> Result<(), serde_json::Error> {
-    read_members(cursor, |name, cursor| match name {
+    match name {
         "uri" => read_uri(cursor, found),
-        "skill" => read_members(cursor, |name, cursor| match name {
-            "uri" => read_uri(cursor, found),
-            "resources" => read_blocks(cursor, found),
-            _ => cursor.skip_value().map(drop),
-        }),
         "resources" => read_blocks(cursor, found),
         _ => cursor.skip_value().map(drop),
-    })
+    }
 }
 
 /// The URIs of a result or a tool's definition, in their order.

@@ -1,5 +1,7 @@
 //! The list methods. Their results are prepared in advance.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use mcp_model::{Era, RpcError, code};
 
@@ -10,10 +12,7 @@ use crate::lists::listing::StaleCursor;
 impl RequestContext<'_> {
     /// A page of a list.
     pub(super) fn list(&self, kind: ListKind) -> Result<Bytes, RpcError> {
-        let cursor = match self.request.params.get("cursor").filter(|cursor| cursor.as_str() != "null") {
-            Some(_) => Some(self.text("cursor")?),
-            None => None,
-        };
+        let cursor = self.cursor()?;
         let mut result = match self.caller.era() {
             Era::Legacy => b"{".to_vec(),
             Era::Modern => {
@@ -23,6 +22,12 @@ impl RequestContext<'_> {
         self.listing().write(kind, cursor.as_deref(), &mut result).map_err(|StaleCursor| stale_cursor())?;
         result.push(b'}');
         Ok(result.into())
+    }
+
+    /// The cursor of the requested page; `None` for the first page.
+    pub(super) fn cursor(&self) -> Result<Option<Cow<'_, str>>, RpcError> {
+        let cursor = self.request.params.get("cursor").filter(|cursor| cursor.as_str() != "null");
+        cursor.map(|_| self.text("cursor")).transpose()
     }
 }
 

@@ -40,12 +40,9 @@ impl RequestContext<'_> {
         if let Some(resource) = self.gateway_resource(&uri) {
             return Ok(resource.read(&self.gateway.snapshot()));
         }
-        let target = self.resource_target(&uri)?;
-        target.server.as_ref().map_or(Ok(()), |server| self.admit_server(server))?;
-        let is_searched = target.server.is_none();
-        let servers = target.servers;
-        let options = RequestOptions { servers, ..self.request_options(target.server, &uri, &["uri"])? };
-        match self.gateway.host.read_resource_raw(&target.uri, options).await {
+        let (server_uri, options) = self.resource_request(&uri)?;
+        let is_searched = options.server.is_none();
+        match self.gateway.host.read_resource_raw(&server_uri, options).await {
             Ok(result) => {
                 if is_searched && uri.len() <= MAX_URI_BYTES {
                     self.gateway.origins.claim(&OriginKey::of(self.caller), &uri, &result.server);
@@ -58,6 +55,13 @@ impl RequestContext<'_> {
             }
             Err(request_error) => Err(self.resource_error(&uri, request_error)),
         }
+    }
+
+    /// The server's URI and the options of a request for a resource. Counts the request for the rate limit of its server.
+    pub(super) fn resource_request(&self, uri: &str) -> Result<(String, RequestOptions), RpcError> {
+        let ResourceTarget { server, servers, uri: server_uri } = self.resource_target(uri)?;
+        server.as_ref().map_or(Ok(()), |server| self.admit_server(server))?;
+        Ok((server_uri, RequestOptions { servers, ..self.request_options(server, uri, &["uri"])? }))
     }
 
     /// The gateway's own resource with this URI, if the scope shows it.
@@ -184,11 +188,8 @@ impl RequestContext<'_> {
                 return Err(RpcError::new(code::INVALID_PARAMS, message));
             }
             session.subscriptions.check_limit()?;
-            let target = self.resource_target(&uri)?;
-            target.server.as_ref().map_or(Ok(()), |server| self.admit_server(server))?;
-            let servers = target.servers;
-            let options = RequestOptions { servers, ..self.request_options(target.server, &uri, &["uri"])? };
-            let subscribed = self.gateway.host.subscribe_resource(&target.uri, options).await;
+            let (server_uri, options) = self.resource_request(&uri)?;
+            let subscribed = self.gateway.host.subscribe_resource(&server_uri, options).await;
             let subscribed = subscribed.map_err(|error| self.resource_error(&uri, error))?;
             session.subscriptions.add(&uri, subscribed);
         }

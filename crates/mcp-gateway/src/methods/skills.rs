@@ -21,10 +21,7 @@ impl RequestContext<'_> {
     /// A page of the skills of one server. Its cursor names the server of the next page.
     pub(super) async fn list_skills(&self) -> Result<RawJson, RpcError> {
         let servers = self.servers_with_skills();
-        let cursor = match self.request.params.get("cursor").filter(|cursor| cursor.as_str() != "null") {
-            Some(_) => Some(self.text("cursor")?),
-            None => None,
-        };
+        let cursor = self.cursor()?;
         let (first, mut server_cursor) = match &cursor {
             None => (0, None),
             Some(cursor) => {
@@ -55,6 +52,7 @@ impl RequestContext<'_> {
 
     /// A page of a server's skills, with the URIs that the client can use for them.
     async fn skills_of(&self, server: &ServerId, cursor: Option<&str>) -> Result<RawJson, RpcError> {
+        self.admit_server(server)?;
         let cursor = cursor.map(|cursor| format!(r#"{{"cursor":{}}}"#, json_string(cursor)));
         let options = RequestOptions {
             extra_params: cursor.map(|it| RawJson::parse(it.into()).expect("it is an object")),
@@ -83,10 +81,8 @@ impl RequestContext<'_> {
     /// A skill, or the entries of a folder.
     pub(super) async fn skill_request(&self, method: SkillMethod) -> Result<RawJson, RpcError> {
         let uri = self.text("uri")?;
-        let target = self.resource_target(&uri)?;
-        let servers = target.servers;
-        let options = RequestOptions { servers, ..self.request_options(target.server, &uri, &["uri"])? };
-        let result = self.gateway.host.skill_request_raw(method, Some(&target.uri), options).await;
+        let (server_uri, options) = self.resource_request(&uri)?;
+        let result = self.gateway.host.skill_request_raw(method, Some(&server_uri), options).await;
         let result = result.map_err(|error| self.resource_error(&uri, error))?;
         let server = result.server.clone();
         let result = self.check_result(result, &uri)?;
