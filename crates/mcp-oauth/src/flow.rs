@@ -149,6 +149,23 @@ impl Flow {
         Ok(DiscoveredServer { manager, metadata, issuer })
     }
 
+    /// The metadata of an issuer, from the issuer itself. A server can name a document that only claims to be the
+    /// issuer's.
+    pub(crate) async fn metadata_of(&self, issuer: &str) -> Result<AuthorizationMetadata, FlowError> {
+        let url: Url =
+            issuer.parse().map_err(|_| FlowError::Failed("the configured issuer is not a URL".to_owned()))?;
+        let no_secrets = Redactor::new(std::iter::empty());
+        let failed = |error: AuthError| FlowError::Failed(describe_error(&error, &no_secrets));
+        let http_client = Arc::clone(&self.http_client) as _;
+        let manager = AuthorizationManager::new_with_oauth_http_client(url, http_client);
+        let resolution = manager.await.map_err(failed)?.resolve_metadata_from_challenge(None).await;
+        let metadata = resolution.map_err(failed)?.metadata;
+        match metadata.issuer.as_deref() == Some(issuer) {
+            true => Ok(metadata),
+            false => Err(unusable_server("the configured issuer does not publish its metadata")),
+        }
+    }
+
     /// The client for an issuer: registered by hand, registered earlier, described by our metadata document, or
     /// registered now.
     async fn client(

@@ -156,6 +156,10 @@ impl Flow {
             let why = "the server's authorization server is not the one that is configured";
             return Err(FlowError::Failed(why.to_owned()));
         }
+        let metadata = match issuer {
+            Some(issuer) => self.metadata_of(issuer).await?,
+            None => server.metadata.clone(),
+        };
         let mut scopes = if request.scopes.is_empty() { configured.clone() } else { request.scopes };
         if scopes.is_empty() {
             scopes = server.select_scopes().await;
@@ -189,9 +193,9 @@ impl Flow {
         };
         let endpoint = TokenEndpoint {
             http_client: &self.http_client,
-            url: server.metadata.token_endpoint.clone(),
+            url: metadata.token_endpoint.clone(),
             issuer: &server.issuer,
-            methods: server.metadata.additional_fields.get("token_endpoint_auth_methods_supported"),
+            methods: metadata.additional_fields.get("token_endpoint_auth_methods_supported"),
         };
         let tokens = endpoint.request(client, [form, target].concat(), now).await?;
         if !tokens.token_type.eq_ignore_ascii_case("bearer") {

@@ -49,6 +49,8 @@ pub(crate) struct Books {
     pub(crate) by_hand: Option<(String, String)>,
     /// Every secret that it was shown or has made.
     pub(crate) secrets: Vec<String>,
+    /// It names a document of this path as its authorization server. The document claims to be of this issuer.
+    pub(crate) poses_as: Option<String>,
     /// A renewal token that was used up ends the whole login of who shows it again.
     pub(crate) strict: bool,
     /// Renewal tokens that were used up.
@@ -121,13 +123,17 @@ impl Books {
         let origin = self.origin.clone();
         match path {
             "/mcp" => self.resource(body, bearer),
-            "/.well-known/oauth-protected-resource/mcp" => plain(
-                200,
-                &json!({"resource": format!("{origin}/mcp"), "authorization_servers": [origin], "scopes_supported": [BASIC]}),
-            ),
-            "/.well-known/oauth-authorization-server" => {
+            "/.well-known/oauth-protected-resource/mcp" => {
+                let document = self.poses_as.as_ref().map_or("", |_| "/.well-known/other");
+                let authority = format!("{origin}{document}");
+                plain(
+                    200,
+                    &json!({"resource": format!("{origin}/mcp"), "authorization_servers": [authority], "scopes_supported": [BASIC]}),
+                )
+            }
+            "/.well-known/oauth-authorization-server" | "/.well-known/other" => {
                 let mut metadata = json!({
-                    "issuer": origin,
+                    "issuer": self.poses_as.as_ref().unwrap_or(&origin),
                     "authorization_endpoint": format!("{origin}/authorize"),
                     "token_endpoint": format!("{origin}/token"),
                     "registration_endpoint": format!("{origin}/register"),

@@ -284,3 +284,20 @@ async fn host_obtains_tokens_without_a_user() {
         assert_eq!(authority.count("unattended"), 3);
     }
 }
+
+#[tokio::test]
+async fn server_that_poses_as_the_configured_issuer_receives_nothing() {
+    let (hostile, issuer) = (Authority::start().await, Authority::start().await);
+    issuer.books().by_hand = Some(("service".to_owned(), "service secret".to_owned()));
+    let origin = issuer.url.trim_end_matches("/mcp").to_owned();
+    hostile.books().poses_as = Some(origin.clone());
+    for kind in [
+        UnattendedGrantKind::ClientCredentials,
+        UnattendedGrantKind::TokenExchange(TokenSource::new(|| Ok(Secret::from("caller")))),
+    ] {
+        let error = connect(&hostile.url, unattended(&hostile.url, kind, Some(&origin))).await.err().unwrap();
+        // The real issuer issues no token for the other resource.
+        assert!(error.to_string().contains("invalid_target"), "{error}");
+    }
+    assert_eq!((hostile.count("unattended"), issuer.count("unattended")), (0, 0));
+}
