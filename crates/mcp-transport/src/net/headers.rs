@@ -35,10 +35,10 @@ const FORBIDDEN_HEADERS: [HeaderName; 3] = [HOST, CONTENT_LENGTH, TRANSFER_ENCOD
 /// The headers of a POST: the configured ones, checked, and ours, without those of a session.
 pub(super) fn post_headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError> {
     let mut post = url_endpoint::configured_headers(endpoint, &OWN_HEADERS, &FORBIDDEN_HEADERS)?;
+    // Set to the body's length for each request. It is the first of our own, because each request searches for it.
+    post.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     post.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     post.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-    // Set to the body's length for each request.
-    post.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     let agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
     post.entry(USER_AGENT).or_insert(HeaderValue::from_static(agent));
     Ok(post)

@@ -107,8 +107,12 @@ impl Response {
         let Some((_, value)) = self.headers.iter().find(|(name, _)| *name == CONTENT_TYPE) else {
             return false;
         };
-        let name = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+        // The parser has removed blanks around the value.
+        let Some((name, parameters)) = value.as_bytes().split_at_checked(media_type.len()) else {
+            return false;
+        };
         name.eq_ignore_ascii_case(media_type.as_bytes())
+            && matches!(parameters.trim_ascii_start().first(), None | Some(b';'))
     }
 
     /// Closes the connection, or resets the stream of an HTTP/2 connection, unless the body was read to its end.
