@@ -11,7 +11,7 @@ use std::{env, fs};
 
 use crate::cargo::{cargo, exit_code, is_ci, run as run_command};
 use crate::error::Error;
-use crate::gates::{layers, rules, tidy};
+use crate::gates::{layers, packages, rules, tidy};
 use crate::generated_files::{self, Mode};
 use crate::tree::{self, Source, Tree};
 
@@ -127,6 +127,7 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
         Gate::cargo("fmt --all --check"),
         Gate::new("layers", layers::run),
         Gate::new("tidy", tidy::run),
+        Gate::new("packages", packages::run),
         Gate::new("schema --check", generated_files::check_schemas),
         Gate::new("docs --check", || generated_files::pages(Mode::Check)),
         Gate::new("features", || rules::run().map(|report| println!("{report}"))),
@@ -137,15 +138,17 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
         res.push(Gate::cargo(&format!("check -p {library} --no-default-features")));
     }
     for feature in ["stdio", "http", "sse", "websocket"] {
-        res.push(Gate::cargo(&format!("check -p mcp-transport --no-default-features --features {feature}")));
+        res.push(Gate::cargo(&format!(
+            "check -p mcp-host-transport --no-default-features --features {feature}"
+        )));
     }
     for (library, feature) in [
-        ("mcp-acp", "schema"),
-        ("mcp-acp-agent", "mcp-over-acp"),
-        ("mcp-acp-agent", "oauth"),
-        ("mcp-acp-agent", "protocol-v2"),
-        ("mcp-host", "oauth"),
-        ("mcp-host", "otel"),
+        ("mcp-host-acp", "schema"),
+        ("mcp-host-acp-agent", "mcp-over-acp"),
+        ("mcp-host-acp-agent", "oauth"),
+        ("mcp-host-acp-agent", "protocol-v2"),
+        ("mcp-host-runtime", "oauth"),
+        ("mcp-host-runtime", "otel"),
     ] {
         res.push(Gate::cargo(&format!("check -p {library} --no-default-features --features {feature}")));
     }
@@ -178,11 +181,12 @@ fn package(in_ci: bool) -> String {
     res
 }
 
-/// The crates of the workspace that are libraries.
-fn libraries(sources: &[Source]) -> Vec<&str> {
+/// The packages of the workspace that are libraries.
+fn libraries(sources: &[Source]) -> Vec<String> {
     sources
         .iter()
         .filter_map(|source| source.path.strip_prefix("crates/")?.strip_suffix("/src/lib.rs"))
+        .map(tree::package_name)
         .collect()
 }
 
@@ -199,15 +203,15 @@ mod tests {
             ("tests/src/lib.rs", ""),
         ])
         .sources;
-        assert_eq!(libraries(&sources), ["mcp-host", "mcp-model"]);
+        assert_eq!(libraries(&sources), ["mcp-host-runtime", "mcp-host-model"]);
         let names: Vec<String> = gates(&sources).into_iter().map(|it| it.name).collect();
         for name in [
-            "cargo check -p mcp-host --no-default-features",
-            "cargo check -p mcp-model --no-default-features",
-            "cargo check -p mcp-transport --no-default-features --features stdio",
-            "cargo check -p mcp-transport --no-default-features --features http",
-            "cargo check -p mcp-transport --no-default-features --features sse",
-            "cargo check -p mcp-transport --no-default-features --features websocket",
+            "cargo check -p mcp-host-runtime --no-default-features",
+            "cargo check -p mcp-host-model --no-default-features",
+            "cargo check -p mcp-host-transport --no-default-features --features stdio",
+            "cargo check -p mcp-host-transport --no-default-features --features http",
+            "cargo check -p mcp-host-transport --no-default-features --features sse",
+            "cargo check -p mcp-host-transport --no-default-features --features websocket",
         ] {
             assert!(names.iter().any(|it| it == name), "{name} is not in {names:?}");
         }

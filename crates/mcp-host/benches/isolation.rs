@@ -1,5 +1,5 @@
 //! Isolation of servers: how much a misbehaving server slows down a healthy one of the same host. `cargo bench -p
-//! mcp-host --bench isolation [-- ROUNDS]` prints the calls per second of the healthy server, for each kind of
+//! mcp-host-runtime --bench isolation [-- ROUNDS]` prints the calls per second of the healthy server, for each kind of
 //! misbehaviour and for the healthy server alone.
 //!
 //! Rounds with and without the misbehaving server alternate; the healthy server keeps running. A server that floods

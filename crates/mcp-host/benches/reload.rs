@@ -1,4 +1,4 @@
-//! Measures how long it takes until an edit takes effect: `cargo bench -p mcp-host --bench reload [-- ROUNDS]`
+//! Measures how long it takes until an edit takes effect: `cargo bench -p mcp-host-runtime --bench reload [-- ROUNDS]`
 //! prints a line for each kind of edit of a file with 20 servers, and the time until slow servers are ready.
 //!
 //! The servers are this program, run as the bundled demo server in its own processes. The time is measured from

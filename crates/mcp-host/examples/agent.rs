@@ -1,4 +1,4 @@
-//! The loop of an agent with a scripted model: `cargo run -p mcp-host --example agent [CONFIGURATION]`.
+//! The loop of an agent with a scripted model: `cargo run -p mcp-host-runtime --example agent [CONFIGURATION]`.
 //!
 //! Without an argument it uses the configuration of the quick start, whose only server is the bundled demo server.
 

@@ -97,7 +97,7 @@
 //!
 //! # An agent
 //!
-//! A complete agent with a scripted model (`cargo run -p mcp-host --example agent`):
+//! A complete agent with a scripted model (`cargo run -p mcp-host-runtime --example agent`):
 //!
 #![doc = concat!("```no_run\n", include_str!("../examples/agent.rs"), "```")]
 #![forbid(unsafe_code)]

@@ -6,7 +6,7 @@
 //! ([`ReloadPlan`], [`CatalogDiff`]), what one agent sees ([`ViewFilter`]), and how a server differs from the
 //! approved one ([`LockFile`]). It adapts tools to model providers ([`project`]) and validates arguments and results
 //! against schemas ([`ValidatorCache`]). It performs no I/O: a host with its own transports needs only this crate and
-//! mcp-model.
+//! `mcp_model`.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The transports of mcp-transport under the client of rmcp, the official MCP SDK.
+//! The transports of `mcp_transport` under the client of rmcp, the official MCP SDK.
 //!
 //! A user of rmcp keeps the SDK's types, handlers and peer. The SDK gains transports that it lacks, a handshake with a
 //! timeout, and errors for requests that would otherwise wait forever when a server exits, sends an unreadable response

@@ -35,7 +35,7 @@ pub fn split_command_line(line: &str) -> Vec<String> {
 /// The path of `mcp-host`, built if necessary.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| build_binary("mcp-cli", "mcp-host"))
+    BINARY.get_or_init(|| build_binary("mcp-host-cli", "mcp-host"))
 }
 
 /// Builds a binary of another package and returns its path. `MCP_TEST_PROFILE` names the profile.

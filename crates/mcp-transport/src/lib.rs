@@ -32,8 +32,8 @@
 //! Features, all on by default: `stdio` (child processes; Unix), `http` (Streamable HTTP), `sse` (HTTP with server-sent
 //! events, 2024-11-05) and `websocket`. A transport of your own implements [`Transport`] and [`Dial`].
 //!
-//! Related crates: `mcp-oauth` logs in to servers, `mcp-recording` records and replays sessions, `mcp-rmcp` runs these
-//! transports under the client of the official SDK.
+//! Related crates: `mcp-host-oauth` logs in to servers, `mcp-host-recording` records and replays sessions, and
+//! `mcp-host-rmcp` runs these transports under the client of the official SDK.
 
 mod dial;
 mod error;

@@ -2,5 +2,6 @@
 
 pub(crate) mod deny;
 pub(crate) mod layers;
+pub(crate) mod packages;
 pub(crate) mod rules;
 pub(crate) mod tidy;

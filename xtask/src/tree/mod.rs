@@ -21,6 +21,18 @@ pub(crate) fn root() -> PathBuf {
     here.parent().expect("xtask is a folder of the workspace").to_owned()
 }
 
+/// The package name of a crate, by its folder in `crates/`.
+///
+/// Other projects own names such as `mcp-host` and `mcp-oauth` on crates.io.
+pub(crate) fn package_name(folder: &str) -> String {
+    match folder.strip_prefix("mcp-") {
+        Some("host") => "mcp-host-runtime".to_owned(),
+        // It is not published.
+        None | Some("testkit") => folder.to_owned(),
+        Some(rest) => format!("mcp-host-{rest}"),
+    }
+}
+
 /// Reads a TOML file of the workspace.
 pub(crate) fn read_toml<T: DeserializeOwned>(path: &str) -> Result<T, Error> {
     let text = fs::read_to_string(root().join(path))

@@ -7,8 +7,8 @@ use crate::syntax::{ExtensionSpans, Node};
 
 /// Reports that only requests are read.
 pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
-    let message = "this build of mcp-config reads only the requests of ACP";
-    let help = "enable the feature `files` of mcp-config";
+    let message = "this build of mcp-host-config reads only the requests of ACP";
+    let help = "enable the feature `files` of mcp-host-config";
     context.error(Code::NoServers, &Location::root(root, context), message, help);
     Vec::new()
 }

@@ -5,9 +5,9 @@ use crate::syntax::{ExtensionSpans, ParsedText};
 
 /// Reports that YAML and TOML are not read.
 pub(super) fn parse(_: &str) -> ParsedText {
-    let message = "this build of mcp-config reads neither YAML nor TOML";
-    let diagnostic =
-        RawDiagnostic::new(Code::Syntax, message, "", 0..0).help("enable the feature `files` of mcp-config");
+    let message = "this build of mcp-host-config reads neither YAML nor TOML";
+    let diagnostic = RawDiagnostic::new(Code::Syntax, message, "", 0..0)
+        .help("enable the feature `files` of mcp-host-config");
     ParsedText {
         root: None,
         dropped: Vec::new(),

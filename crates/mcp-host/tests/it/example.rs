@@ -14,7 +14,15 @@ fn built() -> String {
     // With the same features, nothing is compiled twice.
     let features = if cfg!(feature = "otel") { "otel" } else { "" };
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--package", "mcp-host", "--example", "agent", "--message-format=json"])
+        .args([
+            "build",
+            "--quiet",
+            "--package",
+            "mcp-host-runtime",
+            "--example",
+            "agent",
+            "--message-format=json",
+        ])
         .args(["--features", features])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit())

@@ -257,7 +257,7 @@ mod tests {
                 let fields = request.headers().iter();
                 let fields = fields
                     .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())));
-                let always = ["upgrade:", "connection:", "sec-websocket-", "user-agent: mcp-transport"];
+                let always = ["upgrade:", "connection:", "sec-websocket-", "user-agent: mcp-host-transport"];
                 let own = fields.filter(|it| !always.iter().any(|always| it.starts_with(always)));
                 [format!("{} {}", request.method(), request.uri())].into_iter().chain(own).collect()
             }

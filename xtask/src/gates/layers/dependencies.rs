@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::crate_of;
 use super::lists::{CrateRules, FILE, Lists, contains};
 use crate::error::Violation;
-use crate::tree::Source;
+use crate::tree::{Source, package_name};
 
 /// Every `crates/*/Cargo.toml` of the tree.
 pub(super) fn check(sources: &[Source], lists: &Lists) -> Vec<Violation> {
@@ -41,8 +41,9 @@ fn is_omitted_from_package(lists: &Lists, rules: &CrateRules, name: &str) -> boo
 pub(super) fn check_manifest(lists: &Lists, rules: &CrateRules, manifest: &Table) -> Vec<String> {
     let mut res = Vec::new();
     let package = manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
-    if package != Some(rules.name.as_str()) {
-        res.push(format!("the folder is `{}`, the package is `{}`", rules.name, package.unwrap_or_default()));
+    let expected = package_name(&rules.name);
+    if package != Some(expected.as_str()) {
+        res.push(format!("the package is `{}`, not `{expected}`", package.unwrap_or_default()));
     }
     if manifest.get("lints").and_then(|lints| lints.get("workspace")) != Some(&Value::Boolean(true)) {
         res.push("it does not use the lints of the workspace: add `[lints] workspace = true`".to_owned());

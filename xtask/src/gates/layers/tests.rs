@@ -123,9 +123,9 @@ fn a_crate_without_an_entry_is_found() {
     );
     check_file(
         "crates/mcp-model/Cargo.toml",
-        "[package]\nname = 'mcp-noun'",
+        "[package]\nname = 'mcp-model'",
         &[
-            "crates/mcp-model/Cargo.toml: the folder is `mcp-model`, the package is `mcp-noun`",
+            "crates/mcp-model/Cargo.toml: the package is `mcp-model`, not `mcp-host-model`",
             "crates/mcp-model/Cargo.toml: it does not use the lints of the workspace: add `[lints] workspace = true`",
         ],
     );
@@ -321,7 +321,7 @@ fn a_development_dependency_in_a_cycle_has_no_version() {
     let rules = lists.crate_rules("mcp-transport").expect("it is listed");
     let check = |dependency: &str, expected: &[&str]| {
         let manifest = format!(
-            "package.name = 'mcp-transport'\nlints.workspace = true\n[dev-dependencies]\nmcp-rmcp = {dependency}"
+            "package.name = 'mcp-host-transport'\nlints.workspace = true\n[dev-dependencies]\nmcp-rmcp = {dependency}"
         );
         let manifest = manifest.parse().expect("the manifest is TOML");
         assert_eq!(check_manifest(&lists, rules, &manifest), expected);
@@ -340,7 +340,7 @@ fn mcp_acp_alone_pulls_few_crates() {
         "tree",
         "--offline",
         "-p",
-        "mcp-acp",
+        "mcp-host-acp",
         "--edges",
         "normal",
         "--prefix",

@@ -40,10 +40,10 @@ pub(crate) fn run(rounds: usize) -> Result<(), Error> {
     tables.iter().for_each(|(_, text)| println!("{text}"));
     page::write(&tables)?;
     for arguments in [
-        "bench -p mcp-transport --bench session",
-        "bench -p mcp-transport --bench parts",
-        "bench -p mcp-registry --bench decide",
-        "bench -p mcp-config --bench read",
+        "bench -p mcp-host-transport --bench session",
+        "bench -p mcp-host-transport --bench parts",
+        "bench -p mcp-host-registry --bench decide",
+        "bench -p mcp-host-config --bench read",
     ] {
         run_command(cargo().args(arguments.split(' ')))?;
     }

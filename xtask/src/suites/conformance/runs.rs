@@ -90,7 +90,7 @@ impl Run {
 
 /// Runs the suite against the gateway in front of the test server, and returns the start time.
 fn gateway(suite: &Suite, revision: &str, folder: &Path, more: &[&str]) -> Result<Instant, Error> {
-    let program = build("mcp-cli", &["--bin", "mcp-host"])?;
+    let program = build("mcp-host-cli", &["--bin", "mcp-host"])?;
     let start = Instant::now();
     let everything = ServerProcess::start(&mut suite.everything(), &folder.join("everything.txt"))?;
     let servers = serde_json::json!({"everything": {"type": "http", "url": everything.url()}});

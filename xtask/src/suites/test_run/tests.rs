@@ -30,9 +30,9 @@ fn totals_are_summed() {
 fn a_chosen_package_replaces_the_workspace() {
     for (arguments, expected) in [
         (vec![], false),
-        (vec!["-p", "mcp-model"], true),
+        (vec!["-p", "mcp-host-model"], true),
         (vec!["-pmcp-model"], true),
-        (vec!["--package=mcp-model"], true),
+        (vec!["--package=mcp-host-model"], true),
         (vec!["name", "--", "-p"], false),
     ] {
         assert_eq!(names_packages(&arguments), expected, "{arguments:?}");
