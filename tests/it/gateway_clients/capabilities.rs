@@ -83,8 +83,12 @@ fn each_end_is_offered_what_both_ends_can_do() {
             "{declared}"
         );
         // A shared instance of 2025-11-25 serves any client.
-        let any =
-            json!({"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {"listChanged": true}});
+        let any = json!({
+            "sampling": {},
+            "elicitation": {"form": {}, "url": {}},
+            "roots": {"listChanged": true},
+            "extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}},
+        });
         assert_eq!(states["shared__state"], any, "{declared}");
 
         // What the client sees: each era has its own form of tasks, and logging is one of 2025-11-25.

@@ -2,6 +2,7 @@
 //! after them.
 
 mod all_transports;
+mod apps;
 mod capabilities;
 mod killed_clients;
 mod logins;

@@ -18,8 +18,8 @@ pub(crate) use files::{AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs, Se
 pub(crate) use global::{DialectOptions, Format, FormatName, GlobalArgs, LockPolicyName};
 pub(crate) use schema::{SchemaArgs, Unproven};
 pub(crate) use servers::{
-    CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, ServerArgs, ShellArgs, SkillsArgs, TasksArgs,
-    ToolsArgs, WatchArgs,
+    CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, ResourcesArgs, ServerArgs, ShellArgs,
+    SkillsArgs, TasksArgs, ToolsArgs, WatchArgs,
 };
 pub(crate) use serving::{AcpCheckArgs, DemoServerArgs, RecordArgs, ReplayArgs, ServeArgs};
 
@@ -88,8 +88,8 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Start the servers and list their prompts
     Prompts(ServerArgs),
-    /// Start the servers and list their resources and resource templates
-    Resources(ServerArgs),
+    /// Start the servers and list their resources and resource templates, or read one resource
+    Resources(ResourcesArgs),
     /// Start the servers and list their skills, or print a file of one
     Skills(SkillsArgs),
     /// Test each server step by step, and explain the first step that fails

@@ -24,6 +24,22 @@ pub(crate) struct ServerArgs {
     pub(crate) server: Option<String>,
 }
 
+/// Arguments of `resources`.
+#[derive(Debug, Args)]
+pub(crate) struct ResourcesArgs {
+    #[command(flatten)]
+    pub(crate) servers: ServerArgs,
+    /// Print the resource with this URI, which need not be listed
+    #[arg(long, value_name = "URI")]
+    pub(crate) read: Option<String>,
+    /// Write the resource to this file instead: its text or its bytes, such as the HTML of an app (`ui://…`)
+    #[arg(long, value_name = "OUT", requires = "read")]
+    pub(crate) save: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long, requires = "save")]
+    pub(crate) overwrite: bool,
+}
+
 /// Arguments of `skills`.
 #[derive(Debug, Args)]
 pub(crate) struct SkillsArgs {

@@ -17,6 +17,7 @@ mod list;
 mod lock;
 mod login;
 mod man;
+mod read;
 mod record;
 mod replay;
 mod schema;
@@ -28,10 +29,13 @@ mod watch;
 
 use mcp_config::Switch;
 
-use crate::args::{Arguments, Command, Format, FormatName, GlobalArgs, SchemaArgs, ServerArgs, ToolsArgs};
+use crate::args::{
+    Arguments, Command, Format, FormatName, GlobalArgs, ResourcesArgs, SchemaArgs, ServerArgs, ToolsArgs,
+};
 use crate::commands::list::ListTarget;
 use crate::commands::list::name_filter::NameFilter;
 use crate::commands::list::tools::ToolsView;
+use crate::commands::read::SaveTarget;
 use crate::config::context::Context;
 use crate::output::console::{Console, Report};
 use crate::output::failure::Failure;
@@ -83,7 +87,13 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
             list(&context, &servers, ListTarget::Tools(view, &NameFilter::new(&patterns)))
         }
         Command::Prompts(servers) => list(&context, &servers, ListTarget::Prompts),
-        Command::Resources(servers) => list(&context, &servers, ListTarget::Resources),
+        Command::Resources(ResourcesArgs { servers, read: None, .. }) => {
+            list(&context, &servers, ListTarget::Resources)
+        }
+        Command::Resources(ResourcesArgs { servers, read: Some(uri), save, overwrite }) => {
+            let target = save.map(|path| SaveTarget { path, overwrite });
+            on_runtime(async |signals| read::run(&context, (&servers, &uri), target, signals).await)
+        }
         Command::Skills(args) => on_runtime(async |signals| skills::run(&context, &args, signals).await),
         Command::Explain(args) => on_runtime(async |signals| explain::run(&context, args, signals).await),
         Command::Call(args) => on_runtime(async |signals| call::run(&context, &args, signals).await),

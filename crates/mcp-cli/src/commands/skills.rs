@@ -1,7 +1,7 @@
 //! `skills`: lists the skills of servers, or prints a file of one.
 
 use mcp_host::{Host, RequestOptions, ServerState, Supervision};
-use mcp_model::{ReadResult, ResourceBody, ServerId, Skill};
+use mcp_model::{ReadResult, ServerId, Skill};
 use serde_json::{Value, json};
 
 use crate::args::{Format, SkillsArgs};
@@ -13,6 +13,7 @@ use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::table::{Column, TableStyle, table};
 use crate::output::{json, sanitize, style};
+use crate::render::call_result::resource_text;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, unless_signalled};
 
@@ -118,16 +119,7 @@ async fn read_file(host: &Host, uri: &str, args: &SkillsArgs) -> Result<ReadResu
 fn file_report(context: &Context, read: ReadResult) -> Report {
     let out = match context.format {
         Format::Json => json::document(&read.raw),
-        Format::Text => read
-            .contents
-            .iter()
-            .map(|content| match &content.body {
-                ResourceBody::Text(text) => format!("{}\n", sanitize::block(text)),
-                ResourceBody::Blob(_) => {
-                    "the file is not text: use --format json for its base64\n".to_owned()
-                }
-            })
-            .collect(),
+        Format::Text => read.contents.iter().map(resource_text).collect(),
     };
     Report { out, ..Report::default() }
 }

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use mcp_host::{
     Approval, ConnectionOptions, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins,
-    ProcessOptions, Supervision, TelemetryOptions,
+    ProcessOptions, ServerRequestOptions, Supervision, TelemetryOptions,
 };
-use mcp_model::LogLevel;
+use mcp_model::{LogLevel, RawJson};
 use mcp_oauth::{RegisteredClient, UserAgent};
-use mcp_transport::ClientInfo;
+use mcp_transport::{ClientCapabilities, ClientInfo};
 use tokio::time::timeout;
 
 use crate::output::failure::Failure;
@@ -99,6 +99,11 @@ pub(crate) async fn stop(host: &Host, mut exit: Exit, signals: &mut Signals) -> 
     }
 }
 
+/// The client capability for apps, a member of a JSON object. Every command declares it, so that `lock` and `tools` see the
+/// same tools as the clients of `serve`.
+pub(crate) const APPS_CAPABILITY: &str =
+    r#""extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}"#;
+
 /// The host options of every command.
 pub(crate) fn options(supervision: Supervision) -> HostOptions {
     HostOptions {
@@ -112,6 +117,10 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
         },
         connections: ConnectionOptions { logins: logins(None, None), ..ConnectionOptions::default() },
         supervision,
+        server_requests: ServerRequestOptions {
+            declared_capabilities: declared(APPS_CAPABILITY),
+            ..ServerRequestOptions::default()
+        },
         // With `--verbose`, servers are requested to send log messages too.
         telemetry: TelemetryOptions {
             log_level: tracing::enabled!(tracing::Level::INFO).then_some(LogLevel::Debug),
@@ -119,6 +128,11 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
         },
         ..HostOptions::default()
     }
+}
+
+/// The capabilities with these members.
+pub(crate) fn declared(members: &str) -> Option<ClientCapabilities> {
+    RawJson::parse(format!("{{{members}}}").into()).ok().and_then(ClientCapabilities::new)
 }
 
 /// The client name and version that servers receive in `initialize`.

@@ -4,7 +4,10 @@
 
 use std::time::Duration;
 
-use mcp_model::{CallFailure, CallMetadata, CallResult, Content, ErrorKind, RawJson, ServerId, ToolResult};
+use mcp_model::{
+    CallFailure, CallMetadata, CallResult, Content, ErrorKind, RawJson, ResourceBody, ResourceContent,
+    ServerId, ToolResult,
+};
 use serde_json::Value;
 
 use crate::output::{json, sanitize};
@@ -57,6 +60,19 @@ pub(crate) fn content_block(content: &Content) -> String {
             }
         }
         Content::Unknown(raw) => note("content of unknown type", &[&size(raw.as_bytes().len())]),
+    }
+}
+
+/// A content of a resource: its text, or a line about it.
+pub(crate) fn resource_text(content: &ResourceContent) -> String {
+    let ResourceContent { uri, mime_type, body } = content;
+    match body {
+        ResourceBody::Text(text) => with_line_feed(text),
+        ResourceBody::Blob(data) => {
+            let size = size(decoded_length(data));
+            let about = mime_type.iter().chain([uri, &size]).map(String::as_str);
+            note("resource", &about.collect::<Vec<_>>())
+        }
     }
 }
 

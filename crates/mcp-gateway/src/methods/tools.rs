@@ -66,6 +66,10 @@ impl RequestContext<'_> {
             };
             return Ok((name.to_owned(), server));
         }
+        if let Some(target) = only_visible(&listing, &found) {
+            self.admit_tool(target)?;
+            return Ok((target.name.clone(), Some(target.server.clone())));
+        }
         Err(self.hidden_tool_error(&listing, &found, name))
     }
 
@@ -106,4 +110,15 @@ impl RequestContext<'_> {
         let content = json!([{"type": "text", "text": request_error.error.to_string()}]);
         Ok(RawJson::from_value(&json!({"content": content, "isError": true})).expect("its keys are strings"))
     }
+}
+
+/// The visible tool of those with a server's own name, if it is the only one. An app calls its tools by these names.
+fn only_visible<'a>(listing: &'a Listing, found: &ToolLookup<'_>) -> Option<&'a Target> {
+    let tools = match found {
+        ToolLookup::Found(tool) => std::slice::from_ref(tool),
+        ToolLookup::Ambiguous(tools) => tools,
+        ToolLookup::Missing { .. } => &[],
+    };
+    let mut visible = tools.iter().filter_map(|tool| listing.find(ListKind::Tools, tool.name.as_str()));
+    visible.next().filter(|_| visible.next().is_none())
 }

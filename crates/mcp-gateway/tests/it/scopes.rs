@@ -45,6 +45,22 @@ async fn path_query_and_header_narrow_the_scope() {
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__add","arguments":{"a":1,"b":2}}}"#;
     let refused = fixture.http("POST", "/mcp?tools=*__echo", &headers, call).await;
     assert_eq!(refused.json()["error"]["message"], "MCPToolNotFoundError: Tool 'demo__add' not found");
+    // A server's own name is enough for the only tool that is visible, but not for several or hidden ones.
+    let own = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"NAME","arguments":{"text":"hi"}}}"#;
+    for (path, name, want) in [
+        ("/mcp/own", "echo", "hi"),
+        ("/mcp?tools=demo__echo", "echo", "hi"),
+        ("/mcp?tools=*__echo", "echo", "Tool 'echo' not found"),
+        ("/mcp?tools=*__add", "echo", "Tool 'echo' not found"),
+        ("/mcp/own", "demo__echo", "Tool 'demo__echo' not found"),
+    ] {
+        let mut headers = headers[..2].to_vec();
+        let begun = fixture.http("POST", path, &headers, &initialize("2025-11-25")).await;
+        let session = begun.header("mcp-session-id").unwrap();
+        headers.push(("mcp-session-id", &session));
+        let called = fixture.http("POST", path, &headers, &own.replace("NAME", name)).await;
+        assert!(called.body.contains(want), "{path} {name}: {called:?}");
+    }
     // A session has one scope: it does not exist under another path.
     assert_eq!(fixture.http("POST", "/mcp", &headers, call).await.status, 404);
     fixture.end().await;

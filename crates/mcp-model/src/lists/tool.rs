@@ -40,22 +40,46 @@ impl Tool {
     /// (the user interfaces of a server) only.
     pub fn is_for_models(&self) -> bool {
         #[derive(Deserialize)]
-        struct ToolMeta {
-            #[serde(rename = "_meta")]
-            meta: Meta,
-        }
-        #[derive(Deserialize)]
-        struct Meta {
-            ui: Ui,
-        }
-        #[derive(Deserialize)]
-        struct Ui {
+        struct Visibility {
             visibility: Vec<String>,
         }
         // A definition without the member, or with another form of it, is for models.
-        let Ok(ToolMeta { meta: Meta { ui } }) = self.raw.read() else { return true };
-        ui.visibility.iter().any(|it| it == "model")
+        let Ok(WithMeta { meta: WithUi { ui: Visibility { visibility } } }) = self.raw.read() else {
+            return true;
+        };
+        visibility.iter().any(|it| it == "model")
     }
+
+    /// Returns the URI of the tool's app: `_meta.ui.resourceUri`, or its deprecated form `_meta["ui/resourceUri"]`.
+    pub fn app_uri(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Link {
+            #[serde(rename = "resourceUri")]
+            uri: String,
+        }
+        #[derive(Deserialize)]
+        struct DeprecatedLink {
+            #[serde(rename = "ui/resourceUri")]
+            uri: String,
+        }
+        match self.raw.read() {
+            Ok(WithMeta { meta: WithUi { ui: Link { uri } } }) => Some(uri),
+            Err(_) => self.raw.read().ok().map(|WithMeta { meta: DeprecatedLink { uri } }| uri),
+        }
+    }
+}
+
+/// The metadata of a definition.
+#[derive(Deserialize)]
+struct WithMeta<T> {
+    #[serde(rename = "_meta")]
+    meta: T,
+}
+
+/// The metadata for apps.
+#[derive(Deserialize)]
+struct WithUi<T> {
+    ui: T,
 }
 
 /// The annotations that the host uses. They are claims of the server: a host shows them, and uses them only to decide
@@ -206,6 +230,20 @@ mod tests {
         let hints = page.items[0].hints;
         assert_eq!((hints.read_only, hints.idempotent), (Some(true), None));
         assert!(hints.is_repeatable());
+    }
+
+    #[test]
+    fn app_is_named_by_its_uri() {
+        let app = |meta: &str| {
+            let json = format!(r#"{{"tools":[{{"name":"a","inputSchema":{{}},"_meta":{meta}}}]}}"#);
+            read_tools(&RawJson::parse(Bytes::from(json)).unwrap()).unwrap().items[0].app_uri()
+        };
+        let found = Some("ui://a/b".to_owned());
+        assert_eq!(app(r#"{"ui":{"resourceUri":"ui:\/\/a/b","visibility":7},"x":1}"#), found);
+        assert_eq!(app(r#"{"ui/resourceUri":"ui://a/b","ui":{"visibility":["app"]}}"#), found);
+        for none in ["{}", "7", "null", r#"{"ui":{"resourceUri":7}}"#, r#"{"ui":"ui://a/b"}"#] {
+            assert_eq!(app(none), None, "{none}");
+        }
     }
 
     #[test]

@@ -55,14 +55,25 @@ pub struct ExposedTemplate {
 }
 
 impl Serialize for ExposedTool {
-    /// Serializes `name`, `server`, `original_name`, `description` and `input_schema`, in this order.
+    /// Serializes `name`, `server`, `original_name`, `description` and `input_schema`, in this order. Then, if the tool has
+    /// an app, its URI as `app`; and `"app_only": true`, if the tool is not for models.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut res = serializer.serialize_struct("ExposedTool", 5)?;
+        let (app, app_only) = (self.tool.app_uri(), !self.tool.is_for_models());
+        let fields = 5 + usize::from(app.is_some()) + usize::from(app_only);
+        let mut res = serializer.serialize_struct("ExposedTool", fields)?;
         res.serialize_field("name", &self.name)?;
         res.serialize_field("server", &self.server)?;
         res.serialize_field("original_name", &self.tool.name)?;
         res.serialize_field("description", &self.tool.description)?;
         res.serialize_field("input_schema", &self.tool.input_schema)?;
+        match app {
+            Some(app) => res.serialize_field("app", &app)?,
+            None => res.skip_field("app")?,
+        }
+        match app_only {
+            true => res.serialize_field("app_only", &true)?,
+            false => res.skip_field("app_only")?,
+        }
         res.end()
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn tool_row(entry: &ExposedTool) -> Vec<String> {
         entry.name.to_string(),
         entry.server.to_string(),
         token_count(entry).to_string(),
-        hint(entry.tool.hints).to_owned(),
+        hint(&entry.tool),
         entry.tool.description_text().into_owned(),
     ]
 }
@@ -175,6 +175,12 @@ pub(crate) fn tool_text(
         }
     );
     let _ = writeln!(text, "{}", style::paint(colour, style::DIM, &summary));
+    let app = exposed.tool.app_uri().map(|uri| format!("app {}", sanitize::line(&uri)));
+    let only = (!exposed.tool.is_for_models()).then(|| "for apps only".to_owned());
+    let app: Vec<String> = app.into_iter().chain(only).collect();
+    if !app.is_empty() {
+        let _ = writeln!(text, "{}", style::paint(colour, style::DIM, &app.join("; ")));
+    }
     let description = exposed.tool.description_text();
     if !description.trim().is_empty() {
         // Indent the description, so that none of its lines can imitate a line of ours.
@@ -224,15 +230,24 @@ fn token_count(exposed: &ExposedTool) -> usize {
     bytes.div_ceil(BYTES_PER_TOKEN)
 }
 
-/// The most important annotation of a tool in one word; `-` without annotations.
-fn hint(hints: ToolHints) -> &'static str {
-    let ToolHints { read_only, destructive, idempotent: _, open_world: _ } = hints;
-    match (read_only, destructive) {
-        (Some(true), _) => "reads",
-        (_, Some(true)) => "destroys",
-        (_, Some(false)) => "adds",
-        (Some(false), None) => "writes",
-        (None, None) => "-",
+/// The most important annotation of a tool in one word, and whether it has an app or is for apps only; `-` without any.
+fn hint(tool: &Tool) -> String {
+    let ToolHints { read_only, destructive, idempotent: _, open_world: _ } = tool.hints;
+    let effect = match (read_only, destructive) {
+        (Some(true), _) => Some("reads"),
+        (_, Some(true)) => Some("destroys"),
+        (_, Some(false)) => Some("adds"),
+        (Some(false), None) => Some("writes"),
+        (None, None) => None,
+    };
+    let app = match (tool.is_for_models(), tool.app_uri()) {
+        (false, _) => Some("app only"),
+        (true, Some(_)) => Some("app"),
+        (true, None) => None,
+    };
+    match (effect, app) {
+        (Some(effect), Some(app)) => format!("{effect}, {app}"),
+        (effect, app) => effect.or(app).unwrap_or("-").to_owned(),
     }
 }
 

@@ -17,9 +17,9 @@ use mcp_gateway::{
     RateLimits, Scope, ServeError, TaskKey, TlsFiles, Tokens, serve_stdio,
 };
 use mcp_host::{AdminTools, FollowHandle, Host, RequestingServers, Supervision};
-use mcp_model::{RawJson, ServerId};
+use mcp_model::ServerId;
 use mcp_registry::ToolBudget;
-use mcp_transport::{ClientCapabilities, Eras};
+use mcp_transport::Eras;
 use tokio::sync::oneshot;
 
 use crate::args::ServeArgs;
@@ -43,9 +43,8 @@ const SHUTDOWN_MARGIN: Duration = Duration::from_secs(1);
 /// How long the end of the command waits for the rest of the audit log.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
-/// The client capabilities that the host declares to servers.
-const CAPABILITIES: &str =
-    r#"{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#;
+/// The client capabilities that the host declares to servers, besides that for apps.
+const CAPABILITIES: &str = r#""sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}"#;
 
 impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Failure {
@@ -79,7 +78,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     // declared. A server that uses one of them gets an instance for each client, with the capabilities of that client.
     options.leases.requesting_servers = RequestingServers::Lease;
     options.server_requests.declared_capabilities =
-        RawJson::parse(CAPABILITIES.into()).ok().and_then(ClientCapabilities::new);
+        host::declared(&format!("{CAPABILITIES},{}", host::APPS_CAPABILITY));
     if let Some(drain) = args.drain {
         options.processes.drain = Duration::from_secs(drain);
     }

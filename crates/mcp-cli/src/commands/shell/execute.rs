@@ -1,7 +1,7 @@
 //! Executes the commands of the shell. Their output is that of the program's commands with the same names.
 
 use mcp_host::{Host, HostSnapshot, RequestOptions};
-use mcp_model::{Content, ErrorKind, PromptMessage, ResourceBody, ResourceContent, ServerId};
+use mcp_model::{ErrorKind, PromptMessage, ServerId};
 
 use super::command::{Command, help};
 use crate::args::Format;
@@ -18,7 +18,7 @@ use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::table::TableStyle;
 use crate::output::{json, sanitize, style};
-use crate::render::call_result::{content_block, result_text, with_line_feed};
+use crate::render::call_result::{content_block, resource_text, result_text};
 use crate::render::status::{problem_lines, server_lines};
 use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
@@ -146,17 +146,6 @@ async fn prompt(context: &Context, host: &Host, name: &str, words: Vec<String>) 
 fn message_text(message: &PromptMessage) -> String {
     let PromptMessage { role, content } = message;
     format!("{}: {}", sanitize::line(role), content_block(content))
-}
-
-fn resource_text(content: &ResourceContent) -> String {
-    let ResourceContent { uri, mime_type, body } = content;
-    let (uri, mime_type) = (Some(uri.clone()), mime_type.clone());
-    match body {
-        ResourceBody::Text(text) => with_line_feed(text),
-        ResourceBody::Blob(data) => {
-            content_block(&Content::Binary { data: data.clone(), mime_type, uri, text: None })
-        }
-    }
 }
 
 /// The id of a server that exists.

@@ -1,0 +1,171 @@
+//! `resources --read`: prints a resource, or writes it to a file.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use mcp_host::{Host, RequestOptions, Supervision};
+use mcp_model::{ReadResult, ResourceContent, ServerId};
+use serde_json::json;
+use tempfile::NamedTempFile;
+
+use crate::args::{Format, ServerArgs};
+use crate::config::context::Context;
+use crate::config::refusal::open_approved;
+use crate::host::startup::{WaitFor, wait_for_servers};
+use crate::host::{select_server, with_servers};
+use crate::output::console::Report;
+use crate::output::failure::Failure;
+use crate::output::{count, json, sanitize};
+use crate::render::call_result::resource_text;
+use crate::runtime::blocking;
+use crate::runtime::exit::Exit;
+use crate::runtime::signals::{Signals, unless_signalled};
+
+/// The file for a resource.
+#[derive(Debug, Clone)]
+pub(crate) struct SaveTarget {
+    pub(crate) path: PathBuf,
+    /// Whether an existing file is replaced.
+    pub(crate) overwrite: bool,
+}
+
+/// Starts the servers and reads one resource.
+pub(crate) async fn run(
+    context: &Context,
+    (servers, uri): (&ServerArgs, &str),
+    target: Option<SaveTarget>,
+    signals: &mut Signals,
+) -> Result<Exit, Failure> {
+    if let Some(SaveTarget { path, overwrite: false }) = target.clone()
+        && blocking(move || fs::symlink_metadata(path).is_ok()).await
+    {
+        return Err(file_exists(&target.expect("it was checked").path));
+    }
+    let opened = unless_signalled(signals, open_approved(context, servers.file.as_deref())).await?;
+    let (file, approval) = opened.map_err(|refusal| refusal.failure)?;
+    let mut desired = file.loaded.desired;
+    if let Some(name) = &servers.server {
+        desired = select_server(desired, name)?;
+    }
+    let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
+        wait_for_servers(host, &context.progress(), WaitFor::All).await;
+        match read(context, host, (servers, uri), target).await {
+            Ok(report) => context.print(report).await,
+            Err(failure) => context.fail(failure).await,
+        }
+    });
+    Ok(exit.await)
+}
+
+async fn read(
+    context: &Context,
+    host: &Host,
+    (servers, uri): (&ServerArgs, &str),
+    target: Option<SaveTarget>,
+) -> Result<Report, Failure> {
+    let server = servers.server.as_deref().and_then(|name| ServerId::parse(name).ok());
+    let options = RequestOptions { server, ..RequestOptions::default() };
+    let read = host.read_resource(uri, options).await.map_err(|error| Failure::of_request(&error))?;
+    let Some(SaveTarget { path, overwrite }) = target else {
+        return Ok(Report::out(match context.format {
+            Format::Json => json::document(&read.raw),
+            Format::Text => read.contents.iter().map(resource_text).collect(),
+        }));
+    };
+    let content = single_content(&read, uri)?;
+    let bytes = content.body.to_bytes();
+    let bytes = bytes.map_err(|error| Failure::new(format!("the resource has invalid base64: {error}")))?;
+    let (size, at) = (bytes.len(), path.clone());
+    let saved = blocking(move || save(&bytes, &at, overwrite)).await;
+    let shown = path.display().to_string();
+    saved.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => file_exists(&path),
+        _ => Failure::new(format!("cannot write {shown}: {error}")),
+    })?;
+    let media_type = content.mime_type.as_deref();
+    Ok(Report::out(match context.format {
+        Format::Json => json::document(&json!({"path": shown, "mime_type": media_type, "bytes": size})),
+        Format::Text => {
+            let media_type = media_type.map(|it| format!("{}, ", sanitize::line(it))).unwrap_or_default();
+            format!("wrote {} ({media_type}{})\n", sanitize::line(&shown), count(size, "byte"))
+        }
+    }))
+}
+
+/// The only content of a resource, or the only one with its URI: a folder, for example, has several.
+fn single_content<'a>(read: &'a ReadResult, uri: &str) -> Result<&'a ResourceContent, Failure> {
+    if let [only] = &*read.contents {
+        return Ok(only);
+    }
+    let mut named = read.contents.iter().filter(|content| content.uri == uri);
+    match (named.next(), named.next()) {
+        (Some(content), None) => Ok(content),
+        _ => {
+            let message = format!("the resource has {} contents, so it is not one file", read.contents.len());
+            Err(Failure::new(message).help(Some("without `--save`, they are printed")))
+        }
+    }
+}
+
+fn file_exists(path: &Path) -> Failure {
+    Failure::new(format!("{} exists", path.display())).help(Some("`--overwrite` replaces it"))
+}
+
+/// Writes the file completely or not at all. Blocks.
+fn save(bytes: &[u8], path: &Path, overwrite: bool) -> io::Result<()> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    match overwrite {
+        true => file.persist(path)?,
+        false => file.persist_noclobber(path)?,
+    };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_model::ResourceBody;
+
+    use super::*;
+
+    #[test]
+    fn file_is_replaced_only_on_demand() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.html");
+        save(b"one", &path, false).unwrap();
+        assert_eq!(save(b"two", &path, false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        save(b"two", &path, true).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert!(save(b"", &folder.path().join("no/a"), false).is_err());
+        assert!(save(b"", folder.path(), true).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn one_content_is_saved() {
+        let check = |uris: &[&str], want: Option<usize>| {
+            let contents: Vec<ResourceContent> = uris
+                .iter()
+                .map(|uri| ResourceContent {
+                    uri: (*uri).to_owned(),
+                    mime_type: None,
+                    body: ResourceBody::Text(String::new()),
+                })
+                .collect();
+            let raw = mcp_model::RawJson::empty_object();
+            let read = ReadResult { contents, freshness: mcp_model::Freshness::default(), raw };
+            let found = single_content(&read, "a:1").ok();
+            let at = found.map(|found| read.contents.iter().position(|it| std::ptr::eq(it, found)).unwrap());
+            assert_eq!(at, want, "{uris:?}");
+        };
+        check(&["a:1"], Some(0));
+        check(&["a:2"], Some(0));
+        check(&["a:2", "a:1"], Some(1));
+        check(&["a:1", "a:1"], None);
+        check(&["a:2", "a:3"], None);
+        check(&[], None);
+    }
+}
