@@ -98,7 +98,6 @@ fn params() -> Value {
         "type": "object",
         "properties": {
             "cwd": { "type": "string", "pattern": r"^(/|[A-Za-z]:[\\/]|\\\\)" },
-            "sessionId": { "type": "string" },
             "mcpServers": { "anyOf": [{ "$ref": "#/$defs/Servers" }, { "type": "null" }] }
         }
     })
@@ -108,12 +107,13 @@ fn request(rules: &ProtocolRules) -> Value {
     let names = |is_listed: &dyn Fn(&MethodRules) -> bool| -> Vec<&str> {
         rules.methods.iter().filter(|it| is_listed(it)).map(|it| it.name).collect()
     };
-    let requires = |methods: Vec<&str>, key: &str| {
+    let requires = |methods: Vec<&str>, key: &str, value: Value| {
         json!({
             "if": { "required": ["method"], "properties": { "method": { "enum": methods } } },
-            "then": { "properties": { "params": { "required": [key] } } }
+            "then": { "properties": { "params": { "required": [key], "properties": { key: value } } } }
         })
     };
+    let session_id = json!({ "type": "string", "pattern": r"\S" });
     let with_servers = names(&|it| it.servers == Requirement::Required);
     let with_session = names(&|it| it.session_id == Requirement::Required);
     json!({
@@ -122,6 +122,9 @@ fn request(rules: &ProtocolRules) -> Value {
             "method": { "enum": names(&|_| true) },
             "params": { "allOf": [{ "$ref": "#/$defs/Params" }, { "required": ["cwd"] }] }
         },
-        "allOf": [requires(with_servers, "mcpServers"), requires(with_session, "sessionId")]
+        "allOf": [
+            requires(with_servers, "mcpServers", json!(true)),
+            requires(with_session, "sessionId", session_id)
+        ]
     })
 }

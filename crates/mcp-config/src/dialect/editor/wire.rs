@@ -249,7 +249,10 @@ pub(crate) enum Command {
     #[serde(rename = "text")]
     Program(#[schemars(regex(pattern = r"\S"))] String),
     #[serde(rename = "list")]
-    List(#[schemars(length(min = 1))] Vec<Field<String>>),
+    List(
+        #[schemars(length(min = 1), extend("prefixItems" = [{ "type": "string", "pattern": r"\S" }]))]
+        Vec<Field<String>>,
+    ),
     #[serde(rename = "mapping")]
     Mapping(Box<CommandMapping>),
 }
@@ -259,6 +262,7 @@ pub(crate) enum Command {
 #[schemars(rename = "McpCommandMapping")]
 pub(crate) struct CommandMapping {
     /// Its name or path.
+    #[schemars(regex(pattern = r"\S"))]
     pub(super) path: Field<String>,
     /// Its arguments.
     pub(super) args: NullableField<Vec<Field<String>>>,
