@@ -48,15 +48,14 @@ impl TimeLimits {
     /// The limits of the faulty server. Call and write timeouts are equal, because the transport gives up a stalled
     /// peer after the call.
     pub(crate) fn limits(self, request: Duration) -> Limits {
-        Limits {
-            request,
-            connect: LONG,
-            startup: self.start,
-            message_bytes: 1 << 20,
-            result_bytes: 1 << 20,
-            list_pages: 20,
-            ..Limits::default()
-        }
+        let mut limits = Limits::default();
+        limits.request = request;
+        limits.connect = LONG;
+        limits.startup = self.start;
+        limits.message_bytes = 1 << 20;
+        limits.result_bytes = 1 << 20;
+        limits.list_pages = 20;
+        limits
     }
 }
 

@@ -7,9 +7,8 @@ use std::time::Duration;
 use mcp_config::ResolvedServer;
 use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
 use mcp_host::{
-    ConnectionOptions, DesiredServers, Host, HostEvent, HostEventKind, HostOptions, HostSnapshot,
-    NotificationStream, NotificationStreamItem, ProcessOptions, RestartPolicy, ServerState, ServerStatus,
-    Supervision, ToolCall,
+    DesiredServers, Host, HostEvent, HostEventKind, HostOptions, HostSnapshot, NotificationStream,
+    NotificationStreamItem, RestartPolicy, ServerState, ServerStatus, Supervision, ToolCall,
 };
 use mcp_model::{
     Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerId,
@@ -34,16 +33,15 @@ const RECOVERY: Duration = Duration::from_secs(60);
 /// The outcome of the faulty request and of the server.
 pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
     let (row, variant, time_limits) = (&cell.row, cell.variant, cell.time_limits());
-    let policy = RestartPolicy { initial_backoff: Duration::from_millis(100), ..RestartPolicy::default() };
-    let host = Arc::new(Host::start(HostOptions {
-        connections: ConnectionOptions {
-            eras: expectations::eras(variant.era),
-            authorities: faulty.authorities(),
-            ..ConnectionOptions::default()
-        },
-        supervision: Supervision::Restart(policy),
-        processes: ProcessOptions { shutdown_grace: Duration::from_millis(500), ..ProcessOptions::default() },
-        ..HostOptions::default()
+    let mut policy = RestartPolicy::default();
+    policy.initial_backoff = Duration::from_millis(100);
+    let host = Arc::new(Host::start({
+        let mut res = HostOptions::default();
+        res.connections.eras = expectations::eras(variant.era);
+        res.connections.authorities = faulty.authorities();
+        res.supervision = Supervision::Restart(policy);
+        res.processes.shutdown_grace = Duration::from_millis(500);
+        res
     }));
     let mut events = host.events();
     let faulty_one = faulty.endpoint(variant.transport, &cell.key("faulty"), &row.script);
@@ -133,8 +131,13 @@ impl CallApi {
         if api != Api::Gateway {
             return CallApi::Host(Arc::clone(host));
         }
-        let bounds = Bounds { message_bytes: 16 << 20, ..Bounds::default() };
-        let gateway = Gateway::new(Arc::clone(host), GatewayOptions { bounds, ..GatewayOptions::default() });
+        let mut bounds = Bounds::default();
+        bounds.message_bytes = 16 << 20;
+        let gateway = Gateway::new(Arc::clone(host), {
+            let mut options = GatewayOptions::default();
+            options.bounds = bounds;
+            options
+        });
         let server =
             HttpServer::bind("127.0.0.1:0".parse().unwrap(), gateway, HttpOptions::default()).await.unwrap();
         let endpoint =
@@ -157,7 +160,8 @@ impl CallApi {
                 }
             }
             CallApi::Gateway { client, .. } => {
-                let options = CallOptions { timeout: Some(2 * LONG), ..CallOptions::default() };
+                let mut options = CallOptions::default();
+                options.timeout = Some(2 * LONG);
                 match client.call_tool(name, arguments, options).await {
                     Err(CallError::Rpc(error)) => {
                         kind_of(&error.message).map_or_else(|| format!("error {}", error.code), str::to_owned)
@@ -211,5 +215,5 @@ pub(crate) fn server(name: &str, endpoint: Endpoint, limits: Limits) -> Resolved
         config: None,
         metadata: Default::default(),
     };
-    ResolvedServer { spec, endpoint, config: None }
+    ResolvedServer::new(spec, endpoint)
 }

@@ -62,21 +62,24 @@ async fn connect(
     limits: &Limits,
 ) -> Result<Session, ConnectError> {
     let endpoint = faulty.endpoint(variant.transport, key, script);
-    let options =
-        DialOptions { limits: limits.clone(), authorities: faulty.authorities(), ..DialOptions::default() };
-    let dial = dialer(&endpoint, &options)?;
-    let options = SessionOptions {
-        limits: limits.clone(),
-        eras: expectations::eras(variant.era),
-        ..SessionOptions::default()
+    let options = {
+        let mut options = DialOptions::default();
+        options.limits = limits.clone();
+        options.authorities = faulty.authorities();
+        options
     };
+    let dial = dialer(&endpoint, &options)?;
+    let mut options = SessionOptions::default();
+    options.limits = limits.clone();
+    options.eras = expectations::eras(variant.era);
     Session::connect(dial, options).await
 }
 
 /// The faulty call. To fill the pipe of a peer that does not read, it is large.
 async fn first(session: &Session, row: &FaultRow, deadline: Duration) -> String {
     let arguments = arguments(row);
-    let options = CallOptions { timeout: Some(deadline), ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.timeout = Some(deadline);
     outcome(session.call_tool("first", &arguments, options).await.map(|it| it.value.text()))
 }
 
@@ -89,7 +92,8 @@ pub(crate) fn arguments(row: &FaultRow) -> RawJson {
 }
 
 async fn call(session: &Session, name: &str, deadline: Duration) -> String {
-    let options = CallOptions { timeout: Some(deadline), ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.timeout = Some(deadline);
     outcome(session.call_tool(name, &RawJson::empty_object(), options).await.map(|it| it.value.text()))
 }
 

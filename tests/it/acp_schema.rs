@@ -45,7 +45,12 @@ fn acp_015_declared_capabilities_match_the_official_schema() {
         for number in 0_u8..32 {
             let bit = |it: u8| number & (1 << it) != 0;
             let custom = if bit(4) { vec!["_pigeon".to_owned()] } else { Vec::new() };
-            let capabilities = Capabilities { stdio: bit(0), http: bit(1), sse: bit(2), acp: bit(3), custom };
+            let mut capabilities = Capabilities::STDIO;
+            capabilities.stdio = bit(0);
+            capabilities.http = bit(1);
+            capabilities.sse = bit(2);
+            capabilities.acp = bit(3);
+            capabilities.custom = custom;
             let advertised = as_value(&capabilities.to_json(version));
             assert!(of_mcp.is_valid(&advertised), "{advertised}");
             let whole = match version {
@@ -83,7 +88,8 @@ fn acp_027_acpx_03_errors_match_the_official_schema() {
         {
             let params = format!(r#"{{"cwd":"/a","mcpServers":{servers}}}"#);
             let set_up = SessionRequest { method, params: RawJson::parse(params.into()).unwrap() };
-            let none = Capabilities { stdio: false, ..Capabilities::STDIO };
+            let mut none = Capabilities::STDIO;
+            none.stdio = false;
             let refusal = validate(&set_up, &AgentProfile::new(version, &none)).unwrap_err();
             errors.push(serde_json::to_value(RpcError::from(&refusal)).unwrap());
         }

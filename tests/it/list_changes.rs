@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use mcp_host::{Host, HostOptions, LoadRequest, ProcessOptions, ToolCall, load};
+use mcp_host::{Host, HostOptions, LoadRequest, ToolCall, load};
 use mcp_model::RawJson;
 use mcp_testkit::program::{Run, binary};
 
@@ -11,9 +11,10 @@ async fn host(folder: &Path, server: &str) -> Host {
     let path = folder.join(".minds/mcp.yaml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, format!("version: 1\nservers:\n  demo:\n    {server}\n")).unwrap();
-    let host = Host::start(HostOptions {
-        processes: ProcessOptions { own_executable: Some(binary().to_owned()), ..ProcessOptions::default() },
-        ..HostOptions::default()
+    let host = Host::start({
+        let mut res = HostOptions::default();
+        res.processes.own_executable = Some(binary().to_owned());
+        res
     });
     host.apply(load(&LoadRequest::new(path)).unwrap().desired).await;
     host.ready().await;

@@ -110,8 +110,7 @@ fn a_panic_leaves_no_process() {
     let panicked = std::panic::catch_unwind(|| {
         tokio::runtime::Runtime::new().unwrap().block_on(async {
             let host = mcp_host::Host::start(mcp_host::HostOptions::default());
-            let request =
-                mcp_host::LoadRequest { path: path.clone(), dialect: None, profile: None, env_file: None };
+            let request = mcp_host::LoadRequest::new(path.clone());
             host.apply(mcp_host::load(&request).unwrap().desired).await;
             host.ready().await;
             assert!(!host.snapshot().catalog.tools().is_empty());

@@ -32,8 +32,12 @@ struct ServerOutput {
 
 async fn query(variant: &ServerVariant, calls: Calls<'_>) -> ServerOutput {
     let dial = dialer(&variant.endpoint, &DialOptions::default()).unwrap();
-    let session =
-        Session::connect(dial, SessionOptions { eras: variant.eras, ..SessionOptions::default() }).await;
+    let session = Session::connect(dial, {
+        let mut options = SessionOptions::default();
+        options.eras = variant.eras;
+        options
+    })
+    .await;
     let session = session.unwrap_or_else(|error| panic!("{}: {error}", variant.name));
     assert_eq!(session.era(), variant.era.unwrap_or(session.era()), "{}", variant.name);
     let listing = session.list_tools().await.unwrap();
@@ -45,7 +49,7 @@ async fn query(variant: &ServerVariant, calls: Calls<'_>) -> ServerOutput {
         let called = session.call_tool(tool, &arguments, CallOptions::default()).await;
         answers.push(match called {
             Ok(answer) => {
-                let ToolResult { content, structured, is_error } = answer.value;
+                let ToolResult { content, structured, is_error, .. } = answer.value;
                 // As a value, because a server may format it differently.
                 let structured = structured.map(|it| it.read::<Value>().unwrap());
                 format!("{content:?} {structured:?} {is_error}")

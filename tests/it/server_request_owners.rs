@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_host::{
-    ConnectionOptions, DialogId, Host, HostOptions, LoadRequest, ServerRequestOptions, ToolCall, load,
-};
+use mcp_host::{DialogId, Host, HostOptions, LoadRequest, ToolCall, load};
 use mcp_model::{CallResult, Era, RawJson, RpcError, Sharing};
 use mcp_testkit::program::binary;
 use mcp_transport::{
@@ -44,7 +42,8 @@ fn json(text: String) -> RawJson {
 }
 
 fn named_caller(name: &'static str) -> Arc<Caller> {
-    let handlers = Handlers { raw_requests: Some(Arc::new(NamedCaller(name))), ..Handlers::default() };
+    let mut handlers = Handlers::default();
+    handlers.raw_requests = Some(Arc::new(NamedCaller(name)));
     Arc::new(Caller::new(CallerId::unique(), handlers))
 }
 
@@ -70,13 +69,11 @@ async fn host(file: &Path, eras: Eras, sharing: Sharing) -> Host {
     }
     let everything = json(r#"{"sampling":{},"elicitation":{"form":{}}}"#.to_owned());
     let declared = ClientCapabilities::new(everything);
-    let host = Host::start(HostOptions {
-        connections: ConnectionOptions { eras, ..ConnectionOptions::default() },
-        server_requests: ServerRequestOptions {
-            declared_capabilities: declared,
-            ..ServerRequestOptions::default()
-        },
-        ..HostOptions::default()
+    let host = Host::start({
+        let mut res = HostOptions::default();
+        res.connections.eras = eras;
+        res.server_requests.declared_capabilities = declared;
+        res
     });
     host.apply(wanted).await;
     host.ready().await;
@@ -89,8 +86,13 @@ async fn check(file: PathBuf) {
         let era = host.snapshot().servers[0].era;
         assert_eq!(era, Some(if eras == Eras::Modern { Era::Modern } else { Era::Legacy }));
         let (ann, bob) = (named_caller("ann"), named_caller("bob"));
-        let by =
-            |caller: &Arc<Caller>, of| host.call(ToolCall { caller: Some(Arc::clone(caller)), ..ask(of) });
+        let by = |caller: &Arc<Caller>, of| {
+            host.call({
+                let mut call = ask(of);
+                call.caller = Some(Arc::clone(caller));
+                call
+            })
+        };
         assert_own_result(&by(&ann, "user").await, "ann", true);
         // A late server request could belong to a call that has just ended.
         assert_own_result(&by(&bob, "model").await, "bob", eras == Eras::Modern);
@@ -130,11 +132,23 @@ async fn many_earlier_callers_do_not_block_the_next() {
     let host = host(&file, Eras::Legacy, Sharing::Shared).await;
     for _ in 0..300 {
         let echo = ToolCall::new("echo", json(r#"{"text":"x"}"#.to_owned()));
-        let result = host.call(ToolCall { caller: Some(named_caller("stranger")), ..echo }).await;
+        let result = host
+            .call({
+                let mut call = echo;
+                call.caller = Some(named_caller("stranger"));
+                call
+            })
+            .await;
         assert!(result.error.is_none(), "{:?}", result.error);
     }
     assert_own_result(
-        &host.call(ToolCall { caller: Some(named_caller("ann")), ..ask("user") }).await,
+        &host
+            .call({
+                let mut call = ask("user");
+                call.caller = Some(named_caller("ann"));
+                call
+            })
+            .await,
         "ann",
         true,
     );

@@ -45,7 +45,11 @@ impl Elicitation for RecordingHandlers {
 #[async_trait]
 impl Roots for RecordingHandlers {
     async fn roots(&self) -> Result<Vec<Root>, RpcError> {
-        Ok(vec![Root { uri: "file:///work".to_owned(), name: Some("work".to_owned()) }])
+        Ok(vec![{
+            let mut root = Root::new("file:///work");
+            root.name = Some("work".to_owned());
+            root
+        }])
     }
 }
 
@@ -58,13 +62,12 @@ impl Listener for RecordingHandlers {
 
 impl RecordingHandlers {
     fn handlers(self: &Arc<RecordingHandlers>) -> Handlers {
-        Handlers {
-            sampling: Some(Arc::clone(self) as Arc<dyn Sampling>),
-            elicitation: Some(Arc::clone(self) as Arc<dyn Elicitation>),
-            roots: Some(Arc::clone(self) as Arc<dyn Roots>),
-            listener: Some(Arc::clone(self) as Arc<dyn Listener>),
-            raw_requests: None,
-        }
+        let mut handlers = Handlers::default();
+        handlers.sampling = Some(Arc::clone(self) as Arc<dyn Sampling>);
+        handlers.elicitation = Some(Arc::clone(self) as Arc<dyn Elicitation>);
+        handlers.roots = Some(Arc::clone(self) as Arc<dyn Roots>);
+        handlers.listener = Some(Arc::clone(self) as Arc<dyn Listener>);
+        handlers
     }
 
     /// Waits for a matching event.
@@ -92,9 +95,15 @@ async fn connect(endpoint: Endpoint, eras: Eras, handlers: &Arc<RecordingHandler
     let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
     let handlers = handlers.handlers();
     let log_level = Some(LogLevel::Debug);
-    Session::connect(dial, SessionOptions { handlers, eras, log_level, ..SessionOptions::default() })
-        .await
-        .unwrap()
+    Session::connect(dial, {
+        let mut options = SessionOptions::default();
+        options.handlers = handlers;
+        options.eras = eras;
+        options.log_level = log_level;
+        options
+    })
+    .await
+    .unwrap()
 }
 
 async fn everything(modules: &Path, handlers: &Arc<RecordingHandlers>) -> Session {
@@ -130,11 +139,8 @@ async fn all_requests_to_a_real_server_work() {
     let filled = json(r#"{"department":"Sales","name":"Eve"}"#);
     let filled = session.get_prompt("completable-prompt", &filled, options()).await.unwrap().value;
     assert_eq!(filled.messages[0].content.text(), Some("Please promote Eve to the head of the Sales team."));
-    let argument = CompletionArgument {
-        name: "name".to_owned(),
-        value: "D".to_owned(),
-        context: vec![("department".to_owned(), "Sales".to_owned())],
-    };
+    let mut argument = CompletionArgument::new("name", "D");
+    argument.context = vec![("department".to_owned(), "Sales".to_owned())];
     let of = CompletionReference::Prompt("completable-prompt".to_owned());
     assert_eq!(session.complete(&of, &argument, options()).await.unwrap().values, ["David"]);
 
@@ -177,7 +183,8 @@ async fn hd_fr027_hd_fr028_a_real_server_sends_requests_and_notifications() {
     let steps = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&steps);
     let progress = Arc::new(move |it: Progress| seen.lock().unwrap().push(it.progress));
-    let call = CallOptions { progress: Some(progress), ..options() };
+    let mut call = options();
+    call.progress = Some(progress);
     let arguments = json(r#"{"duration":1,"steps":3}"#);
     session.call_tool("trigger-long-running-operation", &arguments, call).await.unwrap();
     assert_eq!(*steps.lock().unwrap(), [1.0, 2.0, 3.0]);
@@ -249,7 +256,8 @@ async fn the_demo_server_sends_requests_in_both_eras_over_http() {
 #[tokio::test]
 async fn an_unhandled_request_is_named_in_the_error() {
     let dial = dialer(&demo(), &DialOptions::default()).unwrap();
-    let options = SessionOptions { eras: Eras::Modern, ..SessionOptions::default() };
+    let mut options = SessionOptions::default();
+    options.eras = Eras::Modern;
     let session = Session::connect(dial, options).await.unwrap();
     let error = session.call_tool("ask", &json(r#"{"question":"?"}"#), self::options()).await.unwrap_err();
     let help = error.help().unwrap();

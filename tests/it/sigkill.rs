@@ -94,19 +94,22 @@ fn texts() -> [String; 2] {
 fn locks() -> [LockFile; 2] {
     [2_000, 3_000].map(|count| {
         let servers = (0..count).map(|it| (format!("server {it}"), ServerSnapshot::default()));
-        LockFile { servers: servers.collect() }
+        let mut file = LockFile::default();
+        file.servers = servers.collect();
+        file
     })
 }
 
 fn grants() -> [Grant; 2] {
-    ["a", "b"].map(|name| Grant {
-        resource: "https://a.example/mcp".parse().unwrap(),
-        issuer: "https://login.a.example".to_owned(),
-        client: RegisteredClient { id: "c".to_owned(), secret: None, redirect_uri: None },
-        access_token: Secret::new(name.repeat(100_000)),
-        refresh_token: Some(Secret::new(name.repeat(100))),
-        expires_at: None,
-        scopes: Vec::new(),
+    ["a", "b"].map(|name| {
+        let mut grant = Grant::new(
+            "https://a.example/mcp".parse().unwrap(),
+            "https://login.a.example",
+            RegisteredClient::new("c"),
+            Secret::new(name.repeat(100_000)),
+        );
+        grant.refresh_token = Some(Secret::new(name.repeat(100)));
+        grant
     })
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host::{
-    DialogId, Host, HostEventKind, HostOptions, LoadRequest, NotificationStreamItem, ProcessOptions,
-    RestartPolicy, Supervision, ToolCall, load,
+    DialogId, Host, HostEventKind, HostOptions, LoadRequest, NotificationStreamItem, RestartPolicy,
+    Supervision, ToolCall, load,
 };
 use mcp_model::{ErrorKind, RawJson, ServerId};
 use mcp_testkit::process::is_alive;
@@ -37,9 +37,16 @@ async fn hd_117_killing_a_server_fails_one_call_and_restarts_it() {
     let pid = |name: &str| std::fs::read_to_string(path(name)).unwrap().trim().parse::<u32>().unwrap();
 
     let first_pause = Duration::from_millis(300);
-    let supervision =
-        Supervision::Restart(RestartPolicy { initial_backoff: first_pause, ..RestartPolicy::default() });
-    let host = Host::start(HostOptions { supervision, ..HostOptions::default() });
+    let supervision = Supervision::Restart({
+        let mut policy = RestartPolicy::default();
+        policy.initial_backoff = first_pause;
+        policy
+    });
+    let host = Host::start({
+        let mut options = HostOptions::default();
+        options.supervision = supervision;
+        options
+    });
     host.apply(load(&LoadRequest::new(file)).unwrap().desired).await;
     host.ready().await;
     let mut events = host.events();
@@ -57,9 +64,10 @@ async fn hd_117_killing_a_server_fails_one_call_and_restarts_it() {
                 .success()
         );
     };
-    let victim = host.call(ToolCall {
-        progress: Some(Arc::new(move |_| tell.notify_one())),
-        ..ToolCall::new("victim_sleep", json(r#"{"ms": 60000, "steps": 600}"#))
+    let victim = host.call({
+        let mut call = ToolCall::new("victim_sleep", json(r#"{"ms": 60000, "steps": 600}"#));
+        call.progress = Some(Arc::new(move |_| tell.notify_one()));
+        call
     });
     let (lost, unharmed, ()) = tokio::join!(victim, sleep("witness_sleep", r#"{"ms": 500}"#), kill);
     assert!(unharmed.success, "{unharmed:?}");
@@ -100,9 +108,10 @@ async fn dm_074_dm_077_dm_080_each_dialog_leases_a_process() {
     let text = "version: 1\nservers:\n  demo:\n    transport: stdio\n    command: mcp-host\n    args: [demo-server]\n";
     std::fs::write(&file, text).unwrap();
     let own_executable = Some(binary().to_owned());
-    let host = Host::start(HostOptions {
-        processes: ProcessOptions { own_executable, ..ProcessOptions::default() },
-        ..HostOptions::default()
+    let host = Host::start({
+        let mut res = HostOptions::default();
+        res.processes.own_executable = own_executable;
+        res
     });
     host.apply(load(&LoadRequest::new(file)).unwrap().desired).await;
     host.ready().await;

@@ -56,12 +56,10 @@ impl WatchedHost {
     pub(crate) async fn new(poll: Duration, settle: Duration) -> WatchedHost {
         let folder = tempfile::tempdir().unwrap();
         let files = [File::Project, File::User].map(|it| LoadRequest::new(path(&folder, it)));
-        let request = FollowRequest {
-            debounce: Duration::from_millis(100),
-            settle,
-            poll_interval: poll,
-            ..FollowRequest::new(files.to_vec())
-        };
+        let mut request = FollowRequest::new(files.to_vec());
+        request.debounce = Duration::from_millis(100);
+        request.settle = settle;
+        request.poll_interval = poll;
         let host = Arc::new(Host::start(HostOptions::default()));
         let following = host.follow(request).await;
         WatchedHost { folder, host, following }

@@ -138,7 +138,11 @@ fn desired_servers(options: &Options, count: usize) -> Result<DesiredServers, Fa
     }
     let path = std::env::temp_dir().join(format!("mcp-benches-{}.yaml", std::process::id()));
     std::fs::write(&path, text)?;
-    let loaded = load(&LoadRequest { dialect: Some(Dialect::Dominds), ..LoadRequest::new(&path) });
+    let loaded = load(&{
+        let mut request = LoadRequest::new(&path);
+        request.dialect = Some(Dialect::Dominds);
+        request
+    });
     std::fs::remove_file(&path)?;
     Ok(loaded?.into_desired()?)
 }

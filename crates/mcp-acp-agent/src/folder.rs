@@ -52,12 +52,9 @@ pub(crate) async fn validate_request(
             let blocking = tokio::task::spawn_blocking(move || {
                 // Held until the thread is free, which may be long after the request.
                 let _permit = permit;
-                let agent = AgentProfile {
-                    version,
-                    capabilities: &capabilities,
-                    policy,
-                    check_folder: &check_folder,
-                };
+                let mut agent = AgentProfile::new(version, &capabilities);
+                agent.policy = policy;
+                agent.check_folder = &check_folder;
                 validate(&request, &agent)
             });
             blocking.await
@@ -72,7 +69,8 @@ pub(crate) async fn validate_request(
         }
         Err(_) => {}
     }
-    let unchecked = AgentProfile { policy, ..AgentProfile::new(version, &capabilities) };
+    let mut unchecked = AgentProfile::new(version, &capabilities);
+    unchecked.policy = policy;
     validate(&request, &unchecked)?;
     Err(SessionSetupError::FolderCheckTimeout { timeout: FOLDER_CHECK_TIMEOUT })
 }

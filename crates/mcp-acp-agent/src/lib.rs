@@ -18,8 +18,11 @@
 //! use mcp_acp_agent::{ConnectOptions, NewSession, SessionMcp, SessionRegistry, TypedSessionRequest};
 //!
 //! // What the agent declares in `initialize` as well.
-//! const CAPABILITIES: Capabilities =
-//!     Capabilities { stdio: true, http: true, sse: false, acp: false, custom: Vec::new() };
+//! const CAPABILITIES: Capabilities = {
+//!     let mut capabilities = Capabilities::STDIO;
+//!     capabilities.http = true;
+//!     capabilities
+//! };
 //!
 //! async fn serve(client: impl ConnectTo<Agent>) -> Result<(), Error> {
 //!     let sessions = Arc::new(SessionRegistry::new());
@@ -70,6 +73,8 @@
 //! (unstable parts of it), `mcp-over-acp` (servers that the client provides), and `oauth` (logins).
 
 #![forbid(unsafe_code)]
+// An open type states the reason for it.
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod error;
 mod folder;

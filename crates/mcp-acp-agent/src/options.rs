@@ -15,6 +15,7 @@ use crate::server_set::SharedServers;
 
 /// Options for connecting the servers of a session.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct ConnectOptions {
     /// The limits of each server. `startup` is the timeout from its start to its tools: a server that takes longer is
     /// ended, and started again later.
@@ -66,7 +67,11 @@ impl Default for ConnectOptions {
         let mut host = HostOptions::default();
         host.processes.receipts = default_receipts(&|name| env::var_os(name));
         ConnectOptions {
-            limits: Limits { startup: Duration::from_secs(300), ..Limits::default() },
+            limits: {
+                let mut limits = Limits::default();
+                limits.startup = Duration::from_secs(300);
+                limits
+            },
             total_timeout: Duration::from_secs(30),
             max_servers: 64,
             required: RequiredServers::None,
@@ -106,6 +111,7 @@ pub(crate) fn default_receipts(variable: &dyn Fn(&str) -> Option<OsString>) -> O
 
 /// When the servers of a session start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum StartPolicy {
     /// With the session, which waits for them.
     #[default]
@@ -118,6 +124,7 @@ pub enum StartPolicy {
 
 /// Whether a session's folders are its servers' roots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum FoldersAsRoots {
     /// `cwd` and `additionalDirectories`, in this order.
     #[default]
@@ -128,6 +135,7 @@ pub enum FoldersAsRoots {
 
 /// The servers that a session requires.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum RequiredServers {
     /// None: failures are reported, and the session starts with the others (ACP-021).
     #[default]

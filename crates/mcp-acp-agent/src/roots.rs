@@ -22,7 +22,11 @@ impl SessionRoots {
             let Ok(url) = Url::from_file_path(path) else { continue };
             let (uri, name) = (String::from(url), Path::new(path).file_name());
             if roots.iter().all(|root| root.uri != uri) {
-                roots.push(Root { uri, name: name.and_then(|name| name.to_str()).map(str::to_owned) });
+                roots.push({
+                    let mut root = Root::new(uri);
+                    root.name = name.and_then(|name| name.to_str()).map(str::to_owned);
+                    root
+                });
             }
         }
         SessionRoots(roots)
@@ -38,19 +42,13 @@ impl Roots for SessionRoots {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use mcp_acp::ServerSetEffect;
 
     use super::*;
 
     #[track_caller]
     fn check(cwd: &str, additional: &[&str], want: &[&str]) {
-        let session = ValidatedRequest {
-            servers: Vec::new(),
-            warnings: Vec::new(),
-            server_set_effect: ServerSetEffect::Initial,
-            cwd: cwd.to_owned(),
-            additional_directories: additional.iter().map(|path| (*path).to_owned()).collect(),
-        };
+        let mut session = ValidatedRequest::new(cwd.to_owned());
+        session.additional_directories = additional.iter().map(|path| (*path).to_owned()).collect();
         let roots = SessionRoots::of(&session).0;
         let got: Vec<_> = roots
             .iter()

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 /// Where a server of a session comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ServerSource {
     /// The request of the client.
     Client,
@@ -70,11 +71,12 @@ pub(crate) fn session_servers(validated: &ValidatedRequest, settings: AgentSetti
     let mut desired = DesiredServers::default();
     let mut over_acp = HashMap::new();
     for server in &validated.servers {
-        let ServerTimeouts { startup, request } = server.timeouts();
-        let limits = &Limits {
-            startup: startup.unwrap_or(limits.startup),
-            request: request.unwrap_or(limits.request),
-            ..limits.clone()
+        let ServerTimeouts { startup, request, .. } = server.timeouts();
+        let limits = &{
+            let mut res = limits.clone();
+            res.startup = startup.unwrap_or(limits.startup);
+            res.request = request.unwrap_or(limits.request);
+            res
         };
         let mut description = ServerDescription {
             name: server.name().to_owned(),
@@ -94,7 +96,7 @@ pub(crate) fn session_servers(validated: &ValidatedRequest, settings: AgentSetti
             SessionServer::Extension { name, transport, entry: _ } => {
                 let message =
                     format!("server '{name}': this agent does not support the {transport} transport");
-                Err(HostError { kind: ErrorKind::Connection, message, help: None })
+                Err(HostError::new(ErrorKind::Connection, message))
             }
         };
         match resolved {
@@ -171,15 +173,10 @@ fn replaces_own(server: &SessionServer) -> RequestWarning {
         SessionServer::Spec(spec) => spec.origin.pointer.clone(),
         SessionServer::Extension { .. } => "/params/mcpServers".to_owned(),
     };
-    let diagnostic = RequestDiagnostic {
-        index: None,
-        server_name: Some(server.name().to_owned()),
-        field: None,
-        pointer,
-        message: "it replaces the agent's own server of the same name".to_owned(),
-        requested_transport: None,
-        suggestion: Some("rename one of them to have both".to_owned()),
-    };
+    let mut diagnostic =
+        RequestDiagnostic::new(pointer, "it replaces the agent's own server of the same name");
+    diagnostic.server_name = Some(server.name().to_owned());
+    diagnostic.suggestion = Some("rename one of them to have both".to_owned());
     RequestWarning { effect: WarningEffect::Noted, diagnostic }
 }
 
@@ -197,18 +194,16 @@ fn resolve_server(
         stdio.cwd.get_or_insert_with(|| cwd.to_owned());
         stdio.inherit = environment;
     }
-    let context = ResolveContext {
-        variable: &|_| None,
-        names: &Vec::new,
-        directory: Path::new(cwd),
-        read_file: &|_| Err("a session has no env files".to_owned()),
-    };
+    let context =
+        ResolveContext::new(&|_| None, Path::new(cwd), &|_| Err("a session has no env files".to_owned()));
     resolve(&spec, &context).map_err(|errors| {
         let first = errors.into_iter().next();
         let (kind, message, help) = first.map_or((ErrorKind::McpConfig, String::new(), None), |error| {
             (error.kind, error.message, error.help)
         });
-        HostError { kind, message: format!("server '{}': {message}", spec.id), help }
+        let mut error = HostError::new(kind, format!("server '{}': {message}", spec.id));
+        error.help = help;
+        error
     })
 }
 
@@ -224,11 +219,7 @@ fn resolve_over_acp(
         server_id: String,
     }
     let (Passthrough::Literal(json) | Passthrough::Template(json)) = entry;
-    let invalid = |what: String| HostError {
-        kind: ErrorKind::McpConfig,
-        message: format!("server '{name}': {what}"),
-        help: None,
-    };
+    let invalid = |what: String| HostError::new(ErrorKind::McpConfig, format!("server '{name}': {what}"));
     let Entry { server_id } = json.read().map_err(|_| invalid("'serverId' must be a string".to_owned()))?;
     let id = ServerId::parse(name).map_err(|error| invalid(error.to_string()))?;
     let stdio = StdioSpec {
@@ -258,7 +249,7 @@ fn resolve_over_acp(
         config: None,
         metadata: std::collections::BTreeMap::new(),
     };
-    Ok((ResolvedServer { spec, endpoint, config: None }, server_id))
+    Ok((ResolvedServer::new(spec, endpoint), server_id))
 }
 
 fn describe(endpoint: &Endpoint, description: &mut ServerDescription) {

@@ -16,12 +16,14 @@ use crate::version::{AcpTransport, AcpVersion};
 /// ```
 /// use mcp_acp::{Capabilities, AcpVersion};
 ///
-/// let capabilities = Capabilities { http: true, ..Capabilities::STDIO };
+/// let mut capabilities = Capabilities::STDIO;
+/// capabilities.http = true;
 /// assert_eq!(capabilities.to_json(AcpVersion::V1).as_str(), r#"{"http":true,"sse":false}"#);
 /// assert_eq!(capabilities.to_json(AcpVersion::V2).as_str(), r#"{"stdio":{},"http":{}}"#);
 /// assert_eq!(capabilities.advertise_and_read(AcpVersion::V2), capabilities);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Capabilities {
     /// Child processes. Version 1 has no such capability: every agent supports them, whatever the value (ACP-001).
     pub stdio: bool,

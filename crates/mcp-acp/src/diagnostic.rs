@@ -14,6 +14,7 @@ use crate::version::AcpTransport;
 /// Serializes as an item of `data.errors`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct RequestDiagnostic {
     /// The index in `mcpServers`, from 0; `None` if it concerns the request.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,6 +35,21 @@ pub struct RequestDiagnostic {
     /// A suggestion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
+}
+
+impl RequestDiagnostic {
+    /// A diagnostic at a JSON pointer.
+    pub fn new(pointer: impl Into<String>, message: impl Into<String>) -> RequestDiagnostic {
+        RequestDiagnostic {
+            index: None,
+            server_name: None,
+            field: None,
+            pointer: pointer.into(),
+            message: message.into(),
+            requested_transport: None,
+            suggestion: None,
+        }
+    }
 }
 
 impl RequestDiagnostic {
@@ -79,6 +95,7 @@ impl RequestDiagnostic {
 /// The effect of a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum WarningEffect {
     /// None.
     Noted,
@@ -88,6 +105,7 @@ pub enum WarningEffect {
 
 /// A warning about an accepted request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct RequestWarning {
     /// The effect.
     pub effect: WarningEffect,

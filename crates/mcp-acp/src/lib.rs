@@ -17,7 +17,8 @@
 //!     ]}}"#.as_slice().into())?;
 //! let request = SessionRequest::read(&request).unwrap();
 //!
-//! let all = Capabilities { http: true, sse: true, ..Capabilities::STDIO };
+//! let mut all = Capabilities::STDIO;
+//! (all.http, all.sse) = (true, true);
 //! let validated = validate(&request, &AgentProfile::new(AcpVersion::V1, &all)).unwrap();
 //! assert_eq!(validated.server_names().collect::<Vec<_>>(), ["files", "events"]);
 //!
@@ -31,6 +32,8 @@
 //! ```
 
 #![forbid(unsafe_code)]
+// An open type states the reason for it.
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod capabilities;
 pub mod code;

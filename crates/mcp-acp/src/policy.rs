@@ -9,6 +9,7 @@ use crate::version::AcpVersion;
 
 /// The strictness of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Policy {
     /// The consequence of an invalid or unsupported entry.
     pub invalid_entries: InvalidEntryPolicy,
@@ -34,6 +35,7 @@ impl Default for Policy {
 
 /// The consequence of an invalid entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum InvalidEntryPolicy {
     /// The request is refused.
     #[default]
@@ -44,6 +46,7 @@ pub enum InvalidEntryPolicy {
 
 /// The status of a folder, which the caller determines; this crate does not access the disk (ACPX-02).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FolderStatus {
     /// Usable, or not checked.
     Usable,
@@ -57,6 +60,7 @@ pub enum FolderStatus {
 
 /// The agent that validates a request.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct AgentProfile<'a> {
     /// The negotiated version.
     pub version: AcpVersion,

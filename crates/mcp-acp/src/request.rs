@@ -13,6 +13,7 @@ use crate::version::SessionMethod;
 
 /// A method with its parameters.
 #[derive(Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct SessionRequest {
     /// The method.
     pub method: SessionMethod,

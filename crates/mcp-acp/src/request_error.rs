@@ -15,6 +15,7 @@ use crate::version::{AcpTransport, AcpVersion, SessionMethod};
 
 /// The error of a refused request.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum SessionRequestError {
     /// It is not a request.
     #[error("this is not a request: it has no `method`")]

@@ -102,6 +102,7 @@ errors!(v2: SessionRequestError, InvalidParams, ServerStartError);
 /// The error for a server that the schema cannot represent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the schema cannot represent MCP server '{}' ({transport})", server_name.escape_debug())]
+#[non_exhaustive]
 pub struct SchemaConversionError {
     /// The server.
     pub server_name: String,

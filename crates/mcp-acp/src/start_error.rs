@@ -23,6 +23,7 @@ pub struct ServerStartError {
 /// The cause. Serializes as the evidence in `data`.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum ServerStartErrorKind {
     /// The program does not exist.
     #[error(": executable not found")]

@@ -16,6 +16,7 @@ const MAX_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
 /// The timeouts of a server that its client has requested; `None`: those of the agent apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ServerTimeouts {
     /// `startupMs`: from the start of the server to its tools.
     pub startup: Option<Duration>,

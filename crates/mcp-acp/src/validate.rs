@@ -21,6 +21,7 @@ use crate::version::{AcpTransport, ServerSetEffect};
 
 /// A valid request.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ValidatedRequest {
     /// The servers, in order (ACP-048).
     pub servers: Vec<SessionServer>,
@@ -35,6 +36,19 @@ pub struct ValidatedRequest {
 }
 
 impl ValidatedRequest {
+    /// A request for a new session in a folder, without servers.
+    pub fn new(cwd: impl Into<String>) -> ValidatedRequest {
+        ValidatedRequest {
+            servers: Vec::new(),
+            warnings: Vec::new(),
+            server_set_effect: ServerSetEffect::Initial,
+            cwd: cwd.into(),
+            additional_directories: Vec::new(),
+        }
+    }
+}
+
+impl ValidatedRequest {
     /// Returns the server names, in order.
     pub fn server_names(&self) -> impl Iterator<Item = &str> {
         self.servers.iter().map(SessionServer::name)
@@ -43,6 +57,7 @@ impl ValidatedRequest {
 
 /// A server of a session.
 #[derive(Debug, Clone)]
+#[expect(clippy::exhaustive_enums, reason = "an agent starts each")]
 pub enum SessionServer {
     /// A child process, or a URL.
     Spec(Box<ServerSpec>),

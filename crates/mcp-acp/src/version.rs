@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 /// A protocol version, as negotiated in `initialize`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "an agent decides for each")]
 pub enum AcpVersion {
     /// `protocolVersion: 1`.
     V1,
@@ -61,6 +62,7 @@ impl AcpVersion {
 
 /// A method that sets up a session and carries servers (ACPX-10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "an agent handles each")]
 pub enum SessionMethod {
     /// `session/new`.
     New,
@@ -123,6 +125,7 @@ impl SessionMethod {
 
 /// The relation of a request's servers to its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ServerSetEffect {
     /// The session starts with them.
     Initial,
@@ -132,6 +135,7 @@ pub enum ServerSetEffect {
 
 /// The transport of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AcpTransport {
     /// A child process.
     Stdio,

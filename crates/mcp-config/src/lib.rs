@@ -18,6 +18,8 @@
 //! ```
 
 #![forbid(unsafe_code)]
+// An open type states the reason for it.
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 #![cfg_attr(
     not(feature = "files"),
     expect(
@@ -102,6 +104,6 @@ pub use render::{
 #[cfg(feature = "files")]
 pub use resolve::dotenv::parse_env_file;
 #[cfg(feature = "files")]
-pub use resolve::{ResolveContext, ResolveError, ResolvedServer, resolve};
+pub use resolve::{ResolveContext, ResolveError, ResolveErrors, ResolvedServer, resolve};
 #[cfg(feature = "files")]
 pub use syntax::text_to_json;

@@ -132,13 +132,11 @@ const IDLE: Duration = Duration::from_secs(2);
 
 /// Measures clients that vanish.
 fn clients(count: usize) -> Outcome<()> {
-    let bounds = Bounds {
-        sessions: 2 * count,
-        sessions_per_client: 2 * count,
-        connections: 4 * count,
-        idle_timeout: IDLE,
-        ..Bounds::default()
-    };
+    let mut bounds = Bounds::default();
+    bounds.sessions = 2 * count;
+    bounds.sessions_per_client = 2 * count;
+    bounds.connections = 4 * count;
+    bounds.idle_timeout = IDLE;
     let served = Served::bounded(bounds)?;
     println!("{:<28} {:>8} {:>8} {:>10} {:>10}", "", "sessions", "tasks", "open files", "memory/KiB");
     served.line("before")?;
@@ -166,7 +164,7 @@ fn clients(count: usize) -> Outcome<()> {
         served.line(&format!("{count} clients, {:.1} s", begun.elapsed().as_secs_f64()))?;
         drop(clients);
         let gone = Instant::now();
-        while served.gateway.clients().0 > 0 && gone.elapsed() < Duration::from_secs(60) {
+        while served.gateway.clients().sessions > 0 && gone.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(100));
         }
         std::thread::sleep(Duration::from_millis(500));
@@ -194,7 +192,7 @@ impl Served {
         let status = std::fs::read_to_string("/proc/self/status")?;
         let memory = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).unwrap_or("-");
         let memory = memory.trim().trim_end_matches(" kB");
-        println!("{what:<28} {:>8} {tasks:>8} {files:>10} {memory:>10}", self.gateway.clients().0);
+        println!("{what:<28} {:>8} {tasks:>8} {files:>10} {memory:>10}", self.gateway.clients().sessions);
         Ok(())
     }
 
@@ -206,8 +204,11 @@ impl Served {
             let servers = (0..SERVERS).map(server).collect();
             host.apply(DesiredServers { servers, failed: Vec::new() }).await;
             host.ready().await;
-            let gateway =
-                Gateway::new(Arc::new(host), GatewayOptions { bounds, ..GatewayOptions::default() });
+            let gateway = Gateway::new(Arc::new(host), {
+                let mut options = GatewayOptions::default();
+                options.bounds = bounds;
+                options
+            });
             let server =
                 HttpServer::bind("127.0.0.1:0".parse()?, gateway.clone(), HttpOptions::default()).await?;
             let address = server.address();
@@ -394,5 +395,5 @@ fn server(number: usize) -> ResolvedServer {
         config: None,
         metadata: Default::default(),
     };
-    ResolvedServer { spec, endpoint: Endpoint::Stdio(endpoint), config: None }
+    ResolvedServer::new(spec, Endpoint::Stdio(endpoint))
 }

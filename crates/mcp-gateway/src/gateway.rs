@@ -38,6 +38,7 @@ const STARTUP_WAIT: Duration = Duration::from_secs(15);
 
 /// Options of a gateway.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct GatewayOptions {
     /// The scope of a client without restrictions.
     pub scope: Scope,
@@ -77,6 +78,16 @@ impl Default for GatewayOptions {
 /// [`HttpServer`](crate::http::HttpServer) connect clients to it.
 #[derive(Clone)]
 pub struct Gateway(Arc<GatewayInner>);
+
+/// The number of clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ClientCounts {
+    /// Sessions.
+    pub sessions: usize,
+    /// Dialogs of clients without sessions.
+    pub dialogs: usize,
+}
 
 /// The state that all transports share.
 pub(crate) struct GatewayInner {
@@ -133,9 +144,9 @@ impl Gateway {
         }))
     }
 
-    /// The number of sessions, and of dialogs of clients without sessions.
-    pub fn clients(&self) -> (usize, usize) {
-        (self.0.sessions.len(), self.0.dialogs.len())
+    /// How many clients it serves now.
+    pub fn clients(&self) -> ClientCounts {
+        ClientCounts { sessions: self.0.sessions.len(), dialogs: self.0.dialogs.len() }
     }
 
     pub(crate) fn inner(&self) -> &Arc<GatewayInner> {

@@ -35,6 +35,8 @@
 //! ```
 
 #![forbid(unsafe_code)]
+// An open type states the reason for it.
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod access;
 mod audit;
@@ -49,10 +51,11 @@ mod protocol;
 mod session;
 mod stdio;
 
-/// Parsers for the properties of the fuzz targets in mcp-testkit. Not part of the public API.
+/// For mcp-cli, and parsers for the properties of the fuzz targets in mcp-testkit. Not part of the public API.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::access::scope;
+    pub use crate::audit::line_writer::{LineTarget, LineWriter};
     pub use crate::http::{guard, headers};
     pub use crate::protocol::{frame, json_splice, meta, params};
 }
@@ -60,9 +63,8 @@ pub mod internal {
 pub use access::oauth::{InvalidAuthUrl, InvalidScopes, ResourceServer, ScopeMap};
 pub use access::scope::{InvalidSelection, NameStyle, Scope};
 pub use access::tokens::{InvalidTokens, Tokens};
-pub use audit::line_writer::{LineTarget, LineWriter};
 pub use audit::record::AuditLog;
-pub use gateway::{Gateway, GatewayOptions};
+pub use gateway::{ClientCounts, Gateway, GatewayOptions};
 pub use http::{ExtraMetrics, HttpOptions, HttpServer, ServeError, TlsFiles, TokenUpdater};
 pub use limits::bounds::Bounds;
 pub use limits::rate_limits::{InvalidRate, Rate, RateLimits};

@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_host::{Host, HostOptions, LoadRequest, ProcessOptions, RestartPolicy, Supervision, ToolCall, load};
+use mcp_host::{Host, HostOptions, LoadRequest, RestartPolicy, Supervision, ToolCall, load};
 use mcp_model::{RawJson, ServerId};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -99,19 +99,15 @@ async fn measure(rounds: usize) -> Outcome<()> {
     let pid = folder.path().join("pid");
     // The restarts of the killed server must not be suspended.
     let pause = Duration::from_millis(50);
-    let policy = RestartPolicy {
-        initial_backoff: pause,
-        max_backoff: pause,
-        max_failures: u32::MAX,
-        ..RestartPolicy::default()
-    };
-    let host = Arc::new(Host::start(HostOptions {
-        processes: ProcessOptions {
-            own_executable: Some(std::env::current_exe()?),
-            ..ProcessOptions::default()
-        },
-        supervision: Supervision::Restart(policy),
-        ..HostOptions::default()
+    let mut policy = RestartPolicy::default();
+    policy.initial_backoff = pause;
+    policy.max_backoff = pause;
+    policy.max_failures = u32::MAX;
+    let host = Arc::new(Host::start({
+        let mut res = HostOptions::default();
+        res.processes.own_executable = Some(std::env::current_exe()?);
+        res.supervision = Supervision::Restart(policy);
+        res
     }));
     apply(&host, &path, &pid, None).await?;
     for kind in MISBEHAVIOURS {
@@ -203,9 +199,10 @@ async fn kill(host: &Host, pid: &Path) -> Outcome<Option<Duration>> {
     let begun = Arc::new(Notify::new());
     let notify = Arc::clone(&begun);
     let arguments = RawJson::parse(r#"{"ms": 60000, "steps": 600}"#.into())?;
-    let call = host.call(ToolCall {
-        progress: Some(Arc::new(move |_| notify.notify_one())),
-        ..ToolCall::new("a_sleep", arguments)
+    let call = host.call({
+        let mut call = ToolCall::new("a_sleep", arguments);
+        call.progress = Some(Arc::new(move |_| notify.notify_one()));
+        call
     });
     let mut call = std::pin::pin!(call);
     tokio::select! {

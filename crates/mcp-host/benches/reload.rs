@@ -12,9 +12,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mcp_host::{
-    FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, ProcessOptions, ServerState, load,
-};
+use mcp_host::{FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, ServerState, load};
 
 const SERVERS: usize = 20;
 
@@ -48,12 +46,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn host() -> Result<Host, Box<dyn Error>> {
-    Ok(Host::start(HostOptions {
-        processes: ProcessOptions {
-            own_executable: Some(std::env::current_exe()?),
-            ..ProcessOptions::default()
-        },
-        ..HostOptions::default()
+    Ok(Host::start({
+        let mut res = HostOptions::default();
+        res.processes.own_executable = Some(std::env::current_exe()?);
+        res
     }))
 }
 
@@ -65,7 +61,8 @@ async fn measure(rounds: usize) -> Result<(), Box<dyn Error>> {
 
     std::fs::write(&path, text(SERVERS, 0, 0))?;
     let host = host()?;
-    let request = FollowRequest { debounce: DEBOUNCE, ..FollowRequest::new(vec![LoadRequest::new(&path)]) };
+    let mut request = FollowRequest::new(vec![LoadRequest::new(&path)]);
+    request.debounce = DEBOUNCE;
     let begun = Instant::now();
     let following = host.follow(request).await;
     host.ready().await;

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::error::Error;
 
-use mcp_host::{Dialog, DialogId, Host, HostOptions, LoadRequest, ProcessOptions, ToolCall, load};
+use mcp_host::{Dialog, DialogId, Host, HostOptions, LoadRequest, ToolCall, load};
 use mcp_model::RawJson;
 
 const QUICK_START: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/quickstart/.minds/mcp.yaml");
@@ -65,9 +65,10 @@ async fn agent(file: String) -> Result<(), Box<dyn Error>> {
     let wanted = load(&LoadRequest::new(file))?.into_desired()?;
     // The command `mcp-host` in a configuration runs this program; see `main`.
     let own_executable = Some(std::env::current_exe()?);
-    let host = Host::start(HostOptions {
-        processes: ProcessOptions { own_executable, ..ProcessOptions::default() },
-        ..HostOptions::default()
+    let host = Host::start({
+        let mut res = HostOptions::default();
+        res.processes.own_executable = own_executable;
+        res
     });
     host.apply(wanted).await;
     host.ready().await;

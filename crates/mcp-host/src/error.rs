@@ -9,6 +9,7 @@ use serde::Serialize;
 /// no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{kind}: {message}")]
+#[non_exhaustive]
 pub struct HostError {
     /// The kind of error.
     pub kind: ErrorKind,
@@ -20,7 +21,8 @@ pub struct HostError {
 }
 
 impl HostError {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> HostError {
+    /// Creates an error without help.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> HostError {
         HostError { kind, message: message.into(), help: None }
     }
 
@@ -36,6 +38,6 @@ impl HostError {
             Some(help) => format!("{message} ({help})"),
             None => message,
         };
-        CallFailure { kind, message }
+        CallFailure::new(kind, message)
     }
 }

@@ -314,13 +314,14 @@ impl Host {
         PinnedGeneration::new(&self.router, None)
     }
 
-    /// Starts a dialog. Dropping it and its turns releases its leases.
+    /// Starts a dialog, or returns another handle of a running one. The leases belong to all handles: they are released
+    /// when the last handle and the last turn are dropped.
     pub fn dialog(&self, id: DialogId) -> Dialog {
         self.dialog_of(id, None)
     }
 
     /// Starts a dialog with a caller that answers server requests of its calls and leased servers, also between
-    /// calls. [`ToolCall::caller`] takes precedence.
+    /// calls. [`ToolCall::caller`] takes precedence. If several handles of a dialog have callers, the last one counts.
     pub fn dialog_with(&self, id: DialogId, caller: Arc<Caller>) -> Dialog {
         let registration = self.router.shared.callers.register(id.clone(), caller);
         self.dialog_of(id, Some(registration))
@@ -329,6 +330,7 @@ impl Host {
     fn dialog_of(&self, id: DialogId, registration: Option<CallerRegistration>) -> Dialog {
         let (commands, overflow) = (self.commands.clone(), self.overflow.clone());
         let ends = self.router.ends.clone();
+        ends.add_handle(&id);
         let lifetime = DialogLifetime { id, ends, commands, overflow, _registration: registration };
         Dialog { router: Arc::clone(&self.router), lifetime: Arc::new(lifetime) }
     }

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 /// The kind of an error. A rendered error is `<kind>: <message>`. The printed names are those of the sources'
 /// contracts (HD-060 to HD-065, HD-090, HD-092), and two of our own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// `ConfigError`: the configuration as a whole, or its environment, is invalid.
     Config,
@@ -86,6 +87,7 @@ impl Serialize for ErrorKind {
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum Severity {
     /// Something does not work.
     Error,

@@ -20,6 +20,8 @@
 //! ```
 
 #![forbid(unsafe_code)]
+// An open type states the reason for it.
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 pub mod code;
 mod error_kind;
@@ -29,6 +31,9 @@ mod protocol;
 mod result;
 mod server;
 
+/// For [`RawJson`], which shares its bytes.
+#[doc(no_inline)]
+pub use bytes::Bytes;
 pub use error_kind::{ErrorKind, Severity};
 pub use json::cursor::{JsonCursor, JsonSlice};
 pub use json::raw::RawJson;
@@ -46,7 +51,7 @@ pub use protocol::era::{Era, ProtocolVersion, UnknownProtocolVersion};
 pub use protocol::log_level::{LogLevel, UnknownLogLevel};
 pub use protocol::rpc::RpcError;
 pub use protocol::trace::{InvalidTraceContext, TraceContext};
-pub use result::call::{CallFailure, CallMetadata, CallResult, ToolResult};
+pub use result::call::{CallFailure, CallMetadata, CallResult, StructuredError, ToolResult};
 pub use result::completion::Completion;
 pub use result::content::Content;
 pub use result::task::{TASKS_EXTENSION, Task, TaskStatus, read_created_task};
@@ -61,3 +66,7 @@ pub use server::spec::{
     ConfigValue, Dialect, Discovery, EnvInherit, Origin, Passthrough, ServerSpec, Sharing, SseFallback,
     StdioSpec, TemplatePart, TransportKind, TransportSpec, UrlSpec,
 };
+/// For [`UrlEndpoint`].
+#[cfg(feature = "endpoint")]
+#[doc(no_inline)]
+pub use url::Url;

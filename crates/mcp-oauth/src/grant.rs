@@ -11,6 +11,7 @@ const EXPIRY_MARGIN: u64 = 30;
 
 /// A client as registered at an authorization server.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RegisteredClient {
     /// The client id.
     pub id: String,
@@ -20,8 +21,16 @@ pub struct RegisteredClient {
     pub redirect_uri: Option<Url>,
 }
 
+impl RegisteredClient {
+    /// A public client, without a secret, with any loopback address as its redirect URI.
+    pub fn new(id: impl Into<String>) -> RegisteredClient {
+        RegisteredClient { id: id.into(), secret: None, redirect_uri: None }
+    }
+}
+
 /// A grant. It belongs to one resource and one issuer and is sent to no other.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Grant {
     /// The server's URL from the configuration.
     pub resource: Url,
@@ -37,6 +46,26 @@ pub struct Grant {
     pub expires_at: Option<u64>,
     /// The granted scopes.
     pub scopes: Vec<String>,
+}
+
+impl Grant {
+    /// A grant of unknown duration, without a refresh token and scopes.
+    pub fn new(
+        resource: Url,
+        issuer: impl Into<String>,
+        client: RegisteredClient,
+        access_token: Secret,
+    ) -> Grant {
+        Grant {
+            resource,
+            issuer: issuer.into(),
+            client,
+            access_token,
+            refresh_token: None,
+            expires_at: None,
+            scopes: Vec::new(),
+        }
+    }
 }
 
 impl Grant {

@@ -10,6 +10,8 @@
 //! HTTP requests of a login use reqwest, because rmcp's `auth` module requires its types.
 
 #![forbid(unsafe_code)]
+// An open type states the reason for it.
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod flow;
 mod grant;
@@ -26,10 +28,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use async_trait::async_trait;
 use mcp_model::Secret;
 use tokio::sync::{Mutex, MutexGuard};
-use url::Url;
 
 use flow::{Flow, FlowError, LoginRequest};
 use http_client::HttpClient;
@@ -37,6 +37,13 @@ use mcp_transport::Authorities;
 use mcp_transport::ConnectError;
 use mcp_transport::internal::is_loopback;
 use mcp_transport::{Authorization, Challenge, ChallengeAction, Unauthorized};
+
+/// For implementations of [`UserAgent`].
+#[doc(no_inline)]
+pub use async_trait::async_trait;
+/// For [`Grant`] and [`OAuth::new`].
+#[doc(no_inline)]
+pub use url::Url;
 
 pub use grant::{Grant, RegisteredClient};
 pub use loopback_redirect::LoopbackRedirect;
@@ -59,6 +66,7 @@ const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Options of [`OAuth`].
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct OAuthOptions {
     /// Stores grants.
     pub store: Arc<dyn TokenStore>,
@@ -76,6 +84,22 @@ pub struct OAuthOptions {
     pub authorities: Authorities,
     /// What to do when a login is required and there is no user agent: `` run `mcp-host login weather` ``.
     pub login_hint: String,
+}
+
+impl OAuthOptions {
+    /// Options without a user agent: a server without a stored login cannot be used.
+    pub fn new(store: Arc<dyn TokenStore>, client_name: impl Into<String>) -> OAuthOptions {
+        OAuthOptions {
+            store,
+            user_agent: None,
+            client_name: client_name.into(),
+            client_metadata: None,
+            client: None,
+            unattended: None,
+            authorities: Authorities::default(),
+            login_hint: "log in to the server".to_owned(),
+        }
+    }
 }
 
 impl fmt::Debug for OAuthOptions {

@@ -28,6 +28,7 @@ enum KeyPair {
 /// A text that is not a usable private key. The message does not quote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is not an unencrypted private key in PEM form: EC P-256, EC P-384, Ed25519 or RSA")]
+#[non_exhaustive]
 pub struct InvalidPrivateKey;
 
 impl PrivateKey {

@@ -16,6 +16,7 @@ use crate::grant::{Grant, RegisteredClient};
 
 /// The result of a revocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Revocation {
     /// The tokens are revoked.
     Revoked,

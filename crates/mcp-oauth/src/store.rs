@@ -52,6 +52,7 @@ impl fmt::Debug for RefreshLock {
 /// Why a store failed; a message without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
+#[expect(clippy::exhaustive_structs, reason = "complete")]
 pub struct TokenStoreError(pub String);
 
 /// A store in memory.

@@ -37,6 +37,7 @@ const ASSERTION_LIFETIME: u64 = 60;
 
 /// A grant that needs no user.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct UnattendedGrant {
     /// The client, as registered at the server's authorization server.
     pub client: OAuthClient,
@@ -49,8 +50,16 @@ pub struct UnattendedGrant {
     pub issuer: Option<String>,
 }
 
+impl UnattendedGrant {
+    /// A grant with the scopes that the server names, from any issuer that it names.
+    pub fn new(client: OAuthClient, kind: UnattendedGrantKind) -> UnattendedGrant {
+        UnattendedGrant { client, kind, scopes: Vec::new(), issuer: None }
+    }
+}
+
 /// The kind of a grant without a user.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum UnattendedGrantKind {
     /// The client acts for itself (OAuth 2.1, section 4.2).
     ClientCredentials,
@@ -71,6 +80,7 @@ pub enum UnattendedGrantKind {
 
 /// The identity provider of a company.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct IdentityProvider {
     /// Its issuer identifier.
     pub issuer: String,
@@ -80,8 +90,16 @@ pub struct IdentityProvider {
     pub client: OAuthClient,
 }
 
+impl IdentityProvider {
+    /// A provider with our client there.
+    pub fn new(issuer: impl Into<String>, token_endpoint: Url, client: OAuthClient) -> IdentityProvider {
+        IdentityProvider { issuer: issuer.into(), token_endpoint, client }
+    }
+}
+
 /// A client that was registered by hand.
 #[derive(Debug, Clone)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct OAuthClient {
     /// The client id.
     pub id: String,
@@ -91,6 +109,7 @@ pub struct OAuthClient {
 
 /// How a client authenticates at a token endpoint.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum ClientAuthentication {
     /// Not at all.
     None,

@@ -37,6 +37,8 @@
 //! ```
 
 #![forbid(unsafe_code)]
+// An open type states the reason for it.
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod canonical;
 mod connection_log;

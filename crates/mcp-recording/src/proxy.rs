@@ -37,6 +37,7 @@ const SHELL_VARIABLES: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
 
 /// The server to run and record.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RecordingProxy {
     /// The server's name in the recording.
     pub server: String,
@@ -46,6 +47,18 @@ pub struct RecordingProxy {
     pub arguments: Vec<Secret>,
     /// Further secrets to redact, see [`environment_secrets`].
     pub secrets: Vec<Secret>,
+}
+
+impl RecordingProxy {
+    /// A proxy of a command without arguments and secrets.
+    pub fn new(server: impl Into<String>, command: impl Into<String>) -> RecordingProxy {
+        RecordingProxy {
+            server: server.into(),
+            command: command.into(),
+            arguments: Vec::new(),
+            secrets: Vec::new(),
+        }
+    }
 }
 
 /// Why the proxy failed.

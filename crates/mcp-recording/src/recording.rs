@@ -13,6 +13,7 @@ pub struct Recording {
 
 /// The recording of one server; its connections follow each other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ServerRecording {
     /// The server's name in the configuration.
     pub server: String,
@@ -24,6 +25,7 @@ pub struct ServerRecording {
 
 /// A client request and its response.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Exchange {
     /// The method.
     pub method: String,
@@ -39,6 +41,7 @@ pub struct Exchange {
 
 /// A message that a server sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ServerMessage {
     /// A notification.
     Notification {
@@ -58,6 +61,7 @@ pub enum ServerMessage {
 
 /// A response as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RecordedResponse {
     /// A result.
     Result(RawJson),

@@ -37,6 +37,7 @@ pub struct Replayer {
 
 /// A message for the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReplayedMessage {
     /// The JSON text of the id of the client request that it belongs to; `None` if it belongs to none.
     pub request_id: Option<String>,

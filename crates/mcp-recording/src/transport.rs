@@ -70,10 +70,10 @@ struct RecordedTransport {
 impl Transport for RecordedTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
         let RecordedTransport { transport, log } = *self;
-        let Link { outbound: mut out, inbound: sink, shutdown: stop } = link;
+        let Link { outbound: mut out, inbound: sink, shutdown: stop, .. } = link;
         let (sender, queue) = OutboundQueue::new();
         let sink = Arc::new(RecordingSink { sink, log: Arc::clone(&log) });
-        let running = transport.run(Link { outbound: queue, inbound: sink, shutdown: stop });
+        let running = transport.run(Link::new(queue, sink, stop));
         let forwarding = async {
             let mut batch = Vec::with_capacity(BATCH);
             while out.next_many(&mut batch, BATCH).await > 0 {
@@ -114,8 +114,6 @@ impl FrameSink for RecordingSink {
 
     fn stream_failed(&self, id: RequestId, error: StreamError) {
         match &error {
-            // There was no response, so none is replayed.
-            StreamError::Lost(_) | StreamError::TooLarge(_) => {}
             StreamError::NotExecuted(_) => self.log.lock().remove_request(&id.to_string()),
             StreamError::Refused(RequestError { error: Some(error), .. }) => {
                 self.log.lock().record_refusal(&id.to_string(), error);
@@ -124,6 +122,8 @@ impl FrameSink for RecordingSink {
             StreamError::Unreachable(_) | StreamError::Refused(_) => {
                 self.log.lock().remove_request(&id.to_string())
             }
+            // There was no response, so none is replayed.
+            _ => {}
         }
         self.sink.stream_failed(id, error);
     }
@@ -170,7 +170,7 @@ struct ReplayTransport(Replayer);
 #[async_trait]
 impl Transport for ReplayTransport {
     async fn run(mut self: Box<Self>, link: Link) -> Disconnect {
-        let Link { outbound: mut out, inbound: sink, shutdown: mut stop } = link;
+        let Link { outbound: mut out, inbound: sink, shutdown: mut stop, .. } = link;
         loop {
             let out = tokio::select! {
                 out = out.next() => out,

@@ -63,14 +63,15 @@ fn servers(tools: usize, count: usize) -> Vec<ServerEntry> {
         };
         let page = format!("{{\"tools\":[{}]}}", names.iter().map(tool).collect::<Vec<_>>().join(","));
         let page = RawJson::parse(page.into_bytes().into()).expect("this is JSON");
-        ServerEntry {
-            id: ServerId::parse(&format!("server{at}")).expect("a short id"),
-            exposure: Exposure::all(naming),
-            lists: Arc::new(ServerLists {
-                tools: read_tools(&page).expect("this is a list").into_shared(),
-                ..ServerLists::default()
+        ServerEntry::new(
+            ServerId::parse(&format!("server{at}")).expect("a short id"),
+            Exposure::all(naming),
+            Arc::new({
+                let mut lists = ServerLists::default();
+                lists.tools = read_tools(&page).expect("this is a list").into_shared();
+                lists
             }),
-        }
+        )
     };
     names.chunks(tools / count).enumerate().map(server).collect()
 }
@@ -187,14 +188,12 @@ fn check_arguments(bencher: Bencher<'_, '_>) {
 fn plan_a_change_of_one(bencher: Bencher<'_, '_>, count: usize) {
     let limits = Limits::default();
     let endpoint = Endpoint::Stdio(StdioEndpoint::new("npx"));
-    let desired = |at: usize, naming| DesiredServer {
-        id: ServerId::parse(&format!("server{at}")).expect("a short id"),
-        runtime: RuntimeSettings::new(endpoint.clone(), None, Discovery::default()),
-        exposure: ExposureSettings {
-            exposure: Exposure::all(naming),
-            limits: limits.clone(),
-            sharing: Sharing::Shared,
-        },
+    let desired = |at: usize, naming| {
+        DesiredServer::new(
+            ServerId::parse(&format!("server{at}")).expect("a short id"),
+            RuntimeSettings::new(endpoint.clone(), None, Discovery::default()),
+            ExposureSettings::new(Exposure::all(naming), limits.clone(), Sharing::Shared),
+        )
     };
     let old: Vec<_> = (0..count).map(|it| desired(it, NamePolicy::Reject)).collect();
     let mut new = old.clone();

@@ -18,11 +18,10 @@
 //!     "type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]
 //! }}]}"#;
 //! let tools = read_tools(&RawJson::parse(page.as_slice().into())?)?.into_shared();
-//! let files = ServerEntry {
-//!     id: ServerId::parse("files")?,
-//!     exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
-//!     lists: Arc::new(ServerLists { tools, ..ServerLists::default() }),
-//! };
+//! let mut lists = ServerLists::default();
+//! lists.tools = tools;
+//! let exposure = Exposure::all(NamePolicy::Qualify { class: NameClass::Strict });
+//! let files = ServerEntry::new(ServerId::parse("files")?, exposure, Arc::new(lists));
 //! let catalog = Catalog::build(&Builtins::default(), &[files]);
 //! assert_eq!(catalog.tools()[0].name.as_str(), "files__read-file");
 //!
@@ -34,6 +33,8 @@
 //! ```
 
 #![forbid(unsafe_code)]
+// An open type states the reason for it.
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod catalog;
 mod filter;

@@ -6,6 +6,7 @@ use mcp_model::{Exposure, InvalidItem, Prompt, Resource, ResourceTemplate, Serve
 
 /// The lists of one server. A catalog shares their items.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ServerLists {
     /// The tools, in the server's order.
     pub tools: Vec<Arc<Tool>>,
@@ -21,6 +22,7 @@ pub struct ServerLists {
 
 /// An invalid item.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct RejectedItem {
     /// The list.
     pub list: ListKind,
@@ -31,6 +33,7 @@ pub struct RejectedItem {
 /// A list of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum ListKind {
     /// `tools/list`.
     Tool,
@@ -49,6 +52,7 @@ impl ListKind {
 
 /// A server as the input of a catalog.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ServerEntry {
     /// The id, which is also the name of its toolset (DM-030).
     pub id: ServerId,
@@ -58,8 +62,16 @@ pub struct ServerEntry {
     pub lists: Arc<ServerLists>,
 }
 
+impl ServerEntry {
+    /// The lists of a server with its rules.
+    pub fn new(id: ServerId, exposure: Exposure, lists: Arc<ServerLists>) -> ServerEntry {
+        ServerEntry { id, exposure, lists }
+    }
+}
+
 /// The host's own names, which no server can use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Builtins {
     /// Names of its tools.
     pub tools: Vec<String>,

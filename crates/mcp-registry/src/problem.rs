@@ -15,6 +15,7 @@ use crate::name::display::escape_name;
 
 /// A condition that a user should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Problem {
     /// The id; the same cause has the same id.
     pub id: String,
@@ -32,6 +33,7 @@ pub struct Problem {
 
 /// The kinds of problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ProblemKind {
     /// The configuration as a whole is unusable (DM-121).
     WorkspaceConfigError,
@@ -103,6 +105,11 @@ impl Serialize for ProblemKind {
 }
 
 impl Problem {
+    /// A problem of the whole host.
+    pub fn new(id: String, kind: ProblemKind, severity: Severity, message: String) -> Problem {
+        Problem { id, kind, severity, server: None, tool: None, message }
+    }
+
     /// A warning about a tool, a server, or the host.
     pub(crate) fn warning(
         id: impl Into<String>,

@@ -12,6 +12,7 @@ use crate::problem::{Problem, ProblemKind};
 
 /// A failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ProviderFailure {
     /// The HTTP status, if there was a response.
     pub status: Option<u16>,
@@ -23,6 +24,7 @@ pub struct ProviderFailure {
 
 /// A network failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum NetworkFailure {
     /// The connection failed or was lost.
     Connection,
@@ -32,6 +34,7 @@ pub enum NetworkFailure {
 
 /// The decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum RetryDecision {
     /// Stop the dialog until a user has changed something, or requests another attempt.
     Stop,
@@ -70,6 +73,7 @@ pub fn retry_decision(rejection: &ProviderFailure, attempt: u32) -> RetryDecisio
 
 /// A refused request, for a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProviderRejection<'a> {
     /// The provider's name.
     pub provider: &'a str,
@@ -79,6 +83,13 @@ pub struct ProviderRejection<'a> {
     pub tool: Option<&'a str>,
     /// The provider's message.
     pub text: &'a str,
+}
+
+impl<'a> ProviderRejection<'a> {
+    /// A rejection that names no tool.
+    pub fn new(provider: &'a str, dialog: &'a str, text: &'a str) -> ProviderRejection<'a> {
+        ProviderRejection { provider, dialog, tool: None, text }
+    }
 }
 
 impl Problem {

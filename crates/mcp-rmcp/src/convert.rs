@@ -71,7 +71,7 @@ pub fn content_to_rmcp(content: &Content) -> Result<model::ContentBlock, Convert
             }
             json!({ "type": "resource", "resource": resource })
         }
-        Content::Unknown(raw) => return through_json(what, raw),
+        other => return through_json(what, other),
     };
     through_json(what, &json)
 }

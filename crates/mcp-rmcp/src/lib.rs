@@ -5,6 +5,8 @@
 //! or loses its session. The SDK's behavior above the transport is unchanged.
 
 #![forbid(unsafe_code)]
+// An open type states the reason for it.
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod convert;
 mod request_tracker;
@@ -52,6 +54,7 @@ const SHUTDOWN_MARGIN: Duration = Duration::from_millis(500);
 
 /// Options of an [`RmcpTransport`].
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RmcpOptions {
     /// How long the server may take for its first response; 60 s by default, because a first `npx` downloads its
     /// package.
@@ -146,8 +149,7 @@ impl RmcpTransport {
             first_request: Notify::new(),
         });
         let transport = dial.dial();
-        let link =
-            Link { outbound: queue, inbound: Arc::clone(&bridge) as Arc<dyn FrameSink>, shutdown: stopped };
+        let link = Link::new(queue, Arc::clone(&bridge) as Arc<dyn FrameSink>, stopped);
         let RmcpOptions { handshake, grace } = options;
         let driver = Driver { bridge: Arc::clone(&bridge), end_sender };
         let stop_sender = stop.clone();

@@ -133,9 +133,9 @@ impl RequestTracker {
         if method == "initialize" {
             self.initialize = Some(body.clone());
         }
-        let name = params.name.or(params.uri).map(Into::into);
-        let head = MessageHead { name, ..MessageHead::new(Some(id), method, version) };
-        let message = OutboundMessage { epoch: Epoch(self.epoch), head, body: body.clone() };
+        let mut head = MessageHead::new(Some(id), method, version);
+        head.name = params.name.or(params.uri).map(Into::into);
+        let message = OutboundMessage::new(Epoch(self.epoch), head, body.clone());
         self.pending.insert(id, PendingRequest { message: message.clone(), own_version, resends: 0 });
         if self.reopening.is_some() {
             self.queued.push(id);
@@ -195,19 +195,11 @@ impl RequestTracker {
     /// A response stream failed.
     pub(crate) fn stream_failed(&mut self, id: RequestId, error: StreamError) -> Vec<Action> {
         match error {
-            StreamError::Lost(error) => {
-                let message =
-                    format!("the response was lost, and it is not known whether the request ran: {error}");
-                self.fail(id, RpcError::new(code::INTERNAL_ERROR, message))
-            }
-            StreamError::TooLarge(limit) => {
-                let message = format!("the response exceeds the message size limit of {limit} bytes");
-                self.fail(id, RpcError::new(code::INTERNAL_ERROR, message))
-            }
             StreamError::Unreachable(error) | StreamError::Refused(error) => {
                 self.fail(id, refusal_error(error))
             }
             StreamError::NotExecuted(epoch) => self.not_executed(id, epoch),
+            error => self.fail(id, RpcError::new(code::INTERNAL_ERROR, error.to_string())),
         }
     }
 
@@ -232,7 +224,7 @@ impl RequestTracker {
         body: Bytes,
     ) -> Action {
         let head = MessageHead::new(None, method, version);
-        Action::Send(Outbound::Send(OutboundMessage { epoch: Epoch(self.epoch), head, body }))
+        Action::Send(Outbound::Send(OutboundMessage::new(Epoch(self.epoch), head, body)))
     }
 
     fn handle_response(
@@ -295,7 +287,7 @@ impl RequestTracker {
         match with_id(&opening, own_id) {
             Some(body) => {
                 let head = MessageHead::new(Some(own_id), "initialize".into(), None);
-                vec![Action::Send(Outbound::Send(OutboundMessage { epoch: Epoch(self.epoch), head, body }))]
+                vec![Action::Send(Outbound::Send(OutboundMessage::new(Epoch(self.epoch), head, body)))]
             }
             None => self.fail_queued(&RpcError::new(
                 code::INTERNAL_ERROR,
@@ -346,7 +338,7 @@ fn response_action(
     version: Option<ProtocolVersion>,
 ) -> Action {
     let head = MessageHead::new(None, Cow::Borrowed(""), version);
-    Action::Send(Outbound::Send(OutboundMessage { epoch, head, body }))
+    Action::Send(Outbound::Send(OutboundMessage::new(epoch, head, body)))
 }
 
 /// Whether this is the JSON text of the cancel notification's method.

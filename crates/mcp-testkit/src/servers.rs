@@ -68,7 +68,7 @@ pub fn configured_server(id: &str) -> ResolvedServer {
         config: None,
         metadata: Default::default(),
     };
-    ResolvedServer { spec, endpoint: Endpoint::Stdio(endpoint), config: None }
+    ResolvedServer::new(spec, Endpoint::Stdio(endpoint))
 }
 
 /// A [`Dial`] of in-memory connections. `serve` runs one connection to its end.
@@ -123,7 +123,7 @@ where
 
 /// Runs a server at the other end of a byte stream and forwards messages between it and `link`, one per line.
 pub async fn forward_lines<R: Future>(link: Link, server: impl FnOnce(DuplexStream) -> R) -> Disconnect {
-    let Link { mut outbound, inbound, mut shutdown } = link;
+    let Link { mut outbound, inbound, mut shutdown, .. } = link;
     let (client_end, server_end) = tokio::io::duplex(1 << 16);
     let mut server = pin!(server(server_end));
     let (read, mut write) = tokio::io::split(client_end);

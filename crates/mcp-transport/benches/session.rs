@@ -70,7 +70,8 @@ impl Transport for Echo {
 #[divan::bench(args = [100, 10_000, 1_000_000])]
 fn call(bencher: divan::Bencher<'_, '_>, answer_bytes: usize) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let options = SessionOptions { eras: Eras::Legacy, ..SessionOptions::default() };
+    let mut options = SessionOptions::default();
+    options.eras = Eras::Legacy;
     let session =
         runtime.block_on(Session::connect(Arc::new(Echo(answer_bytes)), options)).expect("a session");
     let arguments = RawJson::parse(r#"{"text":"hello"}"#.into()).expect("JSON");

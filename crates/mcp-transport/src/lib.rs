@@ -30,10 +30,14 @@
 //! ```
 //!
 //! Features, all on by default: `stdio` (child processes; Unix), `http` (Streamable HTTP), `sse` (HTTP with server-sent
-//! events, 2024-11-05) and `websocket`. A transport of your own implements [`Transport`] and [`Dial`].
+//! events, 2024-11-05) and `websocket`. A transport of your own implements [`Transport`] and [`Dial`]; the
+//! feature `testing`, off by default, checks it.
 //!
 //! Related crates: `mcp-host-oauth` logs in to servers, `mcp-host-recording` records and replays sessions, and
 //! `mcp-host-rmcp` runs these transports under the client of the official SDK.
+
+// An open type states the reason for it.
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod dial;
 mod error;
@@ -54,10 +58,18 @@ mod transport;
 #[cfg(feature = "websocket")]
 mod websocket;
 
+/// For implementations of this crate's async traits, such as [`Transport`].
+#[doc(no_inline)]
+pub use async_trait::async_trait;
+/// For [`FrameSink`] and [`OutboundMessage`].
+#[doc(no_inline)]
+pub use bytes::Bytes;
 pub use dial::options::{DialOptions, dialer};
 pub use dial::secrets::endpoint_secrets;
 #[cfg(all(feature = "http", feature = "sse"))]
 pub use dial::sse_fallback::SseServerCache;
+#[cfg(feature = "testing")]
+pub use dial::testing;
 pub use error::disconnect::{Disconnect, DisconnectReason, Evidence, RequestError, StartError};
 pub use error::{CallError, ConnectError, Expiry};
 #[cfg(any(feature = "http", feature = "sse"))]
@@ -79,8 +91,8 @@ pub use rpc::server_request::{
 pub use session::{
     CallOptions, CallResponse, ClientInfo, CompletionArgument, CompletionReference, DEFAULT_TASK_TIMEOUT,
     EraReason, Eras, InputHandling, ListChangeCounts, ListResult, OnSessionNotification, RetryPolicy,
-    ServerCapabilities, ServerInfo, Session, SessionNotification, SessionOptions, SessionState, SkillMethod,
-    StartedCall, TaskCapabilities, TaskRequest,
+    ServerCapabilities, ServerInfo, Session, SessionCounters, SessionNotification, SessionOptions,
+    SessionState, SkillMethod, StartedCall, TaskCapabilities, TaskRequest,
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{

@@ -93,7 +93,8 @@ impl Agent {
         let validated = request.validate(&self.capabilities, self.policy).await?;
         let slot = self.sessions.reserve(session.as_str(), &validated, &self.options)?;
         let over_acp = Some(OverAcp::new(connection)?);
-        let options = ConnectOptions { over_acp, ..self.options.clone() };
+        let mut options = self.options.clone();
+        options.over_acp = over_acp;
         let servers = SessionMcp::connect(validated, options).await?;
         // Both or none, because `close` uses the same lock. There is no await: an installed set is reported.
         let mut turns = self.turns();

@@ -89,19 +89,22 @@ enum Transport {
 impl Arguments {
     fn agent(&self) -> Result<Agent, Box<dyn Error>> {
         let has = |transport| self.transports.contains(&transport);
-        let capabilities = Capabilities {
-            stdio: has(Transport::Stdio),
-            http: has(Transport::Http),
-            sse: has(Transport::Sse),
-            acp: has(Transport::Acp),
-            custom: Vec::new(),
-        };
+        let mut capabilities = Capabilities::STDIO;
+        capabilities.stdio = has(Transport::Stdio);
+        capabilities.http = has(Transport::Http);
+        capabilities.sse = has(Transport::Sse);
+        capabilities.acp = has(Transport::Acp);
         let mut policy = Policy::default();
         if self.drop_bad_entries {
             policy.invalid_entries = InvalidEntryPolicy::Drop;
         }
         if self.lenient {
-            policy.leniency = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
+            policy.leniency = {
+                let mut leniency = Leniency::default();
+                leniency.relative_commands = Tolerance::Warn;
+                leniency.missing_lists = Tolerance::Warn;
+                leniency
+            };
         }
         let mut options = ConnectOptions::default();
         if self.inherit_environment {
@@ -129,7 +132,9 @@ impl Arguments {
             Some(folder) => OAuthLogins::stored_in("acp-agent", folder),
             None => OAuthLogins::in_memory("acp-agent"),
         };
-        OAuthLogins { timeout: Duration::from_millis(self.login_timeout), ..logins }
+        let mut res = logins;
+        res.timeout = Duration::from_millis(self.login_timeout);
+        res
     }
 }
 

@@ -60,8 +60,12 @@ impl Gate {
     /// Creates a gate that tolerates what known clients do: commands that are not absolute paths, and missing lists.
     /// The request passes unchanged, so the agent has to tolerate it as well.
     pub(crate) fn lenient() -> Gate {
-        let leniency = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
-        let policy = Policy { leniency, missing_servers: Tolerance::Warn, ..Policy::default() };
+        let mut leniency = Leniency::default();
+        leniency.relative_commands = Tolerance::Warn;
+        leniency.missing_lists = Tolerance::Warn;
+        let mut policy = Policy::default();
+        policy.leniency = leniency;
+        policy.missing_servers = Tolerance::Warn;
         Gate { policy, ..Gate::default() }
     }
 
@@ -112,11 +116,9 @@ impl Gate {
                 return Err(RpcError::new(code::INVALID_REQUEST, message));
             }
         };
-        let agent = AgentProfile {
-            policy: self.policy,
-            check_folder: &folder_status,
-            ..AgentProfile::new(version, capabilities)
-        };
+        let mut agent = AgentProfile::new(version, capabilities);
+        agent.policy = self.policy;
+        agent.check_folder = &folder_status;
         let request = SessionRequest::read(request).map_err(|error| RpcError::from(&error))?;
         validate(&request, &agent).map_err(|error| RpcError::from(&error))?;
         let message = match keys::differing_in_case(request.params.as_str(), keys::SESSION_PARAMS) {

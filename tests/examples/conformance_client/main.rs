@@ -21,7 +21,7 @@ use mcp_oauth::{
     ClientAuthentication, IdentityProvider, MemoryTokenStore, OAuth, OAuthClient, OAuthOptions, PrivateKey,
     RegisteredClient, TokenSource, UnattendedGrant, UnattendedGrantKind,
 };
-use mcp_transport::{Authorities, DialOptions, Eras, Handlers, Session, SessionOptions, dialer};
+use mcp_transport::{DialOptions, Eras, Handlers, Session, SessionOptions, dialer};
 use serde_json::Value;
 
 use browser::Browser;
@@ -79,20 +79,20 @@ async fn run(assignment: &Assignment) -> Result<(), String> {
     let url = assignment.url.parse().map_err(|it| format!("the URL cannot be read: {it}"))?;
     let authorization = OAuth::new(&url, login(assignment)).map_err(|it| it.to_string())?;
     let endpoint = Endpoint::Http(UrlEndpoint::new(url));
-    let options = DialOptions { authorization: Some(Arc::new(authorization)), ..DialOptions::default() };
+    let mut options = DialOptions::default();
+    options.authorization = Some(Arc::new(authorization));
     let dial = dialer(&endpoint, &options).map_err(|it| it.to_string())?;
     let user = Arc::new(User);
-    let handlers = Handlers {
-        sampling: Some(Arc::clone(&user) as _),
-        elicitation: Some(Arc::clone(&user) as _),
-        roots: Some(user),
-        listener: None,
-        raw_requests: None,
-    };
+    let mut handlers = Handlers::default();
+    handlers.sampling = Some(Arc::clone(&user) as _);
+    handlers.elicitation = Some(Arc::clone(&user) as _);
+    handlers.roots = Some(user);
     // A request of the wrong era fails a scenario, and a slow server could be probed in both. Older revisions are
     // detected like in any host.
     let eras = if assignment.revision == "2026-07-28" { Eras::Modern } else { Eras::Both };
-    let options = SessionOptions { handlers, eras, ..SessionOptions::default() };
+    let mut options = SessionOptions::default();
+    options.handlers = handlers;
+    options.eras = eras;
     let session = Session::connect(dial, options).await.map_err(|it| it.to_string())?;
     eprintln!("connected, protocol version {}", session.version().as_str());
     let walked = walk::walk(&session, assignment).await;
@@ -113,14 +113,14 @@ fn unattended(assignment: &Assignment) -> Option<UnattendedGrant> {
         }
         "auth/wif-jwt-bearer" => UnattendedGrantKind::JwtBearer(token("valid_jwt")?),
         "auth/enterprise-managed-authorization" => UnattendedGrantKind::EnterpriseManaged {
-            provider: IdentityProvider {
-                issuer: text("idp_issuer")?.to_owned(),
-                token_endpoint: text("idp_token_endpoint")?.parse().ok()?,
-                client: OAuthClient {
+            provider: IdentityProvider::new(
+                text("idp_issuer")?.to_owned(),
+                text("idp_token_endpoint")?.parse().ok()?,
+                OAuthClient {
                     id: text("idp_client_id")?.to_owned(),
                     authentication: ClientAuthentication::None,
                 },
-            },
+            ),
             id_token: token("idp_id_token")?,
         },
         _ => return None,
@@ -133,25 +133,22 @@ fn unattended(assignment: &Assignment) -> Option<UnattendedGrant> {
         (None, None) => ClientAuthentication::None,
     };
     let client = OAuthClient { id: text("client_id")?.to_owned(), authentication };
-    Some(UnattendedGrant { client, kind, scopes: Vec::new(), issuer: None })
+    Some(UnattendedGrant::new(client, kind))
 }
 
 /// The login of the client. The context may have a registered client.
 fn login(assignment: &Assignment) -> OAuthOptions {
     let text = |key: &str| assignment.context[key].as_str();
-    let by_hand = text("client_id").map(|id| RegisteredClient {
-        id: id.to_owned(),
-        secret: text("client_secret").map(Secret::from),
-        redirect_uri: None,
+    let by_hand = text("client_id").map(|id| {
+        let mut client = RegisteredClient::new(id.to_owned());
+        client.secret = text("client_secret").map(Secret::from);
+        client
     });
-    OAuthOptions {
-        store: Arc::new(MemoryTokenStore::default()),
-        user_agent: Some(Arc::new(Browser)),
-        client_name: "mcp-host conformance".to_owned(),
-        client_metadata: DOCUMENT.parse().ok(),
-        client: by_hand,
-        unattended: unattended(assignment),
-        authorities: Authorities::default(),
-        login_hint: "there is a browser".to_owned(),
-    }
+    let mut options = OAuthOptions::new(Arc::new(MemoryTokenStore::default()), "mcp-host conformance");
+    options.user_agent = Some(Arc::new(Browser));
+    options.client_metadata = DOCUMENT.parse().ok();
+    options.client = by_hand;
+    options.unattended = unattended(assignment);
+    options.login_hint = "there is a browser".to_owned();
+    options
 }

@@ -36,6 +36,6 @@ impl Sampling for User {
 #[async_trait]
 impl Roots for User {
     async fn roots(&self) -> Result<Vec<Root>, RpcError> {
-        Ok(vec![Root { uri: "file:///conformance".to_owned(), name: None }])
+        Ok(vec![Root::new("file:///conformance")])
     }
 }

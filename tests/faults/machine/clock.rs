@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use mcp_host::{
-    DesiredServers, FileTokenStore, Host, HostEventKind, HostOptions, NotificationStreamItem,
-    TelemetryOptions, ToolCall,
+    DesiredServers, FileTokenStore, Host, HostEventKind, HostOptions, NotificationStreamItem, ToolCall,
 };
 use mcp_model::{Limits, RawJson, Secret};
 use mcp_oauth::{Grant, RegisteredClient, TokenStore};
@@ -33,9 +32,10 @@ fn clock(off: &Arc<AtomicI64>) -> Arc<dyn Fn() -> SystemTime + Send + Sync> {
 async fn hd_117_clock_jump_ends_no_session() {
     let faulty = Faulty::start();
     let off = Arc::new(AtomicI64::new(0));
-    let host = Host::start(HostOptions {
-        telemetry: TelemetryOptions { wall_clock: clock(&off), ..TelemetryOptions::default() },
-        ..HostOptions::default()
+    let host = Host::start({
+        let mut res = HostOptions::default();
+        res.telemetry.wall_clock = clock(&off);
+        res
     });
     let servers =
         vec![server("there", faulty.endpoint(Transport::Stdio, "clock", "start=well"), Limits::default())];
@@ -65,14 +65,13 @@ async fn hd_117_clock_jump_ends_no_session() {
 #[test]
 fn hd_117_last_stored_login_is_used() {
     let resource = "https://a.example/mcp";
-    let grant = |issuer: &str| Grant {
-        resource: resource.parse().unwrap(),
-        issuer: issuer.to_owned(),
-        client: RegisteredClient { id: "c".to_owned(), secret: None, redirect_uri: None },
-        access_token: Secret::from("t"),
-        refresh_token: None,
-        expires_at: None,
-        scopes: Vec::new(),
+    let grant = |issuer: &str| {
+        Grant::new(
+            resource.parse().unwrap(),
+            issuer.to_owned(),
+            RegisteredClient::new("c"),
+            Secret::from("t"),
+        )
     };
     // The clock had this offset when the first login was stored.
     for (fault, years) in [(FORWARD, -10), (BACK, 10)] {

@@ -4,9 +4,7 @@ use std::fs::File;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_host::{
-    ConnectionOptions, DesiredServers, Host, HostOptions, RestartPolicy, ServerState, Supervision, ToolCall,
-};
+use mcp_host::{DesiredServers, Host, HostOptions, RestartPolicy, ServerState, Supervision, ToolCall};
 use mcp_model::{Limits, RawJson};
 use mcp_testkit::isolation::{Isolation, run_isolated_in};
 use mcp_tests::faults::{NO_DESCRIPTOR, ONE_DESCRIPTOR, RUNNING, STARTING, STARTING_PROCESS, Transport};
@@ -27,15 +25,16 @@ fn hd_117_host_continues_at_the_descriptor_limit() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let faulty = Faulty::start();
-        let policy =
-            RestartPolicy { initial_backoff: Duration::from_millis(100), ..RestartPolicy::default() };
-        let options = HostOptions {
-            supervision: Supervision::Restart(policy),
-            connections: ConnectionOptions {
-                authorities: faulty.authorities(),
-                ..ConnectionOptions::default()
-            },
-            ..HostOptions::default()
+        let policy = {
+            let mut policy = RestartPolicy::default();
+            policy.initial_backoff = Duration::from_millis(100);
+            policy
+        };
+        let options = {
+            let mut res = HostOptions::default();
+            res.supervision = Supervision::Restart(policy);
+            res.connections.authorities = faulty.authorities();
+            res
         };
         let host = Host::start(options);
         let one = |name: &str, transport| {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mcp_host::{DesiredServers, FileTokenStore, Host, HostOptions, ProcessOptions, SpillPolicy, ToolCall};
+use mcp_host::{DesiredServers, FileTokenStore, Host, HostOptions, SpillPolicy, ToolCall};
 use mcp_model::{Limits, RawJson, Secret};
 use mcp_oauth::{Grant, RegisteredClient, TokenStore};
 use mcp_testkit::isolation::{Isolation, run_isolated_in};
@@ -86,15 +86,12 @@ fn fill(place: &Path) {
 }
 
 fn grant(token: &str) -> Grant {
-    Grant {
-        resource: "https://a.example/mcp".parse().unwrap(),
-        issuer: "https://b.example".to_owned(),
-        client: RegisteredClient { id: "c".to_owned(), secret: None, redirect_uri: None },
-        access_token: Secret::from(token),
-        refresh_token: None,
-        expires_at: None,
-        scopes: Vec::new(),
-    }
+    Grant::new(
+        "https://a.example/mcp".parse().unwrap(),
+        "https://b.example",
+        RegisteredClient::new("c"),
+        Secret::from(token),
+    )
 }
 
 /// All files below a folder.
@@ -111,9 +108,12 @@ fn files(place: &Path) -> Vec<String> {
 
 /// A call with a result that does not fit on the disk.
 fn results(directory: &Path) -> String {
-    let spill = SpillPolicy { directory: directory.to_owned(), max_bytes: 10 << 20 };
-    let options = HostOptions { spill: Some(spill), ..HostOptions::default() };
-    let limits = Limits { result_bytes: 1000, ..Limits::default() };
+    let mut spill = SpillPolicy::in_directory(directory.to_owned());
+    spill.max_bytes = 10 << 20;
+    let mut options = HostOptions::default();
+    options.spill = Some(spill);
+    let mut limits = Limits::default();
+    limits.result_bytes = 1000;
     let (result, left) = called(options, limits, "call=huge:500000", directory);
     assert!(result.contains("left out") && result.len() < 2000, "{} bytes", result.len());
     assert_eq!(left, Vec::<String>::new());
@@ -122,9 +122,10 @@ fn results(directory: &Path) -> String {
 
 /// A call to a server whose receipt cannot be written.
 fn receipts(directory: &Path) -> String {
-    let options = HostOptions {
-        processes: ProcessOptions { receipts: Some(directory.to_owned()), ..ProcessOptions::default() },
-        ..HostOptions::default()
+    let options = {
+        let mut res = HostOptions::default();
+        res.processes.receipts = Some(directory.to_owned());
+        res
     };
     let (result, left) = called(options, Limits::default(), "start=well", directory);
     assert_eq!((result.as_str(), left), ("hello", Vec::new()));

@@ -55,8 +55,16 @@ impl Elicitation for Answer {
 async fn client(gateway: &Gateway, eras: Eras) -> Session {
     let endpoint = UrlEndpoint::new(gateway.url().parse().unwrap());
     let dial = dialer(&Endpoint::Http(endpoint), &DialOptions::default()).unwrap();
-    let handlers = Handlers { elicitation: Some(Arc::new(Answer)), ..Handlers::default() };
-    Session::connect(dial, SessionOptions { eras, handlers, ..SessionOptions::default() }).await.unwrap()
+    let mut handlers = Handlers::default();
+    handlers.elicitation = Some(Arc::new(Answer));
+    Session::connect(dial, {
+        let mut options = SessionOptions::default();
+        options.eras = eras;
+        options.handlers = handlers;
+        options
+    })
+    .await
+    .unwrap()
 }
 
 async fn start(client: &Session, tool: &str) -> Task {

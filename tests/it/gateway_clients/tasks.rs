@@ -211,8 +211,11 @@ async fn task_stays_with_its_instance_when_clients_get_their_own() {
     let connect = async || {
         let endpoint = Endpoint::Http(UrlEndpoint::new(gateway.url().parse().unwrap()));
         let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
-        let handlers = Handlers { sampling: Some(Arc::new(Model)), ..Handlers::default() };
-        let options = SessionOptions { eras: Eras::Legacy, handlers, ..SessionOptions::default() };
+        let mut handlers = Handlers::default();
+        handlers.sampling = Some(Arc::new(Model));
+        let mut options = SessionOptions::default();
+        options.eras = Eras::Legacy;
+        options.handlers = handlers;
         Session::connect(dial, options).await.unwrap()
     };
     let (ann, bob, call) = (connect().await, connect().await, CallOptions::default());
@@ -238,14 +241,16 @@ async fn client(gateway: &Gateway, token: &str, eras: Eras) -> Session {
     let mut endpoint = UrlEndpoint::new(gateway.url().parse().unwrap());
     endpoint.headers.push(("Authorization".to_owned(), format!("Bearer {token}").as_str().into()));
     let dial = dialer(&Endpoint::Http(endpoint), &DialOptions::default()).unwrap();
-    let options = SessionOptions { eras, ..SessionOptions::default() };
+    let mut options = SessionOptions::default();
+    options.eras = eras;
     Session::connect(dial, options).await.unwrap()
 }
 
 async fn start(client: &Session, number: usize) -> Task {
     let arguments = RawJson::from_value(&json!({"topic": format!("subject {number}.")})).unwrap();
     // A server of 2026-07-28 decides itself.
-    let options = CallOptions { task: Some(TaskRequest::default()), ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.task = Some(TaskRequest::default());
     match client.start_tool_call("work__report", &arguments, options).await.unwrap().value {
         StartedCall::Task(task) => task,
         StartedCall::Complete(result) => panic!("{}", result.text()),

@@ -13,7 +13,7 @@ use mcp_gateway::{GatewayOptions, HttpOptions, Tokens};
 use mcp_host::{DesiredServers, FileTokenStore, LoginOptions, Logins, ToolCall};
 use mcp_model::{Endpoint, RawJson, Secret, ServerId, StdioEndpoint, UrlEndpoint};
 use mcp_oauth::{Grant, MemoryTokenStore, OAuth, OAuthOptions, RegisteredClient, TokenStore};
-use mcp_transport::{Authorities, Challenge, DialOptions, dialer};
+use mcp_transport::{Challenge, DialOptions, dialer};
 
 use super::markers::{SecretLocation, found};
 
@@ -27,19 +27,21 @@ fn url(path: &str) -> url::Url {
 }
 
 fn grant() -> Grant {
-    Grant {
-        resource: url("mcp"),
-        issuer: "https://issuer.example".to_owned(),
-        client: RegisteredClient {
-            id: "c".to_owned(),
-            secret: Some(secret(SecretLocation::ClientSecret)),
-            redirect_uri: Some("http://127.0.0.1:1/callback".parse().unwrap()),
+    let mut grant = Grant::new(
+        url("mcp"),
+        "https://issuer.example",
+        {
+            let mut client = RegisteredClient::new("c");
+            client.secret = Some(secret(SecretLocation::ClientSecret));
+            client.redirect_uri = Some("http://127.0.0.1:1/callback".parse().unwrap());
+            client
         },
-        access_token: secret(SecretLocation::Header),
-        refresh_token: Some(secret(SecretLocation::SessionId)),
-        expires_at: Some(1),
-        scopes: vec!["basic".to_owned()],
-    }
+        secret(SecretLocation::Header),
+    );
+    grant.refresh_token = Some(secret(SecretLocation::SessionId));
+    grant.expires_at = Some(1);
+    grant.scopes = vec!["basic".to_owned()];
+    grant
 }
 
 #[track_caller]
@@ -86,12 +88,11 @@ fn hd_sc5_values_of_configurations_show_no_secret() {
     assert_eq!(reading.servers.len(), 2, "{:?}", reading.diagnostics);
     check("a document", format!("{document:#?}"));
     check("a reading", format!("{reading:#?}"));
-    let surroundings = ResolveContext {
-        variable: &|_| Some(SecretLocation::Environment.mark()),
-        names: &Vec::new,
-        directory: std::path::Path::new("/"),
-        read_file: &|_| Ok(format!("FROM_FILE={}", SecretLocation::EnvFile.mark())),
-    };
+    let surroundings = ResolveContext::new(
+        &|_| Some(SecretLocation::Environment.mark()),
+        std::path::Path::new("/"),
+        &|_| Ok(format!("FROM_FILE={}", SecretLocation::EnvFile.mark())),
+    );
     let mut wanted = DesiredServers::default();
     for spec in &reading.servers {
         let resolved = resolve(spec, &surroundings).unwrap();
@@ -119,7 +120,7 @@ fn hd_sc5_values_of_configurations_show_no_secret() {
         NewTransport::Stdio { command: "npx".to_owned(), args: vec![literal.clone()], env: pairs.clone() },
         NewTransport::Url { kind: UrlTransportKind::Http, url: query.to_string(), headers: pairs },
     ] {
-        let new = NewServer { id: ServerId::parse("a").unwrap(), description: None, transport: reach };
+        let new = NewServer::new(ServerId::parse("a").unwrap(), reach);
         check("a new server", format!("{new:#?}"));
     }
 }
@@ -154,41 +155,34 @@ fn hd_sc5_values_of_logins_and_of_the_gateway_show_no_secret() {
     let folder = tempfile::tempdir().unwrap();
     check("a folder of logins", format!("{:?}", FileTokenStore::new(folder.path())));
     let store: Arc<dyn TokenStore> = Arc::new(store);
-    let options = OAuthOptions {
-        store: Arc::clone(&store),
-        user_agent: None,
-        client_name: "c".to_owned(),
-        client_metadata: None,
-        client: Some(grant().client),
-        unattended: None,
-        authorities: Authorities::default(),
-        login_hint: "h".to_owned(),
-    };
+    let mut options = OAuthOptions::new(Arc::clone(&store), "c");
+    options.client = Some(grant().client);
+    options.login_hint = "h".to_owned();
     check("what a login needs", format!("{options:#?}"));
     let login = OAuth::new(&url("mcp"), options).unwrap();
     check("a login", format!("{login:#?}"));
-    let logins = Logins::new(LoginOptions {
-        store,
-        user: None,
-        client_name: "c".to_owned(),
-        client_metadata: None,
-        client: Some(grant().client),
-        help: Arc::new(|_| "h".to_owned()),
+    let logins = Logins::new({
+        let mut options = LoginOptions::new(store, "c", Arc::new(|_| "h".to_owned()));
+        options.client = Some(grant().client);
+        options
     });
     check("the logins of a host", format!("{logins:#?}"));
-    let challenge = Challenge {
-        status: 401,
-        www_authenticate: Vec::new(),
-        token_used: Some(secret(SecretLocation::Header)),
-        sent_at: Instant::now(),
-        earlier_challenges: 0,
-    };
+    let mut challenge = Challenge::new(401);
+    challenge.token_used = Some(secret(SecretLocation::Header));
+    challenge.sent_at = Instant::now();
     check("a challenge", format!("{challenge:#?}"));
 
     let text = secret(SecretLocation::GatewayToken);
     let tokens = Tokens::read(&text).unwrap();
     check("tokens", format!("{tokens:#?}"));
-    check("the gateway's wire", format!("{:#?}", HttpOptions { tokens, ..HttpOptions::default() }));
+    check(
+        "the gateway's wire",
+        format!("{:#?}", {
+            let mut options = HttpOptions::default();
+            options.tokens = tokens;
+            options
+        }),
+    );
     check("the gateway", format!("{:#?}", GatewayOptions::default()));
     let twice = Secret::new(format!("{0}\n{0}", SecretLocation::GatewayToken.mark()));
     check("tokens that are refused", format!("{0:?} {0}", Tokens::read(&twice).unwrap_err()));

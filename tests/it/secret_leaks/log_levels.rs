@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_host::{
-    ConnectionOptions, Host, HostOptions, LoadRequest, LoginOptions, Logins, ServerState, Supervision,
-    TelemetryOptions, ToolCall, load,
+    Host, HostOptions, LoadRequest, LoginOptions, Logins, ServerState, Supervision, ToolCall, load,
 };
 use mcp_model::{LogLevel, RawJson};
 use mcp_oauth::{LoopbackRedirect, MemoryTokenStore, TokenStore};
@@ -75,8 +74,11 @@ fn hd_sc5_no_level_of_our_log_has_a_secret() {
         let heard_of = async |file: &'static str| {
             let mut said: Vec<(String, String)> = Vec::new();
             let mut look = |what: &str, text: &str| said.push((what.to_owned(), text.to_owned()));
-            let request =
-                LoadRequest { env_file: Some(world.path("given.env")), ..LoadRequest::new(world.path(file)) };
+            let request = {
+                let mut request = LoadRequest::new(world.path(file));
+                request.env_file = Some(world.path("given.env"));
+                request
+            };
             let mut loaded = load(&request).unwrap();
             let text = format!("{loaded:#?} {:#?} {:#?}", loaded.reading, loaded.desired);
             look(&format!("{file} by Debug"), &text);
@@ -88,13 +90,11 @@ fn hd_sc5_no_level_of_our_log_has_a_secret() {
                 }
                 server.spec.limits.startup = Duration::from_secs(20);
             }
-            let options = HostOptions {
-                supervision: Supervision::Off,
-                telemetry: TelemetryOptions {
-                    log_level: Some(LogLevel::Debug),
-                    ..TelemetryOptions::default()
-                },
-                ..HostOptions::default()
+            let options = {
+                let mut res = HostOptions::default();
+                res.supervision = Supervision::Off;
+                res.telemetry.log_level = Some(LogLevel::Debug);
+                res
             };
             let host = Host::start(options);
             let mut events = host.events();
@@ -145,13 +145,11 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
             let page = page.clone();
             tokio::spawn(async move { crate::login::browser().get(page).send().await.unwrap() });
         });
-        let logins = Logins::new(LoginOptions {
-            store: Arc::clone(&store) as _,
-            user: Some(Arc::new(browser)),
-            client_name: "test".to_owned(),
-            client_metadata: None,
-            client: None,
-            help: Arc::new(|it| format!("log in to {it}")),
+        let logins = Logins::new({
+            let mut options =
+                LoginOptions::new(Arc::clone(&store) as _, "test", Arc::new(|it| format!("log in to {it}")));
+            options.user = Some(Arc::new(browser));
+            options
         });
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("mcp.json");
@@ -160,9 +158,10 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
         std::fs::write(&file, text).unwrap();
         let wanted = load(&LoadRequest::new(&file)).unwrap().desired;
         let (id, endpoint) = (wanted.servers[0].spec.id.clone(), wanted.servers[0].endpoint.clone());
-        let options = HostOptions {
-            connections: ConnectionOptions { logins: Some(logins.clone()), ..ConnectionOptions::default() },
-            ..HostOptions::default()
+        let options = {
+            let mut res = HostOptions::default();
+            res.connections.logins = Some(logins.clone());
+            res
         };
         let host = Host::start(options);
         host.apply(wanted).await;

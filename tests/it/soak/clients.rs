@@ -27,7 +27,8 @@ pub(super) async fn connect_on(world: SoakState, mut random: Random) {
 async fn converse(world: &SoakState, random: &mut Random, who: &'static str, eras: Eras) {
     let endpoint = Endpoint::Http(UrlEndpoint::new(world.gateway.parse().unwrap()));
     let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
-    let options = SessionOptions { eras, ..SessionOptions::default() };
+    let mut options = SessionOptions::default();
+    options.eras = eras;
     let connecting = tokio::time::timeout(PATIENCE, Session::connect(dial, options)).await;
     let session = connecting.expect("it answers, or refuses").expect("it has room for all");
     let tools = tokio::time::timeout(PATIENCE, session.list_tools()).await.expect("a list ends").unwrap();

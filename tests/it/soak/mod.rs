@@ -18,8 +18,8 @@ mod tally;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
-use mcp_host::{Host, HostOptions, LeasePolicy};
+use mcp_gateway::{Bounds, ClientCounts, Gateway, GatewayOptions, HttpOptions, HttpServer};
+use mcp_host::{Host, HostOptions};
 use mcp_testkit::isolation::{Isolation, run_isolated};
 use mcp_testkit::process::{ProcessResources, resident_memory};
 use mcp_testkit::random::Random;
@@ -144,16 +144,19 @@ impl SoakState {
 /// One run. Returns the memory in use at equal intervals, in KiB.
 async fn run_once(size: Size, course: RunPurpose) -> Vec<usize> {
     let field = Arc::new(Servers::new(size.piped, size.of_each_wire));
-    let options = HostOptions {
-        leases: LeasePolicy { max_leases: size.dialogs * 2 + 64, ..LeasePolicy::default() },
-        ..HostOptions::default()
-    };
+    let mut options = HostOptions::default();
+    options.leases.max_leases = size.dialogs * 2 + 64;
     let host = Arc::new(Host::start(options));
     let following = host.follow(field.follow()).await;
     field.runs(&host).await;
 
-    let bounds = Bounds { idle_timeout: IDLE, ..Bounds::default() };
-    let gateway = Gateway::new(Arc::clone(&host), GatewayOptions { bounds, ..GatewayOptions::default() });
+    let mut bounds = Bounds::default();
+    bounds.idle_timeout = IDLE;
+    let gateway = Gateway::new(Arc::clone(&host), {
+        let mut options = GatewayOptions::default();
+        options.bounds = bounds;
+        options
+    });
     let address = "127.0.0.1:0".parse().unwrap();
     let server = HttpServer::bind(address, gateway.clone(), HttpOptions::default()).await.unwrap();
     let world = SoakState {
@@ -204,7 +207,7 @@ async fn run_once(size: Size, course: RunPurpose) -> Vec<usize> {
     field.runs(&host).await;
     callers::everybody_answers(&world).await;
     let idle = async {
-        while gateway.clients() != (0, 0) {
+        while gateway.clients() != ClientCounts::default() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };

@@ -118,7 +118,9 @@ impl Servers {
 
     pub(super) fn follow(&self) -> FollowRequest {
         let files = vec![LoadRequest::new(self.dominds()), LoadRequest::new(self.holodeck())];
-        FollowRequest { debounce: Duration::from_millis(50), ..FollowRequest::new(files) }
+        let mut request = FollowRequest::new(files);
+        request.debounce = Duration::from_millis(50);
+        request
     }
 
     pub(super) fn of(&self, nature: Stability) -> Vec<&Server> {

@@ -32,6 +32,7 @@ const MAX_PAGE_BYTES: usize = 8 << 10;
 ///
 /// The page redirects the user's browser to a port of 127.0.0.1, so the browser has to run on the agent's machine.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct OAuthLogins {
     /// The store of tokens. A stored login is used by all sessions with the same URL.
     pub store: Arc<dyn TokenStore>,
@@ -123,14 +124,12 @@ impl BackgroundLogins {
         }
         let OAuthLogins { store, client_name, client_metadata, client, timeout } = self.options.clone();
         let user = Arc::new(User { server: name.to_owned(), states: Arc::clone(&self.states), timeout });
-        let logins = Logins::new(LoginOptions {
-            store,
-            user: Some(Arc::new(SessionUser(Arc::clone(&user)))),
-            client_name,
-            client_metadata,
-            client,
-            // There is a user.
-            help: Arc::new(|_| String::new()),
+        let logins = Logins::new({
+            let mut options = LoginOptions::new(store, client_name, Arc::new(|_| String::new()));
+            options.user = Some(Arc::new(SessionUser(Arc::clone(&user))));
+            options.client_metadata = client_metadata;
+            options.client = client;
+            options
         });
         let oauth = logins.authorization(&server.spec.id, &server.endpoint, authorities)?;
         let (tasks, on_login) = (Arc::clone(&self.tasks), Arc::clone(&self.on_login));

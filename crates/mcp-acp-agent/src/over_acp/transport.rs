@@ -70,7 +70,7 @@ struct FinishedRequest {
 #[async_trait]
 impl Transport for OverAcpTransport {
     async fn run(mut self: Box<Self>, link: Link) -> Disconnect {
-        let Link { mut outbound, inbound, mut shutdown } = link;
+        let Link { mut outbound, inbound, mut shutdown, .. } = link;
         let connection = self.connection.0.connection.clone();
         let terminated = connection.terminated();
         tokio::pin!(terminated);
@@ -123,7 +123,7 @@ impl OverAcpTransport {
             Ok(params) => params,
             Err(error) => {
                 let message = format!("the request cannot be sent over ACP: {error}");
-                let error = RequestError { status: None, message, error: None };
+                let error = RequestError::new(message);
                 inbound.stream_failed(id, StreamError::Refused(error));
                 return None;
             }
@@ -171,10 +171,8 @@ impl OverAcpTransport {
 
     /// The error for the legacy era: the error of the stateless probe, if there is one.
     fn legacy_error(&self) -> RequestError {
-        self.first_error.clone().unwrap_or_else(|| RequestError {
-            status: None,
-            message: "MCP over ACP requires a server of MCP's stateless era".to_owned(),
-            error: None,
-        })
+        self.first_error
+            .clone()
+            .unwrap_or_else(|| RequestError::new("MCP over ACP requires a server of MCP's stateless era"))
     }
 }

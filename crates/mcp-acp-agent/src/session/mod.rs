@@ -364,20 +364,8 @@ impl Drop for SessionMcp {
 
 /// The result of a call of a session that is closed, or whose servers do not run.
 fn not_active(call: ToolCall) -> CallResult {
-    let message = "the session does not use its servers now".to_owned();
-    CallResult {
-        success: false,
-        content: Vec::new(),
-        error: Some(CallFailure { kind: ErrorKind::Connection, message }),
-        metadata: CallMetadata {
-            server: None,
-            tool: call.name,
-            duration: Duration::ZERO,
-            request_id: None,
-            structured_content: None,
-            warnings: Vec::new(),
-        },
-    }
+    let error = CallFailure::new(ErrorKind::Connection, "the session does not use its servers now");
+    CallResult::failure(error, CallMetadata::new(call.name))
 }
 
 impl PendingSession {

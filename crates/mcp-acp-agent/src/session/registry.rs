@@ -62,6 +62,7 @@ pub struct SessionSlot {
 }
 
 /// The result of installing a set of servers.
+#[non_exhaustive]
 pub struct ReplacedServers {
     /// The new servers.
     pub servers: Arc<SessionMcp>,

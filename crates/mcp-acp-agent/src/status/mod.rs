@@ -25,6 +25,7 @@ use crate::start_error::{self, ConnectErrors, FailureContext};
 /// Serializes as `{"name", "source", "transport", "status", "tools"}`, and `"error"` with code, message and data if it
 /// failed, or `"loginUrl"` if it requires a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ServerStatus {
     /// Its name.
     pub name: String,
@@ -47,6 +48,7 @@ impl ServerStatus {
 
 /// The state of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConnectionState {
     /// Starting or connecting.
     Connecting,
@@ -196,10 +198,8 @@ impl StatusBoard {
         match (status.state, &status.error) {
             (ServerState::Ready, _) => ConnectionState::Connected,
             (ServerState::Disabled | ServerState::Stopped, _) => ConnectionState::Closed,
-            (ServerState::Starting, _) | (ServerState::Restarting | ServerState::Failed, None) => {
-                ConnectionState::Connecting
-            }
-            (ServerState::Restarting | ServerState::Failed, Some(error)) => {
+            (ServerState::Starting, _) | (_, None) => ConnectionState::Connecting,
+            (_, Some(error)) => {
                 let context = FailureContext {
                     recorded: self.connect_errors.get(&server.name),
                     login_failure: self.logins.failure(&server.name),

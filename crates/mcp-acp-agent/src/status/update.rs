@@ -12,6 +12,7 @@ use super::{ConnectionState, ServerStatus, StatusStream};
 
 /// Whether a client shows notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum NoticeSupport {
     /// It declared `clientCapabilities.session.notices` in `initialize`, or it uses version 2, where any agent may send
     /// notices.

@@ -98,13 +98,11 @@ const TRANSPORTS: [&str; 5] = ["stdio", "http", "sse", "acp", "_own"];
 
 async fn row(version: u8, declared: &str, method: &str) -> String {
     let has = |it: &str| declared.split('+').any(|declared| declared == it);
-    let capabilities = Capabilities {
-        stdio: has("stdio"),
-        http: has("http"),
-        sse: has("sse"),
-        acp: has("acp"),
-        custom: Vec::new(),
-    };
+    let mut capabilities = Capabilities::STDIO;
+    capabilities.stdio = has("stdio");
+    capabilities.http = has("http");
+    capabilities.sse = has("sse");
+    capabilities.acp = has("acp");
     let mut client = match version {
         1 => RawClient::of(agent_v1(&capabilities)),
         _ => RawClient::of(agent_v2(&capabilities)),

@@ -9,7 +9,7 @@ use agent_client_protocol::v1::schema::{McpError, NewSessionResponse};
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, BoxFuture, Client, ConnectTo, Error, NullRun, on_receive_request};
 use mcp_acp::{Capabilities, Policy};
-use mcp_acp_agent::{ConnectOptions, NewSession, OverAcp, SessionMcp, TypedSessionRequest};
+use mcp_acp_agent::{NewSession, OverAcp, SessionMcp, TypedSessionRequest};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
@@ -77,9 +77,11 @@ fn agent(sessions: mpsc::UnboundedSender<SessionMcp>) -> impl ConnectTo<Client> 
             let through = connection.clone().into_raw();
             connection.spawn(async move {
                 let set_up = async {
-                    let capabilities = Capabilities { acp: true, ..Capabilities::STDIO };
+                    let mut capabilities = Capabilities::STDIO;
+                    capabilities.acp = true;
                     let validated = request.validate(&capabilities, Policy::default()).await?;
-                    let options = ConnectOptions { over_acp: Some(OverAcp::new(through)?), ..options() };
+                    let mut options = options();
+                    options.over_acp = Some(OverAcp::new(through)?);
                     Ok::<_, Error>(SessionMcp::connect(validated, options).await?)
                 };
                 match set_up.await {

@@ -27,7 +27,9 @@ fn own(names: &[&str]) -> DesiredServers {
 }
 
 fn with_own(names: &[&str]) -> ConnectOptions {
-    ConnectOptions { own_servers: own(names), ..options() }
+    let mut res = options();
+    res.own_servers = own(names);
+    res
 }
 
 #[tokio::test(start_paused = true)]
@@ -51,8 +53,12 @@ async fn acpx_14_server_of_the_client_replaces_the_agents_server_of_the_same_nam
 
 #[tokio::test(start_paused = true)]
 async fn acp_021_failure_of_the_agents_own_server_does_not_refuse_a_session() {
-    let strict =
-        |names: &[&str]| ConnectOptions { required: RequiredServers::All, max_servers: 1, ..with_own(names) };
+    let strict = |names: &[&str]| {
+        let mut options = with_own(names);
+        options.required = RequiredServers::All;
+        options.max_servers = 1;
+        options
+    };
     let own = strict(&["gone", "b"]);
     let session = SessionMcp::connect(validated(&entries(&["a"])), own).await.unwrap();
     assert_eq!(summary(&session), "a:connected gone:failed b:connected unset:failed");
@@ -82,7 +88,8 @@ async fn agents_own_child_process_runs_in_the_folder_of_the_session() {
 #[tokio::test(start_paused = true)]
 async fn servers_that_start_with_the_first_use_need_no_slot_until_then() {
     let sessions = SessionRegistry::with_capacity(1);
-    let lazy = ConnectOptions { start: StartPolicy::FirstUse, ..with_own(&["own"]) };
+    let mut lazy = with_own(&["own"]);
+    lazy.start = StartPolicy::FirstUse;
     for id in ["1", "2"] {
         let request = validated(&entries(&["a", "gone"]));
         let slot = sessions.reserve(id, &request, &lazy).unwrap();

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_acp_agent::{
-    ConnectOptions, NoticeSupport, SessionMcp, SessionRegistry, SessionSetupError, SessionSlot,
-};
+use mcp_acp_agent::{NoticeSupport, SessionMcp, SessionRegistry, SessionSetupError, SessionSlot};
 use mcp_model::RpcError;
 
 use crate::sessions::{entries, options, session, summary, text_or_error, tool_call, validated};
@@ -174,7 +172,11 @@ async fn acpx_10_replacement_is_atomic_and_does_not_wait_for_the_previous_server
 
 #[tokio::test(start_paused = true)]
 async fn acpx_13_request_with_too_many_servers_is_refused() {
-    let few = || ConnectOptions { max_servers: 2, ..options() };
+    let few = || {
+        let mut res = options();
+        res.max_servers = 2;
+        res
+    };
     assert!(SessionMcp::connect(validated(&entries(&["a", "b"])), few()).await.is_ok());
     let error = SessionMcp::connect(validated(&entries(&["a", "b", "c"])), few()).await.err().unwrap();
     let error = serde_json::to_string(&RpcError::from(&error)).unwrap();

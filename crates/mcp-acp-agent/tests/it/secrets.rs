@@ -35,7 +35,8 @@ async fn acpx_04_values_that_the_sdk_prints_are_not_printed() {
 
     let raw = Agent.v1().on_receive_request(
         async |request: NewSession, responder: Responder<NewSessionResponse>, _: ConnectionTo<Client>| {
-            let capabilities = Capabilities { http: true, ..Capabilities::STDIO };
+            let mut capabilities = Capabilities::STDIO;
+            capabilities.http = true;
             let refused = request.validate(&capabilities, Policy::default()).await.unwrap_err();
             responder.respond_with_error(refused.into())
         },
@@ -102,7 +103,8 @@ async fn acpx_03_server_failure_is_an_internal_error_of_the_sdk() {
     let validated = crate::sessions::validated(&json!([
         {"type": "http", "name": "locked", "url": "https://api.example/mcp?token=SECRET", "headers": []},
     ]));
-    let options = mcp_acp_agent::ConnectOptions { required: RequiredServers::All, ..options() };
+    let mut options = options();
+    options.required = RequiredServers::All;
     let error = SessionMcp::connect(validated, options).await.err().unwrap();
     let error: agent_client_protocol::Error = error.into();
     assert_eq!(error.code, agent_client_protocol::ErrorCode::INTERNAL_ERROR);

@@ -46,7 +46,10 @@ async fn heard(handlers: Handlers) -> [String; 2] {
 
 pub(crate) fn says(word: &'static str) -> Handlers {
     let says = Arc::new(Says(word));
-    Handlers { elicitation: Some(says.clone()), sampling: Some(says), ..Handlers::default() }
+    let mut handlers = Handlers::default();
+    handlers.elicitation = Some(says.clone());
+    handlers.sampling = Some(says);
+    handlers
 }
 
 #[tokio::test(start_paused = true)]

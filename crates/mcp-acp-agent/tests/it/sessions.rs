@@ -22,7 +22,7 @@ fn dialer() -> Dialer {
         Ok(if name.starts_with("silent") {
             in_memory(
                 "in memory",
-                |Link { outbound: _outbound, inbound: _inbound, mut shutdown }| async move {
+                |Link { outbound: _outbound, inbound: _inbound, mut shutdown, .. }| async move {
                     shutdown.requested().await;
                     Disconnect::new(DisconnectReason::Stopped)
                 },
@@ -52,7 +52,8 @@ async fn serve(link: Link) -> Disconnect {
 }
 
 fn refused(status: Option<u16>, message: &str) -> Disconnect {
-    let refusal = RequestError { status, message: message.to_owned(), error: None };
+    let mut refusal = RequestError::new(message.to_owned());
+    refusal.status = status;
     Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(refusal)))
 }
 
@@ -61,7 +62,8 @@ pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 /// Options for in-memory servers: no restarts, 10 s for each start and 20 s for all.
 pub(crate) fn options() -> ConnectOptions {
-    let mut options = ConnectOptions { dialer: Some(dialer()), ..process_options() };
+    let mut options = process_options();
+    options.dialer = Some(dialer());
     options.limits.startup = Duration::from_secs(10);
     options.total_timeout = Duration::from_secs(20);
     options
@@ -69,13 +71,19 @@ pub(crate) fn options() -> ConnectOptions {
 
 /// Options for real servers: no restarts.
 pub(crate) fn process_options() -> ConnectOptions {
-    let host = HostOptions { supervision: Supervision::Off, ..HostOptions::default() };
-    ConnectOptions { host, ..ConnectOptions::default() }
+    let mut host = HostOptions::default();
+    host.supervision = Supervision::Off;
+    let mut options = ConnectOptions::default();
+    options.host = host;
+    options
 }
 
 /// These entries, validated for an agent with all capabilities.
 pub(crate) fn validated(servers: &Value) -> ValidatedRequest {
-    let capabilities = Capabilities { http: true, sse: true, acp: true, ..Capabilities::STDIO };
+    let mut capabilities = Capabilities::STDIO;
+    capabilities.http = true;
+    capabilities.sse = true;
+    capabilities.acp = true;
     let cwd = std::env::temp_dir();
     let params = serde_json::json!({ "cwd": cwd, "mcpServers": servers });
     let request =

@@ -11,7 +11,8 @@ use crate::sessions::{entries, options, summary, text_or_error, tool_call, valid
 
 /// Options of one agent that shares servers, and the number of connections so far.
 fn sharing() -> (ConnectOptions, Arc<AtomicUsize>) {
-    let mut options = ConnectOptions { shared: Some(SharedServers::new()), ..options() };
+    let mut options = options();
+    options.shared = Some(SharedServers::new());
     let connections = Arc::new(AtomicUsize::new(0));
     let (inner, counted) = (options.dialer.take().unwrap(), Arc::clone(&connections));
     options.dialer = Some(Arc::new(move |server, options| {
@@ -79,13 +80,11 @@ async fn handle_of_a_closed_session_keeps_no_servers() {
     // The set was removed with its last open session: another one uses the dialer of the next session.
     let (inner, dials) = (options.dialer.clone().unwrap(), Arc::new(AtomicUsize::new(0)));
     let counted = Arc::clone(&dials);
-    let next = ConnectOptions {
-        dialer: Some(Arc::new(move |server, options| {
-            counted.fetch_add(1, Ordering::Relaxed);
-            inner(server, options)
-        })),
-        ..options.clone()
-    };
+    let mut next = options.clone();
+    next.dialer = Some(Arc::new(move |server, options| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        inner(server, options)
+    }));
     let third = connect(&["a"], &next).await;
     assert_eq!((dials.load(Ordering::Relaxed), connections.load(Ordering::Relaxed)), (1, 2));
     drop((first, second));

@@ -20,7 +20,9 @@ const PARTING: Duration = Duration::from_secs(1);
 
 fn requiring(names: &[&str]) -> ConnectOptions {
     let names: BTreeSet<String> = names.iter().map(|it| (*it).to_owned()).collect();
-    ConnectOptions { required: RequiredServers::Named(names), ..options() }
+    let mut res = options();
+    res.required = RequiredServers::Named(names);
+    res
 }
 
 #[tokio::test(start_paused = true)]
@@ -55,7 +57,8 @@ async fn acpx_05_total_timeout_bounds_all_servers() {
 /// Options with restarts, and with the number of failed connections.
 fn restarting() -> (ConnectOptions, Arc<AtomicUsize>) {
     let failures = Arc::new(AtomicUsize::new(0));
-    let mut options = ConnectOptions { host: HostOptions::default(), ..options() };
+    let mut options = options();
+    options.host = HostOptions::default();
     let counted = Arc::clone(&failures);
     options.host.connections.on_connect_failure = Some(Arc::new(move |_| {
         counted.fetch_add(1, Ordering::Relaxed);
@@ -148,7 +151,8 @@ async fn acpx_03_failed_required_server_fails_the_setup_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn acpx_03_all_failed_required_servers_are_reported() {
-    let options = ConnectOptions { required: RequiredServers::All, ..options() };
+    let mut options = options();
+    options.required = RequiredServers::All;
     let entries = entries(&["locked", "gone"]);
     // Both fail in one moment, or one a moment before the other: then it alone is told.
     let error = SessionMcp::connect(validated(&entries), options).await.err().unwrap();

@@ -32,7 +32,12 @@ pub(crate) fn request(method: SessionMethod, servers: &str) -> SessionRequest {
 /// Everything that there is.
 pub(crate) fn all() -> Capabilities {
     let custom = vec!["_pigeon".to_owned()];
-    Capabilities { stdio: true, http: true, sse: true, acp: true, custom }
+    let mut capabilities = Capabilities::STDIO;
+    capabilities.http = true;
+    capabilities.sse = true;
+    capabilities.acp = true;
+    capabilities.custom = custom;
+    capabilities
 }
 
 /// What a strict agent that has declared everything answers.

@@ -9,8 +9,10 @@ use crate::{raw, request};
 
 /// The names that are taken, and what is reported; or why not.
 fn told(set_up: &SessionRequest, policy: Policy) -> String {
-    let capabilities = Capabilities { http: true, ..Capabilities::STDIO };
-    let agent = AgentProfile { policy, ..AgentProfile::new(AcpVersion::V1, &capabilities) };
+    let mut capabilities = Capabilities::STDIO;
+    capabilities.http = true;
+    let mut agent = AgentProfile::new(AcpVersion::V1, &capabilities);
+    agent.policy = policy;
     match validate(set_up, &agent) {
         Ok(it) => {
             let reports = it.warnings.iter().map(|it| {
@@ -30,7 +32,9 @@ fn told(set_up: &SessionRequest, policy: Policy) -> String {
 const STRICT: fn() -> Policy = Policy::default;
 
 fn degrade() -> Policy {
-    Policy { invalid_entries: InvalidEntryPolicy::Drop, ..Policy::default() }
+    let mut policy = Policy::default();
+    policy.invalid_entries = InvalidEntryPolicy::Drop;
+    policy
 }
 
 #[track_caller]
@@ -61,16 +65,23 @@ fn acp_048_invalid_entry_fails_the_request_or_is_dropped() {
 #[test]
 fn acp_022_x_05_acpx_09_tolerated_deviations_are_reported() {
     let loose = r#"[{"name":"a","command":"npx"}]"#;
-    let leniency = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
+    let mut leniency = Leniency::default();
+    leniency.relative_commands = Tolerance::Warn;
+    leniency.missing_lists = Tolerance::Warn;
     check(loose, STRICT(), "Invalid mcpServers: MCP server 'a': 'args' is required (and 2 more errors)");
     check(
         loose,
-        Policy { leniency, ..Policy::default() },
+        {
+            let mut policy = Policy::default();
+            policy.leniency = leniency;
+            policy
+        },
         "[a] [noted /params/mcpServers/0/args, noted /params/mcpServers/0/env, noted /params/mcpServers/0/command]",
     );
     let nulls = r#"[{"name":"a","command":"/a","args":null,"env":[]}]"#;
     check(nulls, STRICT(), "[a] [noted /params/mcpServers/0/args]");
-    let no_nulls = Policy { null_lists: Tolerance::Reject, ..Policy::default() };
+    let mut no_nulls = Policy::default();
+    no_nulls.null_lists = Tolerance::Reject;
     check(
         nulls,
         no_nulls,
@@ -100,7 +111,8 @@ fn client_requests_timeouts_in_the_metadata_of_a_server() {
 fn acpx_10_missing_server_list_depends_on_the_policy() {
     let set_up = SessionRequest { method: SessionMethod::New, params: raw(r#"{"cwd":"/desk"}"#) };
     assert_eq!(told(&set_up, Policy::default()), "'mcpServers' is required");
-    let lenient = Policy { missing_servers: Tolerance::Warn, ..Policy::default() };
+    let mut lenient = Policy::default();
+    lenient.missing_servers = Tolerance::Warn;
     assert_eq!(told(&set_up, lenient), "[] [noted /params/mcpServers]");
 }
 
@@ -115,7 +127,8 @@ fn acpx_02_caller_checks_that_the_folder_exists() {
         _ => FolderStatus::Usable,
     };
     let capabilities = Capabilities::STDIO;
-    let agent = AgentProfile { check_folder: &folder, ..AgentProfile::new(AcpVersion::V1, &capabilities) };
+    let mut agent = AgentProfile::new(AcpVersion::V1, &capabilities);
+    agent.check_folder = &folder;
     let Err(SessionRequestError::InvalidParams(refusal)) = validate(&set_up, &agent) else { panic!() };
     let messages: Vec<_> = refusal.errors().iter().map(|error| error.message.as_str()).collect();
     assert_eq!(

@@ -9,13 +9,12 @@ use mcp_model::{RawJson, RpcError};
 use serde_json::{Value, json};
 
 fn all() -> Capabilities {
-    Capabilities {
-        http: true,
-        sse: true,
-        acp: true,
-        custom: vec!["_pigeon".to_owned()],
-        ..Capabilities::STDIO
-    }
+    let mut capabilities = Capabilities::STDIO;
+    capabilities.http = true;
+    capabilities.sse = true;
+    capabilities.acp = true;
+    capabilities.custom = vec!["_pigeon".to_owned()];
+    capabilities
 }
 
 fn validated(version: AcpVersion, method: SessionMethod, params: &Value) -> ValidatedRequest {
@@ -80,16 +79,28 @@ fn acpx_11_values_that_a_version_cannot_express_are_reported() {
 fn acp_015_capabilities_round_trip() {
     for number in 0_u8..16 {
         let bit = |it: u8| number & (1 << it) != 0;
-        let ours = Capabilities { stdio: bit(0), http: bit(1), sse: bit(2), acp: bit(3), custom: Vec::new() };
+        let mut ours = Capabilities::STDIO;
+        ours.stdio = bit(0);
+        ours.http = bit(1);
+        ours.sse = bit(2);
+        ours.acp = bit(3);
         let theirs = v1::McpCapabilities::from(&ours);
         assert_eq!((theirs.http, theirs.sse, theirs.acp), (bit(1), bit(2), bit(3)));
-        assert_eq!(Capabilities::from(&theirs), Capabilities { stdio: true, ..ours.clone() });
+        assert_eq!(Capabilities::from(&theirs), {
+            let mut capabilities = ours.clone();
+            capabilities.stdio = true;
+            capabilities
+        });
         let theirs = v2::McpCapabilities::from(&ours);
         assert_eq!(
             (theirs.stdio.is_some(), theirs.http.is_some(), theirs.acp.is_some()),
             (bit(0), bit(1), bit(3))
         );
-        assert_eq!(Capabilities::from(&theirs), Capabilities { sse: false, ..ours });
+        assert_eq!(Capabilities::from(&theirs), {
+            let mut capabilities = ours;
+            capabilities.sse = false;
+            capabilities
+        });
     }
 }
 

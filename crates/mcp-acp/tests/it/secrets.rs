@@ -31,7 +31,8 @@ const ENTRIES: &[&str] = &[
 fn no_secret_is_printed() {
     let capabilities = [Capabilities::STDIO, all()];
     let strict = Policy::default();
-    let degrade = Policy { invalid_entries: InvalidEntryPolicy::Drop, ..strict };
+    let mut degrade = strict;
+    degrade.invalid_entries = InvalidEntryPolicy::Drop;
     let mut answered = [0, 0];
     for entry in ENTRIES {
         let set_up = request(SessionMethod::New, &format!("[{entry}]"));
@@ -43,7 +44,8 @@ fn no_secret_is_printed() {
             })
             .map(|(version, which, policy)| (version, &capabilities[which], policy))
         {
-            let agent = AgentProfile { policy, ..AgentProfile::new(version, capabilities) };
+            let mut agent = AgentProfile::new(version, capabilities);
+            agent.policy = policy;
             let shown = match validate(&set_up, &agent) {
                 Ok(it) => {
                     answered[0] += 1;

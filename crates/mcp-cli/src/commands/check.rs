@@ -89,7 +89,7 @@ impl FileCheck {
 /// Writes the fixes and reads the file again.
 fn apply_fixes(checked: FileCheck, least: Applicability, context: &Context) -> FileCheck {
     let Ok(file) = &checked.opened else { return checked };
-    let FixedFile { text, fixed } = fix_all(&file.document(), least);
+    let FixedFile { text, fixed, .. } = fix_all(&file.document(), least);
     if fixed.is_empty() {
         return checked;
     }

@@ -105,7 +105,7 @@ fn typed_config() -> Option<PathBuf> {
 }
 
 fn server_names(config: &Path) -> Vec<String> {
-    let request = LoadRequest { path: config.to_owned(), dialect: None, profile: None, env_file: None };
+    let request = LoadRequest::new(config.to_owned());
     let entries = load(&request).map(|loaded| loaded.reading.entries).unwrap_or_default();
     entries.into_iter().map(|entry| entry.name).collect()
 }

@@ -51,7 +51,7 @@ pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Result<Report, Failu
         return Err(failed(context, target, "the file cannot be used".to_owned(), None, &err));
     }
     let servers = &source.loaded.reading.servers;
-    let WrittenFile { text, unsupported: mut losses } = match output {
+    let WrittenFile { text, unsupported: mut losses, .. } = match output {
         // The file name identifies the editor, and so the variable syntax.
         Some(path) => {
             let declared = InputDeclarations::parse(&source.loaded.text);
@@ -101,11 +101,9 @@ pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Result<Report, Failu
 
 /// A loss for each disabled server: disabled servers are not written.
 fn disabled_servers(source: &ConfigFile) -> Vec<UnsupportedField> {
-    let loss = |it: &mcp_config::ServerEntry| UnsupportedField {
-        server: it.name.clone(),
-        field: "enabled".to_owned(),
-        reason: "the server is disabled".to_owned(),
-        fallback: FieldFallback::ServerOmitted,
+    let loss = |it: &mcp_config::ServerEntry| {
+        let reason = "the server is disabled";
+        UnsupportedField::new(&*it.name, "enabled", reason, FieldFallback::ServerOmitted)
     };
     source.loaded.reading.entries.iter().filter(|it| it.disabled).map(loss).collect()
 }
@@ -130,7 +128,7 @@ fn failed(context: &Context, target: Profile, message: String, help: Option<Stri
 /// The losses as text, one per line.
 pub(super) fn loss_lines(losses: &[UnsupportedField], colour: Colour) -> String {
     let mut res = String::new();
-    for UnsupportedField { server, field, reason, fallback } in losses {
+    for UnsupportedField { server, field, reason, fallback, .. } in losses {
         let severity = match fallback {
             FieldFallback::ServerOmitted => Severity::Warning,
             FieldFallback::FieldOmitted | FieldFallback::Replaced(_) => Severity::Info,

@@ -148,7 +148,7 @@ fn import(
                 Err(EditError::AlreadyExists { name: name.clone() })
             };
             match outcome {
-                Ok(WrittenFile { text, unsupported }) => {
+                Ok(WrittenFile { text, unsupported, .. }) => {
                     result.after = text;
                     result.added.push(name);
                     result.losses.extend(unsupported);

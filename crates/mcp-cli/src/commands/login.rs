@@ -139,7 +139,7 @@ async fn try_log_out(context: &Context, target: &LoginTarget) -> Result<Report, 
 }
 
 async fn revoke(server: &HttpServer, logins: &Logins) -> Result<Revocation, String> {
-    let ResolvedServer { spec, endpoint, config: _ } = &server.server;
+    let ResolvedServer { spec, endpoint, config: _, .. } = &server.server;
     let authorities = DialOptions::default().authorities;
     logins.revoke(&spec.id, endpoint, &authorities).await.map_err(|error| error.to_string())
 }
@@ -163,15 +163,20 @@ fn pasted_lines() -> mpsc::Receiver<String> {
 
 /// Connects and lists the tools, because some servers require a login only for requests.
 async fn connect(server: &HttpServer, logins: &Logins) -> Result<(), (ErrorKind, String)> {
-    let ResolvedServer { spec, endpoint, config } = &server.server;
+    let ResolvedServer { spec, endpoint, config, .. } = &server.server;
     let mut limits = spec.limits.clone();
     (limits.startup, limits.request) = (LOGIN_TIMEOUT, LOGIN_TIMEOUT);
     let extra_secrets = config.iter().cloned().collect();
-    let mut dial = DialOptions { limits: limits.clone(), extra_secrets, ..DialOptions::default() };
+    let mut dial = DialOptions::default();
+    dial.limits = limits.clone();
+    dial.extra_secrets = extra_secrets;
     dial.authorization = logins.authorization(&spec.id, endpoint, &dial.authorities);
     let dial = dialer(endpoint, &dial).map_err(|error| (error.kind(), error.to_string()))?;
     let client = host::client_info();
-    let options = SessionOptions { client, limits, config: config.clone(), ..SessionOptions::default() };
+    let mut options = SessionOptions::default();
+    options.client = client;
+    options.limits = limits;
+    options.config = config.clone();
     let session = Session::connect(dial, options).await.map_err(|error| (error.kind(), error.to_string()))?;
     let listed = session.list_tools().await;
     session.close(CLOSE_TIMEOUT).await;
@@ -215,7 +220,11 @@ fn known_client(args: &LoginArgs) -> Result<Option<RegisteredClient>, Failure> {
         }
         None => None,
     };
-    Ok(Some(RegisteredClient { id: id.clone(), secret, redirect_uri: None }))
+    Ok(Some({
+        let mut client = RegisteredClient::new(id.clone());
+        client.secret = secret;
+        client
+    }))
 }
 
 fn document(server: &HttpServer, grant: Option<Grant>) -> LoginJson<'_> {

@@ -65,7 +65,8 @@ async fn read(
     target: Option<SaveTarget>,
 ) -> Result<Report, Failure> {
     let server = servers.server.as_deref().and_then(|name| ServerId::parse(name).ok());
-    let options = RequestOptions { server, ..RequestOptions::default() };
+    let mut options = RequestOptions::default();
+    options.server = server;
     let read = host.read_resource(uri, options).await.map_err(|error| Failure::of_request(&error))?;
     let Some(SaveTarget { path, overwrite }) = target else {
         return Ok(Report::out(match context.format {
@@ -126,7 +127,7 @@ fn save(bytes: &[u8], path: &Path, overwrite: bool) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::ResourceBody;
+    use mcp_model::RawJson;
 
     use super::*;
 
@@ -147,16 +148,10 @@ mod tests {
     #[test]
     fn one_content_is_saved() {
         let check = |uris: &[&str], want: Option<usize>| {
-            let contents: Vec<ResourceContent> = uris
-                .iter()
-                .map(|uri| ResourceContent {
-                    uri: (*uri).to_owned(),
-                    mime_type: None,
-                    body: ResourceBody::Text(String::new()),
-                })
-                .collect();
-            let raw = mcp_model::RawJson::empty_object();
-            let read = ReadResult { contents, freshness: mcp_model::Freshness::default(), raw };
+            let contents: Vec<_> =
+                uris.iter().map(|uri| serde_json::json!({"uri": uri, "text": ""})).collect();
+            let raw = RawJson::from_value(&serde_json::json!({"contents": contents})).unwrap();
+            let read = mcp_model::read_resource_result(&raw).unwrap();
             let found = single_content(&read, "a:1").ok();
             let at = found.map(|found| read.contents.iter().position(|it| std::ptr::eq(it, found)).unwrap());
             assert_eq!(at, want, "{uris:?}");

@@ -183,12 +183,9 @@ async fn record_proxy(
     // As in a configuration, `mcp-host` means this executable.
     let own = std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
     let command = own.filter(|_| command == "mcp-host").unwrap_or_else(|| command.to_owned());
-    let proxy = RecordingProxy {
-        server,
-        command,
-        arguments: arguments.iter().map(|argument| argument.as_str().into()).collect(),
-        secrets: environment_secrets(std::env::vars_os()),
-    };
+    let mut proxy = RecordingProxy::new(server, command);
+    proxy.arguments = arguments.iter().map(|argument| argument.as_str().into()).collect();
+    proxy.secrets = environment_secrets(std::env::vars_os());
     let recorder = Recorder::default();
     let mut signal = None;
     let ended = {

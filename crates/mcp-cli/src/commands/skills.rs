@@ -112,7 +112,8 @@ fn skill_json(server: &ServerId, skill: &Skill) -> Value {
 async fn read_file(host: &Host, uri: &str, args: &SkillsArgs) -> Result<ReadResult, Failure> {
     let file = args.resource.as_deref().unwrap_or(uri);
     let server = args.servers.server.as_deref().and_then(|name| ServerId::parse(name).ok());
-    let options = RequestOptions { server, ..RequestOptions::default() };
+    let mut options = RequestOptions::default();
+    options.server = server;
     host.read_skill_file(uri, file, options).await.map_err(|error| Failure::of_request(&error))
 }
 

@@ -55,11 +55,9 @@ async fn send_request(
     let on_progress: OnProgress = Arc::new(move |update| {
         display.show(&sanitize::line(update.message.as_deref().unwrap_or("working")));
     });
-    let options = RequestOptions {
-        server: Some(server.clone()),
-        progress: Some(on_progress),
-        ..RequestOptions::default()
-    };
+    let mut options = RequestOptions::default();
+    options.server = Some(server.clone());
+    options.progress = Some(on_progress);
     let _clear = progress.clear_on_drop();
     let failed = |error: RequestError| Failure::of_request(&error.error);
     let invalid = |error: serde_json::Error| Failure::new(format!("server '{server}': {error}"));

@@ -104,6 +104,10 @@ impl Context {
     /// The request to read a file with the options of the command line.
     pub(crate) fn load_request(&self, path: PathBuf) -> LoadRequest {
         let DialectOptions { dialect, profile } = self.dialect;
-        LoadRequest { path, dialect, profile, env_file: self.env_file.clone() }
+        let mut request = LoadRequest::new(path);
+        request.dialect = dialect;
+        request.profile = profile;
+        request.env_file = self.env_file.clone();
+        request
     }
 }

@@ -35,7 +35,14 @@ impl FollowedConfig {
         let policy = context.lock_mode.policy().filter(|_| path != Path::new(STANDARD_INPUT));
         let lock = policy.map(|policy| FollowLock { path: lock_path(&path), policy });
         let files = vec![context.load_request(path)];
-        Ok(FollowedConfig { request: FollowRequest { lock, ..FollowRequest::new(files) }, approval })
+        Ok(FollowedConfig {
+            request: {
+                let mut request = FollowRequest::new(files);
+                request.lock = lock;
+                request
+            },
+            approval,
+        })
     }
 }
 

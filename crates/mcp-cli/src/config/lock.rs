@@ -44,7 +44,12 @@ impl LockMode {
     pub(super) fn policy(self) -> Option<DriftPolicy> {
         match self {
             LockMode::Off => None,
-            LockMode::IfPresent(it) | LockMode::Required(it) => Some(DriftPolicy { changed: it, added: it }),
+            LockMode::IfPresent(it) | LockMode::Required(it) => Some({
+                let mut policy = DriftPolicy::default();
+                policy.changed = it;
+                policy.added = it;
+                policy
+            }),
         }
     }
 }
@@ -67,7 +72,12 @@ pub(crate) async fn load_approval(
         Err(FileError { path: path.display().to_string(), message, help: Some(help.to_owned()) })
     };
     match (read, context.lock_mode) {
-        (Ok(Some((lock, _))), _) => Ok(Some(Approval { lock: lock.into(), policy })),
+        (Ok(Some((lock, _))), _) => Ok(Some({
+            let mut approval = Approval::default();
+            approval.lock = lock.into();
+            approval.policy = policy;
+            approval
+        })),
         (Ok(None), LockMode::Required(_)) => {
             let message = format!("{} does not exist, and --locked requires it", path.display());
             file_error(message, "create it with `mcp-host lock`")

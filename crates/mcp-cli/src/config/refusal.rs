@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use mcp_host::{ActiveProblem, Approval, HostError, HostSnapshot, ServerState, ServerStatus};
 use mcp_model::{CallFailure, CallMetadata, CallResult, ErrorKind, Severity};
@@ -26,7 +26,14 @@ pub(crate) struct StartRefusal {
 impl From<FileError> for StartRefusal {
     fn from(error: FileError) -> StartRefusal {
         let FileError { path: _, message, help } = error;
-        StartRefusal { failure: HostError { kind: ErrorKind::Config, message, help }, servers: Vec::new() }
+        StartRefusal {
+            failure: {
+                let mut error = HostError::new(ErrorKind::Config, message);
+                error.help = help;
+                error
+            },
+            servers: Vec::new(),
+        }
     }
 }
 
@@ -52,20 +59,24 @@ impl StartRefusal {
             loaded.path,
             count(errors.len(), "error")
         );
-        let failure =
-            HostError { kind: ErrorKind::Config, message, help: first.and_then(|it| it.help.clone()) };
+        let failure = {
+            let mut error = HostError::new(ErrorKind::Config, message);
+            error.help = first.and_then(|it| it.help.clone());
+            error
+        };
         let servers = loaded.reading.entries.iter().map(|entry| {
             let own = errors.iter().find(|it| it.server.as_ref() == Some(&entry.name));
             let failure = match own {
-                Some(it) => HostError { kind: it.kind, message: it.message.clone(), help: it.help.clone() },
+                Some(it) => {
+                    let mut error = HostError::new(it.kind, it.message.clone());
+                    error.help = it.help.clone();
+                    error
+                }
                 None => failure.clone(),
             };
-            ServerStatus {
-                id: entry.name.clone(),
-                state: ServerState::Failed,
-                era: None,
-                error: Some(failure),
-            }
+            let mut status = ServerStatus::new(entry.name.clone(), ServerState::Failed);
+            status.error = Some(failure);
+            status
         });
         Err(StartRefusal { servers: servers.collect(), failure })
     }
@@ -73,17 +84,17 @@ impl StartRefusal {
     /// The published state of a host with these failed servers.
     pub(crate) fn published(&self, now: SystemTime) -> HostSnapshot {
         let problem = Problem::workspace_config_error(self.failure.message.clone());
-        HostSnapshot {
-            generation: 0,
-            catalog: Arc::new(Catalog::empty()),
-            servers: self.servers.clone(),
-            problems: vec![ActiveProblem { problem, since: now }],
-        }
+        let mut snapshot = HostSnapshot::default();
+        snapshot.generation = 0;
+        snapshot.catalog = Arc::new(Catalog::empty());
+        snapshot.servers = self.servers.clone();
+        snapshot.problems = vec![ActiveProblem { problem, since: now }];
+        snapshot
     }
 
     /// The result of a call that was not made.
     pub(crate) fn call_result(&self, tool: &str) -> CallResult {
-        let HostError { kind, message, help: _ } = &self.failure;
+        let HostError { kind, message, help: _, .. } = &self.failure;
         failed_call(tool, *kind, message.clone())
     }
 }
@@ -101,17 +112,5 @@ pub(crate) async fn open_approved(
 
 /// The result of a call that was not made.
 pub(crate) fn failed_call(tool: &str, kind: ErrorKind, message: String) -> CallResult {
-    CallResult {
-        success: false,
-        content: Vec::new(),
-        error: Some(CallFailure { kind, message }),
-        metadata: CallMetadata {
-            server: None,
-            tool: tool.to_owned(),
-            duration: Duration::ZERO,
-            request_id: None,
-            structured_content: None,
-            warnings: Vec::new(),
-        },
-    }
+    CallResult::failure(CallFailure::new(kind, message), CallMetadata::new(tool))
 }

@@ -13,8 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host::{
-    Approval, ConnectionOptions, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins,
-    ProcessOptions, ServerRequestOptions, Supervision, TelemetryOptions,
+    Approval, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins, Supervision,
 };
 use mcp_model::{LogLevel, RawJson};
 use mcp_oauth::{RegisteredClient, UserAgent};
@@ -106,28 +105,18 @@ pub(crate) const APPS_CAPABILITY: &str =
 
 /// The host options of every command.
 pub(crate) fn options(supervision: Supervision) -> HostOptions {
-    HostOptions {
-        client: client_info(),
-        processes: ProcessOptions {
-            // The next start uses the receipts to end the children of a killed host.
-            receipts: state_path("receipts", &|name| env::var_os(name)),
-            own_executable: env::current_exe().ok(),
-            shutdown_grace: CALL_GRACE,
-            ..ProcessOptions::default()
-        },
-        connections: ConnectionOptions { logins: logins(None, None), ..ConnectionOptions::default() },
-        supervision,
-        server_requests: ServerRequestOptions {
-            declared_capabilities: declared(APPS_CAPABILITY),
-            ..ServerRequestOptions::default()
-        },
-        // With `--verbose`, servers are requested to send log messages too.
-        telemetry: TelemetryOptions {
-            log_level: tracing::enabled!(tracing::Level::INFO).then_some(LogLevel::Debug),
-            ..TelemetryOptions::default()
-        },
-        ..HostOptions::default()
-    }
+    let mut options = HostOptions::default();
+    options.client = client_info();
+    // The next start uses the receipts to end the children of a killed host.
+    options.processes.receipts = state_path("receipts", &|name| env::var_os(name));
+    options.processes.own_executable = env::current_exe().ok();
+    options.processes.shutdown_grace = CALL_GRACE;
+    options.connections.logins = logins(None, None);
+    options.supervision = supervision;
+    options.server_requests.declared_capabilities = declared(APPS_CAPABILITY);
+    // With `--verbose`, servers are requested to send log messages too.
+    options.telemetry.log_level = tracing::enabled!(tracing::Level::INFO).then_some(LogLevel::Debug);
+    options
 }
 
 /// The capabilities with these members.
@@ -137,19 +126,21 @@ pub(crate) fn declared(members: &str) -> Option<ClientCapabilities> {
 
 /// The client name and version that servers receive in `initialize`.
 pub(crate) fn client_info() -> ClientInfo {
-    ClientInfo { name: "mcp-host".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
+    ClientInfo::new("mcp-host", env!("CARGO_PKG_VERSION").to_owned())
 }
 
 /// The OAuth logins: uses stored tokens and, with a user agent, can also log in. `None` if there is no folder for
 /// tokens.
 pub(crate) fn logins(user: Option<Arc<dyn UserAgent>>, client: Option<RegisteredClient>) -> Option<Logins> {
-    Some(Logins::new(LoginOptions {
-        store: Arc::new(token_store()?),
-        user,
-        client_name: "mcp-host".to_owned(),
-        client_metadata: None,
-        client,
-        help: Arc::new(|server| format!("run `mcp-host login {server}`")),
+    Some(Logins::new({
+        let mut options = LoginOptions::new(
+            Arc::new(token_store()?),
+            "mcp-host",
+            Arc::new(|server| format!("run `mcp-host login {server}`")),
+        );
+        options.user = user;
+        options.client = client;
+        options
     }))
 }
 
@@ -219,7 +210,7 @@ mod tests {
     fn unknown_server_error_lists_the_servers() {
         let failed = |id: &str| FailedServer {
             id: id.to_owned(),
-            error: HostError { kind: ErrorKind::McpConfig, message: String::new(), help: None },
+            error: HostError::new(ErrorKind::McpConfig, String::new()),
         };
         let desired = DesiredServers { servers: Vec::new(), failed: vec![failed("a"), failed("b")] };
         assert_eq!(select_server(desired.clone(), "b").unwrap().failed, [failed("b")]);

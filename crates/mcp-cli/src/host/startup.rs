@@ -124,15 +124,20 @@ mod tests {
 
         let json = r#"{"tools":[{"name":"t","inputSchema":{}}]}"#;
         let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().into_shared();
-        let entry = ServerEntry {
-            id: ServerId::parse("b").unwrap(),
-            exposure: Exposure::all(NamePolicy::Reject),
-            lists: Arc::new(ServerLists { tools, ..ServerLists::default() }),
-        };
+        let entry = ServerEntry::new(
+            ServerId::parse("b").unwrap(),
+            Exposure::all(NamePolicy::Reject),
+            Arc::new({
+                let mut lists = ServerLists::default();
+                lists.tools = tools;
+                lists
+            }),
+        );
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
-        let published = |[a, b, c]: [ServerState; 3]| HostSnapshot {
-            catalog: Arc::clone(&catalog),
-            ..published(&[("a", a), ("b", b), ("c", c)])
+        let published = |[a, b, c]: [ServerState; 3]| {
+            let mut snapshot = published(&[("a", a), ("b", b), ("c", c)]);
+            snapshot.catalog = Arc::clone(&catalog);
+            snapshot
         };
         assert!(is_satisfied(&published([Ready, Ready, Starting]), WaitFor::Tool("t")));
         assert!(!is_satisfied(&published([Starting, Ready, Ready]), WaitFor::Tool("t")));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use mcp_config::Colour;
-use mcp_gateway::{LineTarget, LineWriter};
+use mcp_gateway::internal::{LineTarget, LineWriter};
 use serde_json::json;
 use tracing::Metadata;
 use tracing::level_filters::LevelFilter;

@@ -2,8 +2,6 @@
 //!
 //! The content is untrusted and is sanitized.
 
-use std::time::Duration;
-
 use mcp_model::{
     CallFailure, CallMetadata, CallResult, Content, ErrorKind, RawJson, ResourceBody, ResourceContent,
     ServerId, ToolResult,
@@ -25,22 +23,17 @@ pub(crate) fn result_text(result: &CallResult) -> String {
 
 /// The result of a tool as the result of a call that was not timed.
 pub(crate) fn tool_call_result(server: &ServerId, result: ToolResult) -> CallResult {
-    let ToolResult { content, structured, is_error } = result;
-    let message = || content.iter().map(content_block).collect::<String>();
-    CallResult {
-        success: !is_error,
-        error: is_error
-            .then(|| CallFailure { kind: ErrorKind::Tool, message: message().trim_end().to_owned() }),
-        content,
-        metadata: CallMetadata {
-            server: Some(server.clone()),
-            tool: String::new(),
-            duration: Duration::ZERO,
-            request_id: None,
-            structured_content: structured,
-            warnings: Vec::new(),
-        },
+    let ToolResult { content, structured, is_error, .. } = result;
+    let mut metadata = CallMetadata::new("");
+    metadata.server = Some(server.clone());
+    metadata.structured_content = structured;
+    if !is_error {
+        return CallResult::success(content, metadata);
     }
+    let message: String = content.iter().map(content_block).collect();
+    let mut failed = CallResult::failure(CallFailure::new(ErrorKind::Tool, message.trim_end()), metadata);
+    failed.content = content;
+    failed
 }
 
 /// One content block: its text, or a line about it.
@@ -59,13 +52,13 @@ pub(crate) fn content_block(content: &Content) -> String {
                 note + &text.as_deref().map(with_line_feed).unwrap_or_default()
             }
         }
-        Content::Unknown(raw) => note("content of unknown type", &[&size(raw.as_bytes().len())]),
+        other => note("content of unknown type", &[&size(other.len())]),
     }
 }
 
 /// A content of a resource: its text, or a line about it.
 pub(crate) fn resource_text(content: &ResourceContent) -> String {
-    let ResourceContent { uri, mime_type, body } = content;
+    let ResourceContent { uri, mime_type, body, .. } = content;
     match body {
         ResourceBody::Text(text) => with_line_feed(text),
         ResourceBody::Blob(data) => {
@@ -123,28 +116,16 @@ fn is_same(block: &Content, structured: &RawJson) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use mcp_model::{CallMetadata, ToolResult};
 
     use super::*;
 
     #[track_caller]
     fn check(wire: &str, want: &str) {
-        let ToolResult { content, structured, is_error: _ } = serde_json::from_str(wire).unwrap();
-        let result = CallResult {
-            success: true,
-            content,
-            error: None,
-            metadata: CallMetadata {
-                server: None,
-                tool: "t".into(),
-                duration: Duration::ZERO,
-                request_id: None,
-                structured_content: structured,
-                warnings: Vec::new(),
-            },
-        };
+        let ToolResult { content, structured, is_error: _, .. } = serde_json::from_str(wire).unwrap();
+        let mut metadata = CallMetadata::new("t");
+        metadata.structured_content = structured;
+        let result = CallResult::success(content, metadata);
         assert_eq!(result_text(&result), want);
     }
 

@@ -104,7 +104,7 @@ pub(crate) fn file_event_lines(event: FollowEvent) -> Vec<EventLine> {
         FollowEvent::WatchModeChanged(WatchMode::PollOnly(reason)) => {
             vec![EventLine::Watching { by: WatchMethod::Poll, reason }]
         }
-        FollowEvent::Reloaded(Reload { files, plan, shadowed }) => {
+        FollowEvent::Reloaded(Reload { files, plan, shadowed, .. }) => {
             let file = |file: ReloadedFile| ReloadedFileJson {
                 path: file.path,
                 present: file.presence == FilePresence::Present,
@@ -116,7 +116,7 @@ pub(crate) fn file_event_lines(event: FollowEvent) -> Vec<EventLine> {
                 shadowed: shadowed.iter().map(ShadowedServer::to_string).collect(),
             }]
         }
-        FollowEvent::Refused(RefusedFile { path, error, diagnostics }) => {
+        FollowEvent::Refused(RefusedFile { path, error, diagnostics, .. }) => {
             vec![EventLine::Refused { path, error, diagnostics }]
         }
         FollowEvent::Approved(path) => vec![EventLine::Approved { path }],
@@ -189,12 +189,12 @@ impl EventLine {
                 res.line(style::FAILURE, "refused", &error.to_string());
                 res.diagnostics(path, diagnostics);
             }
-            EventLine::Server(ServerStatus { id, state, era, error }) => {
+            EventLine::Server(ServerStatus { id, state, era, error, .. }) => {
                 let style = match state {
                     ServerState::Ready => style::SUCCESS,
-                    ServerState::Starting | ServerState::Restarting => style::WARNING,
                     ServerState::Disabled => style::DIM,
                     ServerState::Failed | ServerState::Stopped => style::FAILURE,
+                    _ => style::WARNING,
                 };
                 let era = era.map(|it| format!(" ({})", it.as_str())).unwrap_or_default();
                 // The cause comes first, because a full screen cuts the line.
@@ -204,8 +204,8 @@ impl EventLine {
             }
             EventLine::ServerRemoved { name } => res.line(style::DIM, "removed", name),
             EventLine::Catalog { generation, count, difference } => {
-                let CatalogDiff { tools, prompts, resources, templates, toolsets: _ } = &**difference;
-                let ListDiff { added, removed, changed } = tools;
+                let CatalogDiff { tools, prompts, resources, templates, toolsets: _, .. } = &**difference;
+                let ListDiff { added, removed, changed, .. } = tools;
                 let names = |sign: char, names: &[ExposedName]| {
                     names.iter().map(|it| format!(" {sign}{it}")).collect::<String>()
                 };
@@ -230,7 +230,7 @@ impl EventLine {
 
 /// The number of changes in another list: ` (2 prompts)`; empty if there are none.
 fn change_count<K>(changes: &ListDiff<K>, noun: &str) -> String {
-    let ListDiff { added, removed, changed } = changes;
+    let ListDiff { added, removed, changed, .. } = changes;
     match added.len() + removed.len() + changed.len() {
         0 => String::new(),
         changed => format!(" ({})", output::count(changed, noun)),
@@ -265,7 +265,7 @@ impl EventText {
 
 /// The effect of a reload on the servers: `added a; changed b, c`.
 fn plan_text(plan: &ReloadPlan) -> String {
-    let ReloadPlan { added, removed, changed, re_exposed, unchanged } = plan;
+    let ReloadPlan { added, removed, changed, re_exposed, unchanged, .. } = plan;
     let lists = [
         ("added", added),
         ("removed", removed),
@@ -295,14 +295,18 @@ mod tests {
         let tools: Vec<String> =
             names.iter().map(|it| format!(r#"{{"name":"{it}","inputSchema":{{}}}}"#)).collect();
         let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, tools.join(",")).into()).unwrap();
-        let lists = Arc::new(ServerLists {
-            tools: read_tools(&page).unwrap().into_shared(),
-            ..ServerLists::default()
+        let lists = Arc::new({
+            let mut lists = ServerLists::default();
+            lists.tools = read_tools(&page).unwrap().into_shared();
+            lists
         });
         let id = ServerId::parse("s").unwrap();
-        let entry = ServerEntry { id, exposure: Exposure::all(NamePolicy::Reject), lists };
+        let entry = ServerEntry::new(id, Exposure::all(NamePolicy::Reject), lists);
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
-        HostSnapshot { generation: before.generation + 1, catalog, ..before }
+        let mut snapshot = before;
+        snapshot.generation += 1;
+        snapshot.catalog = catalog;
+        snapshot
     }
 
     #[track_caller]
@@ -317,11 +321,7 @@ mod tests {
         let before = published(&[("a", Starting), ("b", Ready)]);
         check(&before, &before, "");
         let mut after = published(&[("a", Failed), ("c", Starting)]);
-        after.servers[0].error = Some(HostError {
-            kind: ErrorKind::Connection,
-            message: "it \u{1b}[2Jended\nat once".into(),
-            help: None,
-        });
+        after.servers[0].error = Some(HostError::new(ErrorKind::Connection, "it \u{1b}[2Jended\nat once"));
         check(&before, &after, "removed b\nfailed a: it ended at once\nstarting c\n");
         let mut ready = published(&[("a", Ready), ("b", Ready)]);
         ready.servers[0].era = Some(Era::Modern);
@@ -386,12 +386,22 @@ mod tests {
             "{\"event\":\"watching\",\"by\":\"poll\",\"reason\":\"too many\"}\n",
         );
         let id = |it| ServerId::parse(it).unwrap();
-        let plan =
-            ReloadPlan { added: vec![id("a")], changed: vec![id("b"), id("c")], ..ReloadPlan::default() };
-        let file = ReloadedFile { path: "f".into(), presence: FilePresence::Absent, diagnostics: Vec::new() };
+        let plan = {
+            let mut plan = ReloadPlan::default();
+            plan.added = vec![id("a")];
+            plan.changed = vec![id("b"), id("c")];
+            plan
+        };
+        let file = ReloadedFile::new("f", FilePresence::Absent);
         let shadowed = vec![ShadowedServer { server: "d".into(), file: "g".into(), by: "f".into() }];
         check_event(
-            FollowEvent::Reloaded(Reload { files: vec![file], plan, shadowed }),
+            FollowEvent::Reloaded({
+                let mut reload = Reload::default();
+                reload.files = vec![file];
+                reload.plan = plan;
+                reload.shadowed = shadowed;
+                reload
+            }),
             "reloaded f (missing): added a; changed b, c\n\
              shadowed server 'd' of g is shadowed by that of f, which takes precedence\n",
             concat!(
@@ -406,9 +416,9 @@ mod tests {
             "approved by mcp.lock\n",
             "{\"event\":\"approved\",\"path\":\"mcp.lock\"}\n",
         );
-        let failure = HostError { kind: ErrorKind::Config, message: "no".into(), help: None };
+        let failure = HostError::new(ErrorKind::Config, "no");
         check_event(
-            FollowEvent::Refused(RefusedFile { path: "f".into(), error: failure, diagnostics: Vec::new() }),
+            FollowEvent::Refused(RefusedFile::new("f", failure)),
             "refused ConfigError: no\n",
             concat!(
                 r#"{"event":"refused","path":"f","error":{"kind":"ConfigError","message":"no"},"diagnostics":[]}"#,

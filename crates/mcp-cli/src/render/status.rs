@@ -46,12 +46,12 @@ pub(crate) fn server_line(
     width: usize,
     colour: Colour,
 ) -> String {
-    let ServerStatus { id, state, era, error } = status;
+    let ServerStatus { id, state, era, error, .. } = status;
     let (style, mark) = match state {
         ServerState::Ready if warning.is_some() => (style::WARNING, "!"),
         ServerState::Ready => (style::SUCCESS, "✓"),
-        ServerState::Starting | ServerState::Restarting => (style::WARNING, "…"),
         ServerState::Failed | ServerState::Disabled | ServerState::Stopped => (style::FAILURE, "✗"),
+        _ => (style::WARNING, "…"),
     };
     let mark = style::paint(colour, style, mark);
     let mut res = format!("{mark} {:width$}  {}", sanitize::line(id), state.as_str());
@@ -164,7 +164,6 @@ fn help(kind: ProblemKind) -> Option<&'static str> {
             Some("if the system limits the number of file watches, raise the limit")
         }
         ProblemKind::ServerShadowed => Some("remove one of the two entries, or rename it"),
-        ProblemKind::ServerError | ProblemKind::ServerLeased => None,
         ProblemKind::Drifted { list: _ } | ProblemKind::ServerDrifted => Some(DRIFT_HELP),
         ProblemKind::Unvalidated => Some("only the server's author can correct the schema; calls still work"),
         ProblemKind::ResultInvalid => {
@@ -175,24 +174,23 @@ fn help(kind: ProblemKind) -> Option<&'static str> {
             "raise the limit, or show fewer tools: with filters in the configuration, or in the scope of the token",
         ),
         ProblemKind::ToolsetNotFound => Some("use the name of a server as the name of the toolset"),
-        ProblemKind::ProviderExcluded => None,
         ProblemKind::ProviderRejected => {
             Some("the dialog continues after the tool or its server has changed")
         }
         ProblemKind::Hidden { list, verdict } => match (verdict, list) {
-            (Verdict::Exposed, _) => None,
             (Verdict::NotWhitelisted, _) => Some("to show it, add a matching pattern to the whitelist"),
             (Verdict::Blacklisted, _) => Some("to show it, remove the pattern from the blacklist"),
             (Verdict::InvalidName, ListKind::Tool | ListKind::Prompt) => {
                 Some("a name has 1 to 64 letters, digits, `_` and `-`; a transform can shorten it")
             }
-            (Verdict::InvalidName, ListKind::Resource) => None,
             (Verdict::Collision, _) => Some("rename one of the two servers, or add a prefix"),
             (Verdict::NotApproved, _) => Some(DRIFT_HELP),
             (Verdict::Malformed, _) => {
                 Some("only the server's author can correct it; the other items are available")
             }
+            _ => None,
         },
+        _ => None,
     }
 }
 
@@ -208,36 +206,31 @@ mod tests {
 
     fn published() -> HostSnapshot {
         let bad = ServerId::parse("broken").unwrap();
-        let failure = HostError {
-            kind: ErrorKind::Connection,
-            message: "it \u{1b}[2Jended\nat once".into(),
-            help: Some("start it by hand".into()),
-        };
+        let mut failure = HostError::new(ErrorKind::Connection, "it \u{1b}[2Jended\nat once");
+        failure.help = Some("start it by hand".into());
         let since = UNIX_EPOCH;
         let active = |problem| ActiveProblem { problem, since };
-        HostSnapshot {
-            generation: 1,
-            catalog: Arc::new(Catalog::empty()),
-            servers: vec![
-                ServerStatus {
-                    id: "demo".into(),
-                    state: ServerState::Ready,
-                    era: Some(Era::Modern),
-                    error: None,
-                },
-                ServerStatus {
-                    id: "broken".into(),
-                    state: ServerState::Failed,
-                    era: None,
-                    error: Some(failure),
-                },
-            ],
-            problems: vec![
-                active(Problem::server_error(&bad, Severity::Error, "in the server line")),
-                active(Problem::tool_unvalidated(&bad, "x", "its schema is odd")),
-                active(Problem::workspace_config_error("all of it is wrong")),
-            ],
-        }
+        let mut snapshot = HostSnapshot::default();
+        snapshot.generation = 1;
+        snapshot.catalog = Arc::new(Catalog::empty());
+        snapshot.servers = vec![
+            {
+                let mut status = ServerStatus::new("demo", ServerState::Ready);
+                status.era = Some(Era::Modern);
+                status
+            },
+            {
+                let mut status = ServerStatus::new("broken", ServerState::Failed);
+                status.error = Some(failure);
+                status
+            },
+        ];
+        snapshot.problems = vec![
+            active(Problem::server_error(&bad, Severity::Error, "in the server line")),
+            active(Problem::tool_unvalidated(&bad, "x", "its schema is odd")),
+            active(Problem::workspace_config_error("all of it is wrong")),
+        ];
+        snapshot
     }
 
     #[test]
@@ -254,7 +247,7 @@ mod tests {
     #[test]
     fn short_error_has_no_common_prefix() {
         let check = |message: &str, want: &str| {
-            let error = HostError { kind: ErrorKind::Connection, message: message.into(), help: None };
+            let error = HostError::new(ErrorKind::Connection, message);
             assert_eq!(short_error(&error, "a"), want);
         };
         check("server 'a' (npx): the server could not be started: no such file", "no such file");
@@ -272,17 +265,19 @@ mod tests {
         exposure.tools.filter = Filter { whitelist: vec!["keep".into()], blacklist: vec![] };
         let json = r#"{"tools":[{"name":"a","inputSchema":{}},{"name":"keep","inputSchema":{}},{"name":"b","inputSchema":{}}]}"#;
         let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().into_shared();
-        let lists = Arc::new(ServerLists { tools, ..ServerLists::default() });
-        let entry = ServerEntry { id: ServerId::parse("s").unwrap(), exposure, lists };
+        let lists = Arc::new({
+            let mut lists = ServerLists::default();
+            lists.tools = tools;
+            lists
+        });
+        let entry = ServerEntry::new(ServerId::parse("s").unwrap(), exposure, lists);
         let catalog = Catalog::build(&Builtins::default(), &[entry]);
         let active = |problem: &Problem| ActiveProblem { problem: problem.clone(), since: UNIX_EPOCH };
         let problems_found = catalog.problems().iter().map(active).collect();
-        let published = HostSnapshot {
-            generation: 1,
-            catalog: Arc::new(catalog),
-            servers: vec![],
-            problems: problems_found,
-        };
+        let mut published = HostSnapshot::default();
+        published.generation = 1;
+        published.catalog = Arc::new(catalog);
+        published.problems = problems_found;
         assert_eq!(
             problem_lines(&published, Colour::Never),
             "warning: 2 tools of server `s` are hidden by its whitelist: a, b\n  \

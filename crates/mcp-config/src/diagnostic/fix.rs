@@ -7,6 +7,7 @@ use std::ops::Range;
 
 /// How certain a fix is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Applicability {
     /// The fix is what the author meant. It may be applied without confirmation.
     Certain,
@@ -55,6 +56,7 @@ impl Fix {
 
 /// A replacement of some bytes of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct TextEdit {
     /// The replaced bytes, on character boundaries; empty for an insertion.
     pub span: Range<usize>,

@@ -27,6 +27,7 @@ pub(crate) use quote::{ends_key_name, escaped, is_invisible, quoted, quoted_key,
 ///
 /// Serialised as `{"severity", "code", "kind", "message", "pointer", "line", "column", "help"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// Error, warning or note.
     pub severity: Severity,
@@ -67,6 +68,7 @@ impl std::fmt::Display for Diagnostic {
 
 /// A position related to a diagnostic.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct Label {
     /// The bytes of the file.
     pub span: Range<usize>,

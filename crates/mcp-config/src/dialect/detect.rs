@@ -29,6 +29,7 @@ pub(crate) fn detect_profile(dialect: Dialect, root: Option<&Node>) -> Profile {
 
 /// A format that configures MCP servers, and that is known but not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnsupportedFormat {
     /// What the file is: "the manifest of an MCP bundle".
     pub name: &'static str,

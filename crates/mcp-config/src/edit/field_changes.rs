@@ -17,6 +17,7 @@ use crate::syntax::{Node, child, contains, last, parent};
 
 /// A change of one field. `Debug` hides the value, which may be secret.
 #[derive(derive_more::Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct FieldChange {
     /// The path of the field in its server: `url`, `env.NAME`, `args.0`.
     pub field: String,
@@ -26,6 +27,7 @@ pub struct FieldChange {
 
 /// What changes in a field. `Debug` hides values, which may be secret.
 #[derive(derive_more::Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FieldOperation {
     /// The value, as text. `${NAME}` is an environment variable, in any dialect. A text that spells a number or a
     /// boolean is written as such where the field has this type.
@@ -90,6 +92,23 @@ const SPELLINGS: &[&[&str]] = &[
 const TEXT_MAPS: &[&str] = &["env", "environment", "envs", "headers", "http_headers"];
 
 /// Changes fields of a server, in order. Changes nothing if one of them fails, or if the file would have a new mistake.
+/// Comments and layout stay.
+///
+/// ```
+/// use mcp_config::{Document, FieldChange, Profile, set_fields};
+///
+/// let text = r#"{
+///   // the weather
+///   "mcpServers": { "weather": { "url": "http://127.0.0.1:8000/mcp", "timeout": 5 } }
+/// }"#;
+/// let document = Document { name: "mcp.json", text, profile: Profile::McpJson };
+/// let change = FieldChange::parse("url=http://127.0.0.1:9000/mcp")?;
+/// let written = set_fields(&document, "weather", &[change])?;
+/// assert_eq!(written.text, text.replace("8000", "9000"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// `mcp_host::save` writes the text to a file that has not changed in the meantime.
 pub fn set_fields(
     document: &Document<'_>,
     name: &str,

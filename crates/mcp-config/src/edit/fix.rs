@@ -73,6 +73,7 @@ pub fn apply_fixes<'a>(
 
 /// The result of fixing a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FixedFile {
     /// The new text, or the old one if nothing was fixed.
     pub text: String,

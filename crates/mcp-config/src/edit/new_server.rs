@@ -15,6 +15,7 @@ use crate::syntax::template::{ReferenceRule, parse_value};
 ///
 /// `${NAME}` in a value is an environment variable, in any dialect.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NewServer {
     /// Its name.
     pub id: ServerId,
@@ -24,8 +25,16 @@ pub struct NewServer {
     pub transport: NewTransport,
 }
 
+impl NewServer {
+    /// A server without a description.
+    pub fn new(id: ServerId, transport: NewTransport) -> NewServer {
+        NewServer { id, description: None, transport }
+    }
+}
+
 /// The transport of a new server. `Debug` hides values that may be secret.
 #[derive(derive_more::Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NewTransport {
     /// A program to start.
     Stdio {
@@ -53,6 +62,7 @@ pub enum NewTransport {
 
 /// The transports with a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum UrlTransportKind {
     /// Streamable HTTP.
     Http,

@@ -13,6 +13,7 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// A kind of package that a runner can start without installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PackageKind {
     /// npm, by `npx`.
     Npm,
@@ -82,6 +83,7 @@ impl PackageKind {
 
 /// A server of the MCP registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PublishedServer {
     /// The last part of its name, the default name in a configuration.
     pub name: String,

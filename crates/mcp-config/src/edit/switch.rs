@@ -14,6 +14,7 @@ use crate::syntax::{ChangedPointers, Content, Node, child, last, parent};
 
 /// Enables or disables a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum Switch {
     /// Enable the server.
     On,

@@ -7,6 +7,7 @@ use mcp_model::Dialect;
 
 /// A dialect together with the rules for reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Profile {
     /// HoloDeck's configuration contract.
     HoloDeck,

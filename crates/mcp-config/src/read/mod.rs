@@ -29,6 +29,7 @@ use positions::ValuePositions;
 
 /// A text to read. `Debug` prints its length only, because it may contain secrets.
 #[derive(Clone, Copy)]
+#[expect(clippy::exhaustive_structs, reason = "complete")]
 pub struct Document<'a> {
     /// The path, as shown to the user.
     pub name: &'a str,
@@ -67,6 +68,7 @@ pub struct Reading {
 
 /// A server entry of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ServerEntry {
     /// The name, or a label such as `tools[2]` if it has no readable name.
     pub name: String,

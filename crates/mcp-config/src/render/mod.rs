@@ -25,6 +25,7 @@ pub use sarif::{SarifTool, render_sarif};
 
 /// Whether to print terminal colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum Colour {
     /// Plain text.
     Never,
@@ -34,6 +35,7 @@ pub enum Colour {
 
 /// The result of checking one file.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct CheckedFile<'a> {
     /// The path, as shown to the user.
     pub name: &'a str,
@@ -43,6 +45,7 @@ pub struct CheckedFile<'a> {
 
 /// The outcome of checking a file.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub enum CheckOutcome<'a> {
     /// The file was read.
     Read {

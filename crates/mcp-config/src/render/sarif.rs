@@ -12,6 +12,7 @@ use crate::render::{CheckOutcome, CheckedFile, printable};
 
 /// The tool that produced the diagnostics.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct SarifTool<'a> {
     /// Its name.
     pub name: &'a str,

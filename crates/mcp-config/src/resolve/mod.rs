@@ -6,6 +6,7 @@
 pub(crate) mod dotenv;
 mod values;
 
+use std::fmt;
 use std::path::Path;
 
 use mcp_model::{
@@ -23,6 +24,7 @@ use crate::syntax::template::ReferenceRule;
 use values::Resolver;
 
 /// The environment and files for resolving a spec.
+#[non_exhaustive]
 pub struct ResolveContext<'a> {
     /// Looks up an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
@@ -34,8 +36,20 @@ pub struct ResolveContext<'a> {
     pub read_file: &'a dyn Fn(&Path) -> Result<String, String>,
 }
 
+impl<'a> ResolveContext<'a> {
+    /// A context in which no variable name is suggested.
+    pub fn new(
+        variable: &'a dyn Fn(&str) -> Option<String>,
+        directory: &'a Path,
+        read_file: &'a dyn Fn(&Path) -> Result<String, String>,
+    ) -> ResolveContext<'a> {
+        ResolveContext { variable, names: &Vec::new, directory, read_file }
+    }
+}
+
 /// A server to connect to.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ResolvedServer {
     /// The spec, with variables replaced in texts such as the description.
     pub spec: ServerSpec,
@@ -43,6 +57,13 @@ pub struct ResolvedServer {
     pub endpoint: Endpoint,
     /// The configuration for the server, as JSON with variables replaced; `None` if empty.
     pub config: Option<Secret>,
+}
+
+impl ResolvedServer {
+    /// A server without configuration to pass through.
+    pub fn new(spec: ServerSpec, endpoint: Endpoint) -> ResolvedServer {
+        ResolvedServer { spec, endpoint, config: None }
+    }
 }
 
 /// The reason why a spec cannot be resolved.
@@ -74,8 +95,23 @@ impl ResolveError {
     }
 }
 
+/// Every reason why a spec cannot be resolved, in file order. Invariant: at least one.
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Deref, derive_more::IntoIterator)]
+pub struct ResolveErrors(#[deref(forward)] Vec<ResolveError>);
+
+impl fmt::Display for ResolveErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            write!(f, "{}{error}", if index == 0 { "" } else { "; " })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ResolveErrors {}
+
 /// Resolves a spec, or returns every error.
-pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<ResolvedServer, Vec<ResolveError>> {
+pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<ResolvedServer, ResolveErrors> {
     let policy = policy(spec);
     let mut resolver = Resolver::new(spec, policy, context);
     let mut resolved = spec.clone();
@@ -93,7 +129,7 @@ pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<Resolv
         Some(endpoint) if resolver.errors.is_empty() => {
             Ok(ResolvedServer { spec: resolved, endpoint, config })
         }
-        _ => Err(resolver.errors),
+        _ => Err(ResolveErrors(resolver.errors)),
     }
 }
 
@@ -158,13 +194,14 @@ fn stdio(
         resolver.workspace().join(resolver.text(it, &pointer))
     });
     (resolver.errors.len() == before).then(|| {
-        Endpoint::Stdio(StdioEndpoint {
-            command,
-            args: arguments,
-            env: last_of_each(variables),
-            inherit: *inherit,
-            cwd,
-            encoding,
+        Endpoint::Stdio({
+            let mut endpoint = StdioEndpoint::new(command);
+            endpoint.args = arguments;
+            endpoint.env = last_of_each(variables);
+            endpoint.inherit = *inherit;
+            endpoint.cwd = cwd;
+            endpoint.encoding = encoding;
+            endpoint
         })
     })
 }
@@ -250,13 +287,14 @@ fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Opti
     if resolver.errors.len() > before {
         return None;
     }
-    Some(UrlEndpoint {
-        url: parsed?,
-        headers: res,
-        session_id,
-        client_credentials,
-        terminate_on_close: *terminate_on_close,
-        sse_fallback: *sse_fallback,
+    Some({
+        let mut endpoint = UrlEndpoint::new(parsed?);
+        endpoint.headers = res;
+        endpoint.session_id = session_id;
+        endpoint.client_credentials = client_credentials;
+        endpoint.terminate_on_close = *terminate_on_close;
+        endpoint.sse_fallback = *sse_fallback;
+        endpoint
     })
 }
 

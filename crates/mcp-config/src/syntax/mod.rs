@@ -76,6 +76,7 @@ const SPLIT_FILE_HELP: &str = "split or simplify the file";
 
 /// The syntax of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum Syntax {
     /// YAML 1.2.
     Yaml,
@@ -121,6 +122,7 @@ fn looks_like_yaml(text: &str) -> bool {
 }
 
 /// The result of parsing a text.
+#[expect(clippy::exhaustive_structs, reason = "not part of the public API")]
 pub struct ParsedText {
     /// The tree; `None` if the text is not well-formed or too large. An empty text is null.
     pub root: Option<Node>,
@@ -191,6 +193,7 @@ pub struct Node {
 
 /// A value.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum Content {
     /// Null.
     Null,

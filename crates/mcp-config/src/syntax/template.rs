@@ -30,6 +30,7 @@ pub(crate) const EDITOR_FOLDER_VARIABLES: [&str; 5] =
 
 /// Which references in a text are expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum ReferenceRule {
     /// None: every text is literal.
     Literal,
@@ -48,6 +49,7 @@ pub enum ReferenceRule {
 
 /// Literal text or a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum BorrowedTemplatePart<'a> {
     /// Literal text.
     Text(&'a str),
@@ -198,6 +200,7 @@ fn is_literal(pieces: &[BorrowedTemplatePart<'_>], text: &str) -> bool {
 
 /// A text that looks like a reference but is not expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum UnexpandedReference<'a> {
     /// It has a form that is not supported, such as `${command:x}`. The first word is given; the rest may be a secret.
     Unknown(&'a str),

@@ -58,12 +58,7 @@ fn acp_036_acp_046_acp_047_values_are_literal() {
     let text = r#"[{"name": "a", "command": "/x", "args": ["${HOME}"], "env": [{"name": "A", "value": "$B ${C}"}]},
         {"type": "sse", "name": "b", "url": "http://b.example/sse", "headers": [{"name": "X-Key", "value": "${K}"}]}]"#;
     let reading = reading(Profile::AcpV1, text);
-    let context = ResolveContext {
-        variable: &|_| None,
-        names: &Vec::new,
-        directory: std::path::Path::new("/w"),
-        read_file: &|_| Err(String::new()),
-    };
+    let context = ResolveContext::new(&|_| None, std::path::Path::new("/w"), &|_| Err(String::new()));
     let endpoints: Vec<_> =
         reading.servers.iter().map(|it| resolve(it, &context).unwrap().endpoint).collect();
     let [Endpoint::Stdio(a), Endpoint::Sse(b)] = &endpoints[..] else { panic!("{endpoints:?}") };
@@ -155,7 +150,9 @@ fn acpx_01_acp_012_acp_025_all_mistakes_are_reported_in_one_pass() {
 fn acp_022_x_05_tolerated_deviations_are_warnings() {
     let text = r#"[{"name": "a", "command": "npx"}]"#;
     let document = Document { name: "request", text, profile: Profile::AcpV1 };
-    let lenient = Leniency { relative_commands: Tolerance::Warn, missing_lists: Tolerance::Warn };
+    let mut lenient = Leniency::default();
+    lenient.relative_commands = Tolerance::Warn;
+    lenient.missing_lists = Tolerance::Warn;
     let reading = acp::read(&document, lenient);
     assert!(!reading.refused && reading.entries[0].accepted);
     insta::assert_snapshot!(found(&reading), @r"
@@ -170,12 +167,7 @@ fn acp_022_x_05_tolerated_deviations_are_warnings() {
 fn x_28_of_repeated_variables_the_last_wins() {
     let text = include_str!("../../../../fixtures/acp-v1/valid/repeated_variable.json");
     let reading = reading(Profile::AcpV1, text);
-    let context = ResolveContext {
-        variable: &|_| None,
-        names: &Vec::new,
-        directory: std::path::Path::new("/w"),
-        read_file: &|_| Err(String::new()),
-    };
+    let context = ResolveContext::new(&|_| None, std::path::Path::new("/w"), &|_| Err(String::new()));
     let Endpoint::Stdio(it) = resolve(&reading.servers[0], &context).unwrap().endpoint else { panic!() };
     let env: Vec<_> = it.env.iter().map(|it| (it.0.as_str(), it.1.expose())).collect();
     assert_eq!(env, [("A", "2")]);

@@ -37,12 +37,7 @@ fn said(fields: &str) -> String {
     if let Some(first) = reading.diagnostics.first() {
         return first.to_string();
     }
-    let context = ResolveContext {
-        variable: &|_| None,
-        names: &Vec::new,
-        directory: std::path::Path::new("."),
-        read_file: &|_| Err("no".to_owned()),
-    };
+    let context = ResolveContext::new(&|_| None, std::path::Path::new("."), &|_| Err("no".to_owned()));
     let errors = resolve(&reading.servers[0], &context).unwrap_err();
     errors[0].to_string()
 }

@@ -50,7 +50,7 @@ fn valid(folder: &str) -> Vec<(String, String)> {
 #[track_caller]
 fn round_trip(label: &str, profile: Profile, text: &str) {
     let first = reading(profile, text);
-    let WrittenFile { text: printed, mut unsupported } = write(&first.servers, profile);
+    let WrittenFile { text: printed, mut unsupported, .. } = write(&first.servers, profile);
     unsupported.retain(|it| it.field != "metadata.inputs");
     assert_eq!(unsupported, [], "{label}");
     let again = read(&Document { name: "again", text: &printed, profile });
@@ -172,7 +172,7 @@ servers:
 fn shown(profile: Profile, text: &str, target: Profile) -> String {
     let reading = reading(profile, text);
     assert!(!reading.has_errors(), "{}", crate::found(&reading));
-    let WrittenFile { text, unsupported } = write(&reading.servers, target);
+    let WrittenFile { text, unsupported, .. } = write(&reading.servers, target);
     let unsupported: Vec<_> = unsupported
         .iter()
         .map(|it| format!("{}: {}: {}; {}", it.server, it.field, it.reason, it.fallback))

@@ -5,9 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_config::{
-    Colour, Diagnostic, Document, Profile, Reading, detect, read, read_detecting, render, text_to_json,
-};
+use mcp_config::{Colour, Document, Profile, Reading, detect, read, read_detecting, render, text_to_json};
 use mcp_model::{Dialect, Severity};
 use serde_json::Value;
 
@@ -126,7 +124,9 @@ fn holds(path: &str, text: &str, reading: &Reading) {
         let lines = text.split_inclusive('\n').scan(0, |at, line| {
             let start = *at;
             *at += line.len();
-            Some(Diagnostic { span: start..*at, labels: Vec::new(), ..first.clone() })
+            let mut diagnostic = first.clone();
+            (diagnostic.span, diagnostic.labels) = (start..*at, Vec::new());
+            Some(diagnostic)
         });
         unspoken(&render(path, text, &lines.collect::<Vec<_>>(), Colour::Never));
     }

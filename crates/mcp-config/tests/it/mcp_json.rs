@@ -358,12 +358,7 @@ fn endpoint(name: &str, directory: &str, text: &str, variables: &[(&str, &str)])
         true => Ok("FROM_FILE=1\nA=file\n".to_owned()),
         false => Err(format!("no {}", path.display())),
     };
-    let context = ResolveContext {
-        variable: &variable,
-        names: &Vec::new,
-        directory: Path::new(directory),
-        read_file: &read_file,
-    };
+    let context = ResolveContext::new(&variable, Path::new(directory), &read_file);
     let told = |it: &mcp_config::ResolveError| {
         let place = reading.diagnose(it);
         format!("{}:{} {} {it}", place.line, place.column, it.pointer)
@@ -454,12 +449,10 @@ fn client_credentials_are_read_from_our_form_of_auth() {
     );
     let reading = reading(Profile::McpJson, &text);
     assert_eq!(found(&reading), "");
-    let context = ResolveContext {
-        variable: &|name| (name == "SECRET").then(|| "s3cret".to_owned()),
-        names: &Vec::new,
-        directory: Path::new("/"),
-        read_file: &|_| Err("none".to_owned()),
-    };
+    let context =
+        ResolveContext::new(&|name| (name == "SECRET").then(|| "s3cret".to_owned()), Path::new("/"), &|_| {
+            Err("none".to_owned())
+        });
     let Endpoint::Http(endpoint) = resolve(&reading.servers[0], &context).unwrap().endpoint else { panic!() };
     let credentials = endpoint.client_credentials.unwrap();
     assert_eq!((&*credentials.client_id, credentials.key.value().expose()), ("host", "s3cret"));

@@ -108,12 +108,7 @@ const REJECT: &str = "reject";
 
 /// The result of a file whose variables are looked up by `variable`.
 fn verdict(reading: &Reading, variable: &dyn Fn(&str) -> Option<String>) -> &'static str {
-    let context = ResolveContext {
-        variable,
-        names: &Vec::new,
-        directory: Path::new("/base"),
-        read_file: &|_| Ok(String::new()),
-    };
+    let context = ResolveContext::new(variable, Path::new("/base"), &|_| Ok(String::new()));
     let resolves = reading.servers.iter().all(|it| resolve(it, &context).is_ok());
     if reading.refused || !resolves { REJECT } else { ACCEPT }
 }
@@ -156,10 +151,8 @@ fn started(item: &Value, variable: &dyn Fn(&str) -> Option<String>) -> Result<En
         true => Ok("A=file\nB=fileB\nMCP_CONFIG=fromfile\n".to_owned()),
         false => Err("no such file".to_owned()),
     };
-    let context =
-        ResolveContext { variable, names: &Vec::new, directory: Path::new("/base"), read_file: &read_file };
-    let errors =
-        |it: Vec<mcp_config::ResolveError>| it.iter().map(|it| format!("{it}\n")).collect::<String>();
+    let context = ResolveContext::new(variable, Path::new("/base"), &read_file);
+    let errors = |it: mcp_config::ResolveErrors| it.iter().map(|it| format!("{it}\n")).collect::<String>();
     resolve(server, &context).map(|it| it.endpoint).map_err(errors)
 }
 

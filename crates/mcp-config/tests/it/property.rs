@@ -44,15 +44,10 @@ fn holds(text: &str) {
         let drawn = render("x.yaml", text, &reading.diagnostics, Colour::Never);
         let spoken = drawn.chars().all(|it| it == '\n' || !it.is_control());
         assert!(spoken, "a control character is drawn: {drawn:?}");
-        let context = ResolveContext {
-            variable: &|_| None,
-            names: &Vec::new,
-            directory: std::path::Path::new("."),
-            read_file: &|_| Err("no".to_owned()),
-        };
+        let context = ResolveContext::new(&|_| None, std::path::Path::new("."), &|_| Err("no".to_owned()));
         for server in &reading.servers {
             assert!(text.get(server.origin.span.clone()).is_some());
-            for error in resolve(server, &context).err().unwrap_or_default() {
+            for error in resolve(server, &context).err().into_iter().flatten() {
                 assert!(text.get(reading.diagnose(&error).span).is_some());
             }
         }
@@ -101,15 +96,10 @@ fn changes_by_a_profile(document: &Document<'_>, reading: &Reading) {
             assert_eq!(left(&text), reading.entries.len(), "{text:?}");
         }
     }
-    let new = NewServer {
-        id: ServerId::parse("new_one").unwrap(),
-        description: None,
-        transport: NewTransport::Stdio {
-            command: "npx".to_owned(),
-            args: vec!["-y".to_owned()],
-            env: Vec::new(),
-        },
-    };
+    let new = NewServer::new(
+        ServerId::parse("new_one").unwrap(),
+        NewTransport::Stdio { command: "npx".to_owned(), args: vec!["-y".to_owned()], env: Vec::new() },
+    );
     if let Ok(added) = add_server(document, &new.into_spec(document.profile)) {
         assert_eq!(left(&added.text), reading.entries.len() + 1, "{added:?}");
         assert_eq!(

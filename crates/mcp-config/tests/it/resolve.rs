@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use mcp_config::{Profile, ResolveContext, ResolveError, ResolvedServer, resolve};
+use mcp_config::{Profile, ResolveContext, ResolveErrors, ResolvedServer, resolve};
 use mcp_model::{Endpoint, ErrorKind, StdioEndpoint};
 
 use crate::reading;
 
 /// Resolves the one server of a text. The environment is `A`, `EMPTY`, `NESTED`, `LINES`; the env files are `.env` and
 /// `sub/x.env`.
-fn resolved(profile: Profile, directory: &str, text: &str) -> Result<ResolvedServer, Vec<ResolveError>> {
+fn resolved(profile: Profile, directory: &str, text: &str) -> Result<ResolvedServer, ResolveErrors> {
     let reading = reading(profile, text);
     assert!(!reading.has_errors(), "{}", crate::found(&reading));
     let variable = |name: &str| match name {
@@ -26,12 +26,8 @@ fn resolved(profile: Profile, directory: &str, text: &str) -> Result<ResolvedSer
         Some("/srv/sub/x.env") => Ok("ONE=sub\n".to_owned()),
         _ => Err("no such file".to_owned()),
     };
-    let context = ResolveContext {
-        variable: &variable,
-        names: &|| vec!["A".to_owned(), "GITHUB_TOKEN".to_owned()],
-        directory: Path::new(directory),
-        read_file: &read_file,
-    };
+    let mut context = ResolveContext::new(&variable, Path::new(directory), &read_file);
+    context.names = &|| vec!["A".to_owned(), "GITHUB_TOKEN".to_owned()];
     resolve(&reading.servers[0], &context)
 }
 
@@ -227,12 +223,7 @@ fn dmx_04_a_working_directory_is_relative_to_the_workspace() {
 fn resolve_errors_have_file_positions() {
     let text = "tools:\n  - name: a\n    description: d\n    type: mcp\n    server: s\n    command: npx\n    env:\n      K: \"${X}\"\n";
     let reading = reading(Profile::HoloDeck, text);
-    let context = ResolveContext {
-        variable: &|_| None,
-        names: &Vec::new,
-        directory: Path::new("/"),
-        read_file: &|_| Err(String::new()),
-    };
+    let context = ResolveContext::new(&|_| None, Path::new("/"), &|_| Err(String::new()));
     let errors = resolve(&reading.servers[0], &context).unwrap_err();
     let placed = reading.diagnose(&errors[0]);
     assert_eq!((placed.line, placed.column, &text[placed.span.clone()]), (8, 10, "\"${X}\""));

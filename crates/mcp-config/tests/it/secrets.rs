@@ -253,12 +253,8 @@ tools:
         "NUL" => Some("SECRET\0".to_owned()),
         _ => None,
     };
-    let context = ResolveContext {
-        variable: &variable,
-        names: &Vec::new,
-        directory: std::path::Path::new("/w"),
-        read_file: &|_| Err("it is not there".to_owned()),
-    };
+    let context =
+        ResolveContext::new(&variable, std::path::Path::new("/w"), &|_| Err("it is not there".to_owned()));
     let mut errors = 0;
     for server in &reading.servers {
         for error in resolve(server, &context).unwrap_err() {

@@ -368,19 +368,16 @@ const ROWS: &[(Profile, &str, &str)] = &[
 
 #[test]
 fn every_diagnostic_matches_its_snapshot() {
-    let context = ResolveContext {
-        variable: &|_| None,
-        names: &Vec::new,
-        directory: std::path::Path::new("/w"),
-        read_file: &|_| Err("there is no such file".to_owned()),
-    };
+    let context = ResolveContext::new(&|_| None, std::path::Path::new("/w"), &|_| {
+        Err("there is no such file".to_owned())
+    });
     let mut codes = BTreeSet::new();
     for (profile, label, text) in ROWS {
         let reading = reading(*profile, text);
         let mut diagnostics = reading.diagnostics.clone();
         for server in reading.servers.iter().filter(|_| !reading.refused) {
-            let errors = resolve(server, &context).err().unwrap_or_default();
-            diagnostics.extend(errors.iter().map(|it| reading.diagnose(it)));
+            let errors = resolve(server, &context).err().into_iter().flatten();
+            diagnostics.extend(errors.map(|it| reading.diagnose(&it)));
         }
         codes.extend(diagnostics.iter().map(|it| it.code));
         assert!(diagnostics.iter().all(|it| it.help.is_some()), "{label}: somebody is left without help");

@@ -13,6 +13,7 @@ pub const SELECTIONS: [&str; 4] = ["servers", "tools", "prompts", "resources"];
 
 /// The part of the catalog that a client sees.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Scope {
     /// The only server, if any.
     pub server: Option<ServerId>,
@@ -26,6 +27,7 @@ pub struct Scope {
 
 /// The names under which tools, prompts and resources are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum NameStyle {
     /// The unique names of the catalog.
     #[default]

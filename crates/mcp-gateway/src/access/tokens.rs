@@ -36,6 +36,7 @@ pub(crate) struct Token {
 /// An error in a list of tokens. It never contains a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the tokens: {reason}")]
+#[non_exhaustive]
 pub struct InvalidTokens {
     /// The line, from 1.
     pub line: usize,

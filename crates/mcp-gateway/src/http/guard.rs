@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The hosts and origins that are allowed.
 #[derive(Debug, Clone)]
+#[expect(clippy::exhaustive_structs, reason = "not part of the public API")]
 pub struct Guard {
     /// The address of the listener.
     pub address: SocketAddr,
@@ -17,6 +18,7 @@ pub struct Guard {
 
 /// The header that is not allowed. Its message does not repeat the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum Forbidden {
     /// `Host`.
     Host,

@@ -19,6 +19,7 @@ use crate::protocol::meta::Meta;
 
 /// The response forms that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum Accepts {
     /// A JSON document or an event stream.
     Events,

@@ -46,6 +46,7 @@ pub use server::{HttpServer, TokenUpdater};
 
 /// Options of the HTTP server.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct HttpOptions {
     /// The accepted tokens. Without any, which only loopback allows, every request is accepted, and all clients count as
     /// one: they share its limits and its dialogs. A session is still usable only with its id.
@@ -87,6 +88,7 @@ impl fmt::Debug for ExtraMetrics {
 
 /// The PEM files of a certificate and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct TlsFiles {
     /// The certificate, followed by its chain.
     pub certificate: PathBuf,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// The limits of a gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Bounds {
     /// Maximum size of a client's message in bytes.
     pub message_bytes: usize,

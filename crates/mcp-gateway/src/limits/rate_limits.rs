@@ -39,6 +39,7 @@ enum Period {
 /// A text that is not a [`Rate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a rate is a number from 1 to {} and /s or /min, such as 10/s", Rate::MAX_CALLS)]
+#[non_exhaustive]
 pub struct InvalidRate;
 
 impl Rate {
@@ -84,6 +85,7 @@ impl fmt::Display for Rate {
 /// The rate limits of a gateway. A call is a request that reaches a server: of a tool, prompt, resource, completion or
 /// task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RateLimits {
     /// The limit of each token. Without tokens, all clients share one.
     pub per_token: Option<Rate>,

@@ -8,6 +8,7 @@ use crate::protocol::message_writer::json_string;
 
 /// A resource of the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum GatewayResource {
     /// `mcp-host://problems`: the problems of the configuration and the servers.
     Problems,
@@ -17,7 +18,7 @@ pub enum GatewayResource {
 
 impl GatewayResource {
     /// All of them.
-    pub const ALL: [GatewayResource; 2] = [GatewayResource::Problems, GatewayResource::Servers];
+    pub const ALL: &[GatewayResource] = &[GatewayResource::Problems, GatewayResource::Servers];
 
     /// Its URI.
     pub fn uri(self) -> &'static str {

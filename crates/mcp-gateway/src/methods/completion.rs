@@ -72,7 +72,8 @@ impl RequestContext<'_> {
         self.admit_server(&server)?;
         let CompletedArgument { name, value } = argument;
         let context = context.and_then(|context| context.arguments).unwrap_or_default();
-        let argument = CompletionArgument { name, value, context: context.into_iter().collect() };
+        let mut argument = CompletionArgument::new(name, value);
+        argument.context = context.into_iter().collect();
         let options = self.request_options(Some(server), "", &["ref", "argument", "context"])?;
         let result = self.gateway.host.complete_raw(&reference, &argument, options).await;
         self.check_result(result.map_err(|error| self.call_error(error))?, "")

@@ -247,16 +247,17 @@ impl RequestContext<'_> {
         name: &str,
         handled: &[&str],
     ) -> Result<RequestOptions, RpcError> {
-        Ok(RequestOptions {
-            dialog: self.caller.dialog_id(),
-            progress: self.progress_handler(),
-            trace: self.request.meta.trace.clone(),
-            caller: Some(self.upstream_caller()),
-            meta: self.request.meta.raw.clone(),
-            extra_params: self.extra_params(server.as_ref(), name, handled)?,
-            input: self.input_handling(),
-            server,
-            ..RequestOptions::default()
+        Ok({
+            let mut options = RequestOptions::default();
+            options.dialog = self.caller.dialog_id();
+            options.progress = self.progress_handler();
+            options.trace = self.request.meta.trace.clone();
+            options.caller = Some(self.upstream_caller());
+            options.meta = self.request.meta.raw.clone();
+            options.extra_params = self.extra_params(server.as_ref(), name, handled)?;
+            options.input = self.input_handling();
+            options.server = server;
+            options
         })
     }
 
@@ -348,7 +349,8 @@ impl RequestContext<'_> {
             }
             (None, None) => None,
         };
-        let handlers = Handlers { raw_requests, ..Handlers::default() };
+        let mut handlers = Handlers::default();
+        handlers.raw_requests = raw_requests;
         let mut caller = mcp_transport::Caller::new(*owner, handlers);
         caller.max_deadline_pause = limit;
         caller.on_event = Some(self.event_handler());
@@ -390,7 +392,7 @@ impl RequestContext<'_> {
         let token = self.request.meta.progress_token.clone()?;
         let sender = self.caller.sender.clone();
         Some(Arc::new(move |progress: Progress| {
-            let Progress { progress, total, message } = progress;
+            let Progress { progress, total, message, .. } = progress;
             let total = total.map(|total| format!(r#","total":{total}"#)).unwrap_or_default();
             let message =
                 message.map(|message| format!(r#","message":{}"#, json_string(&message))).unwrap_or_default();

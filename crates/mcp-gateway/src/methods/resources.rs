@@ -61,7 +61,11 @@ impl RequestContext<'_> {
     pub(super) fn resource_request(&self, uri: &str) -> Result<(String, RequestOptions), RpcError> {
         let ResourceTarget { server, servers, uri: server_uri } = self.resource_target(uri)?;
         server.as_ref().map_or(Ok(()), |server| self.admit_server(server))?;
-        Ok((server_uri, RequestOptions { servers, ..self.request_options(server, uri, &["uri"])? }))
+        Ok((server_uri, {
+            let mut options = self.request_options(server, uri, &["uri"])?;
+            options.servers = servers;
+            options
+        }))
     }
 
     /// The gateway's own resource with this URI, if the scope shows it.

@@ -25,7 +25,7 @@ const MODERN_MEMBERS: [&str; 3] = [RESULT_TYPE, "ttlMs", "cacheScope"];
 impl RequestContext<'_> {
     /// The result for the client. `name` is the name in the request.
     pub(super) fn check_result(&self, raw: RawResult, name: &str) -> Result<RawJson, RpcError> {
-        let RawResult { result, server, request_id: _ } = raw;
+        let RawResult { result, server, request_id: _, .. } = raw;
         self.note_server(&server);
         let result = self.check_result_type(result, &server, name)?;
         Ok(self.expose_uris(result, &server, name))

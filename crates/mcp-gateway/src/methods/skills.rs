@@ -3,7 +3,6 @@
 //! A list is forwarded page by page, one server after another, so that its size is bounded by that of a server's page. A
 //! skill keeps its URIs unless another server has the same one; its files are read from the server of its `SKILL.md`.
 
-use mcp_host::RequestOptions;
 use mcp_model::{RawJson, RpcError, ServerId, code};
 use mcp_transport::SkillMethod;
 use serde_json::value::RawValue;
@@ -54,10 +53,8 @@ impl RequestContext<'_> {
     async fn skills_of(&self, server: &ServerId, cursor: Option<&str>) -> Result<RawJson, RpcError> {
         self.admit_server(server)?;
         let cursor = cursor.map(|cursor| format!(r#"{{"cursor":{}}}"#, json_string(cursor)));
-        let options = RequestOptions {
-            extra_params: cursor.map(|it| RawJson::parse(it.into()).expect("it is an object")),
-            ..self.request_options(Some(server.clone()), "", &["cursor"])?
-        };
+        let mut options = self.request_options(Some(server.clone()), "", &["cursor"])?;
+        options.extra_params = cursor.map(|it| RawJson::parse(it.into()).expect("it is an object"));
         let page = self.gateway.host.skill_request_raw(SkillMethod::List, None, options).await;
         let page = self.check_result(page.map_err(|error| self.call_error(error))?, "")?;
         let skills = json_splice::member(&page, "skills").ok_or_else(|| {

@@ -104,7 +104,10 @@ impl RequestContext<'_> {
             let target = self.resource_target(uri).ok().filter(|_| uri.len() <= MAX_URI_BYTES)?;
             let ResourceTarget { server, servers, uri: own } = target;
             let dialog = self.caller.dialog_id();
-            let options = RequestOptions { server, servers, dialog, ..RequestOptions::default() };
+            let mut options = RequestOptions::default();
+            options.server = server;
+            options.servers = servers;
+            options.dialog = dialog;
             let subscribed = self.gateway.host.subscribe_resource(&own, options);
             tokio::time::timeout(SUBSCRIBE_TIMEOUT, subscribed).await.ok()?.ok()
         };

@@ -51,13 +51,11 @@ impl RequestContext<'_> {
         };
         self.admit_server(&server)?;
         let input = self.request.params.get("inputResponses");
-        let options = RequestOptions {
-            server: Some(server.clone()),
-            dialog: self.caller.dialog_id(),
-            trace: self.request.meta.trace.clone(),
-            caller: Some(self.upstream_caller()),
-            ..RequestOptions::default()
-        };
+        let mut options = RequestOptions::default();
+        options.server = Some(server.clone());
+        options.dialog = self.caller.dialog_id();
+        options.trace = self.request.meta.trace.clone();
+        options.caller = Some(self.upstream_caller());
         let result = self.gateway.host.task_request_raw(method, &id, input, options).await;
         let result = result.map_err(|it| self.call_error(it))?.result;
         let result = self.check_task(&server, result)?;

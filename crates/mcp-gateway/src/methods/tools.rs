@@ -20,18 +20,16 @@ impl RequestContext<'_> {
             // The host requests the task in the form of the server's era.
             TaskHandling::Follow => &["name", "arguments", "task"],
         };
-        let call = ToolCall {
-            dialog: self.caller.dialog_id(),
-            progress: self.progress_handler(),
-            trace: self.request.meta.trace.clone(),
-            caller: Some(self.upstream_caller()),
-            meta: self.request.meta.raw.clone(),
-            extra_params: self.extra_params(server.as_ref(), &requested_name, handled)?,
-            input: self.input_handling(),
-            tasks,
-            server,
-            ..ToolCall::new(name, arguments)
-        };
+        let mut call = ToolCall::new(name, arguments);
+        call.dialog = self.caller.dialog_id();
+        call.progress = self.progress_handler();
+        call.trace = self.request.meta.trace.clone();
+        call.caller = Some(self.upstream_caller());
+        call.meta = self.request.meta.raw.clone();
+        call.extra_params = self.extra_params(server.as_ref(), &requested_name, handled)?;
+        call.input = self.input_handling();
+        call.tasks = tasks;
+        call.server = server;
         match self.gateway.host.call_raw(call).await {
             // A legacy result does not say that it is a task.
             Ok(result) if tasks == TaskHandling::Return && self.caller.era() == Era::Legacy => {

@@ -25,6 +25,7 @@ const MAX_ID_BYTES: usize = 1024;
 /// A message.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "most messages are requests, and none is moved often")]
+#[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum Incoming {
     /// A request.
     Request(Request),

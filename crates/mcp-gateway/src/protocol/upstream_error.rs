@@ -9,14 +9,7 @@ use crate::protocol::json_splice;
 fn host_error(error: &HostError) -> RpcError {
     let code = match error.kind {
         ErrorKind::ToolNotFound | ErrorKind::Validation => code::INVALID_PARAMS,
-        ErrorKind::Config
-        | ErrorKind::McpConfig
-        | ErrorKind::MissingTransportField
-        | ErrorKind::Connection
-        | ErrorKind::Timeout
-        | ErrorKind::Protocol
-        | ErrorKind::Tool
-        | ErrorKind::OutcomeUnknown => code::INTERNAL_ERROR,
+        _ => code::INTERNAL_ERROR,
     };
     let help = error.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
     RpcError::new(code, format!("{error}{help}"))

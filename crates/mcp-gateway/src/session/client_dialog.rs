@@ -48,7 +48,8 @@ impl ClientDialog {
         });
         let owner = CallerId::unique();
         let raw_requests: Option<Arc<dyn RawRequestHandler>> = Some(Arc::clone(&requests) as _);
-        let handlers = Handlers { raw_requests, ..Handlers::default() };
+        let mut handlers = Handlers::default();
+        handlers.raw_requests = raw_requests;
         let mut caller = mcp_transport::Caller::new(owner, handlers);
         caller.capabilities = features.upstream_capabilities();
         caller.max_deadline_pause = limit;

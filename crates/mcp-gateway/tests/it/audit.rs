@@ -24,8 +24,16 @@ async fn each_call_is_one_line_without_content() {
     let audit = AuditLog::to_file(&path).unwrap();
     let tokens = Tokens::read(&Secret::new(format!("{ANN} name=ann"))).unwrap();
     let gateway = TestGateway::with(
-        GatewayOptions { audit: Some(audit.clone()), ..GatewayOptions::default() },
-        HttpOptions { tokens, ..HttpOptions::default() },
+        {
+            let mut options = GatewayOptions::default();
+            options.audit = Some(audit.clone());
+            options
+        },
+        {
+            let mut options = HttpOptions::default();
+            options.tokens = tokens;
+            options
+        },
     )
     .await;
     let authorization = format!("Bearer {ANN}");

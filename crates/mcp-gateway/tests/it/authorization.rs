@@ -99,7 +99,9 @@ impl Issuer {
         resource_server.scopes = ScopeMap::read(scopes).unwrap();
         let tokens = Tokens::read(&Secret::new(tokens.to_owned())).unwrap();
         let resource_server = Some(resource_server);
-        let options = HttpOptions { tokens, resource_server, ..HttpOptions::default() };
+        let mut options = HttpOptions::default();
+        options.tokens = tokens;
+        options.resource_server = resource_server;
         let fixture = TestGateway::with(GatewayOptions::default(), options).await;
         wait_until(|| self.key_requests.load(Ordering::SeqCst) > 0).await;
         fixture

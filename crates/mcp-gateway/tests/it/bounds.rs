@@ -12,7 +12,8 @@ use crate::support::{TestGateway, initialize};
 
 #[tokio::test]
 async fn vanished_clients_leave_no_sessions_or_leases() {
-    let bounds = Bounds { idle_timeout: Duration::from_millis(300), ..Bounds::default() };
+    let mut bounds = Bounds::default();
+    bounds.idle_timeout = Duration::from_millis(300);
     let fixture = TestGateway::bounded(bounds).await;
     let before = fixture.servers.demo.open();
     let mut streams = Vec::new();
@@ -36,14 +37,15 @@ async fn vanished_clients_leave_no_sessions_or_leases() {
         streams.push(stream);
     }
     drop(streams);
-    wait_until(|| fixture.gateway.clients().0 == 0).await;
+    wait_until(|| fixture.gateway.clients().sessions == 0).await;
     wait_until(|| fixture.servers.demo.open() == before).await;
     fixture.end().await;
 }
 
 #[tokio::test]
 async fn client_that_does_not_read_blocks_no_other_client() {
-    let bounds = Bounds { send_timeout: Duration::from_millis(500), ..Bounds::default() };
+    let mut bounds = Bounds::default();
+    bounds.send_timeout = Duration::from_millis(500);
     let fixture = TestGateway::bounded(bounds).await;
     let mut deaf = Vec::new();
     for _ in 0..8 {
@@ -75,12 +77,10 @@ async fn client_that_does_not_read_blocks_no_other_client() {
 
 #[tokio::test]
 async fn oversized_and_slow_requests_are_refused() {
-    let bounds = Bounds {
-        message_bytes: 2000,
-        requests_per_client: 1,
-        receive_timeout: Duration::from_millis(300),
-        ..Bounds::default()
-    };
+    let mut bounds = Bounds::default();
+    bounds.message_bytes = 2000;
+    bounds.requests_per_client = 1;
+    bounds.receive_timeout = Duration::from_millis(300);
     let fixture = TestGateway::bounded(bounds).await;
     let large =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":"{}"}}}}"#, "x".repeat(3000));
@@ -130,13 +130,20 @@ async fn begin(
 
 #[tokio::test]
 async fn session_limit_evicts_only_own_sessions() {
-    let bounds = Bounds { sessions_per_client: 4, ..Bounds::default() };
+    let mut bounds = Bounds::default();
+    bounds.sessions_per_client = 4;
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef name=ann")).unwrap();
-    let options = GatewayOptions { bounds: bounds.clone(), ..GatewayOptions::default() };
-    let fixture = TestGateway::with(options, HttpOptions { tokens, ..HttpOptions::default() }).await;
+    let mut options = GatewayOptions::default();
+    options.bounds = bounds.clone();
+    let fixture = TestGateway::with(options, {
+        let mut options = HttpOptions::default();
+        options.tokens = tokens;
+        options
+    })
+    .await;
     let ann = ("authorization", "Bearer ann-0123456789abcdef");
     let begun = begin(&fixture, &[ann], 6).await;
-    assert_eq!(fixture.gateway.clients().0, 4);
+    assert_eq!(fixture.gateway.clients().sessions, 4);
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     for (at, status) in [(0, 404), (5, 200)] {
         let session = begun[at].1.as_deref().unwrap();
@@ -179,7 +186,8 @@ async fn session_limit_evicts_only_own_sessions() {
             "{number}"
         );
     }
-    assert_eq!(fixture.gateway.clients(), (4, 4));
+    let clients = fixture.gateway.clients();
+    assert_eq!((clients.sessions, clients.dialogs), (4, 4));
     fixture.end().await;
 }
 
@@ -198,11 +206,18 @@ fn large_call(session: &str, id: usize, bytes: usize) -> String {
 
 #[tokio::test]
 async fn sessions_of_a_token_share_permits() {
-    let bounds = Bounds { requests_per_client: 1, ..Bounds::default() };
+    let mut bounds = Bounds::default();
+    bounds.requests_per_client = 1;
     let tokens =
         Tokens::read(&Secret::new("ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob")).unwrap();
-    let options = GatewayOptions { bounds, ..GatewayOptions::default() };
-    let fixture = TestGateway::with(options, HttpOptions { tokens, ..HttpOptions::default() }).await;
+    let mut options = GatewayOptions::default();
+    options.bounds = bounds;
+    let fixture = TestGateway::with(options, {
+        let mut options = HttpOptions::default();
+        options.tokens = tokens;
+        options
+    })
+    .await;
     let ann = ("authorization", "Bearer ann-0123456789abcdef");
     let bob = ("authorization", "Bearer bob-0123456789abcdef");
     let mut holding = Vec::new();

@@ -11,7 +11,8 @@ const BOB: &str = "bob-0123456789abcdef";
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_are_counted_by_tool_and_by_token() {
     let tokens = Tokens::read(&Secret::new(format!("{ANN} name=ann\n{BOB}"))).unwrap();
-    let http = HttpOptions { tokens, ..HttpOptions::default() };
+    let mut http = HttpOptions::default();
+    http.tokens = tokens;
     let gateway = TestGateway::with(GatewayOptions::default(), http).await;
     let ann = ("authorization", format!("Bearer {ANN}"));
     let bob = ("authorization", format!("Bearer {BOB}"));

@@ -14,8 +14,14 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
 async fn gateway_of_two(bounds: Bounds) -> TestGateway {
     let tokens =
         Tokens::read(&Secret::new("ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob")).unwrap();
-    let options = GatewayOptions { bounds, ..GatewayOptions::default() };
-    TestGateway::with(options, HttpOptions { tokens, ..HttpOptions::default() }).await
+    let mut options = GatewayOptions::default();
+    options.bounds = bounds;
+    TestGateway::with(options, {
+        let mut options = HttpOptions::default();
+        options.tokens = tokens;
+        options
+    })
+    .await
 }
 
 /// A call of a tool.
@@ -63,7 +69,12 @@ async fn wait_for_held_bytes(fixture: &TestGateway, is_reached: impl Fn(usize) -
 #[tokio::test]
 async fn unread_responses_of_a_client_make_no_call_of_another_fail() {
     const LIMIT: usize = 32_000_000;
-    let fixture = gateway_of_two(Bounds { held_bytes: LIMIT, ..Bounds::default() }).await;
+    let fixture = gateway_of_two({
+        let mut bounds = Bounds::default();
+        bounds.held_bytes = LIMIT;
+        bounds
+    })
+    .await;
     let (ann, bob) = (fixture.initialize(&[ANN]).await, fixture.initialize(&[BOB]).await);
     let mut unread = Vec::new();
     for number in 0..10 {
@@ -96,7 +107,12 @@ async fn unread_responses_of_a_client_make_no_call_of_another_fail() {
 
 #[tokio::test]
 async fn requests_in_memory_are_bounded_for_each_client() {
-    let fixture = gateway_of_two(Bounds { held_bytes: 100_000, ..Bounds::default() }).await;
+    let fixture = gateway_of_two({
+        let mut bounds = Bounds::default();
+        bounds.held_bytes = 100_000;
+        bounds
+    })
+    .await;
     let (ann, bob) = (fixture.initialize(&[ANN]).await, fixture.initialize(&[BOB]).await);
     let text = "x".repeat(80_000);
     let slow = call("demo__sleep", r#"{"ms":60000}"#)
@@ -116,7 +132,12 @@ async fn requests_in_memory_are_bounded_for_each_client() {
 
 #[tokio::test]
 async fn idle_connections_make_room_for_others() {
-    let fixture = gateway_of_two(Bounds { connections: 20, ..Bounds::default() }).await;
+    let fixture = gateway_of_two({
+        let mut bounds = Bounds::default();
+        bounds.connections = 20;
+        bounds
+    })
+    .await;
     let ann = fixture.initialize(&[ANN]).await;
     let bob = fixture.initialize(&[BOB]).await;
     // Some never send a request, the others wait for the next one.
@@ -138,7 +159,12 @@ async fn idle_connections_make_room_for_others() {
 
 #[tokio::test]
 async fn busy_connections_of_a_client_leave_room_for_others() {
-    let fixture = gateway_of_two(Bounds { connections: 20, ..Bounds::default() }).await;
+    let fixture = gateway_of_two({
+        let mut bounds = Bounds::default();
+        bounds.connections = 20;
+        bounds
+    })
+    .await;
     let (ann, bob) = (fixture.initialize(&[ANN]).await, fixture.initialize(&[BOB]).await);
     let mut busy = Vec::new();
     let refused = loop {
@@ -161,7 +187,12 @@ async fn busy_connections_of_a_client_leave_room_for_others() {
 #[tokio::test]
 async fn health_and_metrics_answer_when_all_connections_are_busy() {
     // Without tokens all clients count as one, which may use all connections.
-    let fixture = TestGateway::bounded(Bounds { connections: 4, ..Bounds::default() }).await;
+    let fixture = TestGateway::bounded({
+        let mut bounds = Bounds::default();
+        bounds.connections = 4;
+        bounds
+    })
+    .await;
     let session = fixture.initialize(&[]).await;
     let mut busy = Vec::new();
     while fixture.post(&[("mcp-session-id", &session)], PING).await.status == 200 {

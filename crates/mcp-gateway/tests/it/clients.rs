@@ -40,13 +40,16 @@ fn json(text: &'static str) -> RawJson {
 async fn check(eras: Eras, era: Era) {
     let fixture = TestGateway::new().await;
     let answering = Arc::new(Answering(Mutex::default()));
-    let handlers = Handlers {
-        elicitation: Some(Arc::clone(&answering) as _),
-        listener: Some(Arc::clone(&answering) as _),
-        ..Handlers::default()
-    };
-    let session =
-        fixture.client("/mcp", eras, SessionOptions { handlers, ..SessionOptions::default() }).await;
+    let mut handlers = Handlers::default();
+    handlers.elicitation = Some(Arc::clone(&answering) as _);
+    handlers.listener = Some(Arc::clone(&answering) as _);
+    let session = fixture
+        .client("/mcp", eras, {
+            let mut options = SessionOptions::default();
+            options.handlers = handlers;
+            options
+        })
+        .await;
     assert_eq!(session.era(), era);
     assert_eq!(session.server().name, "mcp-host");
 
@@ -67,7 +70,8 @@ async fn check(eras: Eras, era: Era) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let telling = Arc::clone(&heard);
     let progress: mcp_transport::OnProgress = Arc::new(move |it| telling.lock().unwrap().push(it.progress));
-    let options = CallOptions { progress: Some(progress), ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.progress = Some(progress);
     call("demo__sleep", r#"{"ms":20,"steps":2}"#, options).await.unwrap();
     assert!(!heard.lock().unwrap().is_empty());
 
@@ -102,7 +106,7 @@ async fn check(eras: Eras, era: Era) {
     session.read_resource("demo://nowhere", CallOptions::default()).await.unwrap_err();
     let templates = session.list_resource_templates().await.unwrap().items;
     let of = CompletionReference::ResourceTemplate(templates[0].uri_template.to_string());
-    let argument = CompletionArgument { name: "count".to_owned(), value: String::new(), context: Vec::new() };
+    let argument = CompletionArgument::new("count", String::new());
     // Only the request matters; the demo server decides about completion.
     drop(session.complete(&of, &argument, CallOptions::default()).await);
 

@@ -209,9 +209,12 @@ async fn http_1_0_is_served() {
 
 #[tokio::test]
 async fn idle_connection_is_closed_and_running_request_is_not() {
-    let fixture =
-        TestGateway::bounded(Bounds { receive_timeout: Duration::from_millis(400), ..Bounds::default() })
-            .await;
+    let fixture = TestGateway::bounded({
+        let mut bounds = Bounds::default();
+        bounds.receive_timeout = Duration::from_millis(400);
+        bounds
+    })
+    .await;
     let session = fixture.initialize(&[]).await;
     let own = format!("mcp-session-id: {session}\r\n");
     let mut stream = TcpStream::connect(fixture.address).await.unwrap();
@@ -265,7 +268,7 @@ async fn disconnect_cancels_only_stateless_requests() {
     wait_for(1).await;
     fixture.http("DELETE", "/mcp", &[("mcp-session-id", &session)], "").await;
     wait_for(0).await;
-    wait_until(|| fixture.gateway.clients().0 == 0).await;
+    wait_until(|| fixture.gateway.clients().sessions == 0).await;
     fixture.end().await;
 }
 

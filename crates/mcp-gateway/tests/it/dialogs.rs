@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_gateway::Bounds;
+use mcp_gateway::{Bounds, ClientCounts};
 use mcp_testkit::wait::wait_until;
 
 use crate::support::TestGateway;
@@ -45,7 +45,10 @@ async fn client_without_session_has_a_dialog_for_its_name_token_or_connection() 
     let arguments = r#""name":"own__echo","arguments":{"text":"a"}"#;
     let reply = fixture.modern("tools/call", Some("own__echo"), arguments).await;
     assert_eq!(reply.json()["result"]["content"][0]["text"], "a", "{reply:?}");
-    wait_until(|| fixture.gateway.clients() == (0, 0) && fixture.servers.demo.open() == before).await;
+    wait_until(|| {
+        fixture.gateway.clients() == ClientCounts::default() && fixture.servers.demo.open() == before
+    })
+    .await;
     // A call of a shared server begins no dialog.
     fixture.modern("tools/call", Some("demo__echo"), &arguments.replace("own", "demo")).await;
     assert_eq!(fixture.servers.demo.open(), before);
@@ -61,18 +64,20 @@ async fn client_without_session_has_a_dialog_for_its_name_token_or_connection() 
         texts.push(reply.json()["result"]["content"][0]["text"].as_str().unwrap().to_owned());
     }
     assert!(texts[0] == texts[1] && texts[0] != texts[2], "{texts:?}");
-    assert_eq!(fixture.gateway.clients(), (0, 2));
+    let clients = fixture.gateway.clients();
+    assert_eq!((clients.sessions, clients.dialogs), (0, 2));
     fixture.end().await;
 }
 
 #[tokio::test]
 async fn unused_sessions_and_dialogs_end() {
-    let bounds = Bounds { idle_timeout: Duration::from_millis(200), ..Bounds::default() };
+    let mut bounds = Bounds::default();
+    bounds.idle_timeout = Duration::from_millis(200);
     let fixture = TestGateway::bounded(bounds).await;
     let before = fixture.servers.demo.open();
     let session = fixture.initialize(&[]).await;
     toggle(&fixture, "own", &session).await;
-    wait_until(|| fixture.gateway.clients().0 == 0).await;
+    wait_until(|| fixture.gateway.clients().sessions == 0).await;
     wait_until(|| fixture.servers.demo.open() == before).await;
     assert_eq!(
         fixture

@@ -44,7 +44,7 @@ impl Sampling for Person {
 #[async_trait]
 impl Roots for Person {
     async fn roots(&self) -> Result<Vec<Root>, RpcError> {
-        Ok(vec![Root { uri: self.folder.lock().unwrap().clone(), name: None }])
+        Ok(vec![Root::new(self.folder.lock().unwrap().clone())])
     }
 }
 
@@ -58,13 +58,12 @@ impl TestClient {
     async fn connect(gateway: &TestGateway, name: &'static str) -> TestClient {
         let folder = Mutex::new(format!("file:///home/{name}"));
         let person = Arc::new(Person { name, asked: Mutex::default(), folder });
-        let handlers = Handlers {
-            elicitation: Some(Arc::clone(&person) as _),
-            sampling: Some(Arc::clone(&person) as _),
-            roots: Some(Arc::clone(&person) as _),
-            ..Handlers::default()
-        };
-        let options = SessionOptions { handlers, ..SessionOptions::default() };
+        let mut handlers = Handlers::default();
+        handlers.elicitation = Some(Arc::clone(&person) as _);
+        handlers.sampling = Some(Arc::clone(&person) as _);
+        handlers.roots = Some(Arc::clone(&person) as _);
+        let mut options = SessionOptions::default();
+        options.handlers = handlers;
         TestClient { person, session: gateway.client("/mcp", Eras::Legacy, options).await }
     }
 

@@ -17,7 +17,9 @@ fn rate(text: &str) -> Option<Rate> {
 
 fn http() -> HttpOptions {
     let tokens = Tokens::read(&Secret::new(format!("{ANN} name=ann\n{BOB} name=bob"))).unwrap();
-    HttpOptions { tokens, ..HttpOptions::default() }
+    let mut options = HttpOptions::default();
+    options.tokens = tokens;
+    options
 }
 
 /// A call of a stateless client.
@@ -35,11 +37,13 @@ async fn token_beyond_its_rate_gets_an_error_that_says_when_to_try_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit");
     let audit = AuditLog::to_file(&path).unwrap();
-    let options = GatewayOptions {
-        rates: RateLimits { per_token: rate("2/min"), per_server: None },
-        audit: Some(audit.clone()),
-        ..GatewayOptions::default()
+    let mut options = GatewayOptions::default();
+    options.rates = {
+        let mut limits = RateLimits::default();
+        limits.per_token = rate("2/min");
+        limits
     };
+    options.audit = Some(audit.clone());
     let gateway = TestGateway::with(options, http()).await;
     assert_eq!(stateless_call(&gateway, ANN).await.status, 200);
     assert_eq!(stateless_call(&gateway, ANN).await.status, 200);
@@ -86,9 +90,11 @@ async fn token_beyond_its_rate_gets_an_error_that_says_when_to_try_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_share_the_rate_of_a_server() {
-    let options = GatewayOptions {
-        rates: RateLimits { per_token: None, per_server: rate("2/min") },
-        ..GatewayOptions::default()
+    let mut options = GatewayOptions::default();
+    options.rates = {
+        let mut limits = RateLimits::default();
+        limits.per_server = rate("2/min");
+        limits
     };
     let gateway = TestGateway::with(options, http()).await;
     assert_eq!(stateless_call(&gateway, ANN).await.status, 200);

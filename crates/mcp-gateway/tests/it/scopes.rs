@@ -70,8 +70,12 @@ async fn path_query_and_header_narrow_the_scope() {
 async fn token_determines_scope_and_owns_sessions() {
     let text = "ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob tools=demo__echo";
     let tokens = Tokens::read(&Secret::new(text)).unwrap();
-    let fixture =
-        TestGateway::with(GatewayOptions::default(), HttpOptions { tokens, ..HttpOptions::default() }).await;
+    let fixture = TestGateway::with(GatewayOptions::default(), {
+        let mut options = HttpOptions::default();
+        options.tokens = tokens;
+        options
+    })
+    .await;
     let reply = fixture.post(&[], &initialize("2025-11-25")).await;
     assert_eq!((reply.status, reply.header("www-authenticate").as_deref()), (401, Some("bearer")));
     assert!(reply.body.contains("a token is needed"), "{reply:?}");
@@ -101,8 +105,12 @@ async fn removed_token_ends_its_sessions_and_streams_and_no_others() {
     let read = |text: &str| Tokens::read(&Secret::new(text.to_owned())).unwrap();
     let (ann, bob) = ("Bearer ann-0123456789abcdef", "Bearer bob-0123456789abcdef");
     let tokens = read("ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob");
-    let fixture =
-        TestGateway::with(GatewayOptions::default(), HttpOptions { tokens, ..HttpOptions::default() }).await;
+    let fixture = TestGateway::with(GatewayOptions::default(), {
+        let mut options = HttpOptions::default();
+        options.tokens = tokens;
+        options
+    })
+    .await;
     let (of_ann, of_bob) = (("authorization", ann), ("authorization", bob));
     let (anns, bobs) = (fixture.initialize(&[of_ann]).await, fixture.initialize(&[of_bob]).await);
     let stream = fixture.open("GET", &[of_ann, ("mcp-session-id", &anns)], "").await;
@@ -123,7 +131,7 @@ async fn removed_token_ends_its_sessions_and_streams_and_no_others() {
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     assert_eq!(fixture.post(&[of_ann, ("mcp-session-id", &anns)], ping).await.status, 401);
     assert_eq!(fixture.post(&[of_bob, ("mcp-session-id", &bobs)], ping).await.status, 200);
-    assert_eq!(fixture.gateway.clients().0, 1);
+    assert_eq!(fixture.gateway.clients().sessions, 1);
 
     // A rotated token keeps the session; streams of the old one end.
     assert_eq!(fixture.tokens.replace(read("bo2-0123456789abcdef name=bob")), Some(0));
@@ -160,8 +168,12 @@ async fn requests_from_other_sites_are_refused() {
 #[tokio::test]
 async fn only_configured_origins_get_cors_headers() {
     let origins = vec!["https://app.example".to_owned()];
-    let fixture =
-        TestGateway::with(GatewayOptions::default(), HttpOptions { origins, ..HttpOptions::default() }).await;
+    let fixture = TestGateway::with(GatewayOptions::default(), {
+        let mut options = HttpOptions::default();
+        options.origins = origins;
+        options
+    })
+    .await;
     let (app, near, evil) = ("https://app.example", "http://localhost:3000", "http://evil.example");
     let ask = async |origin: &str| {
         let headers = [
@@ -209,14 +221,18 @@ async fn off_loopback_a_token_is_required() {
     let bound = HttpServer::bind("0.0.0.0:0".parse().unwrap(), gateway.clone(), HttpOptions::default()).await;
     assert!(matches!(bound.err(), Some(ServeError::TokensRequired(_))));
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef")).unwrap();
-    let options = HttpOptions { tokens, ..HttpOptions::default() };
+    let mut options = HttpOptions::default();
+    options.tokens = tokens;
     assert!(HttpServer::bind("0.0.0.0:0".parse().unwrap(), gateway, options).await.is_ok());
 }
 
 #[tokio::test]
 async fn gateway_resources_are_listed_if_configured() {
-    let options =
-        GatewayOptions { gateway_resources: GatewayResource::ALL.to_vec(), ..GatewayOptions::default() };
+    let options = {
+        let mut options = GatewayOptions::default();
+        options.gateway_resources = GatewayResource::ALL.to_vec();
+        options
+    };
     let fixture = TestGateway::with(options, HttpOptions::default()).await;
     let read = async |uri: &str| {
         let reply = fixture.modern("resources/read", Some(uri), &format!(r#""uri":"{uri}""#)).await;
@@ -237,8 +253,12 @@ async fn gateway_resources_are_listed_if_configured() {
 #[tokio::test]
 async fn path_does_not_reveal_hidden_servers() {
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef servers=demo")).unwrap();
-    let fixture =
-        TestGateway::with(GatewayOptions::default(), HttpOptions { tokens, ..HttpOptions::default() }).await;
+    let fixture = TestGateway::with(GatewayOptions::default(), {
+        let mut options = HttpOptions::default();
+        options.tokens = tokens;
+        options
+    })
+    .await;
     let ann = ("authorization", "Bearer ann-0123456789abcdef");
     assert_eq!(tools(&fixture, "/mcp/own", &[ann]).await, ["404"]);
     assert!(tools(&fixture, "/mcp/demo", &[ann]).await.contains(&"demo__echo".to_owned()));

@@ -22,14 +22,23 @@ struct Pipe {
 
 impl Pipe {
     async fn new() -> Pipe {
-        Pipe::bounded(Bounds { message_bytes: 4000, ..Bounds::default() }).await
+        Pipe::bounded({
+            let mut bounds = Bounds::default();
+            bounds.message_bytes = 4000;
+            bounds
+        })
+        .await
     }
 
     async fn bounded(bounds: Bounds) -> Pipe {
         let servers: Arc<TestServers> = Arc::default();
         let host = host(&servers, vec![server("demo"), server("own")]).await;
         wait_until(|| servers.demo.open() == 1).await;
-        let gateway = Gateway::new(host, GatewayOptions { bounds, ..GatewayOptions::default() });
+        let gateway = Gateway::new(host, {
+            let mut options = GatewayOptions::default();
+            options.bounds = bounds;
+            options
+        });
         let (near, far) = duplex(1 << 16);
         let (input, output) = split(far);
         let serving = tokio::spawn(async move { serve_stdio(&gateway, input, output).await });
@@ -129,7 +138,13 @@ async fn without() {
 #[tokio::test]
 async fn client_that_does_not_read_is_ended() {
     let send_timeout = std::time::Duration::from_millis(300);
-    let pipe = Pipe::bounded(Bounds { send_timeout, requests_per_client: 4, ..Bounds::default() }).await;
+    let pipe = Pipe::bounded({
+        let mut bounds = Bounds::default();
+        bounds.send_timeout = send_timeout;
+        bounds.requests_per_client = 4;
+        bounds
+    })
+    .await;
     let Pipe { mut write, lines, serving, servers: _servers } = pipe;
     write.write_all(format!("{}\n", initialize("2025-06-18")).as_bytes()).await.unwrap();
     let writing = async {

@@ -4,11 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use mcp_config::ResolvedServer;
-use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer, TokenUpdater};
-use mcp_host::{
-    CatalogOptions, DesiredServers, Dialer, Host, HostOptions, LeasePolicy, RequestingServers,
-    ServerRequestOptions,
-};
+use mcp_gateway::{Bounds, ClientCounts, Gateway, GatewayOptions, HttpOptions, HttpServer, TokenUpdater};
+use mcp_host::{DesiredServers, Dialer, Host, HostOptions, RequestingServers};
 use mcp_model::{Endpoint, RawJson, Sharing, UrlEndpoint};
 use mcp_registry::ToolBudget;
 use mcp_testkit::servers::{DemoServers, configured_server};
@@ -62,14 +59,12 @@ async fn host_with(
     let everything = r#"{"sampling":{},"elicitation":{},"roots":{}}"#;
     let declared = ClientCapabilities::new(RawJson::parse(everything.into()).unwrap());
     let host = Host::with_dialer(
-        HostOptions {
-            server_requests: ServerRequestOptions {
-                declared_capabilities: declared,
-                ..ServerRequestOptions::default()
-            },
-            leases: LeasePolicy { requesting_servers: RequestingServers::Lease, ..LeasePolicy::default() },
-            catalog: CatalogOptions { tool_budget, ..CatalogOptions::default() },
-            ..HostOptions::default()
+        {
+            let mut res = HostOptions::default();
+            res.server_requests.declared_capabilities = declared;
+            res.leases.requesting_servers = RequestingServers::Lease;
+            res.catalog.tool_budget = tool_budget;
+            res
         },
         dialer,
     );
@@ -96,8 +91,15 @@ impl TestGateway {
     }
 
     pub(crate) async fn bounded(bounds: Bounds) -> TestGateway {
-        TestGateway::with(GatewayOptions { bounds, ..GatewayOptions::default() }, HttpOptions::default())
-            .await
+        TestGateway::with(
+            {
+                let mut options = GatewayOptions::default();
+                options.bounds = bounds;
+                options
+            },
+            HttpOptions::default(),
+        )
+        .await
     }
 
     pub(crate) async fn with(options: GatewayOptions, http: HttpOptions) -> TestGateway {
@@ -137,14 +139,20 @@ impl TestGateway {
         let mut endpoint = UrlEndpoint::new(format!("http://{}{path}", self.address).parse().unwrap());
         endpoint.headers.push(("Mcp-Host-Dialog".to_owned(), "one".into()));
         let dial = dialer(&Endpoint::Http(endpoint), &DialOptions::default()).unwrap();
-        Session::connect(dial, SessionOptions { eras, ..options }).await.unwrap()
+        Session::connect(dial, {
+            let mut res = options;
+            res.eras = eras;
+            res
+        })
+        .await
+        .unwrap()
     }
 
     /// Shuts down, and checks that nothing is left.
     pub(crate) async fn end(mut self) {
         drop(self.stop.take());
         (&mut self.serving).await.unwrap();
-        assert_eq!(self.gateway.clients(), (0, 0));
+        assert_eq!(self.gateway.clients(), ClientCounts::default());
         self.host.shutdown().await;
         assert_eq!(self.servers.demo.open(), 0);
     }

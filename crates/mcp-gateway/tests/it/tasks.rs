@@ -22,21 +22,34 @@ const OF_NEW: &str = r#"{"resultType":"task","taskId":"t 1","status":"working","
 
 async fn gateway(task_key: &TaskKey) -> TestGateway {
     let tokens = Tokens::read(&Secret::new(format!("{ANN} name=ann\n{BOB} name=bob"))).unwrap();
-    let options = GatewayOptions { task_key: task_key.clone(), ..GatewayOptions::default() };
+    let mut options = GatewayOptions::default();
+    options.task_key = task_key.clone();
     let servers = ["demo", "old", "new"].map(server).to_vec();
-    TestGateway::with_servers(servers, options, HttpOptions { tokens, ..HttpOptions::default() }).await
+    TestGateway::with_servers(servers, options, {
+        let mut options = HttpOptions::default();
+        options.tokens = tokens;
+        options
+    })
+    .await
 }
 
 async fn client(gateway: &TestGateway, token: &str, eras: Eras) -> Session {
     let mut endpoint = UrlEndpoint::new(format!("http://{}/mcp", gateway.address).parse().unwrap());
     endpoint.headers.push(("Authorization".to_owned(), format!("Bearer {token}").as_str().into()));
     let dial = dialer(&Endpoint::Http(endpoint), &DialOptions::default()).unwrap();
-    Session::connect(dial, SessionOptions { eras, ..SessionOptions::default() }).await.unwrap()
+    Session::connect(dial, {
+        let mut options = SessionOptions::default();
+        options.eras = eras;
+        options
+    })
+    .await
+    .unwrap()
 }
 
 async fn start(client: &Session, tool: &str, result: &str, asks: bool) -> StartedCall<String> {
     let arguments = RawJson::from_value(&json!({"result": result})).unwrap();
-    let options = CallOptions { task: asks.then(TaskRequest::default), ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.task = asks.then(TaskRequest::default);
     match client.start_tool_call(tool, &arguments, options).await.unwrap().value {
         StartedCall::Complete(result) => StartedCall::Complete(result.text()),
         StartedCall::Task(task) => StartedCall::Task(task),

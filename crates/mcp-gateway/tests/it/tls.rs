@@ -9,7 +9,7 @@ use http::Request;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer, TlsFiles};
+use mcp_gateway::{Bounds, ClientCounts, Gateway, GatewayOptions, HttpOptions, HttpServer, TlsFiles};
 use mcp_host::Host;
 use mcp_model::{Endpoint, UrlEndpoint};
 use mcp_transport::{Authorities, DialOptions, Eras, Session, SessionOptions, dialer};
@@ -51,12 +51,17 @@ impl Certificate {
 
 async fn gateway(bounds: Bounds) -> (Arc<Host>, Gateway) {
     let host = host(&Arc::default(), vec![server("demo")]).await;
-    let gateway = Gateway::new(Arc::clone(&host), GatewayOptions { bounds, ..GatewayOptions::default() });
+    let gateway = Gateway::new(Arc::clone(&host), {
+        let mut options = GatewayOptions::default();
+        options.bounds = bounds;
+        options
+    });
     (host, gateway)
 }
 
 async fn bind(gateway: &Gateway, files: TlsFiles) -> Result<HttpServer, mcp_gateway::ServeError> {
-    let options = HttpOptions { tls: Some(files), ..HttpOptions::default() };
+    let mut options = HttpOptions::default();
+    options.tls = Some(files);
     HttpServer::bind("127.0.0.1:0".parse().unwrap(), gateway.clone(), options).await
 }
 
@@ -75,9 +80,15 @@ async fn client_that_trusts_the_authority_is_served() {
     let serving = tokio::spawn(server.serve(std::future::pending()));
     let connect = async |authorities| {
         let endpoint = UrlEndpoint::new(format!("https://localhost:{port}/mcp").parse().unwrap());
-        let options = DialOptions { authorities, ..DialOptions::default() };
+        let mut options = DialOptions::default();
+        options.authorities = authorities;
         let dial = dialer(&Endpoint::Http(endpoint), &options).unwrap();
-        Session::connect(dial, SessionOptions { eras: Eras::Modern, ..SessionOptions::default() }).await
+        Session::connect(dial, {
+            let mut options = SessionOptions::default();
+            options.eras = Eras::Modern;
+            options
+        })
+        .await
     };
     assert!(connect(Authorities::default()).await.is_err());
     let session = connect(Authorities::from_pem(authority.as_bytes()).unwrap()).await.unwrap();
@@ -179,13 +190,14 @@ async fn http2_requests_of_one_connection_run_concurrently() {
     drop(http2.stop);
     http2.serving.await.unwrap();
     assert_eq!(slow.await.unwrap().unwrap().status, 202);
-    assert_eq!(http2.gateway.clients(), (0, 0));
+    assert_eq!(http2.gateway.clients(), ClientCounts::default());
     http2.connection.await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn reset_http2_stream_cancels_its_stateless_request() {
-    let bounds = Bounds { requests_per_client: 1, ..Bounds::default() };
+    let mut bounds = Bounds::default();
+    bounds.requests_per_client = 1;
     let mut http2 = Http2::connect(bounds, None).await;
     let arguments = r#""name":"demo__sleep","arguments":{"ms":60000}"#;
     let (headers, body) = modern("tools/call", Some("demo__sleep"), arguments);
@@ -205,7 +217,8 @@ async fn reset_http2_stream_cancels_its_stateless_request() {
 
 #[tokio::test]
 async fn http2_client_without_window_is_disconnected() {
-    let bounds = Bounds { send_timeout: Duration::from_millis(400), ..Bounds::default() };
+    let mut bounds = Bounds::default();
+    bounds.send_timeout = Duration::from_millis(400);
     let mut http2 = Http2::connect(bounds, Some(1000)).await;
     let session = http2.post(&[], initialize("2025-11-25")).await.unwrap().session.unwrap();
     let request = Request::post("https://localhost/mcp")

@@ -13,7 +13,8 @@ const BOB: &str = "bob-0123456789abcdef";
 async fn gateway(tool_budget: ToolBudget) -> TestGateway {
     let text = format!("{ANN} name=ann\n{BOB} name=bob servers=own");
     let tokens = Tokens::read(&Secret::new(text)).unwrap();
-    let http = HttpOptions { tokens, ..HttpOptions::default() };
+    let mut http = HttpOptions::default();
+    http.tokens = tokens;
     let servers = vec![server("demo"), server("own")];
     TestGateway::with_tool_budget(servers, tool_budget, GatewayOptions::default(), http).await
 }
@@ -46,7 +47,13 @@ async fn first_tools_of_each_view_are_listed_and_the_others_cannot_be_called() {
     unlimited.end().await;
     assert!(all.len() > 4 && own.len() > 3, "{all:?}");
 
-    let limited = gateway(ToolBudget { max_tools: Some(3), max_tokens: None }).await;
+    let limited = gateway({
+        let mut budget = ToolBudget::default();
+        budget.max_tools = Some(3);
+        budget.max_tokens = None;
+        budget
+    })
+    .await;
     assert_eq!(tools(&limited, ANN, "/mcp").await, all[..3]);
     assert_eq!(tools(&limited, BOB, "/mcp").await, own[..3]);
     // The limit applies after the selections of a request.
@@ -75,7 +82,13 @@ async fn listed_tools_fit_the_limit_of_tokens() {
     let catalog = unlimited.host.snapshot().catalog.clone();
     unlimited.end().await;
     let limit = catalog.tools().iter().take(4).map(|tool| tool.estimated_tokens()).sum();
-    let limited = gateway(ToolBudget { max_tools: None, max_tokens: Some(limit) }).await;
+    let limited = gateway({
+        let mut budget = ToolBudget::default();
+        budget.max_tools = None;
+        budget.max_tokens = Some(limit);
+        budget
+    })
+    .await;
     let listed = tools(&limited, ANN, "/mcp").await;
     let first: Vec<&str> = catalog.tools()[..4].iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(listed, first);

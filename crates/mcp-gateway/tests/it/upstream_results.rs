@@ -169,7 +169,12 @@ async fn undeclared_server_requests_are_refused() {
 #[tokio::test]
 async fn request_state_is_bound_to_its_client() {
     let tokens = Tokens::read(&Secret::new("ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob"));
-    let fixture = fixture(HttpOptions { tokens: tokens.unwrap(), ..HttpOptions::default() }).await;
+    let fixture = fixture({
+        let mut options = HttpOptions::default();
+        options.tokens = tokens.unwrap();
+        options
+    })
+    .await;
     let (ann, bob) = ("ann-0123456789abcdef", "bob-0123456789abcdef");
     let capabilities = r#"{"elicitation":{}}"#;
     let question = json!({"arguments": {"question": "colour?"}});

@@ -10,6 +10,7 @@ use crate::error::HostError;
 
 /// Whether the host adds its own tools to the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum AdminTools {
     /// The host adds no tools.
     #[default]
@@ -53,11 +54,15 @@ pub(crate) fn catalog_entry() -> ServerEntry {
     });
     let page = RawJson::from_value(&serde_json::json!({ "tools": tools })).expect("a list of tools is JSON");
     let tools = read_tools(&page).expect("these tools are well formed").into_shared();
-    ServerEntry {
-        id: toolset_id(),
-        exposure: Exposure::all(NamePolicy::Pass),
-        lists: Arc::new(ServerLists { tools, ..ServerLists::default() }),
-    }
+    ServerEntry::new(
+        toolset_id(),
+        Exposure::all(NamePolicy::Pass),
+        Arc::new({
+            let mut lists = ServerLists::default();
+            lists.tools = tools;
+            lists
+        }),
+    )
 }
 
 /// The name of the toolset as a server id.

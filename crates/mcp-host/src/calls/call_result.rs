@@ -27,24 +27,18 @@ impl CallRouter {
             Some((server, tool)) => (Some(server), tool),
             None => (None, call.name.clone()),
         };
-        let mut metadata = CallMetadata {
-            server,
-            tool,
-            duration,
-            request_id: None,
-            structured_content: None,
-            warnings: Vec::new(),
-        };
+        let mut metadata = CallMetadata::new(tool);
+        metadata.server = server;
+        metadata.duration = duration;
         let done = match outcome {
             Ok(done) => done,
             Err(error) => {
-                let error = Some(error.error.into_call_failure());
-                return CallResult { success: false, content: Vec::new(), error, metadata };
+                return CallResult::failure(error.error.into_call_failure(), metadata);
             }
         };
         metadata.request_id = done.request_id;
         metadata.warnings = done.warnings;
-        let ToolResult { content, structured, is_error } = done.value;
+        let ToolResult { content, structured, is_error, .. } = done.value;
         let rest = if self.spills.is_on() { Overflow::Spill } else { Overflow::Drop };
         let mut limited = limit_result(content, structured, budget, rest);
         guard.record_bytes(limited.bytes);
@@ -55,9 +49,13 @@ impl CallRouter {
         };
         let (content, structured) = limited.finish(files);
         metadata.structured_content = structured;
-        let error = is_error
-            .then(|| HostError::new(ErrorKind::Tool, tool_error_message(&content)).into_call_failure());
-        CallResult { success: !is_error, content, error, metadata }
+        if !is_error {
+            return CallResult::success(content, metadata);
+        }
+        let error = HostError::new(ErrorKind::Tool, tool_error_message(&content)).into_call_failure();
+        let mut failed = CallResult::failure(error, metadata);
+        failed.content = content;
+        failed
     }
 
     /// Writes parts to files. A part that could not be written has no path.

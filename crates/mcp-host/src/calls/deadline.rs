@@ -69,7 +69,9 @@ impl CallDeadline {
         let timeout = self.remaining(limits.request);
         let pause = options.caller.as_ref().map_or(Duration::ZERO, |it| it.max_deadline_pause);
         let is_repeatable = options.retry != RetryPolicy::Never;
-        let options = CallOptions { timeout: Some(timeout), idle_timeout: limits.idle, ..options };
+        let mut options = options;
+        options.timeout = Some(timeout);
+        options.idle_timeout = limits.idle;
         // Pinned in place, because moving a large future copies it.
         let response = pin!(send(options));
         let fallback = timeout.saturating_add(pause).saturating_add(DEADLINE_MARGIN);
@@ -93,7 +95,8 @@ impl CallDeadline {
         options: CallOptions,
     ) -> Result<T, RequestError> {
         let timeout = self.limit.map(|it| self.remaining(it));
-        let options = CallOptions { timeout, ..options };
+        let mut options = options;
+        options.timeout = timeout;
         let result = session.follow_task(task, &options).await.and_then(|it| T::from_task(it.value));
         result.map_err(|it| RequestError::new(call_error(server, &it), &it))
     }

@@ -11,8 +11,8 @@ use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::supervisor::dialog::{DialogLifetime, Reminder};
 
-/// A running dialog. Dropping it and its [turns](Dialog::pin) releases its leases; running calls have the host's
-/// grace period. Use one value per dialog: the first one dropped releases all leases.
+/// A handle of a running dialog. Dropping the last handle and the last [turn](Dialog::pin) of a dialog releases its
+/// leases; running calls have the host's grace period.
 pub struct Dialog {
     pub(crate) router: Arc<CallRouter>,
     pub(crate) lifetime: Arc<DialogLifetime>,

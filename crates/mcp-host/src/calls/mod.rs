@@ -230,20 +230,21 @@ impl CallRouter {
         let id = &server.spec.id;
         self.validate(call, id, tool)?;
         let must_be_task = tool.task_support == TaskSupport::Required && call.tasks == TaskHandling::Follow;
-        let options = || CallOptions {
-            retry: if tool.hints.is_repeatable() { RetryPolicy::Once } else { RetryPolicy::Never },
-            progress: call.progress.clone(),
-            trace: self.trace_for(call.trace.as_ref()),
-            caller: self.caller(call.caller.as_ref(), call.dialog.as_ref()),
-            meta: call.meta.clone(),
-            extra_params: call.extra_params.clone(),
-            input: call.input,
-            task: must_be_task.then(TaskRequest::default),
-            ..CallOptions::default()
+        let options = || {
+            let mut options = CallOptions::default();
+            options.retry = if tool.hints.is_repeatable() { RetryPolicy::Once } else { RetryPolicy::Never };
+            options.progress = call.progress.clone();
+            options.trace = self.trace_for(call.trace.as_ref());
+            options.caller = self.caller(call.caller.as_ref(), call.dialog.as_ref());
+            options.meta = call.meta.clone();
+            options.extra_params = call.extra_params.clone();
+            options.input = call.input;
+            options.task = must_be_task.then(TaskRequest::default);
+            options
         };
         let session = &instance.session;
         let send = |options| T::fetch(session, &tool.name, &call.arguments, options, call.tasks);
-        let CallResponse { value, request_id } = deadline.send(server, options(), send).await?;
+        let CallResponse { value, request_id, .. } = deadline.send(server, options(), send).await?;
         let value = match value {
             StartedCall::Complete(value) => {
                 if call.tasks == TaskHandling::Return

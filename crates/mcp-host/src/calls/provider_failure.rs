@@ -16,6 +16,7 @@ use crate::supervisor::task::Command;
 
 /// A failed request to a language model.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProviderFailureReport {
     /// The provider's name.
     pub provider: String,
@@ -31,6 +32,24 @@ pub struct ProviderFailureReport {
     pub text: String,
 }
 
+impl ProviderFailureReport {
+    /// A report of a first attempt, without a tool and a message.
+    pub fn new(
+        provider: impl Into<String>,
+        dialog: DialogId,
+        rejection: ProviderFailure,
+    ) -> ProviderFailureReport {
+        ProviderFailureReport {
+            provider: provider.into(),
+            dialog,
+            rejection,
+            attempt: 1,
+            tool: None,
+            text: String::new(),
+        }
+    }
+}
+
 impl CallRouter {
     /// Decides whether to retry after a failure, and stops the dialog if a retry would not help.
     pub(crate) async fn report_provider_failure(&self, refusal: ProviderFailureReport) -> RetryDecision {
@@ -42,8 +61,11 @@ impl CallRouter {
             }
             RetryDecision::Stop => {
                 let (tool, text) = (tool.as_deref(), text.as_str());
-                let rejection =
-                    ProviderRejection { provider: &provider, dialog: dialog.as_str(), tool, text };
+                let rejection = {
+                    let mut rejection = ProviderRejection::new(&provider, dialog.as_str(), text);
+                    rejection.tool = tool;
+                    rejection
+                };
                 let problem = Problem::provider_rejected(&rejection);
                 tracing::warn!(provider, %dialog, tool, attempt, problem = problem.message, "dialog stopped");
                 let ends_seen = self.ends.current();

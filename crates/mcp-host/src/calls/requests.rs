@@ -30,6 +30,7 @@ use crate::telemetry::spans::SpanGuard;
 
 /// Options of a request.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub struct RequestOptions {
     /// The server, if the name or URI is ambiguous without it.
     pub server: Option<ServerId>,
@@ -301,16 +302,14 @@ impl CallRouter {
                     Err(RouteError::Refused(failure)) => return Err(RequestError::from(failure).on(id)),
                 },
             };
-            let call_options = CallOptions {
-                retry: RetryPolicy::Once,
-                progress: options.progress.clone(),
-                trace: self.trace_for(options.trace.as_ref()),
-                caller: self.caller(options.caller.as_ref(), scope.dialog),
-                meta: options.meta.clone(),
-                extra_params: options.extra_params.clone(),
-                input: options.input,
-                ..CallOptions::default()
-            };
+            let mut call_options = CallOptions::default();
+            call_options.retry = RetryPolicy::Once;
+            call_options.progress = options.progress.clone();
+            call_options.trace = self.trace_for(options.trace.as_ref());
+            call_options.caller = self.caller(options.caller.as_ref(), scope.dialog);
+            call_options.meta = options.meta.clone();
+            call_options.extra_params = options.extra_params.clone();
+            call_options.input = options.input;
             let send = |options| send(&request.instance.session, &name, options);
             let outcome = scope.deadline.send(&route.server, call_options, send).await;
             return outcome.map(|value| (value, id.clone())).map_err(|it| it.on(id));

@@ -10,6 +10,7 @@ use crate::error::HostError;
 
 /// A result as its server sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RawResult {
     /// The bytes of the `result` member, neither cut nor checked.
     pub result: RawJson,
@@ -22,6 +23,7 @@ pub struct RawResult {
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{error}")]
+#[non_exhaustive]
 pub struct RequestError {
     /// The message with its kind.
     pub error: HostError,
@@ -97,7 +99,9 @@ impl ResultFormat for ToolResult {
     }
 
     fn from_text(text: String) -> ToolResult {
-        ToolResult { content: vec![Content::Text(text)], structured: None, is_error: false }
+        let mut result = ToolResult::default();
+        result.content = vec![Content::Text(text)];
+        result
     }
 
     fn check_output(&self, router: &CallRouter, server: &ServerId, tool: &Tool) -> Vec<String> {
@@ -116,9 +120,7 @@ impl ResultFormat for RawJson {
         match tasks {
             TaskHandling::Follow => session.start_tool_call_raw(tool, arguments, options).await,
             TaskHandling::Return => {
-                let CallResponse { value, request_id } =
-                    session.call_tool_raw(tool, arguments, options).await?;
-                Ok(CallResponse { value: StartedCall::Complete(value), request_id })
+                Ok(session.call_tool_raw(tool, arguments, options).await?.map(StartedCall::Complete))
             }
         }
     }

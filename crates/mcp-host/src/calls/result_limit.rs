@@ -89,11 +89,7 @@ pub(super) fn limit_result(
                 }
                 left = 0;
             }
-            block @ (Content::Text(_)
-            | Content::Image { .. }
-            | Content::Audio { .. }
-            | Content::Binary { .. }
-            | Content::Unknown(_)) => {
+            block => {
                 // An empty block needs no file.
                 if room(&over) && !block.is_empty() {
                     let part = PartKind::Block(block_noun(&block));
@@ -173,7 +169,7 @@ fn block_noun(block: &Content) -> &'static str {
         Content::Image { .. } => "an image",
         Content::Audio { .. } => "a sound",
         Content::Binary { .. } => "a resource",
-        Content::Unknown(_) => "a block of an unknown kind",
+        _ => "a block of an unknown kind",
     }
 }
 
@@ -182,9 +178,9 @@ fn block_bytes(block: &Content) -> usize {
     let optional = |it: &Option<String>| it.as_ref().map_or(0, String::len);
     block.len()
         + match block {
-            Content::Text(_) | Content::Unknown(_) => 0,
             Content::Image { data: _, mime_type } | Content::Audio { data: _, mime_type } => mime_type.len(),
             Content::Binary { data: _, mime_type, uri, text: _ } => optional(mime_type) + optional(uri),
+            _ => 0,
         }
 }
 

@@ -30,6 +30,7 @@ const MAX_CONCURRENT_WRITES: usize = 8;
 
 /// Where overflow of results is stored, and how much of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SpillPolicy {
     /// The folder in which each host creates its own subfolder with its first overflow. It is created if missing. A
     /// folder in which other users could replace ours is refused. Subfolders of killed hosts are removed at the next

@@ -11,6 +11,7 @@ use crate::state::dialog_id::DialogId;
 
 /// A tool call.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct ToolCall {
     /// The tool's exposed name, or its original name if only one server has it.
     pub name: String,
@@ -46,6 +47,7 @@ pub struct ToolCall {
 
 /// What is done with a call that its server makes a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum TaskHandling {
     /// The host waits for the result of the task: for `deadline`, or for an hour after the server created it. A task is
     /// cancelled with its call. If the server requires it, a task is requested.

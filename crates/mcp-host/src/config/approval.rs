@@ -8,6 +8,7 @@ use mcp_transport::ServerInfo;
 
 /// The approved definitions, and how drift is treated.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Approval {
     /// The approved definitions.
     pub lock: Arc<LockFile>,
@@ -17,6 +18,7 @@ pub struct Approval {
 
 /// The current definitions of a server, shown or hidden.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ServerDefinitions {
     /// What an approval would record now.
     pub observed: ServerSnapshot,

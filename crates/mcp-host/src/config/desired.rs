@@ -10,6 +10,7 @@ use crate::telemetry::metrics::ReloadOutcome;
 
 /// The servers to run, in the order of the catalog.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::exhaustive_structs, reason = "complete")]
 pub struct DesiredServers {
     /// Servers to start or keep.
     pub servers: Vec<ResolvedServer>,
@@ -20,6 +21,7 @@ pub struct DesiredServers {
 
 /// An invalid entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct FailedServer {
     /// Its name as written, which may be no [`ServerId`](mcp_model::ServerId).
     pub id: String,
@@ -43,14 +45,10 @@ pub(crate) struct ConfigUpdate {
 
 /// What a reload plan compares of a server.
 pub(crate) fn desired(server: &ResolvedServer) -> DesiredServer {
-    let ResolvedServer { spec, endpoint, config } = server;
-    DesiredServer {
-        id: spec.id.clone(),
-        runtime: RuntimeSettings::new(endpoint.clone(), config.clone(), spec.discovery),
-        exposure: ExposureSettings {
-            exposure: spec.exposure.clone(),
-            limits: spec.limits.clone(),
-            sharing: spec.sharing,
-        },
-    }
+    let ResolvedServer { spec, endpoint, config, .. } = server;
+    DesiredServer::new(
+        spec.id.clone(),
+        RuntimeSettings::new(endpoint.clone(), config.clone(), spec.discovery),
+        ExposureSettings::new(spec.exposure.clone(), spec.limits.clone(), spec.sharing),
+    )
 }

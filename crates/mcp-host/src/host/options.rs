@@ -19,6 +19,7 @@ use crate::telemetry::TraceSource;
 
 /// The options of a [`Host`](crate::host::Host).
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct HostOptions {
     /// The client name and version that servers receive; mcp-transport's unless set.
     pub client: ClientInfo,
@@ -45,6 +46,7 @@ pub struct HostOptions {
 
 /// Options for child processes.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ProcessOptions {
     /// The folder for process receipts. With it, the next host ends processes that a killed host left behind.
     pub receipts: Option<PathBuf>,
@@ -59,6 +61,7 @@ pub struct ProcessOptions {
 
 /// Options for connections to servers.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct ConnectionOptions {
     /// Certificate authorities that are trusted in addition to the system's.
     pub authorities: Authorities,
@@ -73,6 +76,7 @@ pub struct ConnectionOptions {
 
 /// Options for server requests.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub struct ServerRequestOptions {
     /// Answers server requests and receives notifications; none unless set.
     pub handlers: Handlers,
@@ -83,6 +87,7 @@ pub struct ServerRequestOptions {
 
 /// Options for the published catalog.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct CatalogOptions {
     /// Names that no server may take.
     pub builtins: Builtins,
@@ -97,6 +102,7 @@ pub struct CatalogOptions {
 
 /// Options for logs, traces and the clock.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct TelemetryOptions {
     /// The minimum level of log messages requested from servers, until
     /// [`Host::set_log_level`](crate::host::Host::set_log_level). `None`: servers decide.

@@ -50,12 +50,12 @@ impl Drop for CallerRegistration {
 
 /// Handlers of a dialog, completed by the host's. Notifications always go to the host's listener.
 pub(crate) fn joined(own: &Handlers, host: &Handlers) -> Handlers {
-    let Handlers { sampling, elicitation, roots, listener: _, raw_requests } = own.clone();
-    Handlers {
-        sampling: sampling.or_else(|| host.sampling.clone()),
-        elicitation: elicitation.or_else(|| host.elicitation.clone()),
-        roots: roots.or_else(|| host.roots.clone()),
-        listener: host.listener.clone(),
-        raw_requests: raw_requests.or_else(|| host.raw_requests.clone()),
-    }
+    let Handlers { sampling, elicitation, roots, listener: _, raw_requests, .. } = own.clone();
+    let mut handlers = Handlers::default();
+    handlers.sampling = sampling.or_else(|| host.sampling.clone());
+    handlers.elicitation = elicitation.or_else(|| host.elicitation.clone());
+    handlers.roots = roots.or_else(|| host.roots.clone());
+    handlers.listener = host.listener.clone();
+    handlers.raw_requests = raw_requests.or_else(|| host.raw_requests.clone());
+    handlers
 }

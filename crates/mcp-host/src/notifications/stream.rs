@@ -25,6 +25,7 @@ const MAX_QUEUED_BYTES: usize = 8 << 20;
 
 /// A notification from a server. Its text is untrusted.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ServerNotification {
     /// The server.
     pub server: ServerId,
@@ -39,6 +40,7 @@ pub struct ServerNotification {
 
 /// An item of a [`NotificationStream`].
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum NotificationStreamItem<T = ServerNotification> {
     /// A notification.
     Notification(Arc<T>),

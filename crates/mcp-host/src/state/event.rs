@@ -10,6 +10,7 @@ use crate::state::dialog_id::DialogId;
 
 /// An event of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HostEvent {
     /// The time.
     pub at: SystemTime,
@@ -17,6 +18,13 @@ pub struct HostEvent {
     pub server: String,
     /// What happened.
     pub kind: HostEventKind,
+}
+
+impl HostEvent {
+    /// An event of a server.
+    pub fn new(at: SystemTime, server: impl Into<String>, kind: HostEventKind) -> HostEvent {
+        HostEvent { at, server: server.into(), kind }
+    }
 }
 
 /// The kinds of events.
@@ -86,6 +94,7 @@ pub enum HostEventKind {
 
 /// Why a lease ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReleaseReason {
     /// It was released on request.
     Requested,

@@ -18,6 +18,7 @@ use url::Url;
 
 /// Options for logins.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct LoginOptions {
     /// Stores the tokens of each server.
     pub store: Arc<dyn TokenStore>,
@@ -31,6 +32,20 @@ pub struct LoginOptions {
     pub client: Option<RegisteredClient>,
     /// The help text for a server without a login: `` run `mcp-host login weather` ``.
     pub help: LoginHelp,
+}
+
+impl LoginOptions {
+    /// Options without a user agent: a server without a stored login cannot be used.
+    pub fn new(store: Arc<dyn TokenStore>, client_name: impl Into<String>, help: LoginHelp) -> LoginOptions {
+        LoginOptions {
+            store,
+            user: None,
+            client_name: client_name.into(),
+            client_metadata: None,
+            client: None,
+            help,
+        }
+    }
 }
 
 /// Returns the help text for a server without a login.
@@ -118,16 +133,13 @@ impl Logins {
             }
         };
         let LoginOptions { store, user, client_name, client_metadata, client, help } = self.0.options.clone();
-        let options = OAuthOptions {
-            store,
-            user_agent: user,
-            client_name,
-            client_metadata,
-            client,
-            unattended,
-            authorities: authorities.clone(),
-            login_hint: help(server),
-        };
+        let mut options = OAuthOptions::new(store, client_name);
+        options.user_agent = user;
+        options.client_metadata = client_metadata;
+        options.client = client;
+        options.unattended = unattended;
+        options.authorities = authorities.clone();
+        options.login_hint = help(server);
         match OAuth::new(url, options) {
             Ok(new) => {
                 let new = Arc::new(new);
@@ -154,7 +166,12 @@ fn client_credentials_grant(
         ClientKey::PrivateKey(text) => ClientAuthentication::PrivateKey(PrivateKey::from_pem(&text, None)?),
     };
     let client = OAuthClient { id: client_id, authentication };
-    Ok(UnattendedGrant { client, kind: UnattendedGrantKind::ClientCredentials, scopes, issuer })
+    Ok({
+        let mut grant = UnattendedGrant::new(client, UnattendedGrantKind::ClientCredentials);
+        grant.scopes = scopes;
+        grant.issuer = issuer;
+        grant
+    })
 }
 
 impl fmt::Debug for Logins {

@@ -13,7 +13,8 @@ use strum::IntoStaticStr;
 use crate::error::HostError;
 
 /// The state of a host at one moment.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Default)]
+#[non_exhaustive]
 pub struct HostSnapshot {
     /// Grows by one with each publication; 0 before the first configuration.
     pub generation: u64,
@@ -35,6 +36,7 @@ impl HostSnapshot {
 
 /// The status of one server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ServerStatus {
     /// Its name as written in the configuration.
     #[serde(rename = "name")]
@@ -47,10 +49,18 @@ pub struct ServerStatus {
     pub error: Option<HostError>,
 }
 
+impl ServerStatus {
+    /// The status of a server without a connection and without an error.
+    pub fn new(id: impl Into<String>, state: ServerState) -> ServerStatus {
+        ServerStatus { id: id.into(), state, era: None, error: None }
+    }
+}
+
 /// The state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
+#[non_exhaustive]
 pub enum ServerState {
     /// It is starting. Tools of its previous instance may still be available.
     Starting,

@@ -9,6 +9,7 @@ use parking_lot::RwLock;
 
 /// Information about a server besides its lists.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ServerDetails {
     /// Whether one instance is shared, or each dialog has its own; never [`Sharing::Auto`].
     pub sharing: Sharing,

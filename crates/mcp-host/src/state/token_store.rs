@@ -177,15 +177,12 @@ mod tests {
     use super::*;
 
     fn grant(resource: &str, issuer: &str, token: &str) -> Grant {
-        Grant {
-            resource: resource.parse().unwrap(),
-            issuer: issuer.to_owned(),
-            client: RegisteredClient { id: "c".to_owned(), secret: None, redirect_uri: None },
-            access_token: Secret::from(token),
-            refresh_token: None,
-            expires_at: None,
-            scopes: Vec::new(),
-        }
+        Grant::new(
+            resource.parse().unwrap(),
+            issuer.to_owned(),
+            RegisteredClient::new("c"),
+            Secret::from(token),
+        )
     }
 
     #[test]

@@ -83,9 +83,9 @@ impl Dial for CountedDial {
     }
 
     fn diagnostic_probe(&self, refusal: &RequestError) -> Option<TransportProbe> {
-        let TransportProbe { kind, dial } = self.dial.diagnostic_probe(refusal)?;
-        let dial = Arc::new(CountedDial { dial, state: Arc::clone(&self.state) });
-        Some(TransportProbe { kind, dial })
+        let mut probe = self.dial.diagnostic_probe(refusal)?;
+        probe.dial = Arc::new(CountedDial { dial: probe.dial, state: Arc::clone(&self.state) });
+        Some(probe)
     }
 
     fn is_authorizing(&self) -> bool {
@@ -134,7 +134,7 @@ mod tests {
             Self: 'a,
         {
             Box::pin(async move {
-                let Link { outbound: _out, inbound: _inbox, shutdown: mut stop } = link;
+                let Link { outbound: _out, inbound: _inbox, shutdown: mut stop, .. } = link;
                 stop.requested().await;
                 Disconnect::new(DisconnectReason::Stopped)
             })

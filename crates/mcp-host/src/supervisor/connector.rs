@@ -82,6 +82,7 @@ pub(crate) struct Connector {
 
 /// A failed connection.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ConnectFailure<'a> {
     /// The server.
     pub server: &'a ServerId,
@@ -145,7 +146,7 @@ impl Connector {
         lists: ListSource,
         dialog: Option<DialogId>,
     ) -> Result<StartedInstance<Arc<Instance>>, HostError> {
-        let ResolvedServer { spec, endpoint: _, config } = &**server;
+        let ResolvedServer { spec, endpoint: _, config, .. } = &**server;
         let label = server.endpoint.label();
         let connect_error = |cause: &ConnectError| {
             let error = connect_error_of(spec.id.as_str(), &label, cause);
@@ -154,35 +155,30 @@ impl Connector {
             }
             error
         };
-        let dial_options = DialOptions {
-            limits: spec.limits.clone(),
-            receipts: self.receipts.clone(),
-            sse_servers: self.older_servers.clone(),
-            authorities: self.authorities.clone(),
-            #[cfg(feature = "oauth")]
-            authorization: self
-                .logins
-                .as_ref()
-                .and_then(|it| it.authorization(&spec.id, &server.endpoint, &self.authorities)),
-            extra_secrets: config.iter().cloned().collect(),
-            ..DialOptions::default()
-        };
+        let mut dial_options = DialOptions::default();
+        dial_options.limits = spec.limits.clone();
+        dial_options.receipts = self.receipts.clone();
+        dial_options.sse_servers = self.older_servers.clone();
+        dial_options.authorities = self.authorities.clone();
+        #[cfg(feature = "oauth")]
+        if let Some(logins) = &self.logins {
+            dial_options.authorization = logins.authorization(&spec.id, &server.endpoint, &self.authorities);
+        }
+        dial_options.extra_secrets = config.iter().cloned().collect();
         let dial = (self.dialer)(&self.with_own_executable(server), &dial_options)
             .map_err(|it| connect_error(&it))?;
         let level = self.shared.log_levels.level(&spec.id);
         let (handlers, declared) = self.handlers_for(dialog.as_ref(), spec.sharing);
-        let options = SessionOptions {
-            client: self.client.clone(),
-            limits: spec.limits.clone(),
-            eras: self.eras,
-            config: config.clone(),
-            handlers,
-            client_capabilities: declared,
-            on_notification: Some(self.notification_sink(spec.id.clone(), dialog.clone())),
-            log_level: level,
-            known_era: self.known_eras.get(&spec.id, &server.endpoint),
-            ..SessionOptions::default()
-        };
+        let mut options = SessionOptions::default();
+        options.client = self.client.clone();
+        options.limits = spec.limits.clone();
+        options.eras = self.eras;
+        options.config = config.clone();
+        options.handlers = handlers;
+        options.client_capabilities = declared;
+        options.on_notification = Some(self.notification_sink(spec.id.clone(), dialog.clone()));
+        options.log_level = level;
+        options.known_era = self.known_eras.get(&spec.id, &server.endpoint);
         let session =
             Session::connect(self.connections.wrap(dial), options).await.map_err(|it| connect_error(&it))?;
         let listed = match lists {
@@ -232,7 +228,8 @@ impl Connector {
                         Sharing::Shared => (NoRoots::Refused, declared.without("roots")),
                         Sharing::Auto | Sharing::PerOwner => (NoRoots::Empty, declared.clone()),
                     };
-                    let handlers = Handlers { roots: Some(Arc::new(roots)), ..self.handlers.clone() };
+                    let mut handlers = self.handlers.clone();
+                    handlers.roots = Some(Arc::new(roots));
                     (handlers, Some(declared))
                 }
                 (declared, _) => (self.handlers.clone(), declared.clone()),
@@ -243,7 +240,7 @@ impl Connector {
     /// Publishes the notifications of an instance.
     fn notification_sink(&self, server: ServerId, dialog: Option<DialogId>) -> OnSessionNotification {
         let shared = Arc::clone(&self.shared);
-        Arc::new(move |SessionNotification { event, caller: owner }| {
+        Arc::new(move |SessionNotification { event, caller: owner, .. }| {
             shared.notifications.publish(|| ServerNotification {
                 server: server.clone(),
                 dialog: dialog.clone(),
@@ -314,11 +311,13 @@ fn changes_to_reread(session: &Session) -> ListChangeCounts {
     let before = |it: u64| it.wrapping_sub(1);
     match session.era() {
         Era::Legacy => now,
-        Era::Modern => ListChangeCounts {
-            tools: before(now.tools),
-            prompts: before(now.prompts),
-            resources: before(now.resources),
-        },
+        Era::Modern => {
+            let mut counts = ListChangeCounts::default();
+            counts.tools = before(now.tools);
+            counts.prompts = before(now.prompts);
+            counts.resources = before(now.resources);
+            counts
+        }
     }
 }
 

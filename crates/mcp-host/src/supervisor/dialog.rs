@@ -1,10 +1,12 @@
 //! Leases of dialogs: limits, snapshots, reminders, and the end of a dialog.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use mcp_model::ServerId;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use crate::notifications::dialog_callers::CallerRegistration;
@@ -14,6 +16,7 @@ use crate::supervisor::task::Command;
 
 /// Limits for leases (DM-074, DM-075).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LeasePolicy {
     /// How long a lease may be idle before it ends; `None`: forever.
     pub idle_timeout: Option<Duration>,
@@ -25,6 +28,7 @@ pub struct LeasePolicy {
 
 /// What a host does about a legacy server with [`Sharing::Auto`](mcp_model::Sharing::Auto) that sends a server request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RequestingServers {
     /// The server remains shared. For hosts with one client.
     Share,
@@ -46,6 +50,7 @@ impl Default for LeasePolicy {
 
 /// A snapshot of a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LeaseSnapshot {
     /// The server.
     pub server: ServerId,
@@ -63,6 +68,7 @@ pub struct LeaseSnapshot {
 
 /// A reminder for a dialog's model while it holds a lease (DM-076).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Reminder {
     /// The leased server.
     pub server: ServerId,
@@ -83,7 +89,7 @@ pub(crate) fn default_reminder() -> ReminderText {
     })
 }
 
-/// Guard of a dialog. Dropping the last reference queues the end of the dialog.
+/// Guard of a dialog. Dropping the last one of a dialog queues its end.
 pub(crate) struct DialogLifetime {
     pub(crate) id: DialogId,
     pub(crate) ends: DialogEndCounter,
@@ -98,7 +104,8 @@ pub(crate) struct DialogLifetime {
 
 impl Drop for DialogLifetime {
     fn drop(&mut self) {
-        let end = DialogEnd { dialog: self.id.clone(), number: self.ends.next() };
+        let Some(number) = self.ends.remove_handle(&self.id) else { return };
+        let end = DialogEnd { dialog: self.id.clone(), number };
         if let Err(mpsc::error::TrySendError::Full(_)) =
             self.commands.try_send(Command::event(MachineEvent::DialogEnded(end.clone())))
         {
@@ -119,16 +126,36 @@ pub(crate) struct DialogEnd {
 
 /// Counts the ended dialogs. Comparing the counts shows whether a request precedes the end of a dialog.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct DialogEndCounter(Arc<AtomicU64>);
+pub(crate) struct DialogEndCounter(Arc<DialogCounts>);
+
+#[derive(Debug, Default)]
+struct DialogCounts {
+    ends: AtomicU64,
+    /// The number of handles of each dialog.
+    handles: Mutex<HashMap<DialogId, usize>>,
+}
 
 impl DialogEndCounter {
     /// The number of ends before now.
     pub(crate) fn current(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
+        self.0.ends.load(Ordering::SeqCst)
     }
 
-    /// Counts another end; returns the number of earlier ends.
-    fn next(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::SeqCst)
+    /// Counts a new handle of a dialog.
+    pub(crate) fn add_handle(&self, dialog: &DialogId) {
+        *self.0.handles.lock().entry(dialog.clone()).or_default() += 1;
+    }
+
+    /// Uncounts a handle. If it was the last one, counts an end and returns the number of earlier ends.
+    fn remove_handle(&self, dialog: &DialogId) -> Option<u64> {
+        let mut handles = self.0.handles.lock();
+        let count = handles.get_mut(dialog)?;
+        *count -= 1;
+        if *count > 0 {
+            return None;
+        }
+        handles.remove(dialog);
+        // Under the lock, so that a new handle sees this end.
+        Some(self.0.ends.fetch_add(1, Ordering::SeqCst))
     }
 }

@@ -219,7 +219,8 @@ impl Instance {
                 Era::Legacy => "ping",
                 Era::Modern => "server/discover",
             };
-            let options = CallOptions { timeout: Some(OUTAGE_CHECK_TIMEOUT), ..CallOptions::default() };
+            let mut options = CallOptions::default();
+            options.timeout = Some(OUTAGE_CHECK_TIMEOUT);
             match self.session.request_raw(method, None, &RawJson::empty_object(), options).await {
                 Err(error) if error.suggests_outage() => return error,
                 Ok(_) | Err(_) => self.checked_suspicions.store(count, Ordering::Relaxed),
@@ -230,7 +231,11 @@ impl Instance {
     /// Pings twice and returns the second error. A busy instance is not pinged, because many servers do not answer
     /// during a call. Any response counts.
     pub(crate) async fn ping(&self, within: Duration) -> Result<(), HostError> {
-        let options = || CallOptions { timeout: Some(within), ..CallOptions::default() };
+        let options = || {
+            let mut options = CallOptions::default();
+            options.timeout = Some(within);
+            options
+        };
         let mut last = Ok(());
         for _ in 0..2 {
             if self.gate.is_busy() || self.session.era() == Era::Modern {

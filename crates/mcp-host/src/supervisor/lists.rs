@@ -114,9 +114,9 @@ impl ListSnapshot {
             }
         };
         lists.rejected.retain(|it| it.list != kind);
-        lists.rejected.extend(rejected.into_iter().map(|InvalidItem { name, reason }| RejectedItem {
+        lists.rejected.extend(rejected.into_iter().map(|InvalidItem { name, reason, .. }| RejectedItem {
             list: kind,
-            item: InvalidItem { name, reason: excerpt(reason) },
+            item: InvalidItem::new(name, excerpt(reason)),
         }));
         self
     }
@@ -182,7 +182,7 @@ fn into_arcs<T>(items: Vec<T>) -> Vec<Arc<T>> {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::{ErrorKind, Freshness, RawJson, read_prompts, read_tools};
+    use mcp_model::{ErrorKind, RawJson, read_prompts, read_tools};
     use mcp_transport::ListResult;
 
     use super::*;
@@ -193,24 +193,22 @@ mod tests {
             .map(|it| format!(r#"{{"name":"{it}","inputSchema":{{"type":"object"}}}}"#))
             .collect();
         let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, items.join(",")).into()).unwrap();
-        let rejected = rejected
-            .split_whitespace()
-            .map(|it| InvalidItem { name: Some(it.to_owned()), reason: "odd".to_owned() })
-            .collect();
-        ListUpdate::Tools(ListResult {
-            items: read_tools(&page).unwrap().items,
-            rejected,
-            freshness: Freshness::default(),
+        let rejected =
+            rejected.split_whitespace().map(|it| InvalidItem::new(Some(it.to_owned()), "odd")).collect();
+        ListUpdate::Tools({
+            let mut result = ListResult::new(read_tools(&page).unwrap().items);
+            result.rejected = rejected;
+            result
         })
     }
 
     fn prompts(name: &str) -> ListUpdate {
         let page = RawJson::parse(format!(r#"{{"prompts":[{{"name":"{name}"}}]}}"#).into()).unwrap();
-        let rejected = vec![InvalidItem { name: Some("p!".to_owned()), reason: "odd".to_owned() }];
-        ListUpdate::Prompts(ListResult {
-            items: read_prompts(&page).unwrap().items,
-            rejected,
-            freshness: Freshness::default(),
+        let rejected = vec![InvalidItem::new(Some("p!".to_owned()), "odd")];
+        ListUpdate::Prompts({
+            let mut result = ListResult::new(read_prompts(&page).unwrap().items);
+            result.rejected = rejected;
+            result
         })
     }
 
@@ -218,7 +216,7 @@ mod tests {
     fn check(steps: Vec<ListUpdate>, want: &str) {
         let listed =
             steps.into_iter().fold(ListSnapshot::empty(ListChangeCounts::default()), ListSnapshot::updated);
-        let ServerLists { tools, prompts, resources: _, templates: _, rejected } = &*listed.lists;
+        let ServerLists { tools, prompts, resources: _, templates: _, rejected, .. } = &*listed.lists;
         let words = tools.iter().map(|it| it.name.to_string());
         let words = words.chain(prompts.iter().map(|it| format!("p:{}", it.name)));
         let words = words.chain(rejected.iter().map(|it| format!("-{}", it.item.name.as_ref().unwrap())));
@@ -241,9 +239,7 @@ mod tests {
             {"name":"a","inputSchema":{"type":"objekt"},"outputSchema":{"$ref":"#/none"}},
             {"name":"b","inputSchema":{"type":"object"}},{"name":"c","inputSchema":{"type":"string"}}]}"##;
         let page = RawJson::parse(page.into()).unwrap();
-        let tools = |items| {
-            ListUpdate::Tools(ListResult { items, rejected: vec![], freshness: Freshness::default() })
-        };
+        let tools = |items| ListUpdate::Tools(ListResult::new(items));
         let listed =
             ListSnapshot::empty(ListChangeCounts::default()).updated(tools(read_tools(&page).unwrap().items));
         let defects: Vec<String> = listed
@@ -265,7 +261,10 @@ mod tests {
 
     #[test]
     fn hd_115_only_announced_lists_are_read_again() {
-        let now = ListChangeCounts { tools: 2, prompts: 0, resources: 1 };
+        let mut now = ListChangeCounts::default();
+        now.tools = 2;
+        now.prompts = 0;
+        now.resources = 1;
         assert_eq!(changed_lists(ListChangeCounts::default(), now), [ListKind::Tool, ListKind::Resource]);
         assert_eq!(changed_lists(now, now), []);
     }

@@ -44,6 +44,7 @@ const DURATIONS: [f64; 14] =
 
 /// The collector of traces and metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Collector {
     /// The base URL of an OTLP/HTTP collector; `/v1/traces` and `/v1/metrics` are appended. `None`: the variables of
     /// OpenTelemetry (`OTEL_EXPORTER_OTLP_ENDPOINT` …), else `http://localhost:4318`.

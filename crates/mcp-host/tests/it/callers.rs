@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_host::{
-    ConnectionOptions, DesiredServers, DialogId, Host, HostOptions, NotificationStream,
-    NotificationStreamItem, RequestOptions, ServerRequestOptions, Supervision, ToolCall,
+    DesiredServers, DialogId, Host, HostOptions, NotificationStream, NotificationStreamItem, RequestOptions,
+    Supervision, ToolCall,
 };
 use mcp_model::{Era, LogLevel, RawJson, RpcError, ServerId, Sharing};
 use mcp_testkit::servers::configured_server;
@@ -57,7 +57,8 @@ impl RawRequestHandler for Person {
 }
 
 fn person(name: &'static str) -> Arc<Caller> {
-    let handlers = Handlers { raw_requests: Some(Arc::new(Person(name))), ..Handlers::default() };
+    let mut handlers = Handlers::default();
+    handlers.raw_requests = Some(Arc::new(Person(name)));
     Arc::new(Caller::new(CallerId::unique(), handlers))
 }
 
@@ -71,14 +72,12 @@ fn everything() -> Option<ClientCapabilities> {
 
 async fn demo(server: ResolvedServer, eras: Eras) -> Host {
     let dialer = demo_dialer();
-    let options = HostOptions {
-        supervision: Supervision::Off,
-        server_requests: ServerRequestOptions {
-            declared_capabilities: everything(),
-            ..ServerRequestOptions::default()
-        },
-        connections: ConnectionOptions { eras, ..ConnectionOptions::default() },
-        ..HostOptions::default()
+    let options = {
+        let mut res = HostOptions::default();
+        res.supervision = Supervision::Off;
+        res.server_requests.declared_capabilities = everything();
+        res.connections.eras = eras;
+        res
     };
     let host = Host::with_dialer(options, dialer);
     host.apply(DesiredServers { servers: vec![server], failed: Vec::new() }).await;
@@ -88,7 +87,9 @@ async fn demo(server: ResolvedServer, eras: Eras) -> Host {
 
 fn ask(of: &str, caller: Option<&Arc<Caller>>) -> ToolCall {
     let arguments = raw(&format!(r#"{{"question":"who?","of":"{of}"}}"#));
-    ToolCall { caller: caller.cloned(), ..ToolCall::new("ask", arguments) }
+    let mut call = ToolCall::new("ask", arguments);
+    call.caller = caller.cloned();
+    call
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,17 +150,12 @@ fn question(id: u64) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn leased_instance_gets_the_capabilities_of_its_dialog_and_sends_it_requests() {
-    let fixture = HostFixture::with(
-        &[("a", ScriptedServer::new(&["t"]))],
-        HostOptions {
-            supervision: Supervision::Off,
-            server_requests: ServerRequestOptions {
-                declared_capabilities: everything(),
-                ..ServerRequestOptions::default()
-            },
-            ..HostOptions::default()
-        },
-    );
+    let fixture = HostFixture::with(&[("a", ScriptedServer::new(&["t"]))], {
+        let mut res = HostOptions::default();
+        res.supervision = Supervision::Off;
+        res.server_requests.declared_capabilities = everything();
+        res
+    });
     fixture.apply(vec![leased("a")]).await;
     fixture.host.ready().await;
     let peer = fixture.peer("a");
@@ -213,7 +209,11 @@ async fn results_and_errors_are_forwarded_unchanged() {
     *peer.resources.lock().unwrap() = Some(vec![json!({"uri": "x:1", "name": "n", "icons": [1.0]})]);
     let fixture = HostFixture::running(&[("a", peer)]).await;
     let meta = Some(raw(r#"{"k":1.0,"progressToken":3}"#));
-    let call = |name: &str| ToolCall { meta: meta.clone(), ..ToolCall::new(name, RawJson::empty_object()) };
+    let call = |name: &str| {
+        let mut call = ToolCall::new(name, RawJson::empty_object());
+        call.meta = meta.clone();
+        call
+    };
     let odd = fixture.host.call_raw(call("strange")).await.unwrap();
     assert_eq!((odd.result.as_str(), odd.server.as_str()), (r#"{"content":[],"y":1.0}"#, "a"));
     assert!(odd.request_id.is_some());
@@ -234,7 +234,11 @@ async fn results_and_errors_are_forwarded_unchanged() {
 #[tokio::test(start_paused = true)]
 async fn other_server_requests_are_forwarded() {
     let host = demo(configured_server("a"), Eras::Modern).await;
-    let asking = || RequestOptions { caller: Some(person("ann")), ..RequestOptions::default() };
+    let asking = || {
+        let mut options = RequestOptions::default();
+        options.caller = Some(person("ann"));
+        options
+    };
     let text = raw(r#"{"text":"a long text"}"#);
     let prompt = host.get_prompt_raw("summarise", &text, asking()).await.unwrap();
     assert!(prompt.result.as_str().contains("a long text") && prompt.server.as_str() == "a");
@@ -243,24 +247,33 @@ async fn other_server_requests_are_forwarded() {
     let read = host.read_resource_raw("demo://numbers/3", asking()).await.unwrap();
     assert!(read.result.as_str().contains(r#""text":"1\n2\n3\n""#), "{}", read.result.as_str());
     let of = CompletionReference::ResourceTemplate("demo://numbers/{count}".to_owned());
-    let argument =
-        CompletionArgument { name: "count".to_owned(), value: "1".to_owned(), context: Vec::new() };
+    let argument = CompletionArgument::new("count", "1");
     let completed = host.complete_raw(&of, &argument, asking()).await.unwrap();
     assert!(completed.result.as_str().contains(r#""completion""#), "{}", completed.result.as_str());
 
     // With `ReturnToCaller`, the result that requires input is returned unchanged, and the caller repeats the
     // request.
     let input = InputHandling::ReturnToCaller;
-    let able = Arc::new(Caller {
-        capabilities: everything(),
-        ..Caller::new(CallerId::unique(), Handlers::default())
+    let able = Arc::new({
+        let mut caller = Caller::new(CallerId::unique(), Handlers::default());
+        caller.capabilities = everything();
+        caller
     });
-    let first = host.call_raw(ToolCall { input, ..ask("user", Some(&able)) }).await.unwrap();
+    let first = host
+        .call_raw({
+            let mut call = ask("user", Some(&able));
+            call.input = input;
+            call
+        })
+        .await
+        .unwrap();
     let first: Value = first.result.read().unwrap();
     assert_eq!(first["resultType"], "input_required");
     let reply = json!({"answer": {"action": "accept", "content": {"answer": "by himself"}}});
     let more = json!({"inputResponses": reply, "requestState": first["requestState"]});
-    let call = ToolCall { input, extra_params: Some(raw(&more.to_string())), ..ask("user", Some(&able)) };
+    let mut call = ask("user", Some(&able));
+    call.input = input;
+    call.extra_params = Some(raw(&more.to_string()));
     let second = host.call_raw(call).await.unwrap();
     assert!(second.result.as_str().contains("the user answers: by himself"), "{}", second.result.as_str());
     host.shutdown().await;
@@ -298,7 +311,8 @@ async fn notifications_contain_the_name_of_their_server() {
     assert!(dialog.call(ToolCall::new("b__t", RawJson::empty_object())).await.success);
     fixture.peer("b").send(json!({"jsonrpc": "2.0", "method": "notifications/odd"}));
     assert_eq!(next(&mut hearing).await, "b d - notifications/odd");
-    let call = ToolCall { caller: Some(person("ann")), ..ToolCall::new("slow", RawJson::empty_object()) };
+    let mut call = ToolCall::new("slow", RawJson::empty_object());
+    call.caller = Some(person("ann"));
     let (slow, ()) = tokio::join!(fixture.host.call(call), async {
         tokio::time::sleep(Duration::from_millis(1)).await;
         fixture.peer("a").send(log("two"));
@@ -385,9 +399,10 @@ async fn leased_instance_notifies_its_dialog_only() {
     fixture.apply(vec![leased("a")]).await;
     fixture.host.ready().await;
     let (one, two) = (fixture.host.dialog(DialogId::new("1")), fixture.host.dialog(DialogId::new("2")));
-    let of = |dialog: &mcp_host::Dialog| RequestOptions {
-        dialog: Some(dialog.id().clone()),
-        ..RequestOptions::default()
+    let of = |dialog: &mcp_host::Dialog| {
+        let mut options = RequestOptions::default();
+        options.dialog = Some(dialog.id().clone());
+        options
     };
     let wanted = fixture.host.subscribe_resource("x:1", of(&one)).await.unwrap();
     let other = fixture.host.subscribe_resource("x:1", of(&two)).await.unwrap();

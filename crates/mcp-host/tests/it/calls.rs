@@ -75,7 +75,8 @@ async fn hd_119_call_ends_at_its_deadline() {
 
     let begun = tokio::time::Instant::now();
     let deadline = Some(Duration::from_millis(1500));
-    let call = ToolCall { deadline, ..ToolCall::new("hang", RawJson::empty_object()) };
+    let mut call = ToolCall::new("hang", RawJson::empty_object());
+    call.deadline = deadline;
     check(&fixture.host.call(call).await, &want.replace("7 s", "1.5 s"));
     assert!(begun.elapsed() < Duration::from_secs(2));
     // The server received a cancellation both times.
@@ -146,9 +147,10 @@ async fn tool_can_be_called_by_server_and_original_name() {
     let fixture =
         HostFixture::running(&[("a", ScriptedServer::new(&["echo"])), ("b", ScriptedServer::new(&["echo"]))])
             .await;
-    let of = |server: &str| ToolCall {
-        server: Some(ServerId::parse(server).unwrap()),
-        ..ToolCall::new("echo", RawJson::empty_object())
+    let of = |server: &str| {
+        let mut call = ToolCall::new("echo", RawJson::empty_object());
+        call.server = Some(ServerId::parse(server).unwrap());
+        call
     };
     for id in ["a", "b"] {
         let result = fixture.host.call(of(id)).await;

@@ -64,7 +64,8 @@ async fn server_process_accepts_a_trace_context() {
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let trace = TraceContext::parse(parent, Some("vendor=1")).ok();
     let arguments = RawJson::parse(r#"{"text":"hello"}"#.into()).unwrap();
-    let call = ToolCall { trace, ..ToolCall::new("echo", arguments) };
+    let mut call = ToolCall::new("echo", arguments);
+    call.trace = trace;
     assert_eq!(text_or_error(&host.call(call).await), "hello");
     host.shutdown().await;
     let heard = std::fs::read_to_string(log).unwrap();

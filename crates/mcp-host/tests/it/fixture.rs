@@ -22,19 +22,31 @@ pub(crate) struct HostFixture {
 
 /// Options without restarts. Replaced instances get 20 s for their calls.
 pub(crate) fn short_drain() -> HostOptions {
-    let processes = ProcessOptions { drain: Duration::from_secs(20), ..ProcessOptions::default() };
-    HostOptions { processes, supervision: Supervision::Off, ..HostOptions::default() }
+    let mut processes = ProcessOptions::default();
+    processes.drain = Duration::from_secs(20);
+    let mut options = HostOptions::default();
+    options.processes = processes;
+    options.supervision = Supervision::Off;
+    options
 }
 
 impl HostFixture {
     /// A host that does not restart failed servers, so that their state remains visible.
     pub(crate) fn new(peers: &[(&'static str, Arc<ScriptedServer>)]) -> HostFixture {
-        HostFixture::with(peers, HostOptions { supervision: Supervision::Off, ..HostOptions::default() })
+        HostFixture::with(peers, {
+            let mut options = HostOptions::default();
+            options.supervision = Supervision::Off;
+            options
+        })
     }
 
     /// A host that restarts failed servers after 1 to 2 s, then 2 to 4 s and so on, and probes every minute.
     pub(crate) fn supervised(peers: &[(&'static str, Arc<ScriptedServer>)]) -> HostFixture {
-        HostFixture::with(peers, HostOptions { supervision: supervision(), ..HostOptions::default() })
+        HostFixture::with(peers, {
+            let mut options = HostOptions::default();
+            options.supervision = supervision();
+            options
+        })
     }
 
     pub(crate) fn with(peers: &[(&'static str, Arc<ScriptedServer>)], options: HostOptions) -> HostFixture {
@@ -103,14 +115,20 @@ impl HostFixture {
 /// The restart policy of a supervised host.
 pub(crate) fn supervision() -> Supervision {
     let seconds = Duration::from_secs;
-    Supervision::Restart(RestartPolicy {
-        initial_backoff: seconds(2),
-        max_failures: 4,
-        cooldown: seconds(100),
-        stable_after: seconds(30),
-        probe: ProbePolicy { interval: Some(seconds(60)), timeout: seconds(5) },
-        seed: 1,
-        ..RestartPolicy::default()
+    Supervision::Restart({
+        let mut policy = RestartPolicy::default();
+        policy.initial_backoff = seconds(2);
+        policy.max_failures = 4;
+        policy.cooldown = seconds(100);
+        policy.stable_after = seconds(30);
+        policy.probe = {
+            let mut policy = ProbePolicy::default();
+            policy.interval = Some(seconds(60));
+            policy.timeout = seconds(5);
+            policy
+        };
+        policy.seed = 1;
+        policy
     })
 }
 

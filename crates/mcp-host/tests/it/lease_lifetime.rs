@@ -30,7 +30,8 @@ fn dialog(fixture: &HostFixture) -> Dialog {
 
 /// A host with one leased server `a` and without supervision.
 async fn fixture(options: HostOptions) -> HostFixture {
-    let options = HostOptions { supervision: Supervision::Off, ..options };
+    let mut options = options;
+    options.supervision = Supervision::Off;
     let fixture = HostFixture::with(&[("a", ScriptedServer::new(&["t", "slow"]))], options);
     fixture.apply(vec![leased("a")]).await;
     fixture.host.ready().await;
@@ -60,6 +61,24 @@ async fn dm_074_dialog_ends_with_its_last_turn() {
     assert_eq!((fixture.peer("a").open(), fixture.host.leases().len()), (0, 0));
 }
 
+#[tokio::test(start_paused = true)]
+async fn dm_074_two_handles_of_a_dialog_share_one_lease() {
+    let fixture = fixture(HostOptions::default()).await;
+    let (first, second) = (dialog(&fixture), dialog(&fixture));
+    for handle in [&first, &second] {
+        assert_eq!(text_or_error(&handle.call(tool("a__t")).await), "{}");
+    }
+    drop(first);
+    a_moment().await;
+    assert_eq!((fixture.peer("a").open(), fixture.host.leases().len()), (1, 1));
+    assert_eq!(text_or_error(&second.call(tool("a__t")).await), "{}");
+    // Only the first call of the dialog started an instance; the other start was for the lists.
+    assert_eq!(fixture.peer("a").count("connect"), 2);
+    drop(second);
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert_eq!((fixture.peer("a").open(), fixture.host.leases().len()), (0, 0));
+}
+
 /// Polls a call once, then drops it.
 fn begin(call: impl Future) {
     let mut call = std::pin::pin!(call);
@@ -80,9 +99,11 @@ async fn dm_074_pending_call_ends_with_its_dialog() {
 
 #[tokio::test(start_paused = true)]
 async fn dm_074_full_queue_does_not_lose_the_end_of_a_dialog() {
-    let fixture = fixture(HostOptions {
-        leases: LeasePolicy { idle_timeout: None, max_leases: 1000, ..LeasePolicy::default() },
-        ..HostOptions::default()
+    let fixture = fixture({
+        let mut options = HostOptions::default();
+        options.leases.idle_timeout = None;
+        options.leases.max_leases = 1000;
+        options
     });
     let fixture = fixture.await;
     for _ in 0..10 {
@@ -145,7 +166,8 @@ async fn dm_096_turn_renews_a_lost_lease() {
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(fixture.peer("a").open(), 0);
     check_called(&turn).await;
-    let asking = RequestOptions { server: Some(a()), ..RequestOptions::default() };
+    let mut asking = RequestOptions::default();
+    asking.server = Some(a());
     fixture.peer("a").disconnect();
     tokio::time::sleep(Duration::from_secs(60)).await;
     // The error comes from the peer, which has no resources: the request was sent.
@@ -155,9 +177,18 @@ async fn dm_096_turn_renews_a_lost_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn dm_075_lease_of_a_turn_is_not_idle() {
-    let leases =
-        LeasePolicy { idle_timeout: Some(Duration::from_secs(60)), max_leases: 8, ..LeasePolicy::default() };
-    let fixture = fixture(HostOptions { leases, ..HostOptions::default() }).await;
+    let leases = {
+        let mut policy = LeasePolicy::default();
+        policy.idle_timeout = Some(Duration::from_secs(60));
+        policy.max_leases = 8;
+        policy
+    };
+    let fixture = fixture({
+        let mut options = HostOptions::default();
+        options.leases = leases;
+        options
+    })
+    .await;
     let dialog = dialog(&fixture);
     let turn = dialog.pin();
     check_called(&turn).await;
@@ -231,12 +262,18 @@ async fn hd_119_deadline_includes_the_start_of_a_lease() {
     let turn = dialog.pin();
     let deadline = Some(Duration::from_secs(1));
     let begun = tokio::time::Instant::now();
-    let call = || ToolCall { deadline, ..tool("a__t") };
+    let call = || {
+        let mut call = tool("a__t");
+        call.deadline = deadline;
+        call
+    };
     let want = "MCPTimeoutError: server 'a' (npx): no response within 1 s: its instance for the caller was still being \
                 started";
     assert_eq!((text_or_error(&dialog.call(call()).await), begun.elapsed().as_secs()), (want.to_owned(), 1));
     assert_eq!((text_or_error(&turn.call(call()).await), begun.elapsed().as_secs()), (want.to_owned(), 2));
-    let asking = RequestOptions { server: Some(a()), deadline, ..RequestOptions::default() };
+    let mut asking = RequestOptions::default();
+    asking.server = Some(a());
+    asking.deadline = deadline;
     let asked = dialog.read_resource("x:y", asking).await.unwrap_err().to_string();
     assert_eq!((asked.as_str(), begun.elapsed().as_secs()), (want, 3));
     // All three calls caused one start, which continues after their deadlines.
@@ -249,7 +286,8 @@ async fn hd_119_start_time_reduces_the_time_for_the_response() {
     let dialog = dialog(&fixture);
     *fixture.peer("a").delay.lock().unwrap() = Duration::from_millis(1500);
     let begun = tokio::time::Instant::now();
-    let call = ToolCall { deadline: Some(Duration::from_secs(2)), ..tool("a__t") };
+    let mut call = tool("a__t");
+    call.deadline = Some(Duration::from_secs(2));
     let late = text_or_error(&dialog.call(call).await);
     assert!(late.starts_with("MCPTimeoutError: server 'a'"), "{late}");
     assert_eq!(begun.elapsed().as_secs(), 2);

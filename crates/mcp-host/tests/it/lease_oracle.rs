@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use mcp_demo::CustomTools;
 use mcp_host::{
-    CatalogOptions, DesiredServers, DialogId, Host, HostOptions, LoadRequest, ServerState, Supervision,
-    ToolCall, load,
+    DesiredServers, DialogId, Host, HostOptions, LoadRequest, ServerState, Supervision, ToolCall, load,
 };
 use mcp_model::{Endpoint, RawJson, ServerId};
 use mcp_registry::Builtins;
@@ -65,11 +64,14 @@ impl Replay {
     fn new() -> Replay {
         let sites: Arc<Mutex<HashMap<String, Arc<DemoServers>>>> = Arc::default();
         let dialled = Arc::clone(&sites);
-        let builtins = Builtins { tools: vec!["builtin_probe".into()], toolsets: vec!["builtin_ts".into()] };
-        let options = HostOptions {
-            catalog: CatalogOptions { builtins, ..CatalogOptions::default() },
-            supervision: Supervision::Off,
-            ..HostOptions::default()
+        let mut builtins = Builtins::default();
+        builtins.tools = vec!["builtin_probe".into()];
+        builtins.toolsets = vec!["builtin_ts".into()];
+        let options = {
+            let mut res = HostOptions::default();
+            res.catalog.builtins = builtins;
+            res.supervision = Supervision::Off;
+            res
         };
         let host = Host::with_dialer(
             options,
@@ -111,7 +113,12 @@ impl Replay {
             variables.map(|(name, value)| format!("{name}={}\n", value.as_str().unwrap())).collect();
         let file = self.folder.path().join("env");
         std::fs::write(&file, variables.concat()).unwrap();
-        let loaded = load(&LoadRequest { env_file: Some(file), ..LoadRequest::new(path) }).unwrap();
+        let loaded = load(&{
+            let mut request = LoadRequest::new(path);
+            request.env_file = Some(file);
+            request
+        })
+        .unwrap();
         self.refused = loaded.refused;
         if !loaded.refused {
             self.host.apply(loaded.desired).await;
@@ -132,13 +139,7 @@ impl Replay {
                 (ServerState::Ready, None) => "there",
                 (ServerState::Ready, Some(_)) => "as before",
                 (ServerState::Disabled, _) => "off",
-                (
-                    ServerState::Starting
-                    | ServerState::Restarting
-                    | ServerState::Failed
-                    | ServerState::Stopped,
-                    _,
-                ) => "lacking",
+                _ => "lacking",
             };
             format!("{}:{word}", server.id)
         });
@@ -179,7 +180,14 @@ impl Replay {
     async fn call(&self, dialog: &str, name: &str) -> String {
         let dialog = Some(DialogId::new(dialog));
         text_or_error(
-            &self.host.call(ToolCall { dialog, ..ToolCall::new(name, RawJson::empty_object()) }).await,
+            &self
+                .host
+                .call({
+                    let mut call = ToolCall::new(name, RawJson::empty_object());
+                    call.dialog = dialog;
+                    call
+                })
+                .await,
         )
     }
 }

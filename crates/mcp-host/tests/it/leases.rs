@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
-use mcp_host::{
-    AdminTools, CatalogOptions, Dialog, DialogId, HostOptions, LeasePolicy, Supervision, ToolCall,
-};
+use mcp_host::{AdminTools, Dialog, DialogId, HostOptions, LeasePolicy, Supervision, ToolCall};
 use mcp_model::{CallResult, RawJson, ServerId, Sharing};
 use mcp_testkit::servers::configured_server;
 
@@ -21,17 +19,20 @@ pub(crate) fn leased(id: &str) -> ResolvedServer {
 }
 
 async fn fixture(peers: &[(&'static str, Arc<ScriptedServer>)], options: HostOptions) -> HostFixture {
-    let fixture = HostFixture::with(peers, HostOptions { supervision: Supervision::Off, ..options });
+    let fixture = HostFixture::with(peers, {
+        let mut res = options;
+        res.supervision = Supervision::Off;
+        res
+    });
     fixture.apply(peers.iter().map(|(id, _)| leased(id)).collect()).await;
     fixture.host.ready().await;
     fixture
 }
 
 fn admin() -> HostOptions {
-    HostOptions {
-        catalog: CatalogOptions { admin_tools: AdminTools::Enabled, ..CatalogOptions::default() },
-        ..HostOptions::default()
-    }
+    let mut res = HostOptions::default();
+    res.catalog.admin_tools = AdminTools::Enabled;
+    res
 }
 
 async fn call(dialog: &Dialog, name: &str, arguments: &'static str) -> CallResult {
@@ -195,11 +196,18 @@ async fn lease_start_continues_when_its_first_caller_is_dropped() {
 
 #[tokio::test(start_paused = true)]
 async fn leases_are_bounded_and_end_when_idle() {
-    let leases =
-        LeasePolicy { idle_timeout: Some(Duration::from_secs(60)), max_leases: 1, ..LeasePolicy::default() };
-    let fixture =
-        fixture(&[("a", ScriptedServer::new(&["t"]))], HostOptions { leases, ..HostOptions::default() })
-            .await;
+    let leases = {
+        let mut policy = LeasePolicy::default();
+        policy.idle_timeout = Some(Duration::from_secs(60));
+        policy.max_leases = 1;
+        policy
+    };
+    let fixture = fixture(&[("a", ScriptedServer::new(&["t"]))], {
+        let mut options = HostOptions::default();
+        options.leases = leases;
+        options
+    })
+    .await;
     let (one, two) = (fixture.host.dialog(DialogId::new("1")), fixture.host.dialog(DialogId::new("2")));
     assert!(call(&one, "a__t", "{}").await.success);
     assert_eq!(

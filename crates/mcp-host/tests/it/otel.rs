@@ -63,8 +63,12 @@ fn holds(requests: &Requests, path: &str, what: &[u8]) -> bool {
 #[tokio::test]
 async fn collector_gets_spans_and_metrics_with_the_trace_of_the_server() {
     let (address, requests) = collector();
-    let export =
-        export(Collector { endpoint: Some(address), service: "agent-of-a-test".to_owned() }).unwrap();
+    let export = export({
+        let mut collector = Collector::for_service("agent-of-a-test");
+        collector.endpoint = Some(address);
+        collector
+    })
+    .unwrap();
     let recorder = export.recorder();
     let meta = {
         let _subscriber =
@@ -102,8 +106,12 @@ async fn collector_gets_spans_and_metrics_with_the_trace_of_the_server() {
 #[test]
 fn dropped_exporter_sends_the_rest() {
     let (address, requests) = collector();
-    let export =
-        export(Collector { endpoint: Some(address), service: "agent-of-a-test".to_owned() }).unwrap();
+    let export = export({
+        let mut collector = Collector::for_service("agent-of-a-test");
+        collector.endpoint = Some(address);
+        collector
+    })
+    .unwrap();
     // The program's own subscriber, which holds a tracer, outlives the export.
     let layer = tracing_subscriber::registry().with(export.layer());
     tracing::subscriber::with_default(layer, || {

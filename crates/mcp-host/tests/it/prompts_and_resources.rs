@@ -16,15 +16,23 @@ use crate::scripted_server::ScriptedServer;
 
 async fn host(servers: Vec<ResolvedServer>) -> Host {
     let dialer = demo_dialer();
-    let host =
-        Host::with_dialer(HostOptions { supervision: Supervision::Off, ..HostOptions::default() }, dialer);
+    let host = Host::with_dialer(
+        {
+            let mut options = HostOptions::default();
+            options.supervision = Supervision::Off;
+            options
+        },
+        dialer,
+    );
     host.apply(DesiredServers { servers, failed: Vec::new() }).await;
     host.ready().await;
     host
 }
 
 fn of(server: &str) -> RequestOptions {
-    RequestOptions { server: Some(ServerId::parse(server).unwrap()), ..RequestOptions::default() }
+    let mut options = RequestOptions::default();
+    options.server = Some(ServerId::parse(server).unwrap());
+    options
 }
 
 fn raw(text: &'static str) -> RawJson {
@@ -126,7 +134,8 @@ async fn unlisted_resource_is_searched() {
     let check = async |uri: &str, servers: Option<&[&str]>, want: &str, asked: &str| {
         let before = peers.each_ref().map(|(_, peer)| peer.count("resources/read"));
         let servers = servers.map(|ids| ids.iter().map(|id| ServerId::parse(id).unwrap()).collect());
-        let options = RequestOptions { servers, ..RequestOptions::default() };
+        let mut options = RequestOptions::default();
+        options.servers = servers;
         let answer = read(fixture.host.read_resource(uri, options).await);
         assert!(answer.contains(want), "{uri}: {answer}");
         let has_asked = |at: &usize| peers[*at].1.count("resources/read") > before[*at];
@@ -211,7 +220,8 @@ async fn hd_119_missing_response_ends_at_the_deadline() {
     *peer.prompts.lock().unwrap() = Some(vec![serde_json::json!({"name": "p"})]);
     peer.silent_methods.lock().unwrap().push("prompts/get");
     let fixture = HostFixture::running(&[("a", peer)]).await;
-    let asking = RequestOptions { deadline: Some(Duration::from_secs(2)), ..RequestOptions::default() };
+    let mut asking = RequestOptions::default();
+    asking.deadline = Some(Duration::from_secs(2));
     let begun = tokio::time::Instant::now();
     let answer = said(fixture.host.get_prompt("p", &raw("{}"), asking).await);
     assert!(answer.starts_with("MCPTimeoutError: server 'a'") && answer.contains("within 2 s"), "{answer}");
@@ -221,7 +231,7 @@ async fn hd_119_missing_response_ends_at_the_deadline() {
 #[tokio::test(start_paused = true)]
 async fn completion_goes_to_the_server_of_the_prompt_or_template() {
     let host = host(vec![configured_server("a")]).await;
-    let argument = CompletionArgument { name: "text".into(), value: "x".into(), context: Vec::new() };
+    let argument = CompletionArgument::new("text", "x");
     let of = CompletionReference::Prompt("a__summarise".into());
     // The demo server returns an empty completion.
     let answer = host.complete(&of, &argument, RequestOptions::default()).await.unwrap();

@@ -10,18 +10,16 @@ use crate::fixture::{HostFixture, text_or_error};
 use crate::scripted_server::ScriptedServer;
 
 fn refusal(dialog: &str, rejection: ProviderFailure) -> ProviderFailureReport {
-    ProviderFailureReport {
-        provider: "p".to_owned(),
-        dialog: DialogId::new(dialog),
-        rejection,
-        attempt: 1,
-        tool: Some("a__t".to_owned()),
-        text: "schema is bad".to_owned(),
-    }
+    let mut report = ProviderFailureReport::new("p", DialogId::new(dialog), rejection);
+    report.tool = Some("a__t".to_owned());
+    report.text = "schema is bad".to_owned();
+    report
 }
 
 fn status(status: u16) -> ProviderFailure {
-    ProviderFailure { status: Some(status), ..ProviderFailure::default() }
+    let mut failure = ProviderFailure::default();
+    failure.status = Some(status);
+    failure
 }
 
 fn call() -> ToolCall {
@@ -72,14 +70,16 @@ async fn dm_066_stopped_dialog_is_refused_until_it_is_resumed() {
 #[tokio::test(start_paused = true)]
 async fn dm_067_temporary_failure_does_not_stop_the_dialog() {
     let fixture = HostFixture::running(&[("a", ScriptedServer::new(&["t"]))]).await;
-    let lost = ProviderFailure { network: Some(NetworkFailure::Connection), ..ProviderFailure::default() };
+    let mut lost = ProviderFailure::default();
+    lost.network = Some(NetworkFailure::Connection);
     for rejection in [status(429), status(503), lost] {
         let again = fixture.host.report_provider_failure(refusal("1", rejection)).await;
         assert_eq!(again, RetryDecision::Retry { after: Duration::from_secs(1) });
     }
     assert!(problems(&fixture).is_empty() && fixture.host.stop_reason(&DialogId::new("1")).is_none());
     // The number of retries is limited.
-    let last = ProviderFailureReport { attempt: 6, ..refusal("1", status(429)) };
+    let mut last = refusal("1", status(429));
+    last.attempt = 6;
     assert_eq!(fixture.host.report_provider_failure(last).await, RetryDecision::Stop);
     assert!(fixture.host.stop_reason(&DialogId::new("1")).is_some());
     fixture.host.shutdown().await;

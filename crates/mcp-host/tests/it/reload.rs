@@ -154,7 +154,7 @@ async fn dm_105_instance_is_kept_if_its_replacement_fails() {
     assert!(fixture.call("a__t", "{}").await.success);
 
     // The same when the new entry is invalid.
-    let failure = HostError { kind: ErrorKind::McpConfig, message: "bad".into(), help: None };
+    let failure = HostError::new(ErrorKind::McpConfig, "bad");
     let failed = vec![FailedServer { id: "a".into(), error: failure }];
     fixture.host.apply(DesiredServers { servers: Vec::new(), failed }).await;
     assert_eq!(fixture.summary(), "a:ready | a__t");

@@ -12,7 +12,9 @@ use crate::scripted_server::ScriptedServer;
 
 async fn fixture(directory: &Path, peer: Arc<ScriptedServer>) -> HostFixture {
     let spill = Some(SpillPolicy::in_directory(directory));
-    let options = HostOptions { supervision: Supervision::Off, spill, ..HostOptions::default() };
+    let mut options = HostOptions::default();
+    options.supervision = Supervision::Off;
+    options.spill = spill;
     HostFixture::with(&[("a", peer)], options).started().await
 }
 
@@ -97,8 +99,14 @@ async fn hd_133_unwritable_result_is_truncated_and_a_problem() {
 #[tokio::test]
 async fn hd_133_result_over_the_disk_limit_is_truncated_without_a_problem() {
     let folder = tempfile::tempdir().unwrap();
-    let spill = Some(SpillPolicy { directory: folder.path().to_owned(), max_bytes: 1000 });
-    let options = HostOptions { supervision: Supervision::Off, spill, ..HostOptions::default() };
+    let spill = Some({
+        let mut policy = SpillPolicy::in_directory(folder.path().to_owned());
+        policy.max_bytes = 1000;
+        policy
+    });
+    let mut options = HostOptions::default();
+    options.supervision = Supervision::Off;
+    options.spill = spill;
     let fixture = HostFixture::with(&[("a", ScriptedServer::new(&["big"]))], options).started().await;
     let result = fixture.call("big", "{}").await;
     assert!(result.text().ends_with("é\n[137856 more bytes of this text are left out]"));

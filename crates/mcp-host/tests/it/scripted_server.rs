@@ -254,7 +254,7 @@ impl Drop for EndRecord {
 }
 
 async fn run(peer: Arc<ScriptedServer>, link: Link) -> Disconnect {
-    let Link { outbound: mut out, inbound: inbox, shutdown: mut stop } = link;
+    let Link { outbound: mut out, inbound: inbox, shutdown: mut stop, .. } = link;
     if *peer.start_behavior.lock().unwrap() == StartBehavior::NotFound {
         return Disconnect::new(DisconnectReason::NotStarted(StartError::CommandNotFound));
     }
@@ -307,8 +307,7 @@ async fn take(peer: Arc<ScriptedServer>, message: Value, inbox: Arc<dyn FrameSin
     }
     // Every other call of this tool gets no response.
     if message["params"]["name"] == "vanish" && peer.count("tools/call") % 2 == 1 {
-        let message_lost =
-            RequestError { status: None, message: "the response broke off".to_owned(), error: None };
+        let message_lost = RequestError::new("the response broke off");
         inbox.stream_failed(message["id"].as_u64().unwrap(), StreamError::Lost(message_lost));
         return;
     }

@@ -2,10 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use mcp_host::{
-    ConnectFailure, ConnectionOptions, DesiredServers, Host, HostOptions, OnConnectFailure, ProcessOptions,
-    Supervision,
-};
+use mcp_host::{ConnectFailure, DesiredServers, Host, HostOptions, OnConnectFailure, Supervision};
 use mcp_model::{Endpoint, ErrorKind, StdioEndpoint};
 use mcp_testkit::servers::configured_server;
 
@@ -56,16 +53,14 @@ async fn hd_116_failure_has_the_typed_error_as_its_source() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hears = Arc::clone(&heard);
     let not_connected: OnConnectFailure = Arc::new(move |it| {
-        let ConnectFailure { server, error: failure, cause: error } = it;
+        let ConnectFailure { server, error: failure, cause: error, .. } = it;
         hears.lock().unwrap().push((server.to_string(), failure.clone(), error.kind()));
     });
-    let options = HostOptions {
-        connections: ConnectionOptions {
-            on_connect_failure: Some(not_connected),
-            ..ConnectionOptions::default()
-        },
-        supervision: Supervision::Off,
-        ..HostOptions::default()
+    let options = {
+        let mut res = HostOptions::default();
+        res.connections.on_connect_failure = Some(not_connected);
+        res.supervision = Supervision::Off;
+        res
     };
     let peers = [
         ("good", ScriptedServer::new(&["t"])),
@@ -170,9 +165,10 @@ async fn hd_116_missing_command_is_named() {
 async fn command_mcp_host_is_the_current_executable() {
     // Any program that exits at once will do: the test checks only that it is found.
     let own_executable = Some("/bin/true".into());
-    let host = Host::start(HostOptions {
-        processes: ProcessOptions { own_executable, ..ProcessOptions::default() },
-        ..HostOptions::default()
+    let host = Host::start({
+        let mut res = HostOptions::default();
+        res.processes.own_executable = own_executable;
+        res
     });
     let mut own = configured_server("a");
     own.endpoint = Endpoint::Stdio(StdioEndpoint::new("mcp-host"));

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use mcp_host::{HostEventKind, HostOptions, NotificationStreamItem, Supervision, TelemetryOptions};
+use mcp_host::{HostEventKind, HostOptions, NotificationStreamItem, Supervision};
 use mcp_testkit::servers::configured_server;
 use tokio::time::Instant;
 
@@ -111,10 +111,11 @@ async fn servers_are_probed_after_the_machine_slept() {
     let Supervision::Restart(mut policy) = supervision() else { panic!("it supervises") };
     policy.probe.interval = None;
     let supervision = Supervision::Restart(policy);
-    let options = HostOptions {
-        supervision,
-        telemetry: TelemetryOptions { wall_clock, ..TelemetryOptions::default() },
-        ..HostOptions::default()
+    let options = {
+        let mut res = HostOptions::default();
+        res.supervision = supervision;
+        res.telemetry.wall_clock = wall_clock;
+        res
     };
     let fixture = HostFixture::with(&[("a", ScriptedServer::new(&["t"]))], options).started().await;
     tokio::time::sleep(Duration::from_secs(600)).await;

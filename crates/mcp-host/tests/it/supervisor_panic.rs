@@ -59,7 +59,7 @@ async fn panic_of_the_supervisor_task_is_reported() {
         tracing::callsite::rebuild_interest_cache();
         std::thread::yield_now();
     }
-    let own = HostError { kind: ErrorKind::McpConfig, message: "bad".into(), help: None };
+    let own = HostError::new(ErrorKind::McpConfig, "bad");
     let failed = vec![FailedServer { id: "c".into(), error: own }];
     fixture
         .host

@@ -6,9 +6,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_host::{
-    DesiredServers, DialogId, HostOptions, NotificationStreamItem, Supervision, TelemetryOptions, ToolCall,
-};
+use mcp_host::{DesiredServers, DialogId, HostOptions, NotificationStreamItem, Supervision, ToolCall};
 use mcp_model::{RawJson, Sharing, TraceContext};
 use mcp_testkit::servers::configured_server;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
@@ -204,7 +202,9 @@ async fn metrics_are_documented_and_consistent() {
     mcp_host::metrics::describe();
     let folder = tempfile::tempdir().unwrap();
     let spill = Some(mcp_host::SpillPolicy::in_directory(folder.path()));
-    let options = HostOptions { supervision: supervision(), spill, ..HostOptions::default() };
+    let mut options = HostOptions::default();
+    options.supervision = supervision();
+    options.spill = spill;
     let peers = [("a", ScriptedServer::new(&["echo", "fail", "big"])), ("b", ScriptedServer::new(&["t"]))];
     let fixture = HostFixture::with(&peers, options);
     let mut own = configured_server("b");
@@ -266,32 +266,29 @@ const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 #[tokio::test(start_paused = true)]
 async fn server_receives_the_trace_context_of_a_call() {
     let peers = [("a", ScriptedServer::new(&["meta"]))];
-    let untraced = HostFixture::with(
-        &peers,
-        HostOptions {
-            telemetry: TelemetryOptions { trace: None, ..TelemetryOptions::default() },
-            ..HostOptions::default()
-        },
-    )
+    let untraced = HostFixture::with(&peers, {
+        let mut res = HostOptions::default();
+        res.telemetry.trace = None;
+        res
+    })
     .started()
     .await;
     assert_eq!(text_or_error(&untraced.call("meta", "{}").await), "null");
     let state = Some("vendor=1");
     let source = Arc::new(move || TraceContext::parse(PARENT, state).ok());
-    let fixture = HostFixture::with(
-        &peers,
-        HostOptions {
-            telemetry: TelemetryOptions { trace: Some(source), ..TelemetryOptions::default() },
-            ..HostOptions::default()
-        },
-    );
+    let fixture = HostFixture::with(&peers, {
+        let mut res = HostOptions::default();
+        res.telemetry.trace = Some(source);
+        res
+    });
     let fixture = fixture.started().await;
     let want = json!({"traceparent": PARENT, "tracestate": "vendor=1"}).to_string();
     assert_eq!(text_or_error(&fixture.call("meta", "{}").await), want);
     // The trace context of the call takes precedence.
     let own = PARENT.replace("-01", "-00");
     let trace = TraceContext::parse(&own, None).ok();
-    let call = ToolCall { trace, ..ToolCall::new("meta", RawJson::empty_object()) };
+    let mut call = ToolCall::new("meta", RawJson::empty_object());
+    call.trace = trace;
     assert_eq!(text_or_error(&fixture.host.call(call).await), json!({"traceparent": own}).to_string());
 }
 
@@ -310,7 +307,8 @@ fn no_public_value_prints_a_secret() {
     let printed = format!("{loaded:?} {:#?}", loaded.desired);
     assert!(printed.contains("***") && !printed.contains("hunter2"), "{printed}");
     let arguments = RawJson::parse(r#"{"k":"hunter2"}"#.into()).unwrap();
-    let call = ToolCall { dialog: Some(DialogId::new("d")), ..ToolCall::new("t", arguments) };
+    let mut call = ToolCall::new("t", arguments);
+    call.dialog = Some(DialogId::new("d"));
     let printed = format!("{call:?}");
     assert!(printed.contains("\"t\"") && !printed.contains("hunter2"), "{printed}");
 }
@@ -319,10 +317,11 @@ fn no_public_value_prints_a_secret() {
 async fn published_values_print_no_secret() {
     let peer = ScriptedServer::new(&["t"]);
     *peer.error_message.lock().unwrap() = "no".to_owned();
-    let fixture = HostFixture::with(
-        &[("a", peer)],
-        HostOptions { supervision: Supervision::Off, ..HostOptions::default() },
-    );
+    let fixture = HostFixture::with(&[("a", peer)], {
+        let mut options = HostOptions::default();
+        options.supervision = Supervision::Off;
+        options
+    });
     let mut secret = configured_server("a");
     if let mcp_model::Endpoint::Stdio(endpoint) = &mut secret.endpoint {
         endpoint.args.push("hunter2".into());

@@ -17,6 +17,7 @@ use crate::json::raw::RawJson;
 
 /// One page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Page<T> {
     /// The valid items, in the server's order.
     pub items: Vec<T>,
@@ -37,6 +38,7 @@ impl<T> Page<T> {
 
 /// An invalid item of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InvalidItem {
     /// The item's name, if it has one.
     pub name: Option<String>,
@@ -44,8 +46,16 @@ pub struct InvalidItem {
     pub reason: String,
 }
 
+impl InvalidItem {
+    /// Creates an invalid item.
+    pub fn new(name: Option<String>, reason: impl Into<String>) -> InvalidItem {
+        InvalidItem { name, reason: reason.into() }
+    }
+}
+
 /// How long, and by which callers, a result may be cached, as its server states. The default is not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Freshness {
     /// Time to live, from the moment of receipt.
     pub ttl: Duration,
@@ -55,6 +65,7 @@ pub struct Freshness {
 
 /// The callers that may use a cached result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum CacheScope {
     /// Callers with the same authorization. The default.
     #[default]

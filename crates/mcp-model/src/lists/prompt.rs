@@ -11,6 +11,7 @@ use crate::result::content::Content;
 
 /// One prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Prompt {
     /// The server's name for it.
     pub name: Box<str>,
@@ -22,6 +23,7 @@ pub struct Prompt {
 
 /// An argument of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PromptArgument {
     /// The name.
     pub name: String,
@@ -64,6 +66,7 @@ impl Prompt {
 
 /// The result of `prompts/get`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PromptResult {
     /// The description.
     pub description: Option<String>,
@@ -75,6 +78,7 @@ pub struct PromptResult {
 
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PromptMessage {
     /// The role, `user` or `assistant`, as the server wrote it.
     pub role: String,

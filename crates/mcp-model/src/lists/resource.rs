@@ -12,6 +12,7 @@ use crate::lists::page::{Definition, Freshness, ListItem, Page, read_list};
 
 /// One resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Resource {
     /// The URI.
     pub uri: Box<str>,
@@ -25,6 +26,7 @@ pub struct Resource {
 
 /// A template for the URIs of resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ResourceTemplate {
     /// A URI template (RFC 6570).
     pub uri_template: Box<str>,
@@ -52,6 +54,7 @@ impl ResourceTemplate {
 
 /// The result of `resources/read`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReadResult {
     /// The parts, in order: a resource may be a folder.
     pub contents: Vec<ResourceContent>,
@@ -63,6 +66,7 @@ pub struct ReadResult {
 
 /// One part of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ResourceContent {
     /// The URI.
     pub uri: String,
@@ -74,6 +78,7 @@ pub struct ResourceContent {
 
 /// The content of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "text or bytes")]
 pub enum ResourceBody {
     /// Text.
     Text(String),

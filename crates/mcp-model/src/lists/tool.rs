@@ -13,6 +13,7 @@ use crate::lists::page::{Definition, ListItem, Page, read_list};
 
 /// One tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tool {
     /// The server's name for it.
     pub name: Box<str>,
@@ -85,6 +86,7 @@ struct WithUi<T> {
 /// The annotations that the host uses. They are claims of the server: a host shows them, and uses them only to decide
 /// whether a call whose response was lost may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ToolHints {
     /// `readOnlyHint`.
     pub read_only: Option<bool>,
@@ -107,6 +109,7 @@ impl ToolHints {
 /// capability `tasks.requests.tools.call`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum TaskSupport {
     /// A call must not request a task.
     #[default]

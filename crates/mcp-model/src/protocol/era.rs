@@ -9,6 +9,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "every decision on the era is made for each")]
 pub enum Era {
     /// With sessions, which begin with `initialize` (2024-11-05 to 2025-11-25).
     Legacy,
@@ -25,6 +26,7 @@ impl Era {
 
 /// A supported revision of MCP, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum ProtocolVersion {
     /// 2024-11-05, the first with HTTP and SSE.
     V2024_11_05,
@@ -40,7 +42,7 @@ pub enum ProtocolVersion {
 
 impl ProtocolVersion {
     /// Every revision, oldest first.
-    pub const ALL: [ProtocolVersion; 5] = [
+    pub const ALL: &[ProtocolVersion] = &[
         ProtocolVersion::V2024_11_05,
         ProtocolVersion::V2025_03_26,
         ProtocolVersion::V2025_06_18,
@@ -78,13 +80,14 @@ impl ProtocolVersion {
 /// The error for an unsupported revision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown protocol version")]
+#[non_exhaustive]
 pub struct UnknownProtocolVersion;
 
 impl FromStr for ProtocolVersion {
     type Err = UnknownProtocolVersion;
 
     fn from_str(text: &str) -> Result<ProtocolVersion, UnknownProtocolVersion> {
-        ProtocolVersion::ALL.into_iter().find(|it| it.as_str() == text).ok_or(UnknownProtocolVersion)
+        ProtocolVersion::ALL.iter().copied().find(|it| it.as_str() == text).ok_or(UnknownProtocolVersion)
     }
 }
 
@@ -101,7 +104,7 @@ mod tests {
     #[test]
     fn versions_read_back_and_are_ordered() {
         for version in ProtocolVersion::ALL {
-            assert_eq!(version.as_str().parse(), Ok(version));
+            assert_eq!(version.as_str().parse(), Ok(*version));
         }
         assert!(ProtocolVersion::ALL.is_sorted());
         assert_eq!("1999-01-01".parse::<ProtocolVersion>(), Err(UnknownProtocolVersion));

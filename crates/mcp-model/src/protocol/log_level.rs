@@ -10,6 +10,7 @@ use serde::Serialize;
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "the levels of RFC 5424")]
 pub enum LogLevel {
     /// `debug`
     Debug,
@@ -32,6 +33,7 @@ pub enum LogLevel {
 /// The error for an unknown level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a log level: debug, info, notice, warning, error, critical, alert or emergency")]
+#[non_exhaustive]
 pub struct UnknownLogLevel;
 
 impl LogLevel {

@@ -10,6 +10,7 @@ use crate::json::raw::RawJson;
 
 /// The `error` member of a JSON-RPC response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[expect(clippy::exhaustive_structs, reason = "the object of JSON-RPC")]
 pub struct RpcError {
     /// The error code; see [`code`](crate::code).
     pub code: i64,

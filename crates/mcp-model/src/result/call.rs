@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -12,7 +13,8 @@ use crate::result::content::{Content, ContentBlockJson};
 use crate::server::id::ServerId;
 
 /// The result of `tools/call`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ToolResult {
     /// The content blocks, in order; may be empty.
     pub content: Vec<Content>,
@@ -96,6 +98,7 @@ impl ToolResult {
 
 /// A host's result of a call (HD-085 to HD-088): `{success, content, error, metadata}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct CallResult {
     /// The tool ran and reported no failure.
     pub success: bool,
@@ -108,6 +111,49 @@ pub struct CallResult {
 }
 
 impl CallResult {
+    /// Creates the result of a tool that ran and reported no failure.
+    pub fn success(content: Vec<Content>, metadata: CallMetadata) -> CallResult {
+        CallResult { success: true, content, error: None, metadata }
+    }
+
+    /// Creates the result of a call that failed, without content.
+    pub fn failure(error: CallFailure, metadata: CallMetadata) -> CallResult {
+        CallResult { success: false, content: Vec::new(), error: Some(error), metadata }
+    }
+
+    /// Reads the structured result. Fails if the call failed, if the tool returned no structured result, or if the
+    /// result does not fit `T`; the error then names the field and the tool.
+    ///
+    /// ```
+    /// # use mcp_model::{CallMetadata, CallResult, RawJson};
+    /// #[derive(serde::Deserialize)]
+    /// struct Weather {
+    ///     celsius: f64,
+    /// }
+    ///
+    /// # let mut metadata = CallMetadata::new("forecast");
+    /// # metadata.structured_content = Some(RawJson::parse(r#"{"celsius": 21.5}"#.into())?);
+    /// # let result = CallResult::success(Vec::new(), metadata);
+    /// let weather: Weather = result.structured()?;
+    /// assert_eq!(weather.celsius, 21.5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn structured<T: DeserializeOwned>(&self) -> Result<T, StructuredError> {
+        if let Some(error) = &self.error {
+            return Err(StructuredError::Failed(error.clone()));
+        }
+        let tool = || self.metadata.tool.clone();
+        let Some(json) = &self.metadata.structured_content else {
+            return Err(StructuredError::Missing { tool: tool() });
+        };
+        let mut deserializer = serde_json::Deserializer::from_str(json.as_str());
+        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| StructuredError::Mismatch {
+            tool: tool(),
+            field: error.path().to_string(),
+            source: error.into_inner(),
+        })
+    }
+
     /// Returns the text blocks, joined with newlines (HD-110).
     pub fn text(&self) -> String {
         join_text(&self.content)
@@ -119,8 +165,35 @@ impl CallResult {
     }
 }
 
+/// Why [`CallResult::structured`] returns no value.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StructuredError {
+    /// The call failed.
+    #[error(transparent)]
+    Failed(CallFailure),
+    /// The tool returned no structured result.
+    #[error("the tool `{tool}` returned no structured result")]
+    Missing {
+        /// The server's name of the tool.
+        tool: String,
+    },
+    /// The structured result has another form.
+    #[error("the structured result of the tool `{tool}` does not fit at `{field}`")]
+    Mismatch {
+        /// The server's name of the tool.
+        tool: String,
+        /// The path of the field, such as `days[0].celsius`; `.` for the whole result.
+        field: String,
+        /// What is expected there.
+        source: serde_json::Error,
+    },
+}
+
 /// The error of a call. Names the server and what to do, never a secret.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, thiserror::Error)]
+#[error("{kind}: {message}")]
+#[non_exhaustive]
 pub struct CallFailure {
     /// The kind of error.
     pub kind: ErrorKind,
@@ -128,8 +201,16 @@ pub struct CallFailure {
     pub message: String,
 }
 
+impl CallFailure {
+    /// Creates an error.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> CallFailure {
+        CallFailure { kind, message: message.into() }
+    }
+}
+
 /// The circumstances of a call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct CallMetadata {
     /// The server, if one was found.
     pub server: Option<ServerId>,
@@ -146,6 +227,20 @@ pub struct CallMetadata {
     /// Warnings, one sentence each, such as a structured result that violates the tool's `outputSchema`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+impl CallMetadata {
+    /// Creates the circumstances of a call for which no request was sent.
+    pub fn new(tool: impl Into<String>) -> CallMetadata {
+        CallMetadata {
+            server: None,
+            tool: tool.into(),
+            duration: Duration::ZERO,
+            request_id: None,
+            structured_content: None,
+            warnings: Vec::new(),
+        }
+    }
 }
 
 fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -175,6 +270,8 @@ fn into_text(mut content: Vec<Content>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[track_caller]
@@ -224,6 +321,32 @@ mod tests {
             assert!(!is_plain(odd), "{odd}");
         }
         check(r#"{"content":[{"type":"text","text":"a"}"#, None);
+    }
+
+    #[test]
+    fn structured_results_are_typed() {
+        #[derive(Debug, PartialEq, Deserialize)]
+        struct Day {
+            celsius: f64,
+        }
+        #[track_caller]
+        fn check(json: Option<&str>, want: Result<f64, &str>) {
+            let mut metadata = CallMetadata::new("forecast");
+            metadata.structured_content = json.map(|it| RawJson::parse(it.to_owned().into()).unwrap());
+            let days = CallResult::success(Vec::new(), metadata).structured::<BTreeMap<String, Vec<Day>>>();
+            let got = days.map(|it| it["days"][0].celsius).map_err(|error| error.to_string());
+            assert_eq!(got, want.map_err(str::to_owned));
+        }
+        check(Some(r#"{"days":[{"celsius":1.5}]}"#), Ok(1.5));
+        let at =
+            |field: &str| format!("the structured result of the tool `forecast` does not fit at `{field}`");
+        check(Some(r#"{"days":[{"celsius":"1.5"}]}"#), Err(&at("days[0].celsius")));
+        check(Some(r#"{"days":[{}]}"#), Err(&at("days[0]")));
+        check(Some("7"), Err(&at(".")));
+        check(None, Err("the tool `forecast` returned no structured result"));
+        let failure = CallFailure::new(ErrorKind::Timeout, "no response within 2 s");
+        let failed = CallResult::failure(failure, CallMetadata::new("forecast")).structured::<Day>();
+        assert_eq!(failed.unwrap_err().to_string(), "MCPTimeoutError: no response within 2 s");
     }
 
     #[test]

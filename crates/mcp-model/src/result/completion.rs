@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer};
 
 /// Suggested values of an argument.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Completion {
     /// The values, best first.
     pub values: Vec<String>,

@@ -12,6 +12,7 @@ use crate::json::unescape::Text;
 
 /// One block of a result (HD-089, HD-107 to HD-111).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Content {
     /// Text.
     Text(String),

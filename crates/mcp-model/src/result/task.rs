@@ -35,6 +35,7 @@ pub struct Task {
 /// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "a call waits by status")]
 pub enum TaskStatus {
     /// The server works on it.
     Working,

@@ -3,6 +3,10 @@
 /// OAuth client credentials: the host itself is the client, and no user logs in. `V` is the type of secret values,
 /// unresolved or resolved.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "readers and writers name every field, so that none is forgotten"
+)]
 pub struct ClientCredentials<V> {
     /// The client id, as registered at the server's authorization server.
     pub client_id: String,
@@ -16,6 +20,7 @@ pub struct ClientCredentials<V> {
 
 /// What proves the identity of a client.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "readers and writers name every form, so that none is forgotten")]
 pub enum ClientKey<V> {
     /// A secret that the authorization server knows.
     Secret(V),

@@ -8,6 +8,7 @@ use crate::server::spec::{EnvInherit, SseFallback, TransportKind};
 
 /// A resolved address of a server.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "a dialer handles each")]
 pub enum Endpoint {
     /// A child process.
     Stdio(StdioEndpoint),
@@ -41,6 +42,7 @@ impl Endpoint {
 
 /// A child process to start.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct StdioEndpoint {
     /// The program: a name looked up on `PATH`, or a path.
     pub command: String,
@@ -72,6 +74,7 @@ impl StdioEndpoint {
 
 /// A URL to connect to.
 #[derive(derive_more::Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct UrlEndpoint {
     /// The URL.
     #[debug("{:?}", self.label())]

@@ -3,6 +3,7 @@
 
 /// The rules for tools, prompts and resources.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_structs, reason = "one set of rules for each kind of list")]
 pub struct Exposure {
     /// For tools.
     pub tools: Rules,
@@ -23,6 +24,10 @@ impl Exposure {
 
 /// The rules for one list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "readers and writers name every field, so that none is forgotten"
+)]
 pub struct Rules {
     /// The filter.
     pub filter: Filter,
@@ -39,6 +44,7 @@ pub struct Rules {
 /// `*` matches any run of characters, everything else itself. Without a blacklist, a non-empty whitelist restricts.
 /// With a blacklist, the whitelist only overrides the blacklist.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[expect(clippy::exhaustive_structs, reason = "complete")]
 pub struct Filter {
     /// Patterns of exposed names.
     pub whitelist: Vec<String>,
@@ -48,6 +54,7 @@ pub struct Filter {
 
 /// One change of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the registry decides on every value")]
 pub enum Transform {
     /// Removes the prefix `remove` if present, then adds the prefix `add` (DM-043, DM-044).
     Prefix {
@@ -62,6 +69,7 @@ pub enum Transform {
 
 /// The policy for names that model providers would not accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the registry decides on every value")]
 pub enum NamePolicy {
     /// Names must match `^[a-zA-Z0-9_-]{1,64}$` before and after the transforms, with the [`NameLimit`] instead of
     /// 64. Others are hidden (DM-047, DM-048).
@@ -86,6 +94,7 @@ pub enum NamePolicy {
 
 /// The characters that a name may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the registry decides on every value")]
 pub enum NameClass {
     /// `[A-Za-z0-9_-]`, which every provider accepts.
     Strict,
@@ -95,6 +104,7 @@ pub enum NameClass {
 
 /// The length limit of names, by provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[expect(clippy::exhaustive_enums, reason = "the registry decides on every value")]
 pub enum NameLimit {
     /// 64 bytes: OpenAI, and most others.
     #[default]

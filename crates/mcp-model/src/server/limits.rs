@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// The limits of one server. Every duration is finite and positive.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Limits {
     /// The total timeout of a request.
     pub request: Duration,

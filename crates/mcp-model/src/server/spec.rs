@@ -19,6 +19,10 @@ use crate::server::secret::Secret;
 ///
 /// `Debug` prints only the keys of `metadata`, because unknown content may contain secrets.
 #[derive(derive_more::Debug, Clone, PartialEq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "readers and writers name every field, so that none is forgotten"
+)]
 pub struct ServerSpec {
     /// The server's name.
     pub id: ServerId,
@@ -45,6 +49,7 @@ pub struct ServerSpec {
 
 /// The source of a spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a position in a file")]
 pub struct Origin {
     /// The dialect.
     pub dialect: Dialect,
@@ -60,6 +65,7 @@ pub struct Origin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "readers and writers handle each")]
 pub enum Dialect {
     /// HoloDeck's `agent.yaml`.
     HoloDeck,
@@ -82,6 +88,10 @@ impl Dialect {
 
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "readers and writers name every transport, so that none is forgotten"
+)]
 pub enum TransportSpec {
     /// A child process that communicates over its standard streams.
     Stdio(StdioSpec),
@@ -109,6 +119,7 @@ impl TransportSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "readers and writers handle each")]
 pub enum TransportKind {
     /// A child process' standard streams.
     Stdio,
@@ -129,6 +140,10 @@ impl TransportKind {
 
 /// A child process, unresolved.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "readers and writers name every field, so that none is forgotten"
+)]
 pub struct StdioSpec {
     /// The program: a name looked up on `PATH`, or a path. Never passed to a shell.
     pub command: String,
@@ -148,6 +163,10 @@ pub struct StdioSpec {
 
 /// A server at a URL, unresolved.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "readers and writers name every field, so that none is forgotten"
+)]
 pub struct UrlSpec {
     /// The URL.
     pub url: ConfigValue,
@@ -168,6 +187,7 @@ pub struct UrlSpec {
 ///
 /// Allowed if a configuration gives a URL without a transport. An explicit `http` or `sse` is exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum SseFallback {
     /// Streamable HTTP first, then server-sent events.
     Allowed,
@@ -178,6 +198,7 @@ pub enum SseFallback {
 
 /// A configuration value that may refer to variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "readers and writers name every form, so that none is forgotten")]
 pub enum ConfigValue {
     /// Literal text.
     Literal(Secret),
@@ -201,6 +222,7 @@ impl ConfigValue {
 
 /// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "readers and writers name every form, so that none is forgotten")]
 pub enum TemplatePart {
     /// Literal text.
     Text(Secret),
@@ -222,6 +244,10 @@ pub enum TemplatePart {
 
 /// The part of the host's environment that a child inherits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "readers and writers name every value, so that none is forgotten"
+)]
 pub enum EnvInherit {
     /// Nothing.
     None,
@@ -260,6 +286,10 @@ impl EnvInherit {
 /// The lists that are requested after the connection (HD-029, HD-030). Items of other lists cannot be called, and the
 /// error of such a call says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "readers and writers name every field, so that none is forgotten"
+)]
 pub struct Discovery {
     /// Request the tools.
     pub tools: bool,
@@ -275,6 +305,10 @@ impl Default for Discovery {
 
 /// Who may use one running instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "readers and writers name every value, so that none is forgotten"
+)]
 pub enum Sharing {
     /// All callers at the same time. In a host that leases servers that send requests, each dialog has its own instance
     /// from the first such request on.
@@ -287,6 +321,7 @@ pub enum Sharing {
 
 /// Opaque configuration for the server. It may contain secrets: `Debug` prints none of it.
 #[derive(derive_more::Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "readers and writers name every form, so that none is forgotten")]
 pub enum Passthrough {
     /// Passed through unchanged.
     #[debug("Literal(***)")]

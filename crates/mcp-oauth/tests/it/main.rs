@@ -13,9 +13,7 @@ use mcp_oauth::{
     ClientAuthentication, Login, LoopbackRedirect, MemoryTokenStore, OAuth, OAuthClient, OAuthOptions,
     TokenSource, TokenStore, UnattendedGrant, UnattendedGrantKind, UserAgent,
 };
-use mcp_transport::{
-    Authorities, CallError, CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer,
-};
+use mcp_transport::{CallError, CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer};
 use url::Url;
 
 use crate::authority::{ADMIN, Authority, BASIC};
@@ -60,22 +58,16 @@ impl Login for Refusing {
 
 /// The authorization of one host.
 fn oauth(url: &str, store: &Arc<MemoryTokenStore>, user: Option<Arc<dyn UserAgent>>) -> Arc<OAuth> {
-    let options = OAuthOptions {
-        store: Arc::clone(store) as _,
-        user_agent: user,
-        client_name: "test".to_owned(),
-        client_metadata: None,
-        client: None,
-        unattended: None,
-        authorities: Authorities::default(),
-        login_hint: "run `mcp-host login guarded`".to_owned(),
-    };
+    let mut options = OAuthOptions::new(Arc::clone(store) as _, "test");
+    options.user_agent = user;
+    options.login_hint = "run `mcp-host login guarded`".to_owned();
     Arc::new(OAuth::new(&url.parse().unwrap(), options).unwrap())
 }
 
 async fn connect(url: &str, oauth: Arc<OAuth>) -> Result<Session, ConnectError> {
     let endpoint = Endpoint::Http(UrlEndpoint::new(url.parse().unwrap()));
-    let options = DialOptions { authorization: Some(oauth), ..DialOptions::default() };
+    let mut options = DialOptions::default();
+    options.authorization = Some(oauth);
     Session::connect(dialer(&endpoint, &options).unwrap(), SessionOptions::default()).await
 }
 
@@ -214,7 +206,8 @@ async fn configured_header_replaces_the_token() {
     let mut endpoint = UrlEndpoint::new(authority.url.parse().unwrap());
     endpoint.headers.push(("Authorization".to_owned(), "Bearer mine".into()));
     let authorization = oauth(&authority.url, &store, Some(browser()));
-    let options = DialOptions { authorization: Some(authorization), ..DialOptions::default() };
+    let mut options = DialOptions::default();
+    options.authorization = Some(authorization);
     let dial = dialer(&Endpoint::Http(endpoint), &options).unwrap();
     let error = Session::connect(dial, SessionOptions::default()).await.err().unwrap();
     assert!(error.to_string().contains("HTTP 401"), "{error}");
@@ -224,16 +217,8 @@ async fn configured_header_replaces_the_token() {
 #[test]
 fn no_token_is_sent_over_plain_http() {
     let store = Arc::new(MemoryTokenStore::default());
-    let options = OAuthOptions {
-        store,
-        user_agent: None,
-        client_name: String::new(),
-        client_metadata: None,
-        client: None,
-        unattended: None,
-        authorities: Authorities::default(),
-        login_hint: String::new(),
-    };
+    let mut options = OAuthOptions::new(store, String::new());
+    options.login_hint = String::new();
     let error = OAuth::new(&"http://example.com/mcp".parse().unwrap(), options).err().unwrap();
     assert_eq!(error.to_string(), "tokens are only sent over https, except on this machine");
 }
@@ -242,17 +227,11 @@ fn no_token_is_sent_over_plain_http() {
 fn unattended(url: &str, kind: UnattendedGrantKind, issuer: Option<&str>) -> Arc<OAuth> {
     let authentication = ClientAuthentication::Secret(Secret::from("service secret"));
     let client = OAuthClient { id: "service".to_owned(), authentication };
-    let unattended = UnattendedGrant { client, kind, scopes: Vec::new(), issuer: issuer.map(str::to_owned) };
-    let options = OAuthOptions {
-        store: Arc::new(MemoryTokenStore::default()),
-        user_agent: None,
-        client_name: "test".to_owned(),
-        client_metadata: None,
-        client: None,
-        unattended: Some(unattended),
-        authorities: Authorities::default(),
-        login_hint: String::new(),
-    };
+    let mut unattended = UnattendedGrant::new(client, kind);
+    unattended.issuer = issuer.map(str::to_owned);
+    let mut options = OAuthOptions::new(Arc::new(MemoryTokenStore::default()), "test");
+    options.unattended = Some(unattended);
+    options.login_hint = String::new();
     Arc::new(OAuth::new(&url.parse().unwrap(), options).unwrap())
 }
 

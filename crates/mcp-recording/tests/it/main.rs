@@ -30,7 +30,7 @@ impl Elicitation for User {
             ElicitMode::Form => {
                 ElicitResult::Accept(Some(RawJson::from_value(&json!({"said": request.message})).unwrap()))
             }
-            ElicitMode::Url => ElicitResult::Decline,
+            _ => ElicitResult::Decline,
         })
     }
 }
@@ -57,8 +57,12 @@ const CALLS: [(&str, &str); 8] = [
 
 fn options(eras: Eras) -> SessionOptions {
     let elicitation: Arc<User> = Arc::new(User(&[ElicitMode::Form]));
-    let handlers = Handlers { elicitation: Some(elicitation), ..Handlers::default() };
-    SessionOptions { eras, handlers, ..SessionOptions::default() }
+    let mut handlers = Handlers::default();
+    handlers.elicitation = Some(elicitation);
+    let mut options = SessionOptions::default();
+    options.eras = eras;
+    options.handlers = handlers;
+    options
 }
 
 async fn see(dial: Arc<dyn Dial>, eras: Eras) -> Seen {
@@ -74,7 +78,8 @@ async fn see(dial: Arc<dyn Dial>, eras: Eras) -> Seen {
         let heard = Arc::clone(&progress);
         let on_progress: OnProgress =
             Arc::new(move |it| heard.lock().unwrap().push(format!("{tool} {}", it.progress)));
-        let options = CallOptions { progress: Some(on_progress), ..CallOptions::default() };
+        let mut options = CallOptions::default();
+        options.progress = Some(on_progress);
         let arguments = RawJson::parse(arguments.into()).unwrap();
         let result = session.call_tool(tool, &arguments, options).await;
         seen.results.push(result.map(|it| it.value).map_err(|error| error.to_string()));
@@ -156,7 +161,8 @@ async fn recording_has_no_times_and_no_ids() {
         }
         let arguments = RawJson::parse(r#"{"ms":1,"steps":1}"#.into()).unwrap();
         let progress: OnProgress = Arc::new(|_| {});
-        let options = CallOptions { progress: Some(progress), ..CallOptions::default() };
+        let mut options = CallOptions::default();
+        options.progress = Some(progress);
         session.call_tool("sleep", &arguments, options).await.unwrap();
         let text = recorder.recording().to_text();
         texts.push(text.lines().filter(|line| !line.contains("\"ping\"")).collect::<Vec<_>>().join("\n"));
@@ -343,11 +349,10 @@ printf 'half a line'
 #[tokio::test]
 async fn bytes_pass_between_as_they_are() {
     let recorder = Recorder::default();
-    let between = RecordingProxy {
-        server: "odd".to_owned(),
-        command: "env".to_owned(),
-        arguments: ["SECRET=between-and-1", "sh", "-c", ODD].map(Secret::from).into(),
-        secrets: Vec::new(),
+    let between = {
+        let mut proxy = RecordingProxy::new("odd", "env");
+        proxy.arguments = ["SECRET=between-and-1", "sh", "-c", ODD].map(Secret::from).into();
+        proxy
     };
     let (mut client, ours) = tokio::io::duplex(1 << 16);
     let (reader, writer) = tokio::io::split(ours);
@@ -387,12 +392,8 @@ async fn bytes_pass_between_as_they_are() {
 #[tokio::test]
 async fn server_that_does_not_exit_is_killed() {
     let recorder = Recorder::default();
-    let between = RecordingProxy {
-        server: "stays".to_owned(),
-        command: "sh".to_owned(),
-        arguments: ["-c", "trap '' TERM; while :; do sleep 1; done"].map(Secret::from).into(),
-        secrets: Vec::new(),
-    };
+    let mut between = RecordingProxy::new("stays", "sh");
+    between.arguments = ["-c", "trap '' TERM; while :; do sleep 1; done"].map(Secret::from).into();
     let status =
         between.run(&recorder, (tokio::io::empty(), tokio::io::sink()), std::future::ready(())).await;
     assert!(!status.unwrap().success());
@@ -400,12 +401,7 @@ async fn server_that_does_not_exit_is_killed() {
 
 #[tokio::test]
 async fn missing_program_is_named() {
-    let between = RecordingProxy {
-        server: "s".to_owned(),
-        command: "/no/such/program".to_owned(),
-        arguments: Vec::new(),
-        secrets: Vec::new(),
-    };
+    let between = RecordingProxy::new("s", "/no/such/program");
     let streams = (tokio::io::empty(), tokio::io::sink());
     let error = between.run(&Recorder::default(), streams, std::future::pending()).await.unwrap_err();
     assert_eq!(error.to_string(), "could not start /no/such/program");

@@ -15,6 +15,7 @@ use crate::name::exposed_name::ExposedName;
 
 /// The differences, by list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct CatalogDiff {
     /// Tools, by exposed name.
     pub tools: ListDiff<ExposedName>,
@@ -30,6 +31,7 @@ pub struct CatalogDiff {
 
 /// The differences of one list. A key is in at most one of the vectors, once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ListDiff<K> {
     /// Exposed now and not before, in the new order.
     pub added: Vec<K>,
@@ -41,6 +43,7 @@ pub struct ListDiff<K> {
 
 /// The key of a resource or a template.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct ResourceKey {
     /// The server.
     pub server: ServerId,
@@ -50,6 +53,7 @@ pub struct ResourceKey {
 
 /// One step from one catalog to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a host applies each")]
 pub enum CatalogStep<'a> {
     /// Remove this toolset.
     RemoveToolset(&'a ServerId),

@@ -16,6 +16,7 @@ use crate::problem::Problem;
 
 /// A catalog with its problems.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Generation {
     /// The number, counted from 1; 0 is the empty generation.
     pub number: u64,
@@ -43,6 +44,7 @@ impl Generation {
 ///
 /// Serializes as `{"id", "kind", "severity", "server", "tool", "message", "since"}`; `since` is RFC 3339.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct ActiveProblem {
     /// The problem.
     #[serde(flatten)]

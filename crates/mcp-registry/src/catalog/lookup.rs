@@ -4,6 +4,7 @@ use crate::name::exposed_items::ExposedTool;
 
 /// The result of a lookup.
 #[derive(Debug, Clone)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum ToolLookup<'a> {
     /// One tool.
     Found(&'a ExposedTool),

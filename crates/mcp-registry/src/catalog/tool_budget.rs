@@ -14,6 +14,7 @@ const MAX_NAMES: usize = 10;
 
 /// The limits on a list of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ToolBudget {
     /// Maximum number of tools; `None` for no limit.
     pub max_tools: Option<usize>,

@@ -14,6 +14,7 @@ use crate::problem::Problem;
 
 /// A selection by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[expect(clippy::exhaustive_enums, reason = "a scope narrows by every form")]
 pub enum Selection {
     /// Everything.
     #[default]
@@ -26,6 +27,7 @@ pub enum Selection {
 
 /// The filter of a view. An item is visible if its toolset and its name are both selected (DM-052).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[expect(clippy::exhaustive_structs, reason = "a scope narrows every list")]
 pub struct ViewFilter {
     /// Toolsets, by server id.
     pub toolsets: Selection,
@@ -40,6 +42,7 @@ pub struct ViewFilter {
 
 /// A view in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct NamedView {
     /// Its user, as part of a sentence: "the token `ann`".
     pub name: String,
@@ -58,6 +61,7 @@ impl NamedView {
 
 /// The visible part of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CatalogView<'a> {
     /// The tools, in the catalog's order.
     pub tools: Vec<&'a ExposedTool>,

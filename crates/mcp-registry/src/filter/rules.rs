@@ -16,6 +16,7 @@ pub use explain::{RuleKind, RuleStep};
 
 /// The decision on one name, with the deciding rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Decision {
     /// The server.
     pub server: ServerId,
@@ -33,6 +34,7 @@ pub struct Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
+#[non_exhaustive]
 pub enum Verdict {
     /// Exposed.
     Exposed,

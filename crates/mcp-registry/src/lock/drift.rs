@@ -12,6 +12,7 @@ use crate::problem::{Problem, ProblemKind};
 
 /// The consequence of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum Enforcement {
     /// The item is exposed, with a problem.
     Warn,
@@ -22,6 +23,7 @@ pub enum Enforcement {
 
 /// The consequences by kind of difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub struct DriftPolicy {
     /// Of changed items.
     pub changed: Enforcement,
@@ -31,6 +33,7 @@ pub struct DriftPolicy {
 
 /// The difference of one present item.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum ItemChange {
     /// Never approved.
     New,
@@ -40,6 +43,7 @@ pub enum ItemChange {
 
 /// The difference of one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ItemDrift {
     /// The kind of item.
     pub item: ItemKind,
@@ -52,6 +56,7 @@ pub struct ItemDrift {
 /// A part of a server's identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
+#[non_exhaustive]
 pub enum IdentityPart {
     /// Its name.
     Name,

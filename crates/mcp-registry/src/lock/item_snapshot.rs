@@ -17,6 +17,7 @@ const MAX_NAME_BYTES: usize = 256;
 /// The kinds of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "the lists of MCP")]
 pub enum ItemKind {
     /// A tool.
     Tool,
@@ -43,6 +44,7 @@ pub enum ItemKind {
     strum::VariantArray,
 )]
 #[strum(serialize_all = "camelCase")]
+#[non_exhaustive]
 pub enum DefinitionPart {
     /// The name, if the key is a URI.
     Name,
@@ -66,6 +68,7 @@ pub enum DefinitionPart {
 
 /// The recorded state of one item: a hash of each part.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ItemSnapshot {
     /// The hashes.
     pub parts: BTreeMap<DefinitionPart, JsonDigest>,

@@ -25,6 +25,7 @@ pub use text::LockParseError;
 
 /// The approved definitions, by server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct LockFile {
     /// By server id.
     pub servers: BTreeMap<String, ServerSnapshot>,
@@ -32,6 +33,7 @@ pub struct LockFile {
 
 /// The definitions of one server at one time: approved, or current.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ServerSnapshot {
     /// Its identity.
     pub about: ServerIdentity,
@@ -41,6 +43,7 @@ pub struct ServerSnapshot {
 
 /// A server's self-description, as far as it is approved.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ServerIdentity {
     /// Its name.
     pub name: Option<String>,

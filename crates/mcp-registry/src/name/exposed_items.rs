@@ -12,6 +12,7 @@ use crate::name::exposed_name::ExposedName;
 
 /// An exposed tool. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExposedTool {
     /// The exposed name.
     pub name: ExposedName,
@@ -23,6 +24,7 @@ pub struct ExposedTool {
 
 /// An exposed prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExposedPrompt {
     /// The exposed name.
     pub name: ExposedName,
@@ -34,6 +36,7 @@ pub struct ExposedPrompt {
 
 /// An exposed resource. It is requested by server and URI; its name is a label that need not be unique.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExposedResource {
     /// Its name after the transforms.
     pub name: ExposedName,
@@ -45,6 +48,7 @@ pub struct ExposedResource {
 
 /// An exposed resource template. It is requested by server and URI template; its name is a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExposedTemplate {
     /// Its name after the transforms.
     pub name: ExposedName,

@@ -27,6 +27,7 @@ use crate::validate::unread_schema;
 /// A model provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
+#[non_exhaustive]
 pub enum Provider {
     /// Unchanged, byte for byte (DM-061).
     #[default]
@@ -49,6 +50,7 @@ impl Provider {
 
 /// The tools of a catalog in the form that a provider accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Projection {
     /// The provider.
     pub provider: Provider,
@@ -60,6 +62,7 @@ pub struct Projection {
 
 /// A tool in the form that a provider accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ProjectedTool {
     /// The exposed name.
     pub name: ExposedName,

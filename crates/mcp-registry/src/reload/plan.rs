@@ -11,6 +11,7 @@ use crate::reload::settings::{ExposureSettings, RuntimeSettings};
 
 /// A server, current or desired.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct DesiredServer {
     /// The id.
     pub id: ServerId,
@@ -20,9 +21,17 @@ pub struct DesiredServer {
     pub exposure: ExposureSettings,
 }
 
+impl DesiredServer {
+    /// A server with its settings.
+    pub fn new(id: ServerId, runtime: RuntimeSettings, exposure: ExposureSettings) -> DesiredServer {
+        DesiredServer { id, runtime, exposure }
+    }
+}
+
 /// The changes between two lists of servers. Every id is in exactly one vector, once: remaining servers in the new
 /// order, removed ones in the old order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct ReloadPlan {
     /// Servers to start.
     pub added: Vec<ServerId>,
@@ -84,7 +93,8 @@ mod tests {
             let (id, settings) = it.split_once('=').expect("a row has `=`");
             let (command, limit) = settings.split_once('.').expect("a row has `.`");
             let endpoint = Endpoint::Stdio(StdioEndpoint::new(command));
-            let limits = Limits { list_items: limit.parse().unwrap(), ..Limits::default() };
+            let mut limits = Limits::default();
+            limits.list_items = limit.parse().unwrap();
             DesiredServer {
                 id: ServerId::parse(id).unwrap(),
                 runtime: RuntimeSettings::new(endpoint, None, Discovery::default()),

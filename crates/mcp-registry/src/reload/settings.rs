@@ -18,6 +18,7 @@ pub struct RuntimeSettings {
 
 /// What affects only the exposure and use of a running server.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ExposureSettings {
     /// The exposure rules.
     pub exposure: Exposure,
@@ -25,6 +26,13 @@ pub struct ExposureSettings {
     pub limits: Limits,
     /// Who may use an instance.
     pub sharing: Sharing,
+}
+
+impl ExposureSettings {
+    /// The settings of a server.
+    pub fn new(exposure: Exposure, limits: Limits, sharing: Sharing) -> ExposureSettings {
+        ExposureSettings { exposure, limits, sharing }
+    }
 }
 
 impl RuntimeSettings {

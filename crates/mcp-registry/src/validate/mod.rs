@@ -33,6 +33,7 @@ pub struct ValidatorCache {
 
 /// The outcome of a validation that found no violation.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum ValidationOutcome {
     /// The value fits the schema.
     Valid,
@@ -44,6 +45,7 @@ pub enum ValidationOutcome {
 /// The error for arguments that violate their tool's schema. Prints one line per violation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .errors.iter().map(SchemaViolation::to_string).collect::<Vec<_>>().join("\n"))]
+#[non_exhaustive]
 pub struct InvalidArguments {
     /// The violations: at least one, at most [`ValidatorCache::MAX_ERRORS`].
     pub errors: Vec<SchemaViolation>,
@@ -52,6 +54,7 @@ pub struct InvalidArguments {
 /// The error for a result that violates its tool's `outputSchema`. Prints one line per violation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .errors.iter().map(SchemaViolation::to_string).collect::<Vec<_>>().join("\n"))]
+#[non_exhaustive]
 pub struct InvalidResult {
     /// The violations: at least one, at most [`ValidatorCache::MAX_ERRORS`].
     pub errors: Vec<SchemaViolation>,
@@ -59,6 +62,7 @@ pub struct InvalidResult {
 
 /// One violation of a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SchemaViolation {
     /// What the schema expects; never the value that was given.
     pub message: String,
@@ -81,6 +85,8 @@ impl fmt::Display for Subject {
         })
     }
 }
+
+impl std::error::Error for SchemaViolation {}
 
 impl fmt::Display for SchemaViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,15 +14,11 @@ use crate::{builtins, servers};
 /// A server for a reload plan. Its lists are part of the runtime settings, so other lists require a restart.
 fn desired(entry: &ServerEntry) -> DesiredServer {
     let endpoint = Endpoint::Stdio(StdioEndpoint::new(format!("{:?}", entry.lists)));
-    DesiredServer {
-        id: entry.id.clone(),
-        runtime: RuntimeSettings::new(endpoint, None, Discovery::default()),
-        exposure: ExposureSettings {
-            exposure: entry.exposure.clone(),
-            limits: Limits::default(),
-            sharing: Sharing::Shared,
-        },
-    }
+    DesiredServer::new(
+        entry.id.clone(),
+        RuntimeSettings::new(endpoint, None, Discovery::default()),
+        ExposureSettings::new(entry.exposure.clone(), Limits::default(), Sharing::Shared),
+    )
 }
 
 /// Keeps one server per id, and none with the name of a toolset of the host.
@@ -113,7 +109,7 @@ proptest! {
     #[test]
     fn dm_098_plan_contains_each_server_once(old in servers(), new in servers()) {
         let (old, new): (Vec<_>, Vec<_>) = (old.iter().map(desired).collect(), new.iter().map(desired).collect());
-        let ReloadPlan { added, removed, changed, re_exposed, unchanged } = ReloadPlan::compute(&old, &new);
+        let ReloadPlan { added, removed, changed, re_exposed, unchanged, .. } = ReloadPlan::compute(&old, &new);
         let mut named: Vec<_> = [added, removed, changed, re_exposed, unchanged].concat();
         named.sort();
         let mut known: Vec<_> = old.into_iter().chain(new).map(|server| server.id).collect();
@@ -127,7 +123,7 @@ proptest! {
     fn dm_095_plan_transforms_the_old_generation_into_the_new(old in servers(), new in servers()) {
         let (old, new) = (with_unique_ids(old), with_unique_ids(new));
         let desired = |entries: &[ServerEntry]| entries.iter().map(desired).collect::<Vec<_>>();
-        let ReloadPlan { added, removed, changed, re_exposed, unchanged: _ } = ReloadPlan::compute(&desired(&old), &desired(&new));
+        let ReloadPlan { added, removed, changed, re_exposed, unchanged: _, .. } = ReloadPlan::compute(&desired(&old), &desired(&new));
         let mut servers = old.clone();
         servers.retain(|entry| !removed.contains(&entry.id));
         for entry in &new {

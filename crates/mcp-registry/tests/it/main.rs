@@ -60,7 +60,7 @@ fn entry() -> impl Strategy<Value = ServerEntry> {
         |(id, rules, tools, other_rules, others)| {
             let exposure = Exposure { tools: rules, prompts: other_rules.clone(), resources: other_rules };
             let id = ServerId::parse(&id).expect("a short printable id");
-            ServerEntry { id, exposure, lists: Arc::new(lists(&tools, &others)) }
+            ServerEntry::new(id, exposure, Arc::new(lists(&tools, &others)))
         },
     )
 }
@@ -74,16 +74,18 @@ fn lists(tools: &[String], others: &[String]) -> ServerLists {
     let prompts = others.iter().map(|it| format!("{{\"name\":{it:?}}}")).collect();
     let resource = |(at, it): (usize, &String)| format!("{{\"uri\":\"f:{}\",\"name\":{it:?}}}", at % 6);
     let resources = others.iter().enumerate().map(resource).collect();
-    ServerLists {
-        tools: read_tools(&page("tools", tools)).expect("this is a list").into_shared(),
-        prompts: read_prompts(&page("prompts", prompts)).expect("this is a list").into_shared(),
-        resources: read_resources(&page("resources", resources)).expect("this is a list").into_shared(),
-        ..ServerLists::default()
-    }
+    let mut lists = ServerLists::default();
+    lists.tools = read_tools(&page("tools", tools)).expect("this is a list").into_shared();
+    lists.prompts = read_prompts(&page("prompts", prompts)).expect("this is a list").into_shared();
+    lists.resources = read_resources(&page("resources", resources)).expect("this is a list").into_shared();
+    lists
 }
 
 fn builtins() -> Builtins {
-    Builtins { tools: vec!["a".to_owned(), "ab".to_owned()], toolsets: vec!["c".to_owned()] }
+    let mut builtins = Builtins::default();
+    builtins.tools = vec!["a".to_owned(), "ab".to_owned()];
+    builtins.toolsets = vec!["c".to_owned()];
+    builtins
 }
 
 fn servers() -> impl Strategy<Value = Vec<ServerEntry>> {
@@ -100,7 +102,7 @@ struct Listed {
 impl Listed {
     fn of(servers: &[ServerEntry]) -> Listed {
         let mut res = Listed { tools: Vec::new(), prompts: Vec::new(), resources: Vec::new() };
-        for ServerEntry { id, exposure: _, lists } in servers {
+        for ServerEntry { id, lists, .. } in servers {
             let owned = |name: &str| (id.clone(), name.to_owned());
             res.tools.extend(lists.tools.iter().map(|item| owned(&item.name)));
             res.prompts.extend(lists.prompts.iter().map(|item| owned(&item.name)));

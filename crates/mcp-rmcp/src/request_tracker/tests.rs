@@ -8,7 +8,7 @@ const OPENED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#
 
 fn describe(actions: Vec<Action>) -> String {
     let text = |act: Action| match act {
-        Action::Send(Outbound::Send(OutboundMessage { epoch, head, body: _ })) => {
+        Action::Send(Outbound::Send(OutboundMessage { epoch, head, body: _, .. })) => {
             let id = head.id.map_or_else(String::new, |it| format!("#{}", it & !FIRST_OWN_ID));
             let version = head.version.map_or("-", ProtocolVersion::as_str);
             format!("{}{id}@{} {version}", head.method, epoch.0)
@@ -21,7 +21,7 @@ fn describe(actions: Vec<Action>) -> String {
 }
 
 fn lost(reason: &str) -> StreamError {
-    StreamError::Lost(RequestError { status: None, message: reason.to_owned(), error: None })
+    StreamError::Lost(RequestError::new(reason.to_owned()))
 }
 
 /// A tracker with an open session and calls 1 and 2 in flight.
@@ -69,7 +69,12 @@ fn lost_response_is_an_unknown_outcome_and_a_refusal_has_the_servers_error() {
     let want = "fail #1 the response was lost, and it is not known whether the request ran: reset";
     assert_eq!(describe(tracker.stream_failed(1, lost("reset"))), want);
     let error = Some(RpcError::new(-5, "bad"));
-    let error = StreamError::Refused(RequestError { status: Some(400), message: "400".to_owned(), error });
+    let error = StreamError::Refused({
+        let mut res = RequestError::new("400");
+        res.status = Some(400);
+        res.error = error;
+        res
+    });
     assert_eq!(describe(tracker.stream_failed(2, error)), "fail #2 bad");
 }
 

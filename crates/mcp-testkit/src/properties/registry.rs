@@ -27,11 +27,15 @@ pub fn tools(bytes: &[u8]) {
     for tool in &page.items {
         assert!(tool.input_schema.is_object() && !tool.name.is_empty());
     }
-    let lists = Arc::new(ServerLists { tools: page.into_shared(), ..ServerLists::default() });
+    let lists = Arc::new({
+        let mut lists = ServerLists::default();
+        lists.tools = page.into_shared();
+        lists
+    });
     let class = NameClass::Strict;
     for naming in [NamePolicy::Qualify { class }, NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Pass] {
         let id = ServerId::parse("fuzzed").expect("an id");
-        let entry = ServerEntry { id, exposure: Exposure::all(naming), lists: Arc::clone(&lists) };
+        let entry = ServerEntry::new(id, Exposure::all(naming), Arc::clone(&lists));
         let catalog = Catalog::build(&Builtins::default(), std::slice::from_ref(&entry));
         assert_eq!(catalog.decisions(ListKind::Tool).count(), lists.tools.len());
         assert_eq!(catalog.hash(), Catalog::build(&Builtins::default(), &[entry]).hash());

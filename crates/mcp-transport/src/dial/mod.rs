@@ -4,3 +4,5 @@ pub(crate) mod options;
 pub(crate) mod secrets;
 #[cfg(all(feature = "http", feature = "sse"))]
 pub(crate) mod sse_fallback;
+#[cfg(feature = "testing")]
+pub mod testing;

@@ -16,6 +16,7 @@ use crate::transport::process_id::ProcessIdCell;
 
 /// Options for all transports, besides the endpoint.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct DialOptions {
     /// The limits that a transport enforces: connecting, message sizes, silence on streams.
     pub limits: Limits,

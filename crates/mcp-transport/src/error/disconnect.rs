@@ -7,6 +7,7 @@ use crate::error::headline::headline;
 
 /// The end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Disconnect {
     /// The reason.
     pub reason: DisconnectReason,
@@ -59,6 +60,7 @@ pub enum StartError {
 
 /// Observations of a server, bounded and redacted, for error messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Evidence {
     /// The process id.
     pub pid: Option<u32>,
@@ -104,6 +106,8 @@ impl Evidence {
     }
 }
 
+impl std::error::Error for Disconnect {}
+
 impl fmt::Display for Disconnect {
     /// The known cause and the exception, then the reason, then the evidence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,6 +130,8 @@ impl fmt::Display for Disconnect {
         write!(f, "{}", self.evidence)
     }
 }
+
+impl std::error::Error for StartError {}
 
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -168,6 +174,7 @@ impl fmt::Display for Evidence {
 
 /// The failure of one request, on a transport where each request has its own response.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RequestError {
     /// The HTTP status, if there was a response.
     pub status: Option<u16>,
@@ -183,6 +190,8 @@ impl RequestError {
         RequestError { status: None, message: message.into(), error: None }
     }
 }
+
+impl std::error::Error for RequestError {}
 
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -32,7 +32,8 @@ impl ConnectError {
                 "the server runs but refuses this client: see its error, and check its version and its settings"
             }
             ConnectError::UnsupportedVersion { .. } => {
-                let versions = ProtocolVersion::ALL.map(|it| it.as_str()).join(", ");
+                let versions: Vec<&str> = ProtocolVersion::ALL.iter().map(|it| it.as_str()).collect();
+                let versions = versions.join(", ");
                 return Some(format!(
                     "update the server, or this program, which supports the versions {versions}"
                 ));

@@ -12,7 +12,8 @@ use crate::transport::{MessageHead, OutboundMessage, StreamId};
 
 fn connection() -> (HttpConnection, Arc<Answers>) {
     let endpoint = UrlEndpoint::new("http://localhost:1/mcp".parse().unwrap());
-    let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.message_bytes = 1 << 20;
     let options = UrlOptions { limits, ..UrlOptions::default() };
     let endpoint = Arc::new(HttpEndpoint::new(&endpoint, &options).unwrap());
     let client = Client::new(Arc::clone(&endpoint)).unwrap();

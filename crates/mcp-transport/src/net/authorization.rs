@@ -37,6 +37,7 @@ pub trait Authorization: fmt::Debug + Send + Sync {
 
 /// A 401 or 403 response.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Challenge {
     /// 401 or 403.
     pub status: u16,
@@ -50,8 +51,22 @@ pub struct Challenge {
     pub earlier_challenges: usize,
 }
 
+impl Challenge {
+    /// A challenge to a request without a token that is sent now.
+    pub fn new(status: u16) -> Challenge {
+        Challenge {
+            status,
+            www_authenticate: Vec::new(),
+            token_used: None,
+            sent_at: Instant::now(),
+            earlier_challenges: 0,
+        }
+    }
+}
+
 /// What to do after a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ChallengeAction {
     /// Send the request again.
     Retry,
@@ -62,6 +77,7 @@ pub enum ChallengeAction {
 /// Why there is no authorization, and what to do about it: a message without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
+#[expect(clippy::exhaustive_structs, reason = "complete")]
 pub struct Unauthorized(pub String);
 
 impl Challenge {

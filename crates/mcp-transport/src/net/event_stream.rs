@@ -69,6 +69,7 @@ enum SkipState {
 
 /// An event of a type that MCP uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum Event {
     /// A message.
     Message(Bytes),

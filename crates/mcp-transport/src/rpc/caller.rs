@@ -35,6 +35,7 @@ pub type OnServerEvent = Arc<dyn Fn(ServerEvent) + Send + Sync>;
 
 /// The caller of a call. Two calls with the same id may have different values.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Caller {
     /// The caller's id.
     pub id: CallerId,

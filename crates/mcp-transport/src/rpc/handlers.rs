@@ -15,6 +15,7 @@ use crate::transport::RequestId;
 
 /// The handlers of a session. The default has none: requests are declined, and log messages go to `tracing`.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub struct Handlers {
     /// Handles `sampling/createMessage`. Without it sampling is denied (HD-138, SK-17).
     pub sampling: Option<Arc<dyn Sampling>>,
@@ -55,6 +56,7 @@ pub trait RawRequestHandler: Send + Sync {
 
 /// A server request as it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct RawServerRequest {
     /// The method.
     pub method: String,
@@ -80,6 +82,7 @@ pub trait Elicitation: Send + Sync {
 
 /// The mode of an elicitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ElicitMode {
     /// A form, for data that the host may see.
     Form,
@@ -105,6 +108,7 @@ pub trait Listener: Send + Sync {
 /// Answers `roots/list` on a connection that several clients share. The answer has no roots, because the clients have
 /// different ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NoRoots {
     /// Returns an empty list, because roots are declared.
     Empty,
@@ -163,6 +167,7 @@ pub enum ServerEvent {
 
 /// A server's log message.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LogMessage {
     /// The level; `None` if it is not one of the eight levels.
     pub level: Option<LogLevel>,

@@ -8,6 +8,7 @@ use crate::transport::Dial;
 
 /// A `notifications/progress`.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Progress {
     /// The progress so far; increases with each notification.
     pub progress: f64,

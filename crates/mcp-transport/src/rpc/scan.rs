@@ -9,6 +9,7 @@ use std::ops::Range;
 
 /// The classification of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum ScannedFrame {
     /// A response.
     Response {
@@ -41,6 +42,7 @@ pub enum ScannedFrame {
 
 /// The id of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum ResponseId {
     /// A number that may be one of our ids; some servers send it back as a string.
     Number(u64),

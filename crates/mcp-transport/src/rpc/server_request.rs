@@ -10,6 +10,7 @@ use crate::rpc::handlers::ElicitMode;
 
 /// A `sampling/createMessage` request (SK-18).
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SamplingRequest {
     /// Model names or parts of names, best first. Advisory.
     pub hints: Vec<String>,
@@ -29,6 +30,7 @@ pub struct SamplingRequest {
 
 /// The result of sampling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SamplingResult {
     /// The role: `assistant`.
     pub role: String,
@@ -41,8 +43,16 @@ pub struct SamplingResult {
     pub stop_reason: Option<String>,
 }
 
+impl SamplingResult {
+    /// A response of the role `assistant`. `content` is a content block or an array of them.
+    pub fn new(content: RawJson, model: impl Into<String>) -> SamplingResult {
+        SamplingResult { role: "assistant".to_owned(), content, model: model.into(), stop_reason: None }
+    }
+}
+
 /// An `elicitation/create` request.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ElicitRequest {
     /// The text for the user, from the server.
     pub message: String,
@@ -54,6 +64,7 @@ pub struct ElicitRequest {
 
 /// The parameters of an elicitation, by mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ElicitParams {
     /// Form mode.
     Form {
@@ -71,6 +82,7 @@ pub enum ElicitParams {
 
 /// The user's decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ElicitResult {
     /// Accepted; for a form with the values, an object.
     Accept(Option<RawJson>),
@@ -82,12 +94,20 @@ pub enum ElicitResult {
 
 /// A directory that a server may work in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Root {
     /// A `file://` URI.
     pub uri: String,
     /// A display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+}
+
+impl Root {
+    /// A root without a display name.
+    pub fn new(uri: impl Into<String>) -> Root {
+        Root { uri: uri.into(), name: None }
+    }
 }
 
 impl SamplingResult {

@@ -175,14 +175,16 @@ mod tests {
         slot.insert(&listing, 3, None);
         assert_eq!(slot.get(3, now), None, "no time was given");
         let second = Duration::from_secs(1);
-        let freshness = Freshness { ttl: second, ..Freshness::default() };
+        let mut freshness = Freshness::default();
+        freshness.ttl = second;
         slot.insert(&listing, 3, expiry(freshness, now));
         assert!(slot.get(3, now + second / 2).is_some());
         assert_eq!(slot.get(3, now + second), None);
         slot.insert(&listing, 3, expiry(freshness, now));
         assert_eq!(slot.get(4, now), None, "it has changed");
         assert_eq!(slot.get(3, now), None, "and stays removed");
-        let unlimited = Freshness { ttl: Duration::MAX, ..Freshness::default() };
+        let mut unlimited = Freshness::default();
+        unlimited.ttl = Duration::MAX;
         assert_eq!(expiry(unlimited, now), Some(now + MAX_TTL));
     }
 

@@ -24,6 +24,7 @@ use crate::rpc::notification::{self, params};
 
 /// The number of announced changes of each list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ListChangeCounts {
     /// Changes of the tool list.
     pub tools: u64,

@@ -20,6 +20,7 @@ use crate::session::{CallOptions, RetryPolicy};
 
 /// A complete list.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ListResult<T> {
     /// The items that could be read, in the server's order.
     pub items: Vec<T>,
@@ -27,6 +28,13 @@ pub struct ListResult<T> {
     pub rejected: Vec<InvalidItem>,
     /// How long the list may be cached, from the time it was received.
     pub freshness: Freshness,
+}
+
+impl<T> ListResult<T> {
+    /// A list without invalid items, which may not be cached.
+    pub fn new(items: Vec<T>) -> ListResult<T> {
+        ListResult { items, rejected: Vec::new(), freshness: Freshness::default() }
+    }
 }
 
 type ReadPage<T> = fn(&[u8]) -> Result<Page<T>, serde_json::Error>;
@@ -123,7 +131,7 @@ impl Session {
                     server = self.dial.label(),
                     "a tool is rejected: {reason}"
                 );
-                rejected.push(InvalidItem { name: Some(tool.name.to_string()), reason });
+                rejected.push(InvalidItem::new(Some(tool.name.to_string()), reason));
                 false
             }
         });

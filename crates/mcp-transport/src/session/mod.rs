@@ -61,6 +61,7 @@ pub use tasks::{DEFAULT_TASK_TIMEOUT, StartedCall, TaskRequest};
 
 /// The state of a session (HD-082 to HD-084).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SessionState {
     /// Not connected yet.
     Created,
@@ -74,7 +75,20 @@ pub enum SessionState {
     Error(String),
 }
 
-/// A session with one server. See the module documentation.
+/// A session with one server.
+///
+/// It lives from [`Session::connect`], after the handshake, to its end, and is never revived: dial again for a new one. All
+/// methods may be called concurrently from many tasks.
+///
+/// - **Calls end:** with the response, at the deadline, or with the connection. An error says whether the request may have
+///   run.
+/// - **Cancellation:** dropping the future of a call cancels it at the server. A call makes progress only while its future is
+///   polled: over Streamable HTTP the calling task usually reads the response itself.
+/// - **Order:** requests of one task are sent in the order of their calls. Responses arrive in any order; progress of a call
+///   precedes its response.
+/// - **Bounds:** [`Limits`] bounds sizes, times and lists. A call in progress occupies one of the request slots of a
+///   connection; further calls wait.
+/// - **End:** [`Session::close`] ends it gracefully, dropping it at once. Both end the processes that it started.
 pub struct Session {
     connection: Connection,
     dial: Arc<dyn Dial>,
@@ -102,13 +116,31 @@ impl Drop for ConnectingGuard<'_> {
     }
 }
 
+/// Counters of a session since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct SessionCounters {
+    /// The number of bytes that were not protocol.
+    pub noise_bytes: u64,
+    /// The number of messages that were dropped because the server sent too many.
+    pub dropped_messages: u64,
+}
+
 /// A response with the id of its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CallResponse<T> {
     /// The result.
     pub value: T,
     /// The JSON-RPC id of the request.
     pub request_id: RequestId,
+}
+
+impl<T> CallResponse<T> {
+    /// Converts the result.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> CallResponse<U> {
+        CallResponse { value: convert(self.value), request_id: self.request_id }
+    }
 }
 
 impl Session {
@@ -331,9 +363,10 @@ impl Session {
         self.connection.shutdown(grace).await
     }
 
-    /// The number of bytes that were not protocol, and of messages that were dropped because the server sent too many.
-    pub fn counters(&self) -> (u64, u64) {
-        self.connection.engine().counters()
+    /// What the server sent in vain so far.
+    pub fn counters(&self) -> SessionCounters {
+        let (noise_bytes, dropped_messages) = self.connection.engine().counters();
+        SessionCounters { noise_bytes, dropped_messages }
     }
 
     /// The guard must not be held across an `.await`: many `arc_swap` guards at once slow down readers.

@@ -21,6 +21,7 @@ const MAX_QUEUED_EVENTS: usize = 1024;
 /// A notification for the user of a session: a log message, a changed resource, or a method that this version does not
 /// know.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SessionNotification {
     /// The event.
     pub event: ServerEvent,

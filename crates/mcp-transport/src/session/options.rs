@@ -15,6 +15,7 @@ use crate::session::tasks::TaskRequest;
 
 /// Options of a session.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct SessionOptions {
     /// The client's name and version.
     pub client: ClientInfo,
@@ -60,6 +61,7 @@ impl Default for SessionOptions {
 
 /// The client's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct ClientInfo {
     /// The name.
     pub name: String,
@@ -67,8 +69,16 @@ pub struct ClientInfo {
     pub version: String,
 }
 
+impl ClientInfo {
+    /// A name and a version.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> ClientInfo {
+        ClientInfo { name: name.into(), version: version.into() }
+    }
+}
+
 /// The eras of the protocol to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Eras {
     /// The modern era first, then the legacy one.
     Both,
@@ -80,6 +90,7 @@ pub enum Eras {
 
 /// Options of a call.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub struct CallOptions {
     /// The timeout of the call; `None` means the session's `limits.request`.
     pub timeout: Option<Duration>,
@@ -107,6 +118,7 @@ pub struct CallOptions {
 
 /// What happens when a result requires input (2026-07-28).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum InputHandling {
     /// Handlers provide the input, and the request is sent again.
     #[default]
@@ -117,6 +129,7 @@ pub enum InputHandling {
 
 /// Whether a call may be sent again when it is not known whether it ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum RetryPolicy {
     /// Never: a lost response is an error.
     #[default]

@@ -21,6 +21,7 @@ use crate::transport::OutboundMessage;
 
 /// The prompt or resource template that a completion is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the kinds of MCP")]
 pub enum CompletionReference {
     /// An argument of the prompt with this name.
     Prompt(String),
@@ -30,6 +31,7 @@ pub enum CompletionReference {
 
 /// The argument to complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CompletionArgument {
     /// The name.
     pub name: String,
@@ -37,6 +39,13 @@ pub struct CompletionArgument {
     pub value: String,
     /// The arguments that are already known, with their values.
     pub context: Vec<(String, String)>,
+}
+
+impl CompletionArgument {
+    /// An argument without a context.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> CompletionArgument {
+        CompletionArgument { name: name.into(), value: value.into(), context: Vec::new() }
+    }
 }
 
 /// Removes a subscription on drop, unless the server acknowledged it.

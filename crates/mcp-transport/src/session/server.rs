@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 /// A server's description of itself. None of it is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ServerInfo {
     /// Its own name; empty if missing. Not unique: a server is identified by its name in the configuration.
     pub name: String,
@@ -19,6 +20,7 @@ pub struct ServerInfo {
 
 /// The server's capabilities, as far as a session uses them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ServerCapabilities {
     /// Whether it has tools.
     pub tools: bool,
@@ -72,6 +74,7 @@ impl ServerCapabilities {
 
 /// A server's support of tasks, in either form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct TaskCapabilities {
     /// Tool calls may become tasks.
     pub call: bool,

@@ -36,6 +36,7 @@ const MAX_INPUTS: usize = 100;
 
 /// Requests a task of a 2025-11-25 server. Other servers decide themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct TaskRequest {
     /// The requested time for which the server keeps the task.
     pub ttl: Option<Duration>,
@@ -43,6 +44,7 @@ pub struct TaskRequest {
 
 /// The outcome of a tool call that may become a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum StartedCall<T> {
     /// The call is complete.
     Complete(T),

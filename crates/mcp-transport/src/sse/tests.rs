@@ -13,7 +13,8 @@ use crate::net::url_endpoint::UrlOptions;
 /// delivered responses, and the end.
 async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>, DisconnectReason) {
     let endpoint = UrlEndpoint::new("http://localhost:1/sse".parse().unwrap());
-    let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.message_bytes = 1 << 20;
     let options = UrlOptions { limits, ..UrlOptions::default() };
     let endpoint = Arc::new(HttpEndpoint::new(&endpoint, &options).unwrap());
     let client = Client::new(Arc::clone(&endpoint)).unwrap();

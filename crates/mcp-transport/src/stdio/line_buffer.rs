@@ -35,6 +35,7 @@ pub struct LineBuffer {
 
 /// A line from the buffer.
 #[derive(Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum Line {
     /// A line without its line end; never empty.
     Whole(Bytes),

@@ -15,6 +15,7 @@ const MAX_FIRST_LINE_BYTES: u64 = 256;
 
 /// Where to search for a command.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct ProgramSearch<'a> {
     /// The `PATH` of the child process.
     pub path: &'a str,
@@ -24,6 +25,7 @@ pub struct ProgramSearch<'a> {
 
 /// The result of the search for a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ProgramLookup {
     /// The executable file.
     Found(PathBuf),

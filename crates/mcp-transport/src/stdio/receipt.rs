@@ -35,6 +35,7 @@ pub struct ReceiptDirectory(PathBuf);
 
 /// An orphaned process group that was terminated.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReapedGroup {
     /// The command of the group.
     pub command: String,

@@ -349,7 +349,8 @@ mod tests {
         line: &'static [u8],
         lines_per_response: usize,
     ) -> (StdoutReader<DuplexStream>, Arc<CountingSink>) {
-        let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
+        let mut limits = Limits::default();
+        limits.message_bytes = 1 << 20;
         let options = StdioOptions { limits, ..StdioOptions::default() };
         let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &options).unwrap();
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);

@@ -1,21 +1,5 @@
 //! The `Transport` trait and the types that a transport and the engine exchange.
 //!
-//! A transport drives a whole connection; it is not a pair of `send` and `receive`. Over Streamable HTTP each request has its
-//! own response stream, over a pipe all messages share one stream. The contract:
-//!
-//! 1. The engine calls [`Transport::run`] once, in its own task, and joins that task.
-//! 2. The transport connects, then takes [`Outbound`] commands from [`Link::outbound`] in order until the connection ends.
-//!    It may write several at once. Streamable HTTP also lets the calling task send its own request (`inline_sender`), and a
-//!    pipe takes messages directly in the sending task (`DirectSink`).
-//! 3. Each complete frame is passed to [`FrameSink::deliver`] with the stream that it arrived on. Bytes that are not a frame
-//!    are counted with [`FrameSink::noise`]. `deliver` returns the class of the message. A transport slows its reader down
-//!    when a server sends many unsolicited messages, so that one server cannot occupy a processor.
-//! 4. A response stream that ends without a response is reported with [`FrameSink::stream_failed`]. A pipe reports none:
-//!    when it ends, `run` returns, and that ends every call.
-//! 5. When [`ShutdownSignal::requested`] resolves, the transport closes the connection and returns before the deadline. If
-//!    callers have exchanges of their own, it calls [`FrameSink::closing`] first, so that they drop these.
-//! 6. Dropping the future of `run` at any point releases everything that the transport holds, processes included.
-//!
 //! Not here: anything that only one transport has. Session ids, resumption and headers stay inside the HTTP transport, which
 //! reads what it needs from [`MessageHead`] instead of the body.
 
@@ -42,13 +26,41 @@ pub(crate) use outbound::{DirectSink, FlowState, yield_once};
 pub use outbound::{OutboundQueue, OutboundSender};
 
 /// A transport that is not yet connected.
+///
+/// A transport drives a whole connection; it is not a pair of `send` and `receive`. Over Streamable HTTP each request has
+/// its own response stream, over a pipe all messages share one stream. The feature `testing` checks a transport of your own
+/// against this contract: `testing::check_transport`.
+///
+/// - **Who calls:** the engine of a [`Session`](crate::Session) calls [`Transport::run`] once, in a task of its own, and
+///   joins that task. The runtime is Tokio with time and I/O.
+/// - **Sending:** the transport connects, then takes [`Outbound`] commands from [`Link::outbound`] in order until the
+///   connection ends. Messages are sent in this order; it may write several at once. It handles both commands: a message
+///   with a body, and the end of interest in a response.
+/// - **Receiving:** each complete frame is passed to [`FrameSink::deliver`] in the order of its stream, with that stream.
+///   Bytes that are not a frame are counted with [`FrameSink::noise`] and skipped; they end nothing.
+/// - **Bounds:** a frame has at most [`Limits::message_bytes`](mcp_model::Limits); the transport discards a larger one, or
+///   ends the connection. The outbound queue is bounded by the engine. `deliver` returns the class of the message: a
+///   transport slows its reader down when a server sends many unsolicited messages, so that one server cannot occupy a
+///   processor.
+/// - **Errors:** a failure of the whole connection ends `run` with a [`Disconnect`], which ends every call. A response
+///   stream that ends without a response is reported with [`FrameSink::stream_failed`], which ends its call only. A pipe
+///   has one stream and reports none.
+/// - **End:** when [`ShutdownSignal::requested`] resolves, the transport closes the connection and returns before that
+///   deadline. If it returns later, its future is dropped. If callers have exchanges of their own, it calls
+///   [`FrameSink::closing`] first, so that they drop these. When the queue ends (`None`), it returns too.
+/// - **Cancellation:** dropping the future of `run` at any point releases everything that the transport holds, processes
+///   included.
 #[async_trait]
 pub trait Transport: Send + 'static {
-    /// Connects, carries messages in both directions, and returns how the connection ended. See the module's contract.
+    /// Connects, carries messages in both directions, and returns how the connection ended.
     async fn run(self: Box<Self>, link: Link) -> Disconnect;
 }
 
 /// A factory of transports to one server. A lost connection is never revived; a new one is dialled.
+///
+/// A session calls [`Dial::dial`] for its connection, and again if the server refuses the handshake of one era and the other
+/// is tried. The other methods may be called at any time and from any thread; none of them blocks or fails. What is wrong
+/// with an endpoint is an error of [`Transport::run`].
 pub trait Dial: Send + Sync {
     /// Returns a transport that has not done anything yet.
     fn dial(&self) -> Box<dyn Transport>;
@@ -88,6 +100,7 @@ pub trait Dial: Send + Sync {
 }
 
 /// Another transport that a server may speak.
+#[non_exhaustive]
 pub struct TransportProbe {
     /// The transport.
     pub kind: TransportKind,
@@ -97,6 +110,7 @@ pub struct TransportProbe {
 
 /// How a connection starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum HandshakeMode {
     /// With the handshake of the server's era.
     Negotiate,
@@ -105,6 +119,10 @@ pub enum HandshakeMode {
 }
 
 /// A transport's ends of the connection to its engine.
+///
+/// They belong to one [`Transport::run`]. All of them stay usable until it returns: after the engine has ended, the queue
+/// returns `None`, frames are dropped, and the shutdown is requested.
+#[non_exhaustive]
 pub struct Link {
     /// Commands from the engine.
     pub outbound: OutboundQueue,
@@ -114,16 +132,25 @@ pub struct Link {
     pub shutdown: ShutdownSignal,
 }
 
+impl Link {
+    /// The ends for a transport; for a caller of [`Transport::run`] that is not the engine.
+    pub fn new(outbound: OutboundQueue, inbound: Arc<dyn FrameSink>, shutdown: ShutdownSignal) -> Link {
+        Link { outbound, inbound, shutdown }
+    }
+}
+
 /// The JSON-RPC id of one of our requests.
 pub type RequestId = u64;
 
 /// The number of the handshake that a message belongs to. When a server no longer knows the session, a new session is
 /// opened under the next epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_structs, reason = "a number")]
 pub struct Epoch(pub u32);
 
 /// A command for the transport.
 #[derive(Debug, Clone)]
+#[expect(clippy::exhaustive_enums, reason = "a transport handles each")]
 pub enum Outbound {
     /// Send this message.
     Send(OutboundMessage),
@@ -139,6 +166,7 @@ pub enum Outbound {
 
 /// A message to send. `Debug` prints its head and length only: a body may contain secrets.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct OutboundMessage {
     /// The handshake that the message belongs to.
     pub epoch: Epoch,
@@ -146,6 +174,13 @@ pub struct OutboundMessage {
     pub head: MessageHead,
     /// The complete JSON-RPC message, on one line unless a caller's own JSON contains line breaks.
     pub body: Bytes,
+}
+
+impl OutboundMessage {
+    /// A message; for a caller of [`Transport::run`] that is not the engine.
+    pub fn new(epoch: Epoch, head: MessageHead, body: Bytes) -> OutboundMessage {
+        OutboundMessage { epoch, head, body }
+    }
 }
 
 impl fmt::Debug for OutboundMessage {
@@ -160,6 +195,7 @@ impl fmt::Debug for OutboundMessage {
 
 /// Facts about a message that a transport can use without reading its body. Pipes ignore it; HTTP makes headers of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MessageHead {
     /// The id of our request; `None` for a notification and for a response to the server.
     pub id: Option<RequestId>,
@@ -175,6 +211,7 @@ pub struct MessageHead {
 
 /// A tool argument that is sent as a header too: `Mcp-Param-<name>` over HTTP. `Debug` does not print the value.
 #[derive(Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct HeaderParam {
     /// The name in the tool's schema. Invariant: an HTTP token.
     pub name: Box<str>,
@@ -215,6 +252,7 @@ pub trait FrameSink: Send + Sync {
 
 /// Whether a frame was expected; decides whether it counts against the rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a transport handles each")]
 pub enum MessageClass {
     /// A response to a call in flight. There is one for each call, so a server cannot flood with them.
     Solicited,
@@ -239,6 +277,7 @@ impl MessageClass {
 
 /// The stream that a frame arrived on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a sink handles each")]
 pub enum StreamId {
     /// The only stream of a pipe or socket.
     Shared,
@@ -278,17 +317,23 @@ impl StreamId {
 }
 
 /// Why a response stream ended without a response.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
 pub enum StreamError {
     /// The response was interrupted or was not received. The request may have run.
+    #[error("the response was lost, and it is not known whether the request ran: {0}")]
     Lost(RequestError),
     /// The server did not run the request, because it no longer knows the session of this epoch.
+    #[error("the server no longer knows the session")]
     NotExecuted(Epoch),
     /// There is no connection to the server, so it did not run the request.
+    #[error("there is no connection to the server: {0}")]
     Unreachable(RequestError),
     /// The server refused the request before running it.
+    #[error("the server refused the request: {0}")]
     Refused(RequestError),
     /// The response is larger than this limit in bytes and was discarded.
+    #[error("the response exceeds the message size limit of {0} bytes")]
     TooLarge(usize),
 }
 

@@ -121,7 +121,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let proxies = format!("user:hunter2@{}", listener.local_addr().unwrap());
         let matcher = Matcher::builder().all(proxies).build();
-        let limits = Limits { connect: Duration::from_millis(300), ..Limits::default() };
+        let mut limits = Limits::default();
+        limits.connect = Duration::from_millis(300);
         let options = UrlOptions { limits, ..UrlOptions::default() };
         let WebSocketDial(endpoint) =
             WebSocketDial::new(&UrlEndpoint::new(url.parse().unwrap()), &options).unwrap();

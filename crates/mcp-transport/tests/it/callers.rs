@@ -35,10 +35,9 @@ fn raw(text: &str) -> RawJson {
 }
 
 fn named_handler(name: &'static str, takes: u64) -> Handlers {
-    Handlers {
-        raw_requests: Some(Arc::new(NamedHandler(name, Duration::from_secs(takes)))),
-        ..Handlers::default()
-    }
+    let mut handlers = Handlers::default();
+    handlers.raw_requests = Some(Arc::new(NamedHandler(name, Duration::from_secs(takes))));
+    handlers
 }
 
 fn question(id: &str) -> Value {
@@ -113,8 +112,15 @@ struct CallerFixture {
 impl CallerFixture {
     async fn new(handlers: Handlers) -> CallerFixture {
         let server = server();
-        let session =
-            Arc::new(server.connect(SessionOptions { handlers, ..SessionOptions::default() }).await);
+        let session = Arc::new(
+            server
+                .connect({
+                    let mut options = SessionOptions::default();
+                    options.handlers = handlers;
+                    options
+                })
+                .await,
+        );
         let owners = ["a", "b"].map(|it| (it.to_owned(), CallerId::unique()));
         CallerFixture { session, server, owners: owners.into() }
     }
@@ -127,11 +133,10 @@ impl CallerFixture {
             "b" => Some(Caller::new(self.owners["b"], named_handler("b", 0))),
             other => panic!("{other}"),
         };
-        CallOptions {
-            caller: caller.map(Arc::new),
-            timeout: Some(Duration::from_secs(100_000)),
-            ..CallOptions::default()
-        }
+        let mut options = CallOptions::default();
+        options.caller = caller.map(Arc::new);
+        options.timeout = Some(Duration::from_secs(100_000));
+        options
     }
 
     async fn ping(&self, params: Value) {
@@ -243,12 +248,14 @@ fn host_answers_server_requests_without_an_owner() {
 async fn call_with_slow_user(server: Server, takes: u64, patience: u64) -> Result<String, CallError> {
     let session = server.connect(SessionOptions::default()).await;
     let caller = Caller::new(CallerId::unique(), named_handler("a", takes));
-    let options = CallOptions {
-        caller: Some(Arc::new(Caller { max_deadline_pause: Duration::from_secs(patience), ..caller })),
-        timeout: Some(Duration::from_secs(60)),
-        idle_timeout: Some(Duration::from_secs(3)),
-        ..CallOptions::default()
-    };
+    let mut options = CallOptions::default();
+    options.caller = Some(Arc::new({
+        let mut res = caller;
+        res.max_deadline_pause = Duration::from_secs(patience);
+        res
+    }));
+    options.timeout = Some(Duration::from_secs(60));
+    options.idle_timeout = Some(Duration::from_secs(3));
     let answer = session.call_tool("ask", &RawJson::empty_object(), options).await;
     answer.map(|reply| reply.value.text())
 }
@@ -284,22 +291,24 @@ async fn events_of_a_call_precede_its_result() {
     let all = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&all);
     let server = server();
-    let options = SessionOptions {
-        on_notification: Some(Arc::new(move |it: mcp_transport::SessionNotification| {
-            note.lock().unwrap().push(it)
-        })),
-        ..SessionOptions::default()
-    };
+    let mut options = SessionOptions::default();
+    options.on_notification =
+        Some(Arc::new(move |it: mcp_transport::SessionNotification| note.lock().unwrap().push(it)));
     let session = server.connect(options).await;
     let ((hears, received), (others, nothing)) = (ear(), ear());
     let caller = |hears| {
-        Some(Arc::new(Caller {
-            on_event: Some(hears),
-            ..Caller::new(CallerId::unique(), Handlers::default())
+        Some(Arc::new({
+            let mut caller = Caller::new(CallerId::unique(), Handlers::default());
+            caller.on_event = Some(hears);
+            caller
         }))
     };
     let (own, other) = (caller(hears), caller(others));
-    let options = |caller| CallOptions { caller, ..CallOptions::default() };
+    let options = |caller| {
+        let mut options = CallOptions::default();
+        options.caller = caller;
+        options
+    };
     let arguments = RawJson::empty_object();
     let held = session.call_tool("hold", &arguments, options(other));
     let call = session.call_tool("logs", &arguments, options(own.clone()));
@@ -345,7 +354,8 @@ async fn modern_server_gets_the_capabilities_of_each_caller() {
     let session = server.connect(SessionOptions::default()).await;
     let call = async |handlers| {
         let caller = Some(Arc::new(Caller::new(CallerId::unique(), handlers)));
-        let options = CallOptions { caller, ..CallOptions::default() };
+        let mut options = CallOptions::default();
+        options.caller = caller;
         session.call_tool("t", &RawJson::empty_object(), options).await.map(|reply| reply.value.text())
     };
     let (a, b, none) =
@@ -366,8 +376,13 @@ async fn modern_list_requests_declare_all_capabilities() {
         _ => answer(message, json!({"content": []})),
     });
     let declared = ClientCapabilities::new(raw(r#"{"sampling":{}}"#));
-    let session =
-        server.connect(SessionOptions { client_capabilities: declared, ..SessionOptions::default() }).await;
+    let session = server
+        .connect({
+            let mut options = SessionOptions::default();
+            options.client_capabilities = declared;
+            options
+        })
+        .await;
     session.list_tools().await.unwrap();
     session.call_tool("t", &RawJson::empty_object(), CallOptions::default()).await.unwrap();
     let said = |method: &str| meta(&server.first(method), "clientCapabilities").to_string();
@@ -379,23 +394,36 @@ async fn modern_list_requests_declare_all_capabilities() {
 async fn input_required_result_is_forwarded_and_can_be_retried() {
     let server = modern();
     let log_level = Some(LogLevel::Error);
-    let session = server.connect(SessionOptions { log_level, ..SessionOptions::default() }).await;
+    let session = server
+        .connect({
+            let mut options = SessionOptions::default();
+            options.log_level = log_level;
+            options
+        })
+        .await;
     let capabilities = ClientCapabilities::new(raw(r#"{"elicitation":{"url":{}},"x":1.0}"#));
-    let caller =
-        Some(Arc::new(Caller { capabilities, ..Caller::new(CallerId::unique(), Handlers::default()) }));
+    let caller = Some(Arc::new({
+        let mut caller = Caller::new(CallerId::unique(), Handlers::default());
+        caller.capabilities = capabilities;
+        caller
+    }));
     let meta_given = raw(
         r#"{"a/b":{"c":1.0},"progressToken":"theirs","traceparent":"x","io.modelcontextprotocol/logLevel":"debug",
             "io.modelcontextprotocol/clientInfo":{"name":"theirs"}}"#,
     );
     let input = InputHandling::ReturnToCaller;
-    let options = CallOptions { caller, meta: Some(meta_given), input, ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.caller = caller;
+    options.meta = Some(meta_given);
+    options.input = input;
     let arguments = RawJson::empty_object();
     let first = session.call_tool_raw("t", &arguments, options.clone()).await.unwrap().value;
     let first: Value = first.read().unwrap();
     assert_eq!(first["resultType"], "input_required");
     let more =
         json!({"inputResponses": {"q": {"by": "them"}}, "requestState": first["requestState"], "odd": 1.0});
-    let options = CallOptions { extra_params: Some(raw(&more.to_string())), ..options };
+    let mut options = options;
+    options.extra_params = Some(raw(&more.to_string()));
     let second = session.call_tool_raw("t", &arguments, options).await.unwrap().value;
     assert!(second.as_str().ends_with(r#","x":{"y":1.0}}"#), "{}", second.as_str());
     assert!(second.as_str().contains(r#""text":"them""#), "{}", second.as_str());
@@ -417,17 +445,25 @@ async fn input_required_result_is_forwarded_and_can_be_retried() {
 async fn unknown_result_members_are_kept_and_declared_capabilities_are_sent() {
     let server = server();
     let declared = ClientCapabilities::new(raw(r#"{"sampling":{"tools":{}},"roots":{"listChanged":true}}"#));
-    let session =
-        server.connect(SessionOptions { client_capabilities: declared, ..SessionOptions::default() }).await;
+    let session = server
+        .connect({
+            let mut options = SessionOptions::default();
+            options.client_capabilities = declared;
+            options
+        })
+        .await;
     let want = json!({"sampling": {"tools": {}}, "roots": {"listChanged": true}});
     assert_eq!(server.first("initialize")["params"]["capabilities"], want);
     let meta = Some(raw(r#"{"a":1.0,"io.modelcontextprotocol/logLevel":"debug"}"#));
-    let options = CallOptions { meta, ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.meta = meta;
     let answer = session.call_tool_raw("quick", &RawJson::empty_object(), options).await.unwrap();
     assert_eq!(answer.value.as_str(), r#"{"content":[],"x":{"y":1.0}}"#);
     assert_eq!(server.first("tools/call")["params"]["_meta"].to_string(), r#"{"a":1.0}"#);
     for (meta, more) in [(Some(raw("[]")), None), (None, Some(raw("1")))] {
-        let options = CallOptions { meta, extra_params: more, ..CallOptions::default() };
+        let mut options = CallOptions::default();
+        options.meta = meta;
+        options.extra_params = more;
         let refused = session.call_tool("quick", &RawJson::empty_object(), options).await;
         assert!(matches!(refused, Err(CallError::InvalidParams(_))), "{refused:?}");
     }

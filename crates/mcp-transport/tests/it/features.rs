@@ -91,7 +91,8 @@ async fn argument_is_completed() {
     let server = Server::legacy(everything(), rich);
     let session = server.connect(SessionOptions::default()).await;
     let known = vec![("country".to_owned(), "France".to_owned())];
-    let argument = CompletionArgument { name: "city".to_owned(), value: "Pa".to_owned(), context: known };
+    let mut argument = CompletionArgument::new("city", "Pa");
+    argument.context = known;
     let got =
         session.complete(&CompletionReference::Prompt("p".to_owned()), &argument, options()).await.unwrap();
     assert_eq!((got.values, got.total, got.has_more), (vec!["Paris".to_owned()], Some(1), false));
@@ -100,7 +101,7 @@ async fn argument_is_completed() {
         json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "city", "value": "Pa"},
                "context": {"arguments": {"country": "France"}}})
     );
-    let argument = CompletionArgument { context: Vec::new(), ..argument };
+    argument.context = Vec::new();
     let of = CompletionReference::ResourceTemplate("a:{x}".to_owned());
     session.complete(&of, &argument, options()).await.unwrap();
     let params = &server.received().pop().unwrap()["params"];
@@ -174,9 +175,18 @@ async fn modern_subscription_replaces_the_listen_request() {
     capabilities["tools"] = json!({"listChanged": true});
     let server = Server::modern(capabilities, agreeable);
     let updates = Arc::new(Updates::default());
-    let handlers =
-        Handlers { listener: Some(Arc::clone(&updates) as Arc<dyn Listener>), ..Handlers::default() };
-    let session = server.connect(SessionOptions { handlers, ..SessionOptions::default() }).await;
+    let handlers = {
+        let mut handlers = Handlers::default();
+        handlers.listener = Some(Arc::clone(&updates) as Arc<dyn Listener>);
+        handlers
+    };
+    let session = server
+        .connect({
+            let mut options = SessionOptions::default();
+            options.handlers = handlers;
+            options
+        })
+        .await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     session.subscribe_resource("a:1").await.unwrap();
     let error = session.subscribe_resource("b:1").await.unwrap_err();
@@ -214,7 +224,14 @@ fn event_recorder() -> (SessionOptions, Arc<Mutex<Vec<String>>>) {
         ServerEvent::ResourceUpdated { uri } => note.lock().unwrap().push(uri),
         other => panic!("{other:?}"),
     };
-    (SessionOptions { on_notification: Some(Arc::new(record)), ..SessionOptions::default() }, received)
+    (
+        {
+            let mut options = SessionOptions::default();
+            options.on_notification = Some(Arc::new(record));
+            options
+        },
+        received,
+    )
 }
 
 #[tokio::test(start_paused = true)]
@@ -293,7 +310,11 @@ async fn request_contains_the_trace_context() {
     for server in [Server::legacy(everything(), rich), Server::modern(everything(), rich)] {
         let session = server.connect(SessionOptions::default()).await;
         let none = RawJson::empty_object();
-        let traced = |state| CallOptions { trace: TraceContext::parse(parent, state).ok(), ..options() };
+        let traced = |state| {
+            let mut res = options();
+            res.trace = TraceContext::parse(parent, state).ok();
+            res
+        };
         session.call_tool("t", &none, traced(Some("a=\"1\""))).await.unwrap();
         let meta = server.first("tools/call")["params"]["_meta"].clone();
         assert_eq!((&meta["traceparent"], &meta["tracestate"]), (&json!(parent), &json!("a=\"1\"")));

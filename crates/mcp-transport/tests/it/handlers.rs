@@ -59,7 +59,7 @@ impl Elicitation for User {
             ElicitMode::Form => {
                 ElicitResult::Accept(Some(RawJson::from_value(&json!({"said": request.message})).unwrap()))
             }
-            ElicitMode::Url => ElicitResult::Decline,
+            _ => ElicitResult::Decline,
         })
     }
 }
@@ -69,7 +69,7 @@ pub(crate) struct OneRoot;
 #[async_trait]
 impl Roots for OneRoot {
     async fn roots(&self) -> Result<Vec<Root>, RpcError> {
-        Ok(vec![Root { uri: "file:///work".to_owned(), name: None }])
+        Ok(vec![Root::new("file:///work")])
     }
 }
 
@@ -123,25 +123,32 @@ async fn settle() {
 
 fn all() -> (Handlers, Arc<Model>, Arc<EventLog>) {
     let (model, events) = (Arc::new(Model::default()), Arc::new(EventLog::default()));
-    let handlers = Handlers {
-        sampling: Some(Arc::clone(&model) as Arc<dyn Sampling>),
-        elicitation: Some(Arc::new(User(&[ElicitMode::Form]))),
-        roots: Some(Arc::new(OneRoot)),
-        listener: Some(Arc::clone(&events) as Arc<dyn Listener>),
-        raw_requests: None,
-    };
+    let mut handlers = Handlers::default();
+    handlers.sampling = Some(Arc::clone(&model) as Arc<dyn Sampling>);
+    handlers.elicitation = Some(Arc::new(User(&[ElicitMode::Form])));
+    handlers.roots = Some(Arc::new(OneRoot));
+    handlers.listener = Some(Arc::clone(&events) as Arc<dyn Listener>);
     (handlers, model, events)
 }
 
 fn with(handlers: Handlers) -> SessionOptions {
-    SessionOptions { handlers, ..SessionOptions::default() }
+    let mut options = SessionOptions::default();
+    options.handlers = handlers;
+    options
 }
 
 /// Checks the response of a host with all handlers to a server request.
 async fn check(question: impl Fn() -> Reply + Send + Sync + 'static, want: &str) {
     let server = opened(move || vec![question()]);
-    let limits = Limits { message_bytes: 50_000, ..Limits::default() };
-    let session = server.connect(SessionOptions { limits, ..with(all().0) }).await;
+    let mut limits = Limits::default();
+    limits.message_bytes = 50_000;
+    let session = server
+        .connect({
+            let mut options = with(all().0);
+            options.limits = limits;
+            options
+        })
+        .await;
     settle().await;
     // The key order of a serde_json map depends on its features.
     let read = |it: &str| {
@@ -214,8 +221,11 @@ async fn hd_138_sk_17_unhandled_requests_are_refused_and_not_advertised() {
 async fn handled_requests_are_advertised_in_both_eras() {
     let want =
         json!({"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {"listChanged": true}});
-    let handlers =
-        Handlers { elicitation: Some(Arc::new(User(&[ElicitMode::Form, ElicitMode::Url]))), ..all().0 };
+    let handlers = {
+        let mut handlers = all().0;
+        handlers.elicitation = Some(Arc::new(User(&[ElicitMode::Form, ElicitMode::Url])));
+        handlers
+    };
     let server = opened(Vec::new);
     let session = server.connect(with(handlers.clone())).await;
     assert_eq!(server.first("initialize")["params"]["capabilities"], want);
@@ -307,11 +317,9 @@ async fn sk_11_handler_may_use_the_session() {
         vec![sample(1, "x"), notification("notifications/tools/list_changed", json!({})), sample(2, "x")]
     });
     let asking = Arc::new(ReentrantHandler::default());
-    let handlers = Handlers {
-        sampling: Some(Arc::clone(&asking) as Arc<dyn Sampling>),
-        listener: Some(Arc::clone(&asking) as Arc<dyn Listener>),
-        ..Handlers::default()
-    };
+    let mut handlers = Handlers::default();
+    handlers.sampling = Some(Arc::clone(&asking) as Arc<dyn Sampling>);
+    handlers.listener = Some(Arc::clone(&asking) as Arc<dyn Listener>);
     let begun = tokio::time::Instant::now();
     let session = Arc::new(server.connect(with(handlers)).await);
     asking.0.set(Arc::downgrade(&session)).unwrap();
@@ -373,8 +381,11 @@ async fn slow_listener_loses_events_and_delays_no_call() {
         replies
     });
     let listener = Arc::new(SlowListener(AtomicUsize::new(0)));
-    let handlers =
-        Handlers { listener: Some(Arc::clone(&listener) as Arc<dyn Listener>), ..Handlers::default() };
+    let handlers = {
+        let mut handlers = Handlers::default();
+        handlers.listener = Some(Arc::clone(&listener) as Arc<dyn Listener>);
+        handlers
+    };
     let session = server.connect(with(handlers)).await;
     settle().await;
     assert_eq!(server.answers(), ["1: {}"]);
@@ -390,7 +401,13 @@ async fn sk_16_log_level_is_set_if_declared_and_configured() {
             Some("logging/setLevel") => vec![],
             _ => answer(message, json!({"content": []})),
         });
-        let session = server.connect(SessionOptions { log_level, ..SessionOptions::default() }).await;
+        let session = server
+            .connect({
+                let mut options = SessionOptions::default();
+                options.log_level = log_level;
+                options
+            })
+            .await;
         settle().await;
         let empty = RawJson::empty_object();
         session.call_tool("t", &empty, CallOptions::default()).await.unwrap();
@@ -410,7 +427,8 @@ async fn modern_requests_contain_the_log_level() {
     let server = Server::modern(json!({"tools": {}, "logging": {}}), |message| {
         answer(message, json!({"content": []}))
     });
-    let options = SessionOptions { log_level: Some(LogLevel::Info), ..SessionOptions::default() };
+    let mut options = SessionOptions::default();
+    options.log_level = Some(LogLevel::Info);
     let session = server.connect(options).await;
     let empty = RawJson::empty_object();
     session.call_tool("t", &empty, CallOptions::default()).await.unwrap();

@@ -46,14 +46,13 @@ impl TestClient {
             not(any(feature = "stdio", feature = "sse")),
             expect(clippy::needless_update, reason = "with other wires there are more options")
         )]
-        let options = DialOptions { limits: limits.clone(), ..DialOptions::default() };
+        let mut options = DialOptions::default();
+        options.limits = limits.clone();
         let dial = dialer(&Endpoint::Http(endpoint), &options)?;
-        let options = SessionOptions {
-            limits,
-            eras: eras.unwrap_or(Eras::Both),
-            handlers,
-            ..SessionOptions::default()
-        };
+        let mut options = SessionOptions::default();
+        options.limits = limits;
+        options.eras = eras.unwrap_or(Eras::Both);
+        options.handlers = handlers;
         Session::connect(dial, options).await
     }
 }
@@ -112,7 +111,12 @@ async fn call(session: &Session) -> Result<String, CallError> {
 }
 
 async fn call_again_if_lost(session: &Session) -> Result<String, CallError> {
-    call_with(session, CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() }).await
+    call_with(session, {
+        let mut options = CallOptions::default();
+        options.retry = RetryPolicy::Once;
+        options
+    })
+    .await
 }
 
 async fn call_with(session: &Session, options: CallOptions) -> Result<String, CallError> {

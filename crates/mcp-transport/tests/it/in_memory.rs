@@ -34,7 +34,7 @@ pub(crate) fn dial(peer: Peer) -> Arc<dyn Dial> {
 }
 
 async fn run(peer: Peer, link: Link) -> Disconnect {
-    let Link { mut outbound, inbound, mut shutdown } = link;
+    let Link { mut outbound, inbound, mut shutdown, .. } = link;
     loop {
         let message = tokio::select! {
             message = outbound.next() => message,

@@ -27,12 +27,11 @@ fn done(message: &Value) -> Vec<Reply> {
 }
 
 fn everything() -> Handlers {
-    Handlers {
-        sampling: Some(Arc::new(Model::default())),
-        elicitation: Some(Arc::new(User(&[ElicitMode::Form]))),
-        roots: Some(Arc::new(OneRoot)),
-        ..Handlers::default()
-    }
+    let mut handlers = Handlers::default();
+    handlers.sampling = Some(Arc::new(Model::default()));
+    handlers.elicitation = Some(Arc::new(User(&[ElicitMode::Form])));
+    handlers.roots = Some(Arc::new(OneRoot));
+    handlers
 }
 
 /// The outcome of a call to a server with these responses, and the calls that the server received.
@@ -41,9 +40,16 @@ async fn call(
     rest: impl Fn(&Value) -> Vec<Reply> + Send + Sync + 'static,
 ) -> (String, Vec<Value>) {
     let server = Server::modern(json!({"tools": {}, "prompts": {}, "resources": {}}), rest);
-    let session = server.connect(SessionOptions { handlers, ..SessionOptions::default() }).await;
+    let session = server
+        .connect({
+            let mut options = SessionOptions::default();
+            options.handlers = handlers;
+            options
+        })
+        .await;
     let arguments = RawJson::parse(r#"{"a":1}"#.into()).unwrap();
-    let options = CallOptions { timeout: Some(Duration::from_secs(30)), ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.timeout = Some(Duration::from_secs(30));
     let said = match session.call_tool("t", &arguments, options).await {
         Ok(answer) => answer.value.text(),
         Err(error) => error.to_string(),
@@ -169,8 +175,13 @@ async fn prompts_and_resources_may_require_input_and_raw_requests_are_unchanged(
             (_, Some(_)) => answer(message, json!({"contents": []})),
         }
     });
-    let session =
-        server.connect(SessionOptions { handlers: everything(), ..SessionOptions::default() }).await;
+    let session = server
+        .connect({
+            let mut options = SessionOptions::default();
+            options.handlers = everything();
+            options
+        })
+        .await;
     let empty = RawJson::empty_object();
     session.get_prompt("p", &empty, CallOptions::default()).await.unwrap();
     session.read_resource("a:b", CallOptions::default()).await.unwrap();

@@ -16,8 +16,12 @@ async fn connect(
     remembered: Option<Era>,
     eras: Eras,
 ) -> (Result<Era, ConnectError>, String) {
-    let limits = Limits { startup: Duration::from_secs(60), ..Limits::default() };
-    let options = SessionOptions { known_era: remembered, eras, limits, ..SessionOptions::default() };
+    let mut limits = Limits::default();
+    limits.startup = Duration::from_secs(60);
+    let mut options = SessionOptions::default();
+    options.known_era = remembered;
+    options.eras = eras;
+    options.limits = limits;
     let session = Session::connect(Arc::clone(&server.dial) as Arc<dyn Dial>, options).await;
     (session.map(|it| it.era()), server.summary())
 }

@@ -15,6 +15,8 @@ mod http2;
 mod in_memory;
 mod input_required;
 mod known_era;
+#[cfg(feature = "testing")]
+mod own_transport;
 mod retry;
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 mod rmcp;

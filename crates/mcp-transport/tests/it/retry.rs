@@ -11,7 +11,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::in_memory::{Reply, Server, answer};
 
 fn lost() -> StreamError {
-    StreamError::Lost(RequestError { status: Some(502), message: "gone".to_owned(), error: None })
+    StreamError::Lost({
+        let mut error = RequestError::new("gone");
+        error.status = Some(502);
+        error
+    })
 }
 
 /// A server whose first responses after the handshake fail like this. It responds to later requests.
@@ -35,7 +39,8 @@ fn server(ends: Vec<StreamError>) -> Server {
 }
 
 async fn call(session: &Session, replay: RetryPolicy) -> Result<(), CallError> {
-    let options = CallOptions { retry: replay, ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.retry = replay;
     session.call_tool("t", &RawJson::empty_object(), options).await.map(drop)
 }
 
@@ -77,7 +82,7 @@ async fn request_that_was_not_executed_is_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn lists_and_reads_are_retried() {
-    let argument = CompletionArgument { name: "a".to_owned(), value: String::new(), context: Vec::new() };
+    let argument = CompletionArgument::new("a", String::new());
     let of = CompletionReference::Prompt("p".to_owned());
     for method in ["tools/list", "prompts/get", "resources/read", "completion/complete", "ping"] {
         let server = server(vec![lost()]);
@@ -115,7 +120,8 @@ async fn lost_list_response_is_not_an_unknown_outcome() {
     let help = error.help().unwrap();
     assert!(help.contains("try again later"), "{help}");
     // The same for a forwarded request.
-    let options = CallOptions { retry: RetryPolicy::Never, ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.retry = RetryPolicy::Never;
     for (method, want) in [("resources/list", "MCPConnectionError"), ("custom/do", "MCPOutcomeUnknownError")]
     {
         let server = self::server(vec![lost()]);

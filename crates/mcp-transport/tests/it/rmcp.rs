@@ -25,13 +25,21 @@ use rmcp::{RoleClient, ServiceError, ServiceExt};
 type Client = RunningService<RoleClient, ()>;
 
 fn dial(endpoint: &Endpoint) -> Arc<dyn Dial> {
-    let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
-    dialer(endpoint, &DialOptions { limits, ..DialOptions::default() }).unwrap()
+    let mut limits = Limits::default();
+    limits.message_bytes = 1 << 20;
+    dialer(endpoint, &{
+        let mut options = DialOptions::default();
+        options.limits = limits;
+        options
+    })
+    .unwrap()
 }
 
 async fn serve(endpoint: &Endpoint) -> Result<Client, ClientInitializeError> {
     // Long enough for slow machines, short enough for tests of a silent server.
-    let options = RmcpOptions { handshake: Duration::from_secs(20), grace: Duration::from_secs(1) };
+    let mut options = RmcpOptions::default();
+    options.handshake = Duration::from_secs(20);
+    options.grace = Duration::from_secs(1);
     ().serve(RmcpTransport::new(&*dial(endpoint), options)).await
 }
 

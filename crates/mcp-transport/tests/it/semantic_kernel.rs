@@ -98,9 +98,11 @@ async fn sk_10_failed_list_is_an_error() {
 // Section 7 number 5: in Semantic Kernel, a connection to such servers hangs, or succeeds without an error.
 #[tokio::test(start_paused = true)]
 async fn sk_12_sk_13_failed_connection_is_reported_in_time() {
-    let limits = Limits { startup: Duration::from_secs(20), ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.startup = Duration::from_secs(20);
     let connect = async |server: Server| {
-        let options = SessionOptions { limits: limits.clone(), ..SessionOptions::default() };
+        let mut options = SessionOptions::default();
+        options.limits = limits.clone();
         Session::connect(Arc::clone(&server.dial) as Arc<dyn Dial>, options).await.err().unwrap().to_string()
     };
     let begun = Instant::now();
@@ -122,8 +124,15 @@ async fn sk_12_sk_13_failed_connection_is_reported_in_time() {
 #[tokio::test(start_paused = true)]
 async fn sk_14_configured_request_timeout_applies() {
     let server = Server::legacy(json!({"tools": {}}), |_| vec![]);
-    let limits = Limits { request: Duration::from_secs(7), ..Limits::default() };
-    let session = server.connect(SessionOptions { limits, ..SessionOptions::default() }).await;
+    let mut limits = Limits::default();
+    limits.request = Duration::from_secs(7);
+    let session = server
+        .connect({
+            let mut options = SessionOptions::default();
+            options.limits = limits;
+            options
+        })
+        .await;
     let begun = Instant::now();
     let error = session.call_tool("t", &RawJson::empty_object(), CallOptions::default()).await.unwrap_err();
     assert_eq!(

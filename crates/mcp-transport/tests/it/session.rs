@@ -25,8 +25,12 @@ async fn connect(
         note.lock().unwrap().push(message["method"].as_str().unwrap_or("answer").to_owned());
         peer(message)
     });
-    let limits = Limits { startup: Duration::from_secs(60), list_pages: 50, ..Limits::default() };
-    let options = SessionOptions { eras, limits, ..SessionOptions::default() };
+    let mut limits = Limits::default();
+    limits.startup = Duration::from_secs(60);
+    limits.list_pages = 50;
+    let mut options = SessionOptions::default();
+    options.eras = eras;
+    options.limits = limits;
     let session = Session::connect(dial(peer), options).await;
     let seen = seen.lock().unwrap().clone();
     (session, seen)
@@ -114,7 +118,7 @@ async fn unanswered_probe_falls_back_after_three_seconds() {
 /// A server of both eras whose start takes this long, and that answers pending requests in this order.
 fn dual_era_server(start: Duration, order: [&'static str; 2]) -> Arc<dyn Dial> {
     servers::in_memory("dual", move |link| async move {
-        let Link { mut outbound, inbound, mut shutdown } = link;
+        let Link { mut outbound, inbound, mut shutdown, .. } = link;
         tokio::time::sleep(start).await;
         loop {
             let mut pending: Vec<Value> = Vec::new();
@@ -148,8 +152,10 @@ async fn era_of_a_server_does_not_depend_on_the_time_of_its_start() {
         for (limit, starts) in [(60, &[0, 1, 3, 19, 21, 40, 58][..]), (5, &[0, 1, 3, 4]), (2, &[0, 1])] {
             for seconds in starts {
                 let begun = tokio::time::Instant::now();
-                let limits = Limits { startup: Duration::from_secs(limit), ..Limits::default() };
-                let options = SessionOptions { limits, ..SessionOptions::default() };
+                let mut limits = Limits::default();
+                limits.startup = Duration::from_secs(limit);
+                let mut options = SessionOptions::default();
+                options.limits = limits;
                 let dial = dual_era_server(Duration::from_secs(*seconds), order);
                 let session = Session::connect(dial, options).await.unwrap();
                 let era = (session.era(), session.era_reason());
@@ -165,7 +171,11 @@ async fn era_of_a_server_does_not_depend_on_the_time_of_its_start() {
 
 #[tokio::test(start_paused = true)]
 async fn server_that_was_not_available_is_probed_again() {
-    let unavailable = || RequestError { status: Some(503), message: "busy".to_owned(), error: None };
+    let unavailable = || {
+        let mut error = RequestError::new("busy");
+        error.status = Some(503);
+        error
+    };
     let starting = Arc::new(std::sync::atomic::AtomicBool::new(true));
     let peer = move |message: &Value| match message["method"].as_str() {
         Some("server/discover") if starting.swap(false, std::sync::atomic::Ordering::Relaxed) => {
@@ -362,13 +372,21 @@ async fn endless_list_is_ended() {
 async fn dm_110_changed_limits_apply_to_the_next_request() {
     let peer = pages(&[(None, &["a", "b"], None)]);
     let session = connect(Eras::Legacy, peer).await.0.unwrap();
-    session.set_limits(Limits { list_items: 1, ..Limits::default() });
+    session.set_limits({
+        let mut limits = Limits::default();
+        limits.list_items = 1;
+        limits
+    });
     assert_eq!(names(&session.list_tools().await), "tools/list has more than 1 items");
     session.set_limits(Limits::default());
     assert_eq!(names(&session.list_tools().await), "a b");
 
     // The peer does not respond to calls: only the idle timeout can end this one so early.
-    session.set_limits(Limits { idle: Some(Duration::from_secs(3)), ..Limits::default() });
+    session.set_limits({
+        let mut limits = Limits::default();
+        limits.idle = Some(Duration::from_secs(3));
+        limits
+    });
     let arguments = mcp_model::RawJson::empty_object();
     let error = session.call_tool("a", &arguments, CallOptions::default()).await.unwrap_err();
     assert_eq!(error.to_string(), "no response and no progress for 3 s");

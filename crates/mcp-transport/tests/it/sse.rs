@@ -42,10 +42,17 @@ impl TestClient {
             not(any(feature = "stdio", feature = "http")),
             expect(clippy::needless_update, reason = "with other wires there are more options")
         )]
-        let options = DialOptions { limits: limits.clone(), ..DialOptions::default() };
+        let mut options = DialOptions::default();
+        options.limits = limits.clone();
         let dial = dialer(&Endpoint::Sse(endpoint), &options)?;
         let eras = eras.unwrap_or(Eras::Both);
-        Session::connect(dial, SessionOptions { limits, eras, ..SessionOptions::default() }).await
+        Session::connect(dial, {
+            let mut options = SessionOptions::default();
+            options.limits = limits;
+            options.eras = eras;
+            options
+        })
+        .await
     }
 }
 

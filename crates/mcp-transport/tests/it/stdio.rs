@@ -12,17 +12,25 @@ use mcp_transport::{
 };
 
 fn dial(endpoint: StdioEndpoint, limits: Limits) -> Arc<dyn Dial> {
-    dialer(&Endpoint::Stdio(endpoint), &DialOptions { limits, ..DialOptions::default() }).unwrap()
+    dialer(&Endpoint::Stdio(endpoint), &{
+        let mut options = DialOptions::default();
+        options.limits = limits;
+        options
+    })
+    .unwrap()
 }
 
 async fn connect(endpoint: StdioEndpoint) -> Result<Session, ConnectError> {
-    let limits = Limits { startup: Duration::from_secs(20), ..Limits::default() };
-    let options = SessionOptions { limits: limits.clone(), ..SessionOptions::default() };
+    let mut limits = Limits::default();
+    limits.startup = Duration::from_secs(20);
+    let mut options = SessionOptions::default();
+    options.limits = limits.clone();
     Session::connect(dial(endpoint, limits), options).await
 }
 
 async fn call(session: &Session, deadline: u64) -> Result<String, CallError> {
-    let options = CallOptions { timeout: Some(Duration::from_millis(deadline)), ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.timeout = Some(Duration::from_millis(deadline));
     session.call_tool("t", &RawJson::empty_object(), options).await.map(|reply| reply.value.text())
 }
 
@@ -102,8 +110,10 @@ async fn hd_135_sk_12_early_exit_is_reported_with_evidence() {
 
 #[tokio::test]
 async fn hd_135_silent_server_fails_at_the_startup_timeout() {
-    let limits = Limits { startup: Duration::from_millis(300), ..Limits::default() };
-    let options = SessionOptions { limits: limits.clone(), ..SessionOptions::default() };
+    let mut limits = Limits::default();
+    limits.startup = Duration::from_millis(300);
+    let mut options = SessionOptions::default();
+    options.limits = limits.clone();
     let endpoint = shell_script("echo listening on 3000 >&2; sleep 1000");
     let error = Session::connect(dial(endpoint, limits), options).await.err().unwrap();
     assert_eq!(
@@ -198,10 +208,12 @@ async fn dm_073_noise_is_skipped_and_oversized_response_ends_its_call() {
     let tool = r#"echo 'npm notice'; echo '{"level":30}'; echo 'caf\351'; text "$id" ok"#;
     let session = connect(shell_server(tool)).await.unwrap();
     assert_eq!(call(&session, 10_000).await.unwrap(), "ok");
-    assert!(session.counters().0 >= 20);
+    assert!(session.counters().noise_bytes >= 20);
 
-    let limits = Limits { message_bytes: 10_000, ..Limits::default() };
-    let options = SessionOptions { limits: limits.clone(), ..SessionOptions::default() };
+    let mut limits = Limits::default();
+    limits.message_bytes = 10_000;
+    let mut options = SessionOptions::default();
+    options.limits = limits.clone();
     let tool =
         r#"printf '{"id":%s,"result":{"content":[' "$id"; head -c 30000 /dev/zero | tr '\0' ' '; echo ']}}'"#;
     let session = Session::connect(dial(shell_server(tool), limits), options).await.unwrap();
@@ -210,8 +222,10 @@ async fn dm_073_noise_is_skipped_and_oversized_response_ends_its_call() {
     assert!(session.list_tools().await.is_ok(), "the connection lives on");
 
     // The key order of the TypeScript SDK: the id is at the end.
-    let limits = Limits { message_bytes: 10_000, ..Limits::default() };
-    let options = SessionOptions { limits: limits.clone(), ..SessionOptions::default() };
+    let mut limits = Limits::default();
+    limits.message_bytes = 10_000;
+    let mut options = SessionOptions::default();
+    options.limits = limits.clone();
     let tool = r#"printf '{"result":{"content":['; head -c 30000 /dev/zero | tr '\0' ' '; echo "]},\"jsonrpc\":\"2.0\",\"id\":$id}""#;
     let session = Session::connect(dial(shell_server(tool), limits), options).await.unwrap();
     let error = call(&session, 10_000).await.unwrap_err();
@@ -258,7 +272,8 @@ async fn hd_sc5_argument_repeated_by_a_server_is_redacted() {
 async fn call_to_a_server_that_does_not_read_times_out() {
     let session = connect(shell_server("sleep 1000")).await.unwrap();
     let arguments = RawJson::from_value(&serde_json::json!({ "x": "y".repeat(1 << 20) })).unwrap();
-    let options = CallOptions { timeout: Some(Duration::from_millis(200)), ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.timeout = Some(Duration::from_millis(200));
     assert!(matches!(session.call_tool("t", &arguments, options.clone()).await, Err(CallError::TimedOut(_))));
     assert!(matches!(session.call_tool("t", &arguments, options).await, Err(CallError::TimedOut(_))));
     let begun = Instant::now();
@@ -282,7 +297,8 @@ async fn hd_106_configured_encoding_is_used_in_both_directions() {
     let arguments = RawJson::parse("{\"x\":\"caf\u{e9}\"}".into()).unwrap();
     let answer = session.call_tool("t", &arguments, CallOptions::default()).await.unwrap();
     assert_eq!(answer.value.text(), "caf\u{e9}");
-    let utf16 = StdioEndpoint { encoding: "utf-16".to_owned(), ..shell_script("") };
+    let mut utf16 = shell_script("");
+    utf16.encoding = "utf-16".to_owned();
     assert!(matches!(
         dialer(&Endpoint::Stdio(utf16), &DialOptions::default()),
         Err(ConnectError::Invalid(_))
@@ -310,10 +326,12 @@ async fn hd_131_concurrent_calls_get_their_own_responses() {
 async fn receipt_exists_while_its_process_runs() {
     let folder = tempfile::tempdir().unwrap();
     let receipts = ReceiptDirectory::new(folder.path());
-    let options = DialOptions { receipts: Some(receipts.clone()), ..DialOptions::default() };
+    let mut options = DialOptions::default();
+    options.receipts = Some(receipts.clone());
     assert_eq!(options.process.id(), None);
     let dial = dialer(&Endpoint::Stdio(shell_server("")), &options).unwrap();
-    let session_options = SessionOptions { eras: Eras::Legacy, ..SessionOptions::default() };
+    let mut session_options = SessionOptions::default();
+    session_options.eras = Eras::Legacy;
     let session = Session::connect(dial, session_options).await.unwrap();
     let count = || std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(count(), 1);
@@ -334,8 +352,11 @@ async fn hd_106_response_in_another_encoding_ends_its_call() {
 
 #[tokio::test]
 async fn hd_135_utf_16_output_is_noise_until_the_timeout() {
-    let limits = Limits { startup: Duration::from_millis(500), ..Limits::default() };
-    let options = SessionOptions { limits: limits.clone(), eras: Eras::Legacy, ..SessionOptions::default() };
+    let mut limits = Limits::default();
+    limits.startup = Duration::from_millis(500);
+    let mut options = SessionOptions::default();
+    options.limits = limits.clone();
+    options.eras = Eras::Legacy;
     let says = r#"read -r line; printf '{\0"\0i\0d\0"\0:\0001\0}\0\n\0'; sleep 1000"#;
     let error = Session::connect(dial(shell_script(says), limits), options).await.err().unwrap();
     let ConnectError::TimedOut { disconnect: ended, .. } = &error else { panic!("{error}") };
@@ -354,7 +375,9 @@ async fn hd_117_close_leaves_no_grandchild() {
 /// A server that floods its output with a line, each written as a whole.
 fn flooding(line: &str, tool: &str) -> StdioEndpoint {
     let endpoint = shell_script(&format!("(while echo '{line}'; do :; done) &\n{SHELL_SERVER}"));
-    StdioEndpoint { env: vec![("TOOL".to_owned(), Secret::new(tool))], ..endpoint }
+    let mut res = endpoint;
+    res.env = vec![("TOOL".to_owned(), Secret::new(tool))];
+    res
 }
 
 #[tokio::test]
@@ -366,7 +389,8 @@ async fn flooding_server_does_not_delay_deadlines_and_close() {
             assert_eq!(call(&session, 60_000).await.unwrap(), "hello");
         }
         let hang = RawJson::from_value(&serde_json::json!({ "x": "hang" })).unwrap();
-        let options = CallOptions { timeout: Some(Duration::from_millis(100)), ..CallOptions::default() };
+        let mut options = CallOptions::default();
+        options.timeout = Some(Duration::from_millis(100));
         let error = session.call_tool("t", &hang, options).await.err().unwrap();
         assert!(matches!(error, CallError::TimedOut(_)), "{error}");
         assert_eq!(call(&session, 60_000).await.unwrap(), "hello");
@@ -390,7 +414,9 @@ async fn exit_of_a_flooding_server_is_noticed() {
 fn flooding_stderr(tool: &str) -> StdioEndpoint {
     let flood = "(i=0; while echo \"line $i of many\" >&2; do i=$((i+1)); done) &";
     let endpoint = shell_script(&format!("{flood}\n{SHELL_SERVER}"));
-    StdioEndpoint { env: vec![("TOOL".to_owned(), Secret::new(tool))], ..endpoint }
+    let mut res = endpoint;
+    res.env = vec![("TOOL".to_owned(), Secret::new(tool))];
+    res
 }
 
 #[tokio::test]

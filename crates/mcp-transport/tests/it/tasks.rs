@@ -71,7 +71,9 @@ fn completed(is_modern: bool) -> Value {
 }
 
 fn requests_task() -> CallOptions {
-    CallOptions { task: Some(TaskRequest::default()), ..CallOptions::default() }
+    let mut options = CallOptions::default();
+    options.task = Some(TaskRequest::default());
+    options
 }
 
 async fn call(session: &Session, options: CallOptions) -> Result<String, CallError> {
@@ -90,12 +92,10 @@ async fn call_that_becomes_a_task_is_followed_to_its_result() {
         assert!(session.supports_tasks());
         let messages = Arc::new(Mutex::new(Vec::new()));
         let record = Arc::clone(&messages);
-        let options = CallOptions {
-            progress: Some(Arc::new(move |it| record.lock().extend(it.message))),
-            // The timeout of the call does not limit the task.
-            timeout: Some(Duration::from_millis(500)),
-            ..requests_task()
-        };
+        let mut options = requests_task();
+        options.progress = Some(Arc::new(move |it| record.lock().extend(it.message)));
+        // The timeout of the call does not limit the task.
+        options.timeout = Some(Duration::from_millis(500));
         assert_eq!(call(&session, options).await.unwrap(), "late");
         assert_eq!(*messages.lock(), ["half", "almost"]);
         let methods = server.summary();
@@ -110,7 +110,12 @@ async fn legacy_server_makes_a_task_only_on_request() {
     let session = server.connect(SessionOptions::default()).await;
     assert!(matches!(call(&session, CallOptions::default()).await, Err(CallError::Rpc(_))));
     let ttl = Some(Duration::from_secs(7));
-    let options = CallOptions { task: Some(TaskRequest { ttl }), ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.task = Some({
+        let mut request = TaskRequest::default();
+        request.ttl = ttl;
+        request
+    });
     assert_eq!(call(&session, options).await.unwrap(), "late");
     let received = server.received();
     let requests: Vec<&Value> =
@@ -186,8 +191,15 @@ async fn input_of_a_task_is_provided_once() {
     let second =
         json!({"status": "input_required", "inputRequests": {"a": question("1"), "b": question("2")}});
     let server = server(true, vec![first.clone(), first, second, completed(true)]);
-    let handlers = Handlers { elicitation: Some(Arc::new(User(&[ElicitMode::Form]))), ..Handlers::default() };
-    let session = server.connect(SessionOptions { handlers, ..SessionOptions::default() }).await;
+    let mut handlers = Handlers::default();
+    handlers.elicitation = Some(Arc::new(User(&[ElicitMode::Form])));
+    let session = server
+        .connect({
+            let mut options = SessionOptions::default();
+            options.handlers = handlers;
+            options
+        })
+        .await;
     assert_eq!(call(&session, CallOptions::default()).await.unwrap(), "late");
     let received = server.received();
     let updates = received.iter().filter(|it| it["method"] == "tasks/update");
@@ -225,7 +237,8 @@ async fn silent_server_does_not_extend_the_deadline_of_a_task() {
             false => Server::legacy(json!({}), |_| Vec::new()),
         };
         let session = silent.connect(SessionOptions::default()).await;
-        let options = CallOptions { timeout: Some(Duration::from_secs(2)), ..CallOptions::default() };
+        let mut options = CallOptions::default();
+        options.timeout = Some(Duration::from_secs(2));
         let begun = tokio::time::Instant::now();
         let error = session.task_result(&task, &options).await.unwrap_err();
         assert!(matches!(error, CallError::TimedOut(_)), "{error}");

@@ -129,7 +129,11 @@ async fn answer_all(mut stream: TlsStream<TcpStream>) {
 }
 
 pub(crate) async fn connect(endpoint: Endpoint, authorities: Authorities) -> Result<Session, ConnectError> {
-    let dial = dialer(&endpoint, &DialOptions { authorities, ..DialOptions::default() })?;
+    let dial = dialer(&endpoint, &{
+        let mut options = DialOptions::default();
+        options.authorities = authorities;
+        options
+    })?;
     Session::connect(dial, SessionOptions::default()).await
 }
 

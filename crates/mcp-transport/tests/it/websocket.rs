@@ -29,10 +29,18 @@ impl TestClient {
         let mut endpoint = UrlEndpoint::new(url.parse().unwrap());
         endpoint.headers = headers;
         let limits = limits.unwrap_or_default();
-        let options = DialOptions { limits: limits.clone(), authorities, ..DialOptions::default() };
+        let mut options = DialOptions::default();
+        options.limits = limits.clone();
+        options.authorities = authorities;
         let dial = dialer(&Endpoint::WebSocket(endpoint), &options)?;
         let eras = eras.unwrap_or(Eras::Both);
-        Session::connect(dial, SessionOptions { limits, eras, ..SessionOptions::default() }).await
+        Session::connect(dial, {
+            let mut options = SessionOptions::default();
+            options.limits = limits;
+            options.eras = eras;
+            options
+        })
+        .await
     }
 }
 

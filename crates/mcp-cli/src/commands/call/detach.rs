@@ -28,7 +28,8 @@ pub(super) async fn detach(
 ) -> Result<Report, Failure> {
     let snapshot = host.snapshot();
     let arguments = arguments.to_json(&snapshot, &args.tool).map_err(|error| Failure::new(error.message))?;
-    let mut call = ToolCall { tasks: TaskHandling::Return, ..ToolCall::new(args.tool.as_str(), arguments) };
+    let mut call = ToolCall::new(args.tool.as_str(), arguments);
+    call.tasks = TaskHandling::Return;
     // The host reports an unknown tool.
     if let ToolLookup::Found(tool) = snapshot.catalog.find(&args.tool) {
         if own_processes.contains(&tool.server) {

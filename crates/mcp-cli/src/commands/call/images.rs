@@ -52,11 +52,7 @@ pub(super) fn escape_sequences(content: &[Content], protocol: Protocol) -> Strin
         Content::Image { data, mime_type: _ } if data.len() / 4 * 3 <= MAX_IMAGE => {
             BASE64_STANDARD.decode(data).ok()
         }
-        Content::Image { .. }
-        | Content::Text(_)
-        | Content::Audio { .. }
-        | Content::Binary { .. }
-        | Content::Unknown(_) => None,
+        _ => None,
     });
     images.take(MAX_IMAGES).map(|image| draw(&image, protocol)).collect()
 }

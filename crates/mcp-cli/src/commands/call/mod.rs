@@ -135,7 +135,12 @@ pub(super) async fn call(
         display.show_server_progress(&format!("{name}: {text}"), fraction(update.progress, update.total));
     });
     let _clear = progress.clear_on_drop();
-    host.call(ToolCall { progress: Some(on_progress), ..ToolCall::new(tool, arguments) }).await
+    host.call({
+        let mut call = ToolCall::new(tool, arguments);
+        call.progress = Some(on_progress);
+        call
+    })
+    .await
 }
 
 /// The tool of a call, in the catalog of the reachable servers.
@@ -164,16 +169,11 @@ fn tool_presence(published: &HostSnapshot, invalid_entries: &[String], tool: &st
 
 /// The exit code of a call: [`Exit::Unreachable`] if the call failed and its tool may be on an unreachable server.
 fn exit(result: &CallResult, presence: ToolPresence) -> Exit {
-    let Some(CallFailure { kind, message: _ }) = &result.error else { return Exit::Success };
+    let Some(CallFailure { kind, message: _, .. }) = &result.error else { return Exit::Success };
     let is_unreachable = match kind {
         ErrorKind::Connection | ErrorKind::Timeout | ErrorKind::Protocol => presence != ToolPresence::Certain,
         ErrorKind::ToolNotFound => presence == ToolPresence::Unknown,
-        ErrorKind::Config
-        | ErrorKind::McpConfig
-        | ErrorKind::MissingTransportField
-        | ErrorKind::Validation
-        | ErrorKind::Tool
-        | ErrorKind::OutcomeUnknown => false,
+        _ => false,
     };
     if is_unreachable { Exit::Unreachable } else { Exit::Failure }
 }
@@ -197,7 +197,7 @@ fn report(context: &Context, args: &CallArgs, result: &CallResult, exit: Exit) -
 /// The servers that are not ready, with their errors, if a tool was not found: one of them may have it.
 pub(super) fn unavailable_servers(published: &HostSnapshot, result: &CallResult, colour: Colour) -> String {
     match &result.error {
-        Some(CallFailure { kind: ErrorKind::ToolNotFound, message: _ }) => {
+        Some(CallFailure { kind: ErrorKind::ToolNotFound, message: _, .. }) => {
             server_lines_where(published, |status| status.state != ServerState::Ready, colour)
         }
         Some(_) | None => String::new(),
@@ -222,14 +222,14 @@ fn error_help(failure: &CallFailure, file: &Path, tool: &str, colour: Colour) ->
         ErrorKind::Config | ErrorKind::McpConfig | ErrorKind::MissingTransportField => {
             Some(format!("`mcp-host check {file}` reports every mistake with its line"))
         }
-        ErrorKind::Tool => None,
+        _ => None,
     };
     help.map(|help| style::help(colour, &help)).unwrap_or_default()
 }
 
 /// The error of a failed call without help: `<kind>: <message>`. The content of a failed result is its message.
 pub(super) fn call_error(result: &CallResult, failure: &CallFailure, colour: Colour) -> String {
-    let CallFailure { kind, message } = failure;
+    let CallFailure { kind, message, .. } = failure;
     let kind = style::paint(colour, style::FAILURE, kind.as_str());
     let content = result_text(result);
     let text = if content.trim().is_empty() { sanitize::block(message) } else { content };
@@ -238,7 +238,6 @@ pub(super) fn call_error(result: &CallResult, failure: &CallFailure, colour: Col
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
 
     use mcp_model::{CallMetadata, Content};
 
@@ -254,18 +253,10 @@ mod tests {
     ) {
         let published = published(servers);
         let invalid_entries: Vec<String> = invalid_entries.iter().map(|id| (*id).to_owned()).collect();
-        let result = CallResult {
-            success: error.is_none(),
-            content: Vec::new(),
-            error: error.map(|kind| CallFailure { kind, message: String::new() }),
-            metadata: CallMetadata {
-                server: None,
-                tool: "t".into(),
-                duration: Duration::ZERO,
-                request_id: None,
-                structured_content: None,
-                warnings: Vec::new(),
-            },
+        let metadata = CallMetadata::new("t");
+        let result = match error {
+            Some(kind) => CallResult::failure(CallFailure::new(kind, ""), metadata),
+            None => CallResult::success(Vec::new(), metadata),
         };
         assert_eq!(exit(&result, tool_presence(&published, &invalid_entries, "t")), want);
     }
@@ -287,11 +278,12 @@ mod tests {
     fn error_has_kind_message_and_help() {
         let text = |failure: CallFailure, content: &[&str]| {
             let content = content.iter().map(|it| Content::Text((*it).into())).collect();
-            let result = CallResult { content, ..failed_call("t", failure.kind, String::new()) };
+            let mut result = failed_call("t", failure.kind, String::new());
+            result.content = content;
             call_error(&result, &failure, Colour::Never)
                 + &error_help(&failure, Path::new("a.yaml"), "t", Colour::Never)
         };
-        let failure = |kind, message: &str| CallFailure { kind, message: message.into() };
+        let failure = |kind, message: &str| CallFailure::new(kind, message);
         assert_eq!(text(failure(ErrorKind::Tool, "it \u{1b}[31mbroke\n"), &[]), "MCPToolError: it broke\n");
         // The message is an excerpt of the content.
         assert_eq!(

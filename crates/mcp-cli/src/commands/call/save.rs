@@ -51,7 +51,7 @@ fn binary(content: &Content) -> Option<(&str, &str)> {
         Content::Binary { data, mime_type, uri: _, text: None } if !data.is_empty() => {
             Some((data, mime_type.as_deref().unwrap_or_default()))
         }
-        Content::Binary { .. } | Content::Text(_) | Content::Unknown(_) => None,
+        _ => None,
     }
 }
 

@@ -74,7 +74,7 @@ fn compare(approval: &Approval, server: &ServerId, offer: &ServerDefinitions) ->
     let about = drift.identity_changes().iter().map(|it| format!("its {}", it.as_str()));
     let drifted = drift.items();
     let drifted =
-        drifted.iter().map(|ItemDrift { item, key, change: _ }| match drift.enforcement(*item, key) {
+        drifted.iter().map(|ItemDrift { item, key, change: _, .. }| match drift.enforcement(*item, key) {
             Some((enforcement, why)) => {
                 format!("{} `{key}` is {}: {why}", item.as_str(), effect(enforcement))
             }

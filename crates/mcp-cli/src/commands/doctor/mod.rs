@@ -143,11 +143,8 @@ async fn prepare(context: &Context, servers: &ServerArgs) -> Result<(DesiredServ
 /// The servers of a file that is refused as a whole, all as failed servers, so that none is started.
 fn refused_servers(file: &ConfigFile) -> DesiredServers {
     let message = "the file has an error that affects all servers, so none of them is started";
-    let error = HostError {
-        kind: ErrorKind::Config,
-        message: message.to_owned(),
-        help: Some("correct what `mcp-host check` reports, then run `doctor` again".to_owned()),
-    };
+    let mut error = HostError::new(ErrorKind::Config, message.to_owned());
+    error.help = Some("correct what `mcp-host check` reports, then run `doctor` again".to_owned());
     let entries = file.loaded.reading.entries.iter();
     let failed = entries.map(|entry| FailedServer { id: entry.name.clone(), error: error.clone() });
     DesiredServers { servers: Vec::new(), failed: failed.collect() }

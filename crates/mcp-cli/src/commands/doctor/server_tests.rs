@@ -162,7 +162,11 @@ impl<'a> ServerTests<'a> {
         let since = SystemTime::now();
         let problems = catalog.problems().iter().filter(|problem| is_about_names(problem));
         let problems = problems.map(|problem| ActiveProblem { problem: problem.clone(), since }).collect();
-        HostSnapshot { generation: 0, catalog: Arc::new(catalog), servers: Vec::new(), problems }
+        let mut snapshot = HostSnapshot::default();
+        snapshot.generation = 0;
+        snapshot.catalog = Arc::new(catalog);
+        snapshot.problems = problems;
+        snapshot
     }
 }
 

@@ -123,7 +123,7 @@ pub(super) async fn examine(
     // The result is not needed: a failure is visible in the last step.
     let _ = run_steps(&examination, &server, &lock, &mut lists).await;
     let (id, exposure) = (server.spec.id, server.spec.exposure);
-    lists.map(|lists| ServerEntry { id, exposure, lists: Arc::new(lists) })
+    lists.map(|lists| ServerEntry::new(id, exposure, Arc::new(lists)))
 }
 
 async fn run_steps(
@@ -152,7 +152,8 @@ async fn run_steps(
     // As in a host, handshake and lists share one time limit.
     let budget = StartBudget { deadline: session.start_deadline(), limit: server.spec.limits.startup };
     let lists = read_lists(examination, server, &session, budget).await;
-    let (noise, dropped) = session.counters();
+    let counters = session.counters();
+    let (noise, dropped) = (counters.noise_bytes, counters.dropped_messages);
     // A larger amount is an oversized message, which has its own error.
     let too_large = u64::try_from(server.spec.limits.message_bytes).unwrap_or(u64::MAX);
     if noise > 0 && noise < too_large {
@@ -250,7 +251,9 @@ async fn connect(examination: &Examination, server: &ResolvedServer, endpoint: &
     examination.begin("handshake");
     let limits = server.spec.limits.clone();
     let extra_secrets = server.config.iter().cloned().collect();
-    let mut dial = DialOptions { limits: limits.clone(), extra_secrets, ..DialOptions::default() };
+    let mut dial = DialOptions::default();
+    dial.limits = limits.clone();
+    dial.extra_secrets = extra_secrets;
     let logins = host::logins(None, None);
     dial.authorization =
         logins.and_then(|logins| logins.authorization(&server.spec.id, endpoint, &dial.authorities));
@@ -263,8 +266,13 @@ async fn connect(examination: &Examination, server: &ResolvedServer, endpoint: &
         }
     };
     let client = host::client_info();
-    let options =
-        SessionOptions { client, limits, config: server.config.clone(), ..SessionOptions::default() };
+    let options = {
+        let mut options = SessionOptions::default();
+        options.client = client;
+        options.limits = limits;
+        options.config = server.config.clone();
+        options
+    };
     let session = match Session::connect(dial, options).await {
         Ok(session) => session,
         Err(error) => {

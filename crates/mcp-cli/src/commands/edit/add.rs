@@ -72,7 +72,7 @@ fn parse_request(args: AddArgs) -> Result<AddRequest, String> {
         let text = read_file(&path, MAX_SERVER_JSON)
             .map_err(|error| format!("could not read {}: {error}", input_name(&path)))?;
         let server = parse_server_json(&text).map_err(|error| format!("{}: {error}", input_name(&path)))?;
-        let PublishedServer { name, description, transport, required_values, secret_variables } = server;
+        let PublishedServer { name, description, transport, required_values, secret_variables, .. } = server;
         (required_variables, secrets, published_description) =
             (required_values, secret_variables, description);
         (name, transport)
@@ -87,7 +87,8 @@ fn parse_request(args: AddArgs) -> Result<AddRequest, String> {
     let name = server.unwrap_or(default_name);
     let id =
         ServerId::parse(&name).map_err(|error| format!("{error}; give the server's name after the file"))?;
-    let server = NewServer { id, description: description.or(published_description), transport };
+    let mut server = NewServer::new(id, transport);
+    server.description = description.or(published_description);
     Ok(AddRequest { file, server, mode: EditMode::new(dry_run), required_variables, secrets })
 }
 
@@ -141,7 +142,7 @@ pub(crate) fn run(context: &Context, args: AddArgs) -> Result<Report, Failure> {
         super::run(context, &file, &edit, |config: &ConfigFile| {
             let spec = adapt(&config.document()).into_spec(config.loaded.profile);
             mcp_config::add_server(&config.document(), &spec)
-                .map(|WrittenFile { text, unsupported }| (text, unsupported))
+                .map(|WrittenFile { text, unsupported, .. }| (text, unsupported))
         })?
     };
     for variable in &required_variables {
@@ -195,10 +196,10 @@ fn new_file_text(
         Dialect::McpJson => {
             let empty = Document { name: &name, text: "", profile };
             mcp_config::add_server(&empty, &server)
-                .map(|WrittenFile { text, unsupported }| (text, unsupported))
+                .map(|WrittenFile { text, unsupported, .. }| (text, unsupported))
         }
         Dialect::HoloDeck | Dialect::Dominds | Dialect::Acp => {
-            let WrittenFile { text, unsupported } =
+            let WrittenFile { text, unsupported, .. } =
                 write_servers(std::slice::from_ref(&server), profile, &|_| None);
             Ok((text, unsupported))
         }

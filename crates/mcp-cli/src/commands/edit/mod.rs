@@ -78,7 +78,7 @@ pub(crate) fn set(context: &Context, args: SetArgs) -> Result<Report, Failure> {
     let edit = Edit { server: &server, done: "changed", unchanged: "is unchanged", mode };
     run(context, &file, &edit, |config| {
         let written = mcp_config::set_fields(&config.document(), &server, &changes)?;
-        let WrittenFile { text, unsupported } = written;
+        let WrittenFile { text, unsupported, .. } = written;
         Ok((text, unsupported))
     })
 }
@@ -148,7 +148,7 @@ fn edited(
 fn text(diff: &str, losses: &[UnsupportedField], edit: &Edit<'_>, context: &Context) -> String {
     let colour = context.console.out_colour;
     let mut text = diff.to_owned();
-    for UnsupportedField { server: _, field, reason, fallback } in losses {
+    for UnsupportedField { field, reason, fallback, .. } in losses {
         let line = sanitize::line(&format!("{field}: {reason}; {fallback}"));
         text.push_str(&format!("{}: {line}\n", style::severity(colour, Severity::Info)));
     }

@@ -142,7 +142,7 @@ fn explanations(
     }
     if let Some(offer) = offer {
         let (exposure, lists) = (exposure.clone(), Arc::clone(&offer.lists));
-        let entry = ServerEntry { id: server.clone(), exposure, lists };
+        let entry = ServerEntry::new(server.clone(), exposure, lists);
         let catalog = Catalog::build(&Builtins::default(), &[entry]);
         let offered = offered_names(offer);
         for explanation in explanations.iter_mut().filter(|it| offer.read_lists.contains(&it.kind)) {
@@ -283,7 +283,7 @@ impl Explanation {
         }
         let Explanation { kind: _, list, decision, stages, offered: _, suggestion: _, lock } = self;
         let is_withheld = lock.as_ref().is_some_and(|it| it.withheld);
-        let Decision { server, original, exposed, verdict, rule } = decision;
+        let Decision { server, original, exposed, verdict, rule, .. } = decision;
         let original = sanitize::line(original);
         let (result_style, result) = match exposed {
             Some(_) if is_withheld => (style::FAILURE, "is not shown: withheld".to_owned()),
@@ -292,7 +292,7 @@ impl Explanation {
         };
         let result = style::paint(colour, result_style, &result);
         let mut text = format!("{list} `{original}` of server `{server}` {result}\n");
-        for RuleStep { rule, message, name } in stages {
+        for RuleStep { rule, message, name, .. } in stages {
             let name = match name {
                 Some(name) => format!("`{}`", sanitize::line(name)),
                 None => style::paint(colour, style::FAILURE, "hidden"),

@@ -26,7 +26,7 @@ pub(crate) fn prompt_table(published: &HostSnapshot, style: TableStyle) -> Strin
 
 /// `name`, or `[name]` if it is optional.
 fn argument(argument: &PromptArgument) -> String {
-    let PromptArgument { name, description: _, required } = argument;
+    let PromptArgument { name, description: _, required, .. } = argument;
     if *required { name.clone() } else { format!("[{name}]") }
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct PromptsJson<'a>(pub(crate) &'a HostSnapshot);
 
 impl Serialize for PromptsJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let HostSnapshot { generation, catalog, servers, problems } = self.0;
+        let HostSnapshot { generation, catalog, servers, problems, .. } = self.0;
         let mut object = serializer.serialize_struct("PromptsJson", 4)?;
         object.serialize_field("generation", generation)?;
         object.serialize_field("prompts", catalog.prompts())?;

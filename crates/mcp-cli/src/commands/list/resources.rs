@@ -40,7 +40,7 @@ pub(crate) struct ResourcesJson<'a>(pub(crate) &'a HostSnapshot);
 
 impl Serialize for ResourcesJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let HostSnapshot { generation, catalog, servers, problems } = self.0;
+        let HostSnapshot { generation, catalog, servers, problems, .. } = self.0;
         let mut object = serializer.serialize_struct("ResourcesJson", 5)?;
         object.serialize_field("generation", generation)?;
         object.serialize_field("resources", catalog.resources())?;

@@ -102,7 +102,7 @@ pub(crate) struct ToolsJson<'a>(pub(crate) &'a HostSnapshot, pub(crate) &'a Name
 
 impl Serialize for ToolsJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let HostSnapshot { generation, catalog, servers, problems } = self.0;
+        let HostSnapshot { generation, catalog, servers, problems, .. } = self.0;
         let tools: Vec<&ExposedTool> = catalog.tools().iter().filter(|tool| self.1.accepts(tool)).collect();
         let mut object = serializer.serialize_struct("ToolsJson", 4)?;
         object.serialize_field("generation", generation)?;
@@ -159,8 +159,9 @@ pub(crate) fn tool_text(
 ) -> Result<String, String> {
     let exposed = find_tool(published, name)?;
     let colour = table_style.colour;
-    let Tool { name: original, description: _, input_schema, output_schema, hints, task_support, raw: _ } =
-        &*exposed.tool;
+    let Tool {
+        name: original, description: _, input_schema, output_schema, hints, task_support, raw: _, ..
+    } = &*exposed.tool;
     let mut text = format!("{}\n", style::paint(colour, style::NOTE, &sanitize::line(exposed.name.as_str())));
     let summary = format!(
         "tool `{}` of server `{}`, about {} tokens{}{}",
@@ -169,9 +170,9 @@ pub(crate) fn tool_text(
         token_count(exposed),
         annotations(*hints),
         match task_support {
-            TaskSupport::Forbidden => "",
             TaskSupport::Optional => "; can run as a task",
             TaskSupport::Required => "; runs as a task",
+            _ => "",
         }
     );
     let _ = writeln!(text, "{}", style::paint(colour, style::DIM, &summary));
@@ -232,7 +233,7 @@ fn token_count(exposed: &ExposedTool) -> usize {
 
 /// The most important annotation of a tool in one word, and whether it has an app or is for apps only; `-` without any.
 fn hint(tool: &Tool) -> String {
-    let ToolHints { read_only, destructive, idempotent: _, open_world: _ } = tool.hints;
+    let ToolHints { read_only, destructive, .. } = tool.hints;
     let effect = match (read_only, destructive) {
         (Some(true), _) => Some("reads"),
         (_, Some(true)) => Some("destroys"),
@@ -253,7 +254,7 @@ fn hint(tool: &Tool) -> String {
 
 /// All annotations of a tool. They are claims of the server.
 fn annotations(hints: ToolHints) -> String {
-    let ToolHints { read_only, destructive, idempotent, open_world } = hints;
+    let ToolHints { read_only, destructive, idempotent, open_world, .. } = hints;
     let texts = [
         (read_only, "read-only", "writes"),
         (destructive, "destructive", "only adds"),
@@ -285,15 +286,21 @@ pub(super) mod tests {
             {"name":"wipe","annotations":{"destructiveHint":true},"inputSchema":{"type":"object"}},
             {"name":"note","inputSchema":{}}]}"#;
         let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().into_shared();
-        let entry = ServerEntry {
-            id: ServerId::parse("files").unwrap(),
-            exposure: Exposure::all(NamePolicy::Pass),
-            lists: Arc::new(ServerLists { tools, ..ServerLists::default() }),
-        };
+        let entry = ServerEntry::new(
+            ServerId::parse("files").unwrap(),
+            Exposure::all(NamePolicy::Pass),
+            Arc::new({
+                let mut lists = ServerLists::default();
+                lists.tools = tools;
+                lists
+            }),
+        );
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
         let servers =
             [("files", ServerState::Ready), ("gone", ServerState::Failed), ("slow", ServerState::Ready)];
-        HostSnapshot { catalog, ..crate::tests::published(&servers) }
+        let mut snapshot = crate::tests::published(&servers);
+        snapshot.catalog = catalog;
+        snapshot
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl ServerDrift<'_> {
     }
 
     fn change(&self, drifted: &ItemDrift) -> ChangeJson {
-        let ItemDrift { item, key, change } = drifted;
+        let ItemDrift { item, key, change, .. } = drifted;
         let (change, parts): (&str, &[DefinitionPart]) = match change {
             None => ("gone", &[]),
             Some(ItemChange::New) => ("new", &[]),
@@ -148,7 +148,7 @@ impl ServerDrift<'_> {
     }
 
     fn push_item(&self, text: &mut String, offer: &ServerDefinitions, drifted: &ItemDrift) {
-        let ItemDrift { item, key, change } = drifted;
+        let ItemDrift { item, key, change, .. } = drifted;
         let name = sanitize::line(key);
         let kind = item.as_str();
         let before = self.approved.and_then(|it| it.item(*item, key)).and_then(|it| it.text.as_deref());

@@ -206,7 +206,7 @@ impl ReplaySession {
         // Messages without a request are sent on the current stream, before its response closes it.
         let (unrelated, related): (Vec<ReplayedMessage>, Vec<ReplayedMessage>) =
             played.into_iter().partition(|message| message.request_id.is_none());
-        for ReplayedMessage { request_id: target, message, is_response } in
+        for ReplayedMessage { request_id: target, message, is_response, .. } in
             unrelated.into_iter().chain(related)
         {
             let Some(id) = target.as_deref().or(request_id) else { continue };

@@ -46,12 +46,10 @@ pub(super) async fn log_file_events(mut following: FollowHandle) -> Infallible {
 /// Logs what changes in the state of the servers. Never returns.
 pub(super) async fn log_server_events(host: &Host) -> Infallible {
     let mut changes = host.subscribe();
-    let mut before = HostSnapshot {
-        generation: 0,
-        servers: Vec::new(),
-        problems: Vec::new(),
-        ..(*host.snapshot()).clone()
-    };
+    let mut before = (*host.snapshot()).clone();
+    before.generation = 0;
+    before.servers = Vec::new();
+    before.problems = Vec::new();
     loop {
         let after = changes.borrow_and_update().clone();
         change_log(&before, &after).iter().for_each(log);
@@ -82,7 +80,7 @@ fn change_log(before: &HostSnapshot, after: &HostSnapshot) -> Vec<LogLine> {
                     ServerState::Restarting => (Level::WARN, format!("server {id} is down: {reason}")),
                     ServerState::Failed => (Level::ERROR, format!("server {id} failed: {reason}")),
                     ServerState::Disabled => (Level::INFO, format!("server {id} is disabled")),
-                    ServerState::Stopped => (Level::DEBUG, format!("server {id} is stopped")),
+                    other => (Level::DEBUG, format!("server {id} is {}", other.as_str())),
                 }
             }
             EventLine::ServerRemoved { name } => (Level::INFO, format!("server {name} was removed")),
@@ -161,7 +159,11 @@ mod tests {
             let mut res = published(&[("a", state), ("b", Ready)]);
             let message = "server 'a' (npx): it \u{1b}[2Jended\nat once".to_owned();
             let help = Some("start it by hand".to_owned());
-            res.servers[0].error = Some(HostError { kind: ErrorKind::Connection, message, help });
+            res.servers[0].error = Some({
+                let mut error = HostError::new(ErrorKind::Connection, message);
+                error.help = help;
+                error
+            });
             res
         };
         let reason = "it ended at once (start it by hand)";
@@ -179,9 +181,10 @@ mod tests {
         let server = ServerId::parse("a").unwrap();
         let problem = |number: usize| {
             let kind = ProblemKind::Hidden { list: ListKind::Tool, verdict: Verdict::NotApproved };
-            let problem = Problem::server_error(&server, Severity::Warning, "m");
-            let (id, tool) = (format!("p{number}"), Some(format!("t{number}")));
-            ActiveProblem { problem: Problem { id, kind, tool, ..problem }, since: UNIX_EPOCH }
+            let mut problem = Problem::server_error(&server, Severity::Warning, "m");
+            (problem.id, problem.kind) = (format!("p{number}"), kind);
+            problem.tool = Some(format!("t{number}"));
+            ActiveProblem { problem, since: UNIX_EPOCH }
         };
         let before = published(&[("a", ServerState::Ready)]);
         let mut after = before.clone();

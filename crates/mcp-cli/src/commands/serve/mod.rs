@@ -71,7 +71,12 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     let FollowedConfig { request, approval } = FollowedConfig::find(context, args.file.as_deref()).await?;
     let mut options = host::options(Supervision::default());
     options.catalog.approval = approval;
-    options.catalog.tool_budget = ToolBudget { max_tools: args.max_tools, max_tokens: args.max_tool_tokens };
+    options.catalog.tool_budget = {
+        let mut budget = ToolBudget::default();
+        budget.max_tools = args.max_tools;
+        budget.max_tokens = args.max_tool_tokens;
+        budget
+    };
     options.catalog.admin_tools = if args.admin { AdminTools::Enabled } else { AdminTools::Disabled };
     options.connections.eras = args.era.unwrap_or(Eras::Both);
     // A shared server receives the capabilities once, in its handshake, before any client is connected. So all are
@@ -156,22 +161,41 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
             let metrics = host_metrics.as_ref().map(HostMetrics::text);
             Endpoint::Http(
                 address,
-                Box::new(HttpOptions { tokens, resource_server, hosts, origins, tls, metrics }),
+                Box::new({
+                    let mut options = HttpOptions::default();
+                    options.tokens = tokens;
+                    options.resource_server = resource_server;
+                    options.hosts = hosts;
+                    options.origins = origins;
+                    options.tls = tls;
+                    options.metrics = metrics;
+                    options
+                }),
                 source,
                 host_metrics,
             )
         }
     };
-    let defaults = Bounds::default();
     Ok(PreparedServe {
-        scope: Scope { server, names, ..Scope::default() },
-        gateway_resources: if args.admin { GatewayResource::ALL.to_vec() } else { Vec::new() },
-        bounds: Bounds {
-            idle_timeout: Duration::from_secs(args.idle),
-            shutdown_grace: args.drain.map_or(defaults.shutdown_grace, Duration::from_secs),
-            ..defaults
+        scope: {
+            let mut scope = Scope::default();
+            scope.server = server;
+            scope.names = names;
+            scope
         },
-        rates: RateLimits { per_token: args.rate_per_token, per_server: args.rate_per_server },
+        gateway_resources: if args.admin { GatewayResource::ALL.to_vec() } else { Vec::new() },
+        bounds: {
+            let mut bounds = Bounds::default();
+            bounds.idle_timeout = Duration::from_secs(args.idle);
+            bounds.shutdown_grace = args.drain.map_or(bounds.shutdown_grace, Duration::from_secs);
+            bounds
+        },
+        rates: {
+            let mut limits = RateLimits::default();
+            limits.per_token = args.rate_per_token;
+            limits.per_server = args.rate_per_server;
+            limits
+        },
         audit,
         endpoint,
     })
@@ -192,15 +216,13 @@ async fn serve(
     }
     let mut others = OtherViews { only: scope.server.clone(), scopes: None };
     let task_key = task_key().await;
-    let options = GatewayOptions {
-        scope,
-        gateway_resources,
-        bounds,
-        rates,
-        task_key,
-        audit,
-        ..GatewayOptions::default()
-    };
+    let mut options = GatewayOptions::default();
+    options.scope = scope;
+    options.gateway_resources = gateway_resources;
+    options.bounds = bounds;
+    options.rates = rates;
+    options.task_key = task_key;
+    options.audit = audit;
     let gateway = Gateway::new(Arc::clone(host), options);
     let served = async {
         match endpoint {

@@ -131,9 +131,9 @@ pub(super) async fn publish_scopes(host: &Host, tokens: &Tokens, others: &OtherV
 
 /// The views of all clients. Tokens with equal views share one.
 fn named_views(tokens: &Tokens, others: &OtherViews) -> Vec<NamedView> {
-    let only = others.only.as_ref().map(|server| ViewFilter {
-        toolsets: Selection::Patterns(vec![server.to_string()]),
-        ..ViewFilter::default()
+    let only = others.only.as_ref().map(|server| {
+        let toolsets = Selection::Patterns(vec![server.to_string()]);
+        ViewFilter { toolsets, ..ViewFilter::default() }
     });
     let filters = |view: Option<&ViewFilter>| only.iter().chain(view).cloned().collect::<Vec<_>>();
     let mut by_filters: Vec<(Vec<ViewFilter>, Vec<&str>)> = Vec::new();

@@ -199,15 +199,22 @@ mod tests {
         let tools = read_tools(&RawJson::parse(tools.into()).unwrap()).unwrap().into_shared();
         let prompts = r#"{"prompts":[{"name":"greet","arguments":[{"name":"who"},{"name":"how"}]}]}"#;
         let prompts = read_prompts(&RawJson::parse(prompts.into()).unwrap()).unwrap().into_shared();
-        let entry = ServerEntry {
-            id: ServerId::parse("s").unwrap(),
-            exposure: Exposure::all(NamePolicy::Pass),
-            lists: Arc::new(ServerLists { tools, prompts, ..ServerLists::default() }),
-        };
+        let entry = ServerEntry::new(
+            ServerId::parse("s").unwrap(),
+            Exposure::all(NamePolicy::Pass),
+            Arc::new({
+                let mut lists = ServerLists::default();
+                lists.tools = tools;
+                lists.prompts = prompts;
+                lists
+            }),
+        );
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
-        HostSnapshot {
-            catalog,
-            ..crate::tests::published(&[("demo", ServerState::Ready), ("other", ServerState::Failed)])
+        {
+            let mut snapshot =
+                crate::tests::published(&[("demo", ServerState::Ready), ("other", ServerState::Failed)]);
+            snapshot.catalog = catalog;
+            snapshot
         }
     }
 

@@ -144,7 +144,7 @@ async fn prompt(context: &Context, host: &Host, name: &str, words: Vec<String>) 
 
 /// A message of a prompt as text: `user: …`.
 fn message_text(message: &PromptMessage) -> String {
-    let PromptMessage { role, content } = message;
+    let PromptMessage { role, content, .. } = message;
     format!("{}: {}", sanitize::line(role), content_block(content))
 }
 

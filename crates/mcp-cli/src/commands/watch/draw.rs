@@ -96,9 +96,9 @@ impl Styles {
     fn state(self, state: ServerState) -> Style {
         self.colour(match state {
             ServerState::Ready => Color::Green,
-            ServerState::Starting | ServerState::Restarting => Color::Yellow,
             ServerState::Disabled => Color::DarkGray,
             ServerState::Failed | ServerState::Stopped => Color::Red,
+            _ => Color::Yellow,
         })
     }
 

@@ -341,15 +341,13 @@ pub(super) mod tests {
     pub(in super::super) fn published() -> HostSnapshot {
         let page = r#"{"tools":[{"name":"echo","inputSchema":{}},{"name":"add\u001b[2J","inputSchema":{}}]}"#;
         let page = RawJson::parse(page.into()).unwrap();
-        let lists = Arc::new(ServerLists {
-            tools: read_tools(&page).unwrap().into_shared(),
-            ..ServerLists::default()
+        let lists = Arc::new({
+            let mut lists = ServerLists::default();
+            lists.tools = read_tools(&page).unwrap().into_shared();
+            lists
         });
-        let entry = ServerEntry {
-            id: ServerId::parse("files").unwrap(),
-            exposure: Exposure::all(NamePolicy::Pass),
-            lists,
-        };
+        let entry =
+            ServerEntry::new(ServerId::parse("files").unwrap(), Exposure::all(NamePolicy::Pass), lists);
         let states = [
             ("files", ServerState::Ready),
             ("search", ServerState::Starting),
@@ -360,10 +358,10 @@ pub(super) mod tests {
         res.generation = 7;
         res.catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
         res.servers[0].era = Some(Era::Modern);
-        res.servers[2].error = Some(HostError {
-            kind: ErrorKind::Connection,
-            message: "it \u{1b}[2Jended\r\n\u{202e}at once".into(),
-            help: Some("start it \u{9b}31mby hand".into()),
+        res.servers[2].error = Some({
+            let mut error = HostError::new(ErrorKind::Connection, "it \u{1b}[2Jended\r\n\u{202e}at once");
+            error.help = Some("start it \u{9b}31mby hand".into());
+            error
         });
         let problem = |problem| ActiveProblem { problem, since: UNIX_EPOCH };
         res.problems.push(problem(Problem::workspace_config_error("line 3 \u{1b}]0;x\u{7}is wrong")));
@@ -372,9 +370,9 @@ pub(super) mod tests {
 
     pub(in super::super) fn view() -> View {
         let mut view = View::new(".minds/mcp.yaml", || TIME.to_owned());
-        let event = |server: &str, what| HostEvent { at: UNIX_EPOCH, server: server.to_owned(), kind: what };
+        let event = |server: &str, what| HostEvent::new(UNIX_EPOCH, server.to_owned(), what);
         view.record_event(&event("broken", HostEventKind::Starting { failures: 0 }));
-        let failure = HostError { kind: ErrorKind::Connection, message: String::new(), help: None };
+        let failure = HostError::new(ErrorKind::Connection, String::new());
         view.record_event(&event("broken", HostEventKind::ConnectionLost(failure)));
         view.record_event(&event(
             "broken",

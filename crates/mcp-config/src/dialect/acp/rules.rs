@@ -54,6 +54,7 @@ pub(super) enum Requirement {
 ///
 /// Known clients deviate in both ways. A tolerated deviation is reported as a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Leniency {
     /// A command that is not an absolute path. It is looked up on `PATH` (ACP-022, X-05).
     pub relative_commands: Tolerance,
@@ -63,6 +64,7 @@ pub struct Leniency {
 
 /// Whether a deviation is tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum Tolerance {
     /// Not tolerated: report an error.
     #[default]

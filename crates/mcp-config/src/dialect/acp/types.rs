@@ -31,6 +31,7 @@ use crate::diagnostic::redact::redact_url;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[expect(clippy::exhaustive_enums, reason = "the form of ACP's schema")]
 pub enum McpServerConfig {
     /// A child process.
     Stdio(StdioTransport),
@@ -71,6 +72,7 @@ impl<'de> Deserialize<'de> for McpServerConfig {
 
 /// A server that is a child process (ACP-008).
 #[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::exhaustive_structs, reason = "the form of ACP's schema")]
 pub struct StdioTransport {
     /// The server's name in the session.
     pub name: String,
@@ -85,6 +87,7 @@ pub struct StdioTransport {
 
 /// A server with a URL, over Streamable HTTP (ACP-009).
 #[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::exhaustive_structs, reason = "the form of ACP's schema")]
 pub struct HttpTransport {
     /// Always `http`.
     #[serde(rename = "type")]
@@ -100,6 +103,7 @@ pub struct HttpTransport {
 
 /// A server with a URL, over HTTP with server-sent events (ACP-010).
 #[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::exhaustive_structs, reason = "the form of ACP's schema")]
 pub struct SseTransport {
     /// Always `sse`.
     #[serde(rename = "type")]
@@ -115,6 +119,7 @@ pub struct SseTransport {
 
 /// The `type` of an http server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::exhaustive_enums, reason = "the form of ACP's schema")]
 pub enum HttpType {
     /// `http`.
     #[default]
@@ -124,6 +129,7 @@ pub enum HttpType {
 
 /// The `type` of an sse server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::exhaustive_enums, reason = "the form of ACP's schema")]
 pub enum SseType {
     /// `sse`.
     #[default]
@@ -134,6 +140,7 @@ pub enum SseType {
 /// An environment variable of a child process (ACP-011).
 #[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[debug("{name}=***")]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct EnvVariable {
     /// Its name.
     pub name: String,
@@ -144,6 +151,7 @@ pub struct EnvVariable {
 /// A header of every request (ACP-011).
 #[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[debug("{name}: ***")]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct HttpHeader {
     /// Its name.
     pub name: String,

@@ -376,19 +376,16 @@ pub(super) fn limits(durations: &Durations, context: &ReadContext) -> Limits {
         startup_milliseconds,
         tool_timeout_sec,
     } = durations;
-    let default = Limits::default();
-    let request = duration(request_timeout, MILLISECONDS, context)
+    let mut limits = Limits::default();
+    limits.request = duration(request_timeout, MILLISECONDS, context)
         .or(duration(tool_timeout_sec, 1.0, context))
         .or(timeout_value(timeout, context))
-        .unwrap_or(default.request);
-    Limits {
-        request,
-        connect: duration(connection_timeout, MILLISECONDS, context).unwrap_or(default.connect),
-        startup: duration(startup_timeout_sec, 1.0, context)
-            .or(duration(startup_milliseconds, MILLISECONDS, context))
-            .unwrap_or(default.startup),
-        ..default
-    }
+        .unwrap_or(limits.request);
+    limits.connect = duration(connection_timeout, MILLISECONDS, context).unwrap_or(limits.connect);
+    limits.startup = duration(startup_timeout_sec, 1.0, context)
+        .or(duration(startup_milliseconds, MILLISECONDS, context))
+        .unwrap_or(limits.startup);
+    limits
 }
 
 /// `timeout` is in seconds for some programs (Cline: 60) and in milliseconds for others (Gemini CLI: 30000). Values

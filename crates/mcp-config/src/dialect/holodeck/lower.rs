@@ -83,17 +83,15 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         reach.check_unused_command();
     }
 
-    let limits = Limits {
-        request: fields::request_timeout(&request_timeout, context),
-        connect: lowering::duration(&timeout, context).unwrap_or(match kind {
-            Some(TransportKind::Sse) => lowering::SSE_CONNECT,
-            Some(TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http) | None => {
-                Limits::default().connect
-            }
-        }),
-        sse_read: lowering::duration(&sse_read_timeout, context).unwrap_or(Limits::default().sse_read),
-        ..Limits::default()
-    };
+    let mut limits = Limits::default();
+    limits.request = fields::request_timeout(&request_timeout, context);
+    limits.connect = lowering::duration(&timeout, context).unwrap_or(match kind {
+        Some(TransportKind::Sse) => lowering::SSE_CONNECT,
+        Some(TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http) | None => {
+            Limits::default().connect
+        }
+    });
+    limits.sse_read = lowering::duration(&sse_read_timeout, context).unwrap_or(Limits::default().sse_read);
     let args = fields::arguments(args, context);
     let env = fields::environment(env, context);
     let headers = lowering::headers(headers.take(), context, |text: String, at| {

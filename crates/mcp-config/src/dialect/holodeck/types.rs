@@ -12,6 +12,7 @@ use crate::diagnostic::redact::{NamesOnly, redact_url};
 /// An MCP item of an `agent.yaml`. `Debug` hides values that may be secret.
 #[derive(derive_more::Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::exhaustive_structs, reason = "the form of HoloDeck's contract")]
 pub struct McpToolConfig {
     /// Unique name of the tool within the agent.
     pub name: String,
@@ -84,6 +85,7 @@ fn sixty() -> u32 {
 
 /// The `type` of an MCP item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::exhaustive_enums, reason = "the form of HoloDeck's contract")]
 pub enum ToolType {
     /// `mcp`.
     #[default]
@@ -94,6 +96,7 @@ pub enum ToolType {
 /// The transports of HoloDeck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "the form of HoloDeck's contract")]
 pub enum TransportType {
     /// A child process.
     #[default]
@@ -109,6 +112,7 @@ pub enum TransportType {
 /// The commands that HoloDeck's contract allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "the form of HoloDeck's contract")]
 pub enum CommandType {
     /// Runs npm packages.
     Npx,

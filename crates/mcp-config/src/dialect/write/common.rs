@@ -85,6 +85,7 @@ pub(crate) fn report_limits(
         result_bytes,
         list_items,
         list_pages,
+        ..
     } = limits;
     let usual = Limits::default();
     let changed = [

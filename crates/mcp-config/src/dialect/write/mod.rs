@@ -23,6 +23,7 @@ use crate::syntax::output::OutputValue;
 
 /// Servers as the text of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WrittenFile {
     /// The text. It contains all literal values of the servers, including secrets.
     pub text: String,
@@ -32,6 +33,7 @@ pub struct WrittenFile {
 
 /// A field that a dialect cannot express.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct UnsupportedField {
     /// The name of the server.
     pub server: String,
@@ -45,8 +47,21 @@ pub struct UnsupportedField {
     pub fallback: FieldFallback,
 }
 
+impl UnsupportedField {
+    /// A field with the reason, in any words, why it cannot be written.
+    pub fn new(
+        server: impl Into<String>,
+        field: impl Into<String>,
+        reason: impl Into<String>,
+        fallback: FieldFallback,
+    ) -> UnsupportedField {
+        UnsupportedField { server: server.into(), field: field.into(), reason: reason.into(), fallback }
+    }
+}
+
 /// What was written in place of a field that cannot be expressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum FieldFallback {
     /// The field was omitted.
     FieldOmitted,

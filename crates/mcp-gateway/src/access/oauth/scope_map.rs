@@ -17,6 +17,7 @@ pub struct ScopeMap(Vec<(String, Option<ViewFilter>)>);
 /// An error in a list of scopes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the scopes: {reason}")]
+#[non_exhaustive]
 pub struct InvalidScopes {
     /// The line, from 1.
     pub line: usize,

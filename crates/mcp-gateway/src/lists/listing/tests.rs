@@ -27,11 +27,16 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEn
     let tools = read_tools(&json(format!(r#"{{"tools":[{}]}}"#, tools.join(",")))).unwrap().into_shared();
     let templates = json(format!(r#"{{"resourceTemplates":[{}]}}"#, templates.join(",")));
     let templates = read_resource_templates(&templates).unwrap().into_shared();
-    ServerEntry {
-        id: ServerId::parse(id).unwrap(),
-        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
-        lists: Arc::new(ServerLists { tools, templates, ..ServerLists::default() }),
-    }
+    ServerEntry::new(
+        ServerId::parse(id).unwrap(),
+        Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
+        Arc::new({
+            let mut lists = ServerLists::default();
+            lists.tools = tools;
+            lists.templates = templates;
+            lists
+        }),
+    )
 }
 
 fn listing(entries: &[ServerEntry], scope: &Scope) -> Listing {
@@ -66,7 +71,7 @@ fn names(listing: &Listing) -> String {
 #[test]
 fn empty_list_has_one_page() {
     let scope = Scope::default();
-    let definitions = Arc::new(Definitions::of(&Catalog::empty(), scope.names, &GatewayResource::ALL));
+    let definitions = Arc::new(Definitions::of(&Catalog::empty(), scope.names, GatewayResource::ALL));
     let listing = Listing::build(
         Arc::clone(&definitions),
         &Catalog::empty(),
@@ -101,9 +106,9 @@ fn check(scope: Scope, want: &str) {
 
 #[test]
 fn a_scope_only_narrows() {
-    let tools = |pattern: &str| ViewFilter {
-        tools: Selection::Patterns(vec![pattern.to_owned()]),
-        ..ViewFilter::default()
+    let tools = |pattern: &str| {
+        let tools = Selection::Patterns(vec![pattern.to_owned()]);
+        ViewFilter { tools, ..ViewFilter::default() }
     };
     let a = Some(ServerId::parse("a").unwrap());
     check(Scope::default(), "a__t a__u own__t");

@@ -29,6 +29,9 @@ impl SpillPart {
                 (data, Some(mime_type.as_str()))
             }
             SpillPart::Block(Content::Binary { data, mime_type, .. }) => (data, mime_type.as_deref()),
+            SpillPart::Block(block) => {
+                return (serde_json::to_vec(block).unwrap_or_default().into(), "json");
+            }
         };
         match STANDARD.decode(data) {
             Ok(bytes) => (bytes.into(), extension(mime_type)),

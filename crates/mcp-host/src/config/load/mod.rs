@@ -26,6 +26,7 @@ pub use save::{SaveError, create_like, create_private, replace_private, save};
 
 /// A configuration file to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LoadRequest {
     /// The file.
     pub path: PathBuf,
@@ -46,6 +47,7 @@ impl LoadRequest {
 
 /// A loaded configuration file.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct LoadedConfig {
     /// The path as requested.
     pub path: String,
@@ -190,8 +192,11 @@ pub(crate) fn load_through(
     let names = || environment::names(&variables);
     let read_file = |file: &Path| read_text(file).map_err(|it| it.to_string());
     let directory = directory(path);
-    let surroundings =
-        ResolveContext { variable: &variable, names: &names, directory: &directory, read_file: &read_file };
+    let surroundings = {
+        let mut context = ResolveContext::new(&variable, &directory, &read_file);
+        context.names = &names;
+        context
+    };
     let (desired, unresolved) = resolve_servers(&reading, &surroundings);
 
     let mut diagnostics = reading.diagnostics.clone();

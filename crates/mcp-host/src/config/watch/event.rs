@@ -27,7 +27,8 @@ pub enum FollowEvent {
 impl Notification for FollowEvent {}
 
 /// The result of a reload.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Reload {
     /// The changed files, in order.
     pub files: Vec<ReloadedFile>,
@@ -39,6 +40,7 @@ pub struct Reload {
 
 /// A file whose content was applied.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ReloadedFile {
     /// The path as requested.
     pub path: String,
@@ -48,8 +50,16 @@ pub struct ReloadedFile {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+impl ReloadedFile {
+    /// A file without diagnostics.
+    pub fn new(path: impl Into<String>, presence: FilePresence) -> ReloadedFile {
+        ReloadedFile { path: path.into(), presence, diagnostics: Vec::new() }
+    }
+}
+
 /// Whether a file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FilePresence {
     /// It exists.
     Present,
@@ -59,6 +69,7 @@ pub enum FilePresence {
 
 /// A file that cannot be used.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RefusedFile {
     /// The path as requested.
     pub path: String,
@@ -68,8 +79,16 @@ pub struct RefusedFile {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+impl RefusedFile {
+    /// A file without diagnostics.
+    pub fn new(path: impl Into<String>, error: HostError) -> RefusedFile {
+        RefusedFile { path: path.into(), error, diagnostics: Vec::new() }
+    }
+}
+
 /// An entry that is hidden by an entry of the same name in an earlier file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "complete")]
 pub struct ShadowedServer {
     /// The server's name.
     pub server: String,
@@ -88,6 +107,7 @@ impl fmt::Display for ShadowedServer {
 
 /// How changes are detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "complete")]
 pub enum WatchMode {
     /// By notifications of the operating system, and by polling in addition.
     System,

@@ -17,6 +17,7 @@ use crate::error::HostError;
 
 /// A lock file to follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a pair")]
 pub struct FollowLock {
     /// The file. It may be missing; its approvals apply from when it is created.
     pub path: PathBuf,

@@ -33,6 +33,7 @@ pub use lock::FollowLock;
 
 /// Which files to follow, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FollowRequest {
     /// The files in order of precedence: of entries with the same name the first one counts, and servers are ordered
     /// by file. Files and folders may be missing.

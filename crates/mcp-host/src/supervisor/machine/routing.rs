@@ -133,10 +133,12 @@ impl<I: Clone> Machine<I> {
 
     fn entries(&self) -> Vec<ServerEntry> {
         let running = self.slots.iter().filter_map(|it| it.running.as_ref());
-        let running = running.map(|it| ServerEntry {
-            id: it.ticket.server.clone(),
-            exposure: it.server.spec.exposure.clone(),
-            lists: Arc::clone(&it.listed.lists),
+        let running = running.map(|it| {
+            ServerEntry::new(
+                it.ticket.server.clone(),
+                it.server.spec.exposure.clone(),
+                Arc::clone(&it.listed.lists),
+            )
         });
         self.settings.own.iter().cloned().chain(running).collect()
     }
@@ -259,6 +261,6 @@ impl<I: Clone> ServerSlot<I> {
         // An invalid name is shown without control characters.
         let name: String = self.name.chars().filter(|it| !it.is_control()).take(ServerId::MAX_LEN).collect();
         let id = format!("mcp/server/{name}/server_error");
-        Some(Problem { id, kind: ProblemKind::ServerError, severity, server: None, tool: None, message })
+        Some(Problem::new(id, ProblemKind::ServerError, severity, message))
     }
 }

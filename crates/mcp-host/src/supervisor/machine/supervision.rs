@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 /// What a host does about failed servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Supervision {
     /// Leaves them failed until they are applied again or restarted. For one-shot programs.
     Off,
@@ -21,6 +22,7 @@ pub enum Supervision {
 
 /// How failed servers are restarted, including those that never started.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RestartPolicy {
     /// The delay before the first restart. It doubles with each failure; the actual delay is between half of it and
     /// all of it.
@@ -43,11 +45,19 @@ pub struct RestartPolicy {
 /// that misses two probes in a row counts as lost. After a suspend all servers are probed. A server on an event
 /// stream with a read timeout (HD-026) is probed three times per timeout, because the response keeps the stream open.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProbePolicy {
     /// The time between probes; `None`: only after a suspend, and to keep a stream open.
     pub interval: Option<Duration>,
     /// How long a response may take.
     pub timeout: Duration,
+}
+
+impl Default for ProbePolicy {
+    /// Every 60 s with a timeout of 10 s.
+    fn default() -> ProbePolicy {
+        ProbePolicy { interval: Some(Duration::from_secs(60)), timeout: Duration::from_secs(10) }
+    }
 }
 
 impl Default for RestartPolicy {
@@ -60,7 +70,7 @@ impl Default for RestartPolicy {
             stable_after: Duration::from_secs(60),
             max_failures: 8,
             cooldown: Duration::from_secs(300),
-            probe: ProbePolicy { interval: Some(Duration::from_secs(60)), timeout: Duration::from_secs(10) },
+            probe: ProbePolicy::default(),
             seed: RandomState::new().hash_one(0),
         }
     }

@@ -141,7 +141,7 @@ fn problems_of_others_than_tools_have_the_same_shape() {
 fn a_malformed_item_is_a_problem_and_the_others_stay() {
     let rejected = |list, name: Option<&str>| RejectedItem {
         list,
-        item: InvalidItem { name: name.map(str::to_owned), reason: "it has no `inputSchema`".to_owned() },
+        item: InvalidItem::new(name.map(str::to_owned), "it has no `inputSchema`"),
     };
     let rejected = vec![
         rejected(ListKind::Tool, Some("bad")),

@@ -13,6 +13,7 @@ use crate::name::exposed_name::{is_valid, normalise, pattern_text, qualify, shor
 
 /// The effect of one rule on a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RuleStep {
     /// The rule.
     pub rule: RuleKind,
@@ -26,6 +27,7 @@ pub struct RuleStep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
+#[non_exhaustive]
 pub enum RuleKind {
     /// The format of the original name (DM-047).
     Original,

@@ -11,7 +11,8 @@ use crate::net::tests::read_head;
 use crate::net::url_endpoint::UrlOptions;
 
 fn place(url: &str) -> Arc<HttpEndpoint> {
-    let limits = Limits { connect: Duration::from_millis(300), ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.connect = Duration::from_millis(300);
     let options = UrlOptions { limits, ..UrlOptions::default() };
     Arc::new(HttpEndpoint::new(&UrlEndpoint::new(url.parse().unwrap()), &options).unwrap())
 }

@@ -126,7 +126,8 @@ async fn run_sequence(
 ) {
     let (peers, dialled) = mpsc::unbounded_channel();
     let mut servers = Servers { dialled, peers: Vec::new(), requests: Vec::new(), accepted: false };
-    let limits = Limits { startup: STARTUP, ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.startup = STARTUP;
     let options = SessionOptions { eras, known_era, limits, ..SessionOptions::default() };
     let state = options.state.subscribe();
     let dial: Arc<dyn Dial> = Arc::new(ScriptedDial { peers, shutdown_behavior });

@@ -113,7 +113,12 @@ impl Harness {
                 Era::Legacy => Eras::Legacy,
                 Era::Modern => Eras::Modern,
             },
-            limits: Limits { request: REQUEST, startup: STARTUP, ..Limits::default() },
+            limits: {
+                let mut limits = Limits::default();
+                limits.request = REQUEST;
+                limits.startup = STARTUP;
+                limits
+            },
             handlers: Handlers { raw_requests: Some(Arc::clone(&gates) as _), ..Handlers::default() },
             ..SessionOptions::default()
         };
@@ -434,7 +439,7 @@ impl Harness {
             assert!(responses.is_none_or(|it| it == got), "{id} was answered {got} times, not {responses:?}");
         }
         assert_eq!(
-            (self.session.list_changes().borrow().tools, self.session.counters().0),
+            (self.session.list_changes().borrow().tools, self.session.counters().noise_bytes),
             (self.list_changes_supported, self.noise)
         );
         assert_eq!(*self.session.state().borrow() == SessionState::Connected, !self.closed);

@@ -32,7 +32,8 @@ pub(super) fn unanswered(variant: Variant, peer: Peer, limits: Limits) -> BoxFut
 
 /// The same when the first call has a short timeout.
 pub(super) fn impatient(_: Variant, peer: Peer, limits: Limits) -> BoxFuture<'static, String> {
-    let options = CallOptions { timeout: Some(IMPATIENT), ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.timeout = Some(IMPATIENT);
     call_and_other(peer, limits, options).boxed()
 }
 
@@ -108,7 +109,8 @@ pub(super) fn in_order(_: Variant, peer: Peer, limits: Limits) -> BoxFuture<'sta
             let note = Arc::clone(&seen);
             let progress =
                 Arc::new(move |it: mcp_transport::Progress| note.lock().unwrap().push(it.progress));
-            let options = CallOptions { progress: Some(progress), ..CallOptions::default() };
+            let mut options = CallOptions::default();
+            options.progress = Some(progress);
             let answer = call(&session, name, options).await;
             let seen = seen.lock().unwrap().clone();
             if answer != "hello" || seen != [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0] {

@@ -139,8 +139,14 @@ pub(super) async fn connect(endpoint: &Endpoint, era: Era, limits: &Limits) -> R
         Era::Legacy => Eras::Legacy,
         Era::Modern => Eras::Modern,
     };
-    let dial = dialer(endpoint, &DialOptions { limits: limits.clone(), ..DialOptions::default() })?;
-    let options = SessionOptions { limits: limits.clone(), eras, ..SessionOptions::default() };
+    let dial = dialer(endpoint, &{
+        let mut options = DialOptions::default();
+        options.limits = limits.clone();
+        options
+    })?;
+    let mut options = SessionOptions::default();
+    options.limits = limits.clone();
+    options.eras = eras;
     Session::connect(dial, options).await
 }
 

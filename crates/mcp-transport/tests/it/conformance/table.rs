@@ -133,7 +133,11 @@ fn sizes_and_paces() -> Vec<Row> {
         ),
         row("a message of 10 MiB", sends(10 << 20), drive::twice, Want::Same("10485760 bytes | hello")),
         Row {
-            limits: Limits { message_bytes: 100_000, ..Limits::default() },
+            limits: {
+                let mut limits = Limits::default();
+                limits.message_bytes = 100_000;
+                limits
+            },
             ..row(
                 "a message over the limit",
                 sends(200_000),
@@ -176,7 +180,11 @@ fn sizes_and_paces() -> Vec<Row> {
 fn ends() -> Vec<Row> {
     let half =
         |message: &Value| vec![Action::SendFirstHalf(tool_result(message, "hello")), Action::Disconnect];
-    let soon = || Limits { startup: Duration::from_millis(500), ..Limits::default() };
+    let soon = || {
+        let mut limits = Limits::default();
+        limits.startup = Duration::from_millis(500);
+        limits
+    };
     vec![
         row(
             "half a message, then the end",

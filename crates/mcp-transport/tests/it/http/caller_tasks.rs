@@ -115,7 +115,12 @@ async fn panicking_caller_does_not_affect_others() {
             let session = Arc::clone(&session);
             async move {
                 let progress: mcp_transport::OnProgress = Arc::new(|_| panic!("as a defect would"));
-                call_with(&session, CallOptions { progress: Some(progress), ..CallOptions::default() }).await
+                call_with(&session, {
+                    let mut options = CallOptions::default();
+                    options.progress = Some(progress);
+                    options
+                })
+                .await
             }
         });
         let ended = panicking.await;
@@ -177,8 +182,11 @@ async fn unpolled_call_does_not_block_others() {
     let peer =
         Peer::start(|request| modern(request, |request| json_reply(tool_result(request, "hello")))).await;
     let endpoint = Endpoint::Http(UrlEndpoint::new(peer.url.parse().unwrap()));
-    let options =
-        DialOptions { authorization: Some(Arc::new(OneAtATime::default())), ..DialOptions::default() };
+    let options = {
+        let mut options = DialOptions::default();
+        options.authorization = Some(Arc::new(OneAtATime::default()));
+        options
+    };
     let session =
         Session::connect(dialer(&endpoint, &options).unwrap(), SessionOptions::default()).await.unwrap();
     let mut left = Box::pin(call(&session));

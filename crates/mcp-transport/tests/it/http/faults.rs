@@ -167,7 +167,8 @@ async fn large_response_is_delivered_and_a_too_large_one_refused() {
         })
     })
     .await;
-    let limits = Limits { message_bytes: 11 << 20, ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.message_bytes = 11 << 20;
     let session =
         TestClient { limits: Some(limits), ..TestClient::default() }.connect(&peer.url).await.unwrap();
     let empty = RawJson::empty_object();

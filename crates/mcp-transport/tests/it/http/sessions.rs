@@ -120,7 +120,8 @@ async fn abandoned_reopening_keeps_the_deadline_and_closes_its_socket() {
     })
     .await;
     let session = TestClient::legacy().connect(&peer.url).await.unwrap();
-    let options = CallOptions { timeout: Some(Duration::from_millis(150)), ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.timeout = Some(Duration::from_millis(150));
     for attempt in 1..=3 {
         let error = call_with(&session, options.clone()).await.unwrap_err();
         assert_eq!(error.to_string(), "no response within 0.15 s");
@@ -171,7 +172,8 @@ async fn late_response_does_not_reach_the_next_session() {
     .await;
     let release = std::sync::Arc::new(tokio::sync::Notify::new());
     let slow = std::sync::Arc::new(Slow(std::sync::Arc::clone(&release), AtomicUsize::new(0)));
-    let handlers = mcp_transport::Handlers { roots: Some(slow.clone()), ..Default::default() };
+    let mut handlers = mcp_transport::Handlers::default();
+    handlers.roots = Some(slow.clone());
     let session = TestClient { handlers, ..TestClient::legacy() }.connect(&peer.url).await.unwrap();
     wait_until(|| slow.1.load(Ordering::SeqCst) == 1).await;
     assert_eq!(call(&session).await.unwrap(), "hello");

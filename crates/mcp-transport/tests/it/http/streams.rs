@@ -54,7 +54,8 @@ fn stream_tail() -> Reply {
 async fn silent_stream_times_out() {
     let peer =
         Peer::start(|request| modern(request, |_| stream(&[": hello\n\n"], vec![Step::WaitForClose]))).await;
-    let limits = Limits { sse_read: Duration::from_secs(7), ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.sse_read = Duration::from_secs(7);
     let session =
         TestClient { limits: Some(limits), ..TestClient::default() }.connect(&peer.url).await.unwrap();
     let error = call(&session).await.unwrap_err();

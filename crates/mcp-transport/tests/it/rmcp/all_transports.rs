@@ -66,8 +66,14 @@ async fn serving() -> Vec<(&'static str, Endpoint)> {
 
 /// The server's lists and results, as text.
 async fn talk(endpoint: &Endpoint, mode: ClientLifecycleMode) -> Vec<String> {
-    let limits = Limits { message_bytes: 8 << 20, ..Limits::default() };
-    let dial = dialer(endpoint, &DialOptions { limits, ..DialOptions::default() }).unwrap();
+    let mut limits = Limits::default();
+    limits.message_bytes = 8 << 20;
+    let dial = dialer(endpoint, &{
+        let mut options = DialOptions::default();
+        options.limits = limits;
+        options
+    })
+    .unwrap();
     let transport = RmcpTransport::new(&*dial, RmcpOptions::default());
     let ended = transport.disconnected();
     let client = AnsweringClient.serve_with_lifecycle(transport, mode).await.unwrap();

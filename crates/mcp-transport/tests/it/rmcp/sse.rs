@@ -60,7 +60,9 @@ async fn result_without_an_id_is_ignored() {
 #[tokio::test]
 async fn silent_server_times_out_the_handshake() {
     let peer = Peer::start(|request| if request.verb == "GET" { stream() } else { taken() }).await;
-    let options = RmcpOptions { handshake: Duration::from_millis(50), grace: Duration::from_millis(50) };
+    let mut options = RmcpOptions::default();
+    options.handshake = Duration::from_millis(50);
+    options.grace = Duration::from_millis(50);
     let transport = RmcpTransport::new(&*dial(&endpoint(&peer)), options);
     let ended = transport.disconnected();
     let error = ().serve(transport).await.err().unwrap().to_string();

@@ -68,7 +68,9 @@ async fn exit_before_the_handshake_is_reported_with_evidence() {
 
 #[tokio::test]
 async fn silent_server_times_out_and_is_killed() {
-    let options = RmcpOptions { handshake: Duration::from_millis(50), grace: Duration::from_millis(50) };
+    let mut options = RmcpOptions::default();
+    options.handshake = Duration::from_millis(50);
+    options.grace = Duration::from_millis(50);
     let transport = RmcpTransport::new(&*dial(&Endpoint::Stdio(shell_script("exec sleep 600"))), options);
     let ended = transport.disconnected();
     let error = ().serve(transport).await.err().unwrap().to_string();

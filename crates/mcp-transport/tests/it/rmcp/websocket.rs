@@ -60,7 +60,9 @@ async fn refused_upgrade_is_reported_with_its_body() {
 #[tokio::test]
 async fn silent_server_times_out_the_handshake() {
     let peer = Peer::start(|_| vec![]).await;
-    let options = RmcpOptions { handshake: Duration::from_millis(50), grace: Duration::from_millis(50) };
+    let mut options = RmcpOptions::default();
+    options.handshake = Duration::from_millis(50);
+    options.grace = Duration::from_millis(50);
     let transport = RmcpTransport::new(&*dial(&endpoint(&peer)), options);
     let ended = transport.disconnected();
     let error = ().serve(transport).await.err().unwrap().to_string();

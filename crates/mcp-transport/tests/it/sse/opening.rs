@@ -73,7 +73,8 @@ async fn posted_within(begin: &'static str, connect: Duration) -> String {
         _ => greeting(request),
     })
     .await;
-    let limits = Limits { connect, ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.connect = connect;
     match (TestClient { limits: Some(limits), ..TestClient::legacy() }).connect(&peer.url).await {
         Ok(_session) => peer.first("initialize").path,
         Err(error) => {
@@ -118,7 +119,8 @@ async fn hd_122_connect_timeout_covers_the_whole_opening() {
     assert_eq!(posted_within("data: /messages\n\n", limit).await, late, "a message is no endpoint");
     assert_eq!(posted_within("event: endpoint\ndata: /messages\n", limit).await, late, "half an event");
     let peer = Peer::start(|_| stream().never()).await;
-    let limits = Limits { connect: Duration::from_millis(100), ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.connect = Duration::from_millis(100);
     let error =
         TestClient { limits: Some(limits), ..TestClient::default() }.connect(&peer.url).await.err().unwrap();
     assert_eq!(error.to_string(), format!("{} did not answer within 0.1 s", peer.url));

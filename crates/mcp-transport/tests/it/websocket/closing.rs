@@ -87,7 +87,8 @@ async fn dropped_call_sends_cancelled() {
 async fn hd_119_call_past_its_deadline_ends_and_is_cancelled() {
     let peer = Peer::start(|message| legacy(message, |_| vec![])).await;
     let session = connect(&peer).await.unwrap();
-    let options = CallOptions { timeout: Some(Duration::from_millis(50)), ..CallOptions::default() };
+    let mut options = CallOptions::default();
+    options.timeout = Some(Duration::from_millis(50));
     let called = session.call_tool("echo", &RawJson::empty_object(), options).await;
     assert!(matches!(called, Err(CallError::TimedOut(_))));
     wait_until(|| peer.count("notifications/cancelled") == 1).await;
@@ -96,7 +97,8 @@ async fn hd_119_call_past_its_deadline_ends_and_is_cancelled() {
 #[tokio::test]
 async fn peer_that_does_not_read_times_out() {
     let peer = Peer::start(|message| modern(message, |_| vec![Step::Stall])).await;
-    let limits = Limits { request: Duration::from_millis(300), ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.request = Duration::from_millis(300);
     let session =
         TestClient { limits: Some(limits), ..TestClient::default() }.connect(&peer.url).await.unwrap();
     // More than any socket holds.

@@ -102,7 +102,11 @@ async fn hd_117_protocol_violation_ends_the_connection_with_a_reason() {
 
 #[tokio::test]
 async fn too_large_message_ends_the_connection_whole_or_fragmented() {
-    let small = || Limits { message_bytes: 1000, ..Limits::default() };
+    let small = || {
+        let mut limits = Limits::default();
+        limits.message_bytes = 1000;
+        limits
+    };
     // A frame that only says that it will be large.
     let oversized = || Step::Raw(b"\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff".to_vec());
     let want = "it sent a message of at least 9223372036854775807 bytes; the limit is 1000";

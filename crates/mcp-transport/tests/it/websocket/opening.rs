@@ -134,7 +134,8 @@ async fn check(opening: Opening, want: &str, help: &str) {
 async fn check_within(connect: Duration, opening: Opening, want: &str, help: &str) {
     let peer = Peer::refusing(opening).await;
     let headers = vec![("X-Key".to_owned(), Secret::from("hunter22"))];
-    let limits = Limits { connect, ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.connect = connect;
     let error = TestClient { headers, limits: Some(limits), ..TestClient::default() }
         .connect(&peer.url)
         .await

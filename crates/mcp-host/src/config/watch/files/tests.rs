@@ -114,7 +114,7 @@ fn configure(machine: &mut Machine<u64>, desired: &DesiredServers) -> ReloadPlan
 fn reloaded(files: &[ReloadedFile], plan: &ReloadPlan, shadowed: &[ShadowedServer]) -> String {
     let absent = files.iter().filter(|it| it.presence == FilePresence::Absent);
     let mut words: Vec<String> = absent.map(|it| format!("no {}", it.path)).collect();
-    let ReloadPlan { added, removed, changed, re_exposed, unchanged } = plan;
+    let ReloadPlan { added, removed, changed, re_exposed, unchanged, .. } = plan;
     let lists = [('+', added), ('-', removed), ('*', changed), ('~', re_exposed), ('=', unchanged)];
     words.extend(lists.iter().flat_map(|(sign, ids)| ids.iter().map(move |it| format!("{sign}{it}"))));
     words.extend(shadowed.iter().map(|it| format!("{}<{}", it.server, it.by)));

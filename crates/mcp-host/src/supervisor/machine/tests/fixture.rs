@@ -59,7 +59,11 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
             encoding: "utf-8".into(),
         }),
         limits: match option {
-            "brief" => Limits { request: Duration::from_secs(1), ..Limits::default() },
+            "brief" => {
+                let mut limits = Limits::default();
+                limits.request = Duration::from_secs(1);
+                limits
+            }
             _ => Limits::default(),
         },
         discovery: Discovery { tools: option != "unloaded", ..Discovery::default() },
@@ -72,7 +76,7 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
         config: None,
         metadata: Default::default(),
     };
-    ResolvedServer { spec, endpoint: Endpoint::Stdio(endpoint), config: None }
+    ResolvedServer::new(spec, Endpoint::Stdio(endpoint))
 }
 
 /// Lists from text: `t,u,!v` has two tools and a failed read with the message `!v`; `-` has nothing.
@@ -81,7 +85,8 @@ pub(crate) fn listed(names: &str) -> ListSnapshot {
     let tools: Vec<String> =
         tools.map(|it| format!(r#"{{"name":"{it}","inputSchema":{{"type":"object"}}}}"#)).collect();
     let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, tools.join(",")).into()).unwrap();
-    let lists = ServerLists { tools: read_tools(&page).unwrap().into_shared(), ..ServerLists::default() };
+    let mut lists = ServerLists::default();
+    lists.tools = read_tools(&page).unwrap().into_shared();
     let failures = names.split(',').filter(|it| it.starts_with('!'));
     let failures = failures.map(|it| (ListKind::Tool, HostError::new(ErrorKind::Timeout, it))).collect();
     ListSnapshot { lists: Arc::new(lists), failures, ..ListSnapshot::empty(ListChangeCounts::default()) }
@@ -118,7 +123,9 @@ impl Run {
     }
 
     fn with(supervision: Supervision) -> Run {
-        let builtins = Builtins { tools: Vec::new(), toolsets: vec!["own".to_owned()] };
+        let mut builtins = Builtins::default();
+        builtins.tools = Vec::new();
+        builtins.toolsets = vec!["own".to_owned()];
         let leases = LeasePolicy {
             idle_timeout: Some(Duration::from_secs(20)),
             max_leases: 2,
@@ -174,7 +181,8 @@ impl Run {
             },
             "stop" => {
                 let (provider, tool) = ("p", None);
-                let rejection = ProviderRejection { provider, dialog: words[0], tool, text: words[1] };
+                let mut rejection = ProviderRejection::new(provider, words[0], words[1]);
+                rejection.tool = tool;
                 let problem = Problem::provider_rejected(&rejection);
                 MachineEvent::StopDialog { dialog: DialogId::new(words[0]), problem, ends_seen: number(2) }
             }
