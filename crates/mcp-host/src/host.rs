@@ -277,8 +277,8 @@ impl Host {
         self.router.read_resource(uri, options, CatalogVersion::Latest).await
     }
 
-    /// Lists the skills of a server (SEP-2640), page by page; invalid ones are logged and left out. Fails if the server has
-    /// no skills, or more than 10,000. Dropping the future cancels the request.
+    /// Lists the skills of a server (SEP-2640), all pages within the server's limits; invalid ones are logged and left out.
+    /// Fails if the server does not declare skills. Dropping the future cancels the request.
     pub async fn list_skills(
         &self,
         server: &ServerId,

@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_model::{
-    ErrorKind, RawJson, ReadResult, ServerId, Skill, SkillFile, read_resource_result, read_skill_result,
-    read_skills,
+    ErrorKind, InvalidItem, RawJson, ReadResult, ServerId, Skill, SkillFile, read_resource_result,
+    read_skill_result,
 };
-use mcp_transport::{CallResponse, SkillMethod};
-use serde_json::json;
+use mcp_transport::{CallResponse, ListResult, SkillMethod};
 use sha2::{Digest, Sha256};
 
 use super::requests::{RequestOptions, SendRequest, raw};
@@ -19,12 +18,6 @@ use super::result_format::{RawResult, RequestError};
 use super::tool_lookup::display_name;
 use super::{CallRouter, CatalogVersion};
 use crate::error::HostError;
-
-/// Maximum number of pages of a server's list of skills.
-const MAX_PAGES: usize = 100;
-
-/// Maximum number of skills of a server.
-const MAX_SKILLS: usize = 10_000;
 
 impl CallRouter {
     /// Sends a request of the skills extension and returns the raw result. A list is that of `options.server`.
@@ -49,28 +42,17 @@ impl CallRouter {
         server: &ServerId,
         options: RequestOptions,
     ) -> Result<Vec<Skill>, HostError> {
-        let mut skills = Vec::new();
-        let mut cursor: Option<String> = None;
-        for _ in 0..MAX_PAGES {
-            let extra_params = cursor.map(|it| RawJson::from_value(&json!({"cursor": it})));
-            let extra_params = extra_params.transpose().expect("its key is a string");
-            let options = RequestOptions { server: Some(server.clone()), extra_params, ..options.clone() };
-            let list = self.skill_request_raw(SkillMethod::List, None, options, CatalogVersion::Latest).await;
-            let page = read_skills(&list.map_err(|it| it.error)?.result);
-            let page = page.map_err(|error| invalid(server, &format!("its list of skills: {error}")))?;
-            for item in page.rejected {
-                let name = item.name.unwrap_or_default();
-                tracing::warn!(%server, name, reason = item.reason, "ignoring an invalid skill");
-            }
-            skills.extend(page.items);
-            match page.next_cursor {
-                _ if skills.len() > MAX_SKILLS => break,
-                None => return Ok(skills),
-                next => cursor = next,
-            }
+        let options = RequestOptions { server: Some(server.clone()), ..options };
+        let send: SendRequest<ListResult<Skill>> =
+            Arc::new(|session, _, options| Box::pin(session.list_skills(options)));
+        let (item, version) = (LookupItem::Skills, CatalogVersion::Latest);
+        let listed = self.traced(SkillMethod::List.name(), item, options, version, send).await;
+        let (list, _) = listed.map_err(|it| it.error)?;
+        for InvalidItem { name, reason } in list.rejected {
+            let name = name.unwrap_or_default();
+            tracing::warn!(%server, name, reason, "ignoring an invalid skill");
         }
-        let message = format!("it has more than {MAX_SKILLS} skills, or {MAX_PAGES} pages of them");
-        Err(invalid(server, &message))
+        Ok(list.items)
     }
 
     /// Reads `SKILL.md` or another listed file of a skill.

@@ -38,9 +38,10 @@ pub struct SkillFile {
     pub size: u64,
 }
 
-/// Reads the result of `skills/list`. Fails if it is not a list.
-pub fn read_skills(result: &RawJson) -> Result<Page<Skill>, serde_json::Error> {
-    read_list::<SkillJson>(result.as_bytes(), "skills")
+/// Reads the result of `skills/list`. Fails if it is not a list. The result is at the start of `result`, which need not be
+/// validated; what follows it is ignored.
+pub fn read_skills<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Skill>, serde_json::Error> {
+    read_list::<SkillJson>(result.as_ref(), "skills")
 }
 
 /// Reads the result of `skills/get`. Fails if it has no valid skill.

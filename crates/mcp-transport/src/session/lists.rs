@@ -37,7 +37,7 @@ impl<T> ListResult<T> {
     }
 }
 
-type ReadPage<T> = fn(&[u8]) -> Result<Page<T>, serde_json::Error>;
+pub(super) type ReadPage<T> = fn(&[u8]) -> Result<Page<T>, serde_json::Error>;
 
 /// How to request and cache one kind of list. `counter` selects the number of its announced changes.
 struct ListRequest<'a, T> {
@@ -149,37 +149,47 @@ impl Session {
         list: &ListRequest<'_, T>,
         on_complete: impl FnOnce(&mut ListResult<T>),
     ) -> Result<ListResult<T>, CallError> {
-        let limit = {
-            let limits = self.limits();
-            limits.startup.max(limits.request)
-        };
         // Read before the request: a change announced meanwhile invalidates the result.
         let seen = (list.counter)(&self.connection.changes().borrow());
-        let pages = self.fetch_pages(list.method, list.read);
-        let (mut listing, expires) = tokio::time::timeout(limit, pages)
-            .await
-            .unwrap_or(Err(CallError::TimedOut(Expiry::Absolute(limit))))?;
+        let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
+        let request = Request::new(list.method, Params::Members { text: "", name: None }, &options);
+        let (mut listing, expires) = self.fetch_pages(&request, list.read).await?;
         on_complete(&mut listing);
         list.cache.insert(&listing, seen, expires);
         Ok(listing)
     }
 
-    /// All pages, and when they expire together.
-    async fn fetch_pages<T>(
+    /// All pages of a list, and when they expire together. The request has no parameters yet; each page gets its cursor.
+    pub(super) async fn fetch_pages<T>(
         &self,
-        method: &'static str,
+        request: &Request<'_>,
+        read: ReadPage<T>,
+    ) -> Result<(ListResult<T>, Option<Instant>), CallError> {
+        let limit = {
+            let limits = self.limits();
+            request.options.timeout.unwrap_or(limits.startup.max(limits.request))
+        };
+        tokio::time::timeout(limit, self.fetch_pages_unlimited(request, read))
+            .await
+            .unwrap_or(Err(CallError::TimedOut(Expiry::Absolute(limit))))
+    }
+
+    async fn fetch_pages_unlimited<T>(
+        &self,
+        request: &Request<'_>,
         read: ReadPage<T>,
     ) -> Result<(ListResult<T>, Option<Instant>), CallError> {
         let limits = self.limits.load_full();
+        let method = request.method;
         let mut bytes = 0;
-        let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
         let mut res = ListResult::empty();
         let mut expires = None;
         let mut seen = HashSet::new();
         let mut params = String::new();
         for page_number in 0..limits.list_pages {
-            let page_params = Params::Members { text: &params, name: None };
-            let response = self.request(&Request::new(method, page_params, &options)).await?;
+            let params_of_page = Params::Members { text: &params, name: None };
+            let page_request = Request { params: params_of_page, started_at: Instant::now(), ..*request };
+            let response = self.request(&page_request).await?;
             let received = Instant::now();
             bytes += response.payload().len();
             if bytes > limits.message_bytes {

@@ -1,11 +1,11 @@
 //! Skills: the extension `io.modelcontextprotocol/skills` (SEP-2640), in both eras.
 
-use mcp_model::RawJson;
+use mcp_model::{RawJson, Skill, read_skills};
 
 use super::options::{CallOptions, RetryPolicy};
 use super::request::{Params, Request};
 use super::request_params::CallerParams;
-use super::{CallResponse, Session};
+use super::{CallResponse, ListResult, Session};
 use crate::error::CallError;
 use crate::rpc::frame;
 
@@ -33,6 +33,17 @@ impl SkillMethod {
 }
 
 impl Session {
+    /// Lists all skills, within the limits of the other lists. The list is not cached. Fails with
+    /// [`CallError::Unsupported`] if the server does not declare the extension. Dropping the future cancels the request.
+    pub async fn list_skills(&self, options: CallOptions) -> Result<ListResult<Skill>, CallError> {
+        self.require_skills()?;
+        let options = CallOptions { retry: RetryPolicy::Once, ..options };
+        let caller_params = CallerParams::of(&options)?;
+        let params = Params::Members { text: "", name: None };
+        let request = Request::for_caller(SkillMethod::List.name(), params, &options, &caller_params);
+        self.fetch_pages(&request, read_skills::<[u8]>).await.map(|(list, _)| list)
+    }
+
     /// Sends a request of the skills extension and returns the result byte for byte. A cursor belongs to
     /// [`CallOptions::extra_params`]. Fails with [`CallError::Unsupported`] if the server does not declare the
     /// extension.
@@ -42,9 +53,7 @@ impl Session {
         uri: Option<&str>,
         options: CallOptions,
     ) -> Result<CallResponse<RawJson>, CallError> {
-        if !self.negotiated().server.capabilities.skills {
-            return Err(CallError::Unsupported("the server has no skills".to_owned()));
-        }
+        self.require_skills()?;
         let text = uri.map(|uri| format!(r#""uri":{}"#, frame::json_string(uri))).unwrap_or_default();
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let caller_params = CallerParams::of(&options)?;
@@ -52,5 +61,12 @@ impl Session {
         let response =
             self.request(&Request::for_caller(method.name(), params, &options, &caller_params)).await?;
         Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
+    }
+
+    fn require_skills(&self) -> Result<(), CallError> {
+        match self.negotiated().server.capabilities.skills {
+            true => Ok(()),
+            false => Err(CallError::Unsupported("the server has no skills".to_owned())),
+        }
     }
 }

@@ -369,6 +369,43 @@ async fn endless_list_is_ended() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn skills_are_listed_within_the_limits_of_lists() {
+    let skill = |name: &str| {
+        let frontmatter = json!({"name": name, "description": "d"});
+        json!({"uri": format!("skill://{name}/SKILL.md"), "frontmatter": frontmatter, "resources": "dynamic"})
+    };
+    // The second page and its next cursor.
+    for (second, next, want) in [
+        (vec![skill("b"), json!({"uri": "skill://c"})], None, "a b, 1 rejected"),
+        (vec![], Some("x"), "skills/list returned the same cursor twice"),
+        (vec![skill("b"); 20_000], None, "skills/list has more than 20000 items"),
+    ] {
+        let first = skill("a");
+        let peer = move |message: &Value| match message["method"].as_str() {
+            Some("initialize") => {
+                let mut result = initialized("2025-11-25");
+                result["capabilities"] = json!({"extensions": {"io.modelcontextprotocol/skills": {}}});
+                answer(message, result)
+            }
+            Some("skills/list") => match message["params"]["cursor"].as_str() {
+                None => answer(message, json!({"skills": [first], "nextCursor": "x"})),
+                Some(_) => answer(message, json!({"skills": second, "nextCursor": next})),
+            },
+            _ => vec![],
+        };
+        let session = connect(Eras::Legacy, peer).await.0.unwrap();
+        let got = match session.list_skills(CallOptions::default()).await {
+            Ok(list) => {
+                let names: Vec<&str> = list.items.iter().map(|it| it.name.as_str()).collect();
+                format!("{}, {} rejected", names.join(" "), list.rejected.len())
+            }
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(got, want);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn dm_110_changed_limits_apply_to_the_next_request() {
     let peer = pages(&[(None, &["a", "b"], None)]);
     let session = connect(Eras::Legacy, peer).await.0.unwrap();
