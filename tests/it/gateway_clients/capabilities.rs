@@ -65,10 +65,13 @@ fn each_end_is_offered_what_both_ends_can_do() {
     // What the servers see: one of 2025-11-25 for this client alone, and one of 2026-07-28. To the latter, the host declares
     // tasks for each client, because it waits for their results.
     let url_only = json!({"elicitation": {"url": {}}});
-    let mut with_client_tasks = full();
-    with_client_tasks["tasks"] = json!({"requests": {"elicitation": {"create": {}}}});
+    // Changes of roots are announced in 2025-11-25 only.
+    let mut with_root_changes = full();
+    with_root_changes["roots"] = json!({"listChanged": true});
+    let mut legacy_only = with_root_changes.clone();
+    legacy_only["tasks"] = json!({"requests": {"elicitation": {"create": {}}}});
     for (version, declared, to_legacy, to_modern) in [
-        (LEGACY, with_client_tasks, full(), with_tasks(full())),
+        (LEGACY, legacy_only, with_root_changes, with_tasks(full())),
         (LEGACY, json!({}), json!({}), with_tasks(json!({}))),
         (MODERN, full(), full(), with_tasks(full())),
         (MODERN, with_tasks(full()), full(), with_tasks(full())),

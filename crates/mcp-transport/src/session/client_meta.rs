@@ -9,7 +9,8 @@ use crate::rpc::object_members::{MemberName, ObjectMembers};
 use crate::rpc::request_owner::OwnerHint;
 
 /// The members of `_meta` in the modern era, for a request of `owner`. Requests without an owner, for example lists,
-/// declare the configured capabilities. A server with tasks (`has_tasks`) receives that the client supports them too.
+/// declare the configured capabilities, without what only 2025-11-25 has. A server with tasks (`has_tasks`) receives that
+/// the client supports them too.
 pub(crate) fn modern_meta(
     version: ProtocolVersion,
     options: &SessionOptions,
@@ -20,7 +21,7 @@ pub(crate) fn modern_meta(
     let level =
         log_level.map(|it| format!(r#","io.modelcontextprotocol/logLevel":"{it}""#)).unwrap_or_default();
     let session = &options.handlers;
-    let mut capabilities = match owner {
+    let declared = match owner {
         OwnerHint::None => declared_members(options),
         OwnerHint::Session => members(capability_members(&[session]), options),
         OwnerHint::Caller(caller) => match &caller.capabilities {
@@ -28,6 +29,8 @@ pub(crate) fn modern_meta(
             None => members(capability_members(&[&caller.handlers, session]), options),
         },
     };
+    let declared = declared.into_iter().filter(|it| !it.starts_with("\"tasks\":"));
+    let mut capabilities: Vec<String> = declared.map(|it| without(it, "roots", "listChanged")).collect();
     if has_tasks {
         declare_tasks(&mut capabilities);
     }
@@ -55,16 +58,17 @@ fn declare_tasks(members: &mut Vec<String>) {
 /// The capabilities declared to a legacy server: the configured ones, otherwise those of the session's handlers. Without
 /// the extension for tasks, which such a server does not have.
 pub(crate) fn legacy_capabilities(options: &SessionOptions) -> String {
-    object(declared_members(options).into_iter().map(without_tasks).collect())
+    let members = declared_members(options).into_iter();
+    object(members.map(|it| without(it, "extensions", TASKS_EXTENSION)).collect())
 }
 
-/// A member of capabilities without the extension for tasks.
-fn without_tasks(text: String) -> String {
-    let extensions = text.strip_prefix("\"extensions\":").map(serde_json::from_str);
-    let Some(Ok(ObjectMembers(extensions))) = extensions else { return text };
-    let others = extensions.iter().filter(|(MemberName(name), _)| name != TASKS_EXTENSION);
-    let others: Vec<String> = others.map(|(MemberName(name), it)| member(name, it.get())).collect();
-    member("extensions", &object(others))
+/// A member of capabilities, without `removed` if it is the object with this name.
+fn without(text: String, name: &str, removed: &str) -> String {
+    let value = text.strip_prefix('"').and_then(|it| it.strip_prefix(name)?.strip_prefix("\":"));
+    let Some(Ok(ObjectMembers(members))) = value.map(serde_json::from_str) else { return text };
+    let others = members.iter().filter(|(MemberName(it), _)| it != removed);
+    let others: Vec<String> = others.map(|(MemberName(it), value)| member(it, value.get())).collect();
+    member(name, &object(others))
 }
 
 fn declared_members(options: &SessionOptions) -> Vec<String> {
@@ -96,7 +100,10 @@ pub(crate) fn client_json(client: &ClientInfo) -> String {
 
 #[cfg(test)]
 mod tests {
+    use mcp_model::RawJson;
+
     use super::*;
+    use crate::rpc::caller::ClientCapabilities;
 
     #[test]
     fn extension_for_tasks_is_left_out_of_a_legacy_handshake() {
@@ -109,8 +116,20 @@ mod tests {
             (r#""extensions":0"#, r#""extensions":0"#),
             (r#""sampling":{}"#, r#""sampling":{}"#),
         ] {
-            assert_eq!(without_tasks(members.to_owned()), want);
+            assert_eq!(without(members.to_owned(), "extensions", TASKS_EXTENSION), want);
         }
+    }
+
+    #[test]
+    fn modern_server_receives_no_capability_of_2025_11_25() {
+        let text = r#"{"roots":{"listChanged":true,"x":1},"tasks":{"list":{}},"sampling":{}}"#;
+        let capabilities = ClientCapabilities::new(RawJson::parse(text.into()).unwrap());
+        let options = SessionOptions { client_capabilities: capabilities, ..SessionOptions::default() };
+        let version = ProtocolVersion::V2026_07_28;
+        let meta = modern_meta(version, &options, &OwnerHint::None, None, false);
+        assert!(meta.ends_with(r#"clientCapabilities":{"roots":{"x":1},"sampling":{}}"#), "{meta}");
+        let legacy = legacy_capabilities(&options);
+        assert_eq!(legacy, text);
     }
 
     #[test]
