@@ -48,7 +48,7 @@ impl CallRouter {
         let (item, version) = (LookupItem::Skills, CatalogVersion::Latest);
         let listed = self.traced(SkillMethod::List.name(), item, options, version, send).await;
         let (list, _) = listed.map_err(|it| it.error)?;
-        for InvalidItem { name, reason } in list.rejected {
+        for InvalidItem { name, reason, .. } in list.rejected {
             let name = name.unwrap_or_default();
             tracing::warn!(%server, name, reason, "ignoring an invalid skill");
         }
