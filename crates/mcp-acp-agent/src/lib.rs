@@ -73,6 +73,7 @@
 //! (unstable parts of it), `mcp-over-acp` (servers that the client provides), and `oauth` (logins).
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // An open type states the reason for it.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
@@ -116,3 +117,8 @@ pub use session::registry::{ReplacedServers, SessionRegistry, SessionSlot};
 pub use session::{PendingSession, SessionMcp};
 pub use status::update::{NoticeSupport, StatusUpdate, StatusUpdates};
 pub use status::{ConnectionState, ServerStatus, StatusStream};
+
+/// Compiles the program of the README.
+#[cfg(all(doctest, feature = "sdk"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

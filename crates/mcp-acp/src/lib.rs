@@ -32,6 +32,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // An open type states the reason for it.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
@@ -62,3 +63,8 @@ pub use start_error::{ServerStartError, ServerStartErrorKind};
 pub use timeouts::ServerTimeouts;
 pub use validate::{SessionServer, ValidatedRequest, validate};
 pub use version::{AcpTransport, AcpVersion, ServerSetEffect, SessionMethod};
+
+/// Compiles the program of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

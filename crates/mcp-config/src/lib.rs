@@ -29,6 +29,7 @@
         reason = "most of the rules and of the tree are for files"
     )
 )]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod de;
 mod diagnostic;
@@ -107,3 +108,8 @@ pub use resolve::dotenv::parse_env_file;
 pub use resolve::{ResolveContext, ResolveError, ResolveErrors, ResolvedServer, resolve};
 #[cfg(feature = "files")]
 pub use syntax::text_to_json;
+
+/// Compiles the program of the README.
+#[cfg(all(doctest, feature = "files"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

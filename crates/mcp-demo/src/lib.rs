@@ -43,3 +43,8 @@ mod tools;
 pub use http::HttpServer;
 pub use serve::{DemoError, ServeOutcome, serve_custom_tools, serve_stdio, serve_stream};
 pub use state::CustomTools;
+
+/// Compiles the program of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -72,3 +72,8 @@ pub use lists::gateway_resources::GatewayResource;
 pub use protocol::meta::{DIALOG_HEADER, DIALOG_KEY};
 pub use protocol::task_ids::TaskKey;
 pub use stdio::serve_stdio;
+
+/// Compiles the program of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -101,6 +101,7 @@
 //!
 #![doc = concat!("```no_run\n", include_str!("../examples/agent.rs"), "```")]
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // An open type states the reason for it.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
@@ -162,3 +163,8 @@ pub use supervisor::recording::recording_dialer;
 #[cfg(feature = "otel")]
 pub use telemetry::otel;
 pub use telemetry::{TraceSource, metrics};
+
+/// Compiles the program of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

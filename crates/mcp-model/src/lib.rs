@@ -20,6 +20,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // An open type states the reason for it.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
@@ -70,3 +71,8 @@ pub use server::spec::{
 #[cfg(feature = "endpoint")]
 #[doc(no_inline)]
 pub use url::Url;
+
+/// Compiles the program of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

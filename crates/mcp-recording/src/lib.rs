@@ -59,3 +59,8 @@ pub use recording::{Exchange, RecordedResponse, Recording, ServerMessage, Server
 pub use replayer::{ReplayedMessage, Replayer};
 pub use serve::serve;
 pub use text::RecordingError;
+
+/// Compiles the program of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -84,3 +84,8 @@ pub use reload::plan::{DesiredServer, ReloadPlan};
 pub use reload::settings::{ExposureSettings, RuntimeSettings};
 pub use validate::schema_defect::{input_schema_defect, output_schema_defect};
 pub use validate::{InvalidArguments, InvalidResult, SchemaViolation, ValidationOutcome, ValidatorCache};
+
+/// Compiles the program of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

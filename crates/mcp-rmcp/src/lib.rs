@@ -418,3 +418,8 @@ impl Drop for Driver {
         self.finish(Disconnect::new(DisconnectReason::Broken("the connection was cut off".to_owned())));
     }
 }
+
+/// Compiles the program of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

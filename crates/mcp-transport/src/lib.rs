@@ -35,7 +35,7 @@
 //!
 //! Related crates: `mcp-host-oauth` logs in to servers, `mcp-host-recording` records and replays sessions, and
 //! `mcp-host-rmcp` runs these transports under the client of the official SDK.
-
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // An open type states the reason for it.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
@@ -105,3 +105,8 @@ pub use transport::{
     OutboundMessage, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId, Transport,
     TransportProbe,
 };
+
+/// Compiles the program of the README.
+#[cfg(all(doctest, feature = "stdio"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,8 +1,11 @@
-//! Published packages: the order of publication in CONTRIBUTING.md.
+//! Published packages: what each contains and says of itself, and the order of publication in CONTRIBUTING.md.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::cargo::{cargo, output};
 use crate::error::{Error, Violation};
@@ -17,12 +20,23 @@ struct Metadata {
     packages: Vec<Package>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Package {
     name: String,
+    /// Absolute.
+    manifest_path: String,
     /// Empty for a package that is not published.
     publish: Option<Vec<String>>,
     dependencies: Vec<Dependency>,
+    description: Option<String>,
+    keywords: Vec<String>,
+    categories: Vec<String>,
+    license: Option<String>,
+    readme: Option<String>,
+    rust_version: Option<String>,
+    /// The table `package.metadata`.
+    metadata: Value,
 }
 
 #[derive(Debug, Deserialize)]
@@ -45,15 +59,86 @@ impl Package {
     }
 }
 
+/// All packages of the workspace.
+fn read() -> Result<Vec<Package>, Error> {
+    let text = output(cargo().args(["metadata", "--no-deps", "--offline", "--format-version", "1"]))?;
+    let metadata: Metadata =
+        serde_json::from_str(&text).map_err(|error| Error::message(format!("cargo metadata: {error}")))?;
+    Ok(metadata.packages)
+}
+
 /// Checks the packages on disk.
 pub(crate) fn run() -> Result<(), Error> {
-    let metadata = output(cargo().args(["metadata", "--no-deps", "--offline", "--format-version", "1"]))?;
-    let metadata: Metadata = serde_json::from_str(&metadata)
-        .map_err(|error| Error::message(format!("cargo metadata: {error}")))?;
-    let page = std::fs::read_to_string(tree::root().join(PAGE))
+    let packages = read()?;
+    let page = fs::read_to_string(tree::root().join(PAGE))
         .map_err(|error| Error::message(format!("could not read {PAGE}: {error}")))?;
-    let violations = check_order(&page, &metadata.packages);
-    Error::from_violations(violations.into_iter().map(|it| Violation::new(PAGE, 0, it)).collect())
+    let order = check_order(&page, &packages);
+    let mut res: Vec<Violation> = order.into_iter().map(|it| Violation::new(PAGE, 0, it)).collect();
+    for package in packages.iter().filter(|it| it.is_published()) {
+        let mut messages = check_metadata(package);
+        messages.extend(missing_files(package));
+        res.extend(messages.into_iter().map(|it| Violation::new(&package.name, 0, it)));
+    }
+    res.extend(check_keywords(&packages));
+    Error::from_violations(res)
+}
+
+/// The files that every package contains. The licences and the changelog are links to those of the workspace, which Cargo
+/// replaces by the files.
+const FILES: [&str; 4] = ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md"];
+
+/// The most keywords and categories that crates.io accepts.
+const MAX_KEYWORDS: usize = 5;
+
+/// One message for each file that is missing, or differs from the one of the workspace.
+fn missing_files(package: &Package) -> Vec<String> {
+    let folder = Path::new(&package.manifest_path).parent().unwrap_or(Path::new(""));
+    let mut res = Vec::new();
+    for name in FILES {
+        let is_shared = name != "README.md";
+        match (fs::read(folder.join(name)), fs::read(tree::root().join(name))) {
+            (Err(_), _) => res.push(format!("the package has no {name}")),
+            (Ok(own), Ok(shared)) if is_shared && own != shared => {
+                res.push(format!("{name} differs from the one of the workspace: make it a link"));
+            }
+            _ => {}
+        }
+    }
+    res
+}
+
+fn check_metadata(package: &Package) -> Vec<String> {
+    let mut res = Vec::new();
+    for (key, is_set) in [
+        ("description", package.description.is_some()),
+        ("license", package.license.is_some()),
+        ("readme", package.readme.is_some()),
+        ("rust-version", package.rust_version.is_some()),
+    ] {
+        if !is_set {
+            res.push(format!("the manifest has no `{key}`"));
+        }
+    }
+    for (key, values) in [("keywords", &package.keywords), ("categories", &package.categories)] {
+        if values.is_empty() || values.len() > MAX_KEYWORDS {
+            res.push(format!("the manifest has {} `{key}`, not 1 to {MAX_KEYWORDS}", values.len()));
+        }
+    }
+    let docs = &package.metadata["docs"]["rs"];
+    if docs["all-features"] != true || docs["rustdoc-args"] != serde_json::json!(["--cfg", "docsrs"]) {
+        res.push("`package.metadata.docs.rs` does not build all features with `--cfg docsrs`".to_owned());
+    }
+    res
+}
+
+/// One violation for each package that has the keywords of another one.
+fn check_keywords(packages: &[Package]) -> Vec<Violation> {
+    let mut seen: BTreeMap<&[String], &str> = BTreeMap::new();
+    let published = packages.iter().filter(|it| it.is_published());
+    let repeated = published.filter_map(|it| Some((it, seen.insert(&it.keywords, &it.name)?)));
+    repeated
+        .map(|(it, other)| Violation::new(&it.name, 0, format!("it has the keywords of `{other}`")))
+        .collect()
 }
 
 /// The violations of the table: a package that is missing, unknown, misnamed, or listed before a dependency.
@@ -111,8 +196,12 @@ mod tests {
             path: path.map(str::to_owned),
             req: req.to_owned(),
         };
-        let package =
-            |name: &str, publish, dependencies| Package { name: name.to_owned(), publish, dependencies };
+        let package = |name: &str, publish, dependencies| Package {
+            name: name.to_owned(),
+            publish,
+            dependencies,
+            ..Package::default()
+        };
         let packages = [
             package("mcp-host-config", None, vec![dependency("mcp-host-model", Some("/"), "^1")]),
             package(
@@ -144,5 +233,47 @@ mod tests {
             &[model, "mcp-host-config | mcp-host-config"],
             &["the package of the folder `mcp-host-config` is `mcp-host-host-config`, not `mcp-host-config`"],
         );
+    }
+
+    #[test]
+    fn incomplete_manifest_is_found() {
+        let complete = Package {
+            description: Some("d".to_owned()),
+            keywords: vec!["a".to_owned()],
+            categories: vec!["b".to_owned()],
+            license: Some("MIT".to_owned()),
+            readme: Some("README.md".to_owned()),
+            rust_version: Some("1.88".to_owned()),
+            metadata: serde_json::json!({"docs": {"rs": {"all-features": true, "rustdoc-args": ["--cfg", "docsrs"]}}}),
+            ..Package::default()
+        };
+        assert_eq!(check_metadata(&complete), [""; 0]);
+        let repeated = check_keywords(&[
+            Package { name: "x".to_owned(), keywords: complete.keywords.clone(), ..Package::default() },
+            complete,
+        ]);
+        assert_eq!(repeated.len(), 1);
+        assert_eq!(
+            check_metadata(&Package { keywords: vec!["a".to_owned(); 6], ..Package::default() }),
+            [
+                "the manifest has no `description`",
+                "the manifest has no `license`",
+                "the manifest has no `readme`",
+                "the manifest has no `rust-version`",
+                "the manifest has 6 `keywords`, not 1 to 5",
+                "the manifest has 0 `categories`, not 1 to 5",
+                "`package.metadata.docs.rs` does not build all features with `--cfg docsrs`",
+            ]
+        );
+    }
+
+    #[test]
+    fn missing_file_is_found() {
+        let package = |folder: &str| Package {
+            manifest_path: tree::root().join(folder).join("Cargo.toml").to_string_lossy().into_owned(),
+            ..Package::default()
+        };
+        assert_eq!(missing_files(&package("crates/mcp-model")), [""; 0]);
+        assert_eq!(missing_files(&package("xtask")).len(), FILES.len());
     }
 }
