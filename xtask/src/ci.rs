@@ -3,15 +3,15 @@
 //! All gates run, even after a failure. Gates with their own build folder run in a child process in parallel to the
 //! others, because one build seldom keeps all processors busy.
 
+use std::env;
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use std::{env, fs};
+use std::time::Instant;
 
-use crate::cargo::{cargo, exit_code, is_ci, run as run_command};
+use crate::cargo::{cargo, exit_code, run as run_command};
 use crate::error::Error;
-use crate::gates::{layers, packages, rules, tidy};
+use crate::gates::{api, layers, packages, rules, tidy};
 use crate::generated_files::{self, Mode};
 use crate::tree::{self, Source, Tree};
 
@@ -133,6 +133,8 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
         Gate::new("features", || rules::run().map(|report| println!("{report}"))),
         Gate::cargo("clippy --workspace --all-targets --all-features -- -D warnings"),
         Gate::cargo("doc --workspace --no-deps --all-features"),
+        Gate::new("api --check", || api::run(Mode::Check)),
+        Gate::new("semver", api::check_semver),
     ];
     for library in libraries(sources) {
         res.push(Gate::cargo(&format!("check -p {library} --no-default-features")));
@@ -151,32 +153,6 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
         ("mcp-host-runtime", "otel"),
     ] {
         res.push(Gate::cargo(&format!("check -p {library} --no-default-features --features {feature}")));
-    }
-    res
-}
-
-/// Packages and builds the published crates in a new target folder.
-///
-/// Cargo reuses an unpacked package of the same version even if its content is old, so an existing folder would build
-/// against stale crates. Without debug information the build takes two thirds of the time.
-pub(crate) fn pack() -> Result<(), Error> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
-    let folder = tree::root().join(format!("target/packed-{now}"));
-    let environment = [("CARGO_PROFILE_DEV_DEBUG", "none"), ("CARGO_INCREMENTAL", "0")];
-    let result = run_command(command(&package(is_ci())).envs(environment).env("CARGO_TARGET_DIR", &folder));
-    // The folder is as large as a whole build and is not used again.
-    let _ = fs::remove_dir_all(&folder);
-    result
-}
-
-/// The arguments for Cargo. CI packages only what is committed.
-fn package(in_ci: bool) -> String {
-    let mut res = "package --workspace".to_owned();
-    for unpublished in ["xtask", "mcp-tests", "mcp-benches", "mcp-testkit", "acp-agent", "acp-proxy"] {
-        res += &format!(" --exclude {unpublished}");
-    }
-    if !in_ci {
-        res += " --allow-dirty";
     }
     res
 }
@@ -222,12 +198,6 @@ mod tests {
         for name in PARALLEL {
             assert!(crate::USAGE.contains(&format!("\n  {name} ")), "{name} is not a command");
         }
-    }
-
-    #[test]
-    fn ci_packages_only_committed_files() {
-        assert!(!package(true).contains("--allow-dirty"));
-        assert!(package(false).contains("--allow-dirty"));
     }
 
     #[test]

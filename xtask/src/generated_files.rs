@@ -19,9 +19,9 @@ pub(crate) enum Mode {
     Check,
 }
 
-struct GeneratedFile {
-    path: String,
-    text: String,
+pub(crate) struct GeneratedFile {
+    pub path: String,
+    pub text: String,
 }
 
 /// Writes or checks `schemas/<profile>.schema.json`.
@@ -139,7 +139,12 @@ fn first_sentence(text: &str) -> String {
     sentence.trim_end_matches(['.', ':']).replace('|', "\\|")
 }
 
-fn write_or_check(root: &Path, files: &[GeneratedFile], command: &str, mode: Mode) -> Result<(), Error> {
+pub(crate) fn write_or_check(
+    root: &Path,
+    files: &[GeneratedFile],
+    command: &str,
+    mode: Mode,
+) -> Result<(), Error> {
     let mut stale = Vec::new();
     for GeneratedFile { path, text } in files {
         let file = root.join(path);

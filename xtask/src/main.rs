@@ -12,6 +12,7 @@ mod error;
 mod gates;
 mod generated_files;
 mod measurements;
+mod package;
 mod schema_releases;
 mod suites;
 mod tree;
@@ -20,7 +21,7 @@ use std::env;
 use std::process::ExitCode;
 
 use error::Error;
-use gates::{deny, layers, rules, tidy};
+use gates::{api, deny, layers, rules, tidy};
 use generated_files::Mode;
 use measurements::{bench, counts};
 use suites::{conformance, faults, fuzz, gateway_clients, soak, test_run};
@@ -40,7 +41,9 @@ Usage: cargo xtask <command>
   schema [--check]                  write schemas/<dialect>.schema.json, or fail if one is stale or incompatible
   schema --release                  freeze the schemas as the release of this version
   docs [--check]                    write the generated pages, or fail if one is stale
-  package                           package the published crates and build the packages
+  package [--tests]                 package the published crates, build the packages, and run tests of some or all of them
+  api [--check]                     write the public items of each library to api/, or fail if a file is stale
+  semver                            compare the libraries with the last release; needs cargo-semver-checks
   deny                              check the dependency tree with deny.toml
   layers                            check dependencies, module order, forbidden words, error numbers, unsafe
   tidy                              check file heads, lengths, plain language, unfinished code, undeclared files
@@ -49,6 +52,9 @@ Usage: cargo xtask <command>
 ";
 
 fn main() -> ExitCode {
+    if let Some(code) = api::run_as_rustdoc() {
+        return ExitCode::from(code);
+    }
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments.as_slice() {
@@ -77,7 +83,11 @@ fn main() -> ExitCode {
         ["reloads", count] => gateway_clients::run(gateway_clients::RELOADS, Some(count)),
         ["docs"] => generated_files::pages(Mode::Write),
         ["docs", "--check"] => generated_files::pages(Mode::Check),
-        ["package"] => ci::pack(),
+        ["package"] => package::run(package::Tests::Some),
+        ["package", "--tests"] => package::run(package::Tests::All),
+        ["api"] => api::run(Mode::Write),
+        ["api", "--check"] => api::run(Mode::Check),
+        ["semver"] => api::check_semver(),
         ["deny"] => deny::run(),
         ["layers"] => layers::run(),
         ["tidy"] => tidy::run(),

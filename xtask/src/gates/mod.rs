@@ -1,5 +1,6 @@
 //! Checks of the tree that run no tests.
 
+pub(crate) mod api;
 pub(crate) mod deny;
 pub(crate) mod layers;
 pub(crate) mod packages;

@@ -29,6 +29,7 @@ struct Package {
     /// Empty for a package that is not published.
     publish: Option<Vec<String>>,
     dependencies: Vec<Dependency>,
+    targets: Vec<Target>,
     description: Option<String>,
     keywords: Vec<String>,
     categories: Vec<String>,
@@ -37,6 +38,12 @@ struct Package {
     rust_version: Option<String>,
     /// The table `package.metadata`.
     metadata: Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -57,6 +64,29 @@ impl Package {
     fn local_dependencies(&self) -> impl Iterator<Item = &str> {
         self.dependencies.iter().filter(|it| it.path.is_some() && it.req != "*").map(|it| it.name.as_str())
     }
+}
+
+/// A published library.
+pub(crate) struct Library {
+    pub package: String,
+    /// Its name in `use`.
+    pub name: String,
+}
+
+/// The published packages that are libraries, sorted by name.
+pub(crate) fn libraries() -> Result<Vec<Library>, Error> {
+    let mut res = Vec::new();
+    for package in read()?.into_iter().filter(Package::is_published) {
+        let library = package.targets.into_iter().find(|it| it.kind == ["lib"]);
+        res.extend(library.map(|it| Library { package: package.name, name: it.name }));
+    }
+    res.sort_by(|a, b| a.package.cmp(&b.package));
+    Ok(res)
+}
+
+/// The names of the packages that are not published.
+pub(crate) fn unpublished() -> Result<Vec<String>, Error> {
+    Ok(read()?.into_iter().filter(|it| !it.is_published()).map(|it| it.name).collect())
 }
 
 /// All packages of the workspace.

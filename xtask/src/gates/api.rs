@@ -1,0 +1,120 @@
+//! `cargo xtask api`: the public items of each library in `api/`, so that a review sees every change of them.
+//!
+//! The items are read from the JSON output of rustdoc, which is unstable: its format depends on the compiler. A compiler
+//! with another format is an error when the files are written, and skips the check.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde::Deserialize;
+
+use crate::cargo::{cargo, compiler, exit_code, output, run as run_command};
+use crate::error::Error;
+use crate::gates::packages;
+use crate::generated_files::{GeneratedFile, Mode, write_or_check};
+use crate::tree;
+
+/// The format that the library `public_api` reads: that of Rust 1.95.
+const FORMAT: u32 = 57;
+
+/// The variable with which Cargo starts this program as rustdoc.
+///
+/// Only rustdoc may use unstable options. `RUSTC_BOOTSTRAP` for Cargo as a whole would build all dependencies again.
+const AS_RUSTDOC: &str = "XTASK_AS_RUSTDOC";
+
+/// Writes or checks the files.
+pub(crate) fn run(mode: Mode) -> Result<(), Error> {
+    let libraries = packages::libraries()?;
+    let files = match read(&libraries)? {
+        Some(files) => files,
+        None if matches!(mode, Mode::Check) => {
+            println!("skipped: the JSON format of {} is not {FORMAT}", compiler()?);
+            return Ok(());
+        }
+        None => return Err(Error::message(format!("the JSON format of {} is not {FORMAT}", compiler()?))),
+    };
+    write_or_check(&tree::root(), &files, "cargo xtask api", mode)
+}
+
+/// The items of each library. `None` if the compiler has another format.
+fn read(libraries: &[packages::Library]) -> Result<Option<Vec<GeneratedFile>>, Error> {
+    let mut command = cargo();
+    command.args(["doc", "--quiet", "--no-deps", "--all-features", "--lib"]);
+    for library in libraries {
+        command.args(["--package", &library.package]);
+    }
+    let here = env::current_exe().map_err(|error| Error::message(format!("this program: {error}")))?;
+    command.env("RUSTDOC", here).env(AS_RUSTDOC, rustdoc());
+    command.env("RUSTDOCFLAGS", "-Z unstable-options --output-format json");
+    run_command(&mut command)?;
+
+    let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| OsString::from("target"));
+    let folder = tree::root().join(target).join("doc");
+    let mut res = Vec::new();
+    for packages::Library { package, name } in libraries {
+        let path = folder.join(format!("{name}.json"));
+        if format_of(&path)? != FORMAT {
+            return Ok(None);
+        }
+        res.push(GeneratedFile { path: format!("api/{package}.txt"), text: items(&path)? });
+    }
+    Ok(Some(res))
+}
+
+fn format_of(path: &Path) -> Result<u32, Error> {
+    #[derive(Deserialize)]
+    struct Head {
+        format_version: u32,
+    }
+    let text = fs::read_to_string(path)
+        .map_err(|error| Error::message(format!("could not read {}: {error}", path.display())))?;
+    let head: Head = serde_json::from_str(&text)
+        .map_err(|error| Error::message(format!("{}: {error}", path.display())))?;
+    Ok(head.format_version)
+}
+
+/// One line for each item. Implementations that every type has are left out.
+fn items(path: &Path) -> Result<String, Error> {
+    let api = public_api::Builder::from_rustdoc_json(path)
+        .omit_blanket_impls(true)
+        .omit_auto_trait_impls(true)
+        .omit_auto_derived_impls(true)
+        .build()
+        .map_err(|error| Error::message(format!("{}: {error}", path.display())))?;
+    Ok(api.items().map(|it| format!("{it}\n")).collect())
+}
+
+fn rustdoc() -> OsString {
+    env::var_os("RUSTDOC").unwrap_or_else(|| OsString::from("rustdoc"))
+}
+
+/// Runs rustdoc with unstable options, if Cargo has started this program as rustdoc. Returns its exit code.
+pub(crate) fn run_as_rustdoc() -> Option<u8> {
+    let program = env::var_os(AS_RUSTDOC)?;
+    let status = Command::new(program).args(env::args_os().skip(1)).env("RUSTC_BOOTSTRAP", "1").status();
+    Some(status.map_or(1, |it| exit_code(it.code())))
+}
+
+/// `cargo xtask semver`: compares with the last release. It needs a release tag and cargo-semver-checks.
+pub(crate) fn check_semver() -> Result<(), Error> {
+    let mut describe = Command::new("git");
+    describe.current_dir(tree::root()).args(["describe", "--tags", "--abbrev=0", "--match", "v[0-9]*"]);
+    let Ok(tag) = output(&mut describe) else {
+        println!("nothing to compare with: there is no release tag `v…`");
+        return Ok(());
+    };
+    if output(cargo().args(["semver-checks", "--version"])).is_err() {
+        return Err(Error::message(
+            "cargo-semver-checks is missing: `cargo install cargo-semver-checks --locked`",
+        ));
+    }
+    let mut command = cargo();
+    command.args(["semver-checks", "--baseline-rev", tag.trim()]);
+    for library in packages::libraries()? {
+        command.args(["--package", &library.package]);
+    }
+    run_command(&mut command)
+}
