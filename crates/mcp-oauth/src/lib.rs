@@ -128,6 +128,8 @@ struct AuthState {
     is_loaded: bool,
     /// Whether the grant comes from a login, not from a refresh or the store.
     is_from_login: bool,
+    /// The token that was exchanged for the grant.
+    subject: Option<Secret>,
     /// The last failure, so that tasks that waited for it do not each try again.
     failure: Option<(Instant, Unauthorized)>,
 }
@@ -263,9 +265,10 @@ impl OAuth {
     /// Runs a login with the user.
     async fn log_in(&self, state: &mut AuthState, request: LoginRequest<'_>) -> Result<(), Unauthorized> {
         if let Some((grant, provider)) = &self.unattended {
+            let subject = self.subject()?;
             let obtained = self.flow.obtain(grant, request, provider.as_ref(), now()).await;
             state.grant = Some(obtained.map_err(unauthorized)?);
-            state.is_from_login = true;
+            (state.is_from_login, state.subject) = (true, subject);
             return Ok(());
         }
         let Some(user) = &self.user else {
@@ -283,6 +286,16 @@ impl OAuth {
         self.save_grant(state, grant)?;
         state.is_from_login = true;
         Ok(())
+    }
+
+    /// The token to exchange; `None` if the grant is another one.
+    fn subject(&self) -> Result<Option<Secret>, Unauthorized> {
+        match &self.unattended {
+            Some((UnattendedGrant { kind: UnattendedGrantKind::TokenExchange(subject), .. }, _)) => {
+                subject.read().map(Some).map_err(unauthorized)
+            }
+            Some(_) | None => Ok(None),
+        }
     }
 
     fn save_grant(&self, state: &mut AuthState, grant: Grant) -> Result<(), Unauthorized> {
@@ -350,8 +363,12 @@ impl Authorization for OAuth {
     async fn token(&self) -> Result<Option<Secret>, Unauthorized> {
         let mut state = self.lock_state(Instant::now()).await?;
         self.load_stored(&mut state)?;
+        // The subject may have another token by now, with other scopes, or none any more.
+        let is_of_other_subject = self.subject()? != state.subject;
         let is_expiring = state.grant.as_ref().is_some_and(|it| it.is_expiring(now()));
-        if is_expiring && self.unattended.is_some() {
+        if is_of_other_subject && state.grant.is_some() {
+            self.log_in(&mut state, LoginRequest { challenge: None, scopes: Vec::new() }).await?;
+        } else if is_expiring && self.unattended.is_some() {
             let scopes = state.grant.as_ref().map(|it| it.scopes.clone()).unwrap_or_default();
             self.log_in(&mut state, LoginRequest { challenge: None, scopes }).await?;
         } else if is_expiring && !self.refresh(&mut state).await? {

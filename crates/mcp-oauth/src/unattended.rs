@@ -66,7 +66,8 @@ pub enum UnattendedGrantKind {
     /// The client presents a JWT of a party that the authorization server trusts (RFC 7523), such as the identity of a
     /// workload.
     JwtBearer(TokenSource),
-    /// The client exchanges the access token of its own caller (RFC 8693), so that it acts for this caller.
+    /// The client exchanges the access token of its own caller (RFC 8693), so that it acts for this caller. Another token
+    /// of the source replaces the grant before the next request.
     TokenExchange(TokenSource),
     /// The client exchanges an ID token at the company's identity provider for an assertion (ID-JAG), and presents that
     /// to the authorization server.
@@ -129,7 +130,7 @@ impl TokenSource {
         TokenSource(Arc::new(read))
     }
 
-    fn read(&self) -> Result<Secret, FlowError> {
+    pub(crate) fn read(&self) -> Result<Secret, FlowError> {
         (self.0)().map_err(FlowError::Failed)
     }
 }
@@ -216,7 +217,8 @@ impl Flow {
             issuer: &server.issuer,
             methods: metadata.additional_fields.get("token_endpoint_auth_methods_supported"),
         };
-        let tokens = endpoint.request(client, [form, target].concat(), now).await?;
+        let tokens = endpoint.request(client, [form, target].concat(), now).await;
+        let tokens = tokens.map_err(|error| kind.explain(error, &client.id))?;
         if !tokens.token_type.eq_ignore_ascii_case("bearer") {
             return Err(failed("the authorization server issues tokens that require a proof of possession"));
         }
@@ -230,6 +232,19 @@ impl Flow {
             expires_at: tokens.expires_in.map(|seconds| now.saturating_add(seconds)),
             scopes,
         })
+    }
+}
+
+impl UnattendedGrantKind {
+    /// Adds to the error of a token request what to do.
+    fn explain(&self, error: FlowError, client: &str) -> FlowError {
+        match (self, error) {
+            (UnattendedGrantKind::TokenExchange(_), FlowError::Failed(why)) => FlowError::Failed(format!(
+                "{why}; log in again, or let the authorization server allow the client '{client}' to exchange this \
+                 user's tokens for this server"
+            )),
+            (_, error) => error,
+        }
     }
 }
 
@@ -340,5 +355,5 @@ fn client_assertion(id: &str, issuer: &str, key: &PrivateKey, now: u64) -> Resul
 }
 
 fn failed(why: &str) -> FlowError {
-    FlowError::Failed(format!("no token without a user: {why}"))
+    FlowError::Failed(format!("no token from the authorization server: {why}"))
 }

@@ -280,3 +280,27 @@ async fn server_that_poses_as_the_configured_issuer_receives_nothing() {
     }
     assert_eq!((hostile.count("unattended"), issuer.count("unattended")), (0, 0));
 }
+
+#[tokio::test]
+async fn another_token_of_the_subject_replaces_the_exchanged_one() {
+    let authority = Authority::start().await;
+    authority.books().by_hand = Some(("service".to_owned(), "service secret".to_owned()));
+    let subject = Arc::new(std::sync::Mutex::new(Ok("caller")));
+    let source = Arc::clone(&subject);
+    let source = TokenSource::new(move || source.lock().unwrap().clone().map(Secret::from));
+    let kind = UnattendedGrantKind::TokenExchange(source);
+    let session = connect(&authority.url, unattended(&authority.url, kind, None)).await.unwrap();
+    assert_eq!(call(&session, "echo").await.unwrap(), "done");
+    assert_eq!(authority.count("unattended"), 1);
+
+    // The old token is still valid, but it is not what the caller has now.
+    *subject.lock().unwrap() = Ok("other caller");
+    let error = call(&session, "echo").await.unwrap_err().to_string();
+    assert!(error.contains("HTTP 400: invalid_grant; log in again, or let the authorization"), "{error}");
+    assert_eq!(authority.count("unattended"), 2);
+    *subject.lock().unwrap() = Err("the caller has left".to_owned());
+    assert!(call(&session, "echo").await.unwrap_err().to_string().contains("the caller has left"));
+    assert_eq!(authority.count("unattended"), 2);
+    *subject.lock().unwrap() = Ok("caller");
+    assert_eq!(call(&session, "echo").await.unwrap(), "done");
+}
