@@ -98,6 +98,7 @@ impl Host {
         } = options;
         let shared = Arc::new(SharedState {
             callers: Arc::default(),
+            subjects: Arc::default(),
             notifications: NotificationRouter::new(),
             log_levels: LogLevels::new(log_level),
             subscriptions: Arc::default(),
@@ -331,7 +332,8 @@ impl Host {
         let (commands, overflow) = (self.commands.clone(), self.overflow.clone());
         let ends = self.router.ends.clone();
         ends.add_handle(&id);
-        let lifetime = DialogLifetime { id, ends, commands, overflow, _registration: registration };
+        let subjects = Arc::clone(&self.router.shared.subjects);
+        let lifetime = DialogLifetime { id, ends, commands, overflow, subjects, _registration: registration };
         Dialog { router: Arc::clone(&self.router), lifetime: Arc::new(lifetime) }
     }
 

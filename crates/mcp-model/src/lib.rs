@@ -56,7 +56,7 @@ pub use result::call::{CallFailure, CallMetadata, CallResult, StructuredError, T
 pub use result::completion::Completion;
 pub use result::content::Content;
 pub use result::task::{TASKS_EXTENSION, Task, TaskStatus, read_created_task};
-pub use server::credentials::{ClientCredentials, ClientKey};
+pub use server::credentials::{ClientCredentials, ClientGrant, ClientKey};
 #[cfg(feature = "endpoint")]
 pub use server::endpoint::{Endpoint, StdioEndpoint, UrlEndpoint};
 pub use server::exposure::{Exposure, Filter, NameClass, NameLimit, NamePolicy, Rules, Transform};

@@ -1,47 +1,18 @@
 //! Clients log in at an authorization server that others wrote, and call through `serve --auth`.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{ChildStdout, Command, Stdio};
 
-use mcp_testkit::program::{binary, root};
+use mcp_testkit::program::binary;
 use serde_json::{Value, json};
 
-use super::{Gateway, Installed};
+use super::{Gateway, Installed, NodeServer};
 
 /// The scopes of the gateway: a step up is needed for `add`.
 const SCOPES: &str = "read tools=demo__echo\nwrite tools=demo__add\n";
 
-/// The authorization server of oidc.mjs, killed on drop.
-pub(super) struct AuthorizationServer {
-    child: std::process::Child,
-    pub(super) issuer: String,
-    /// Stays open: oidc-provider prints warnings later, and Node ends a program that cannot print.
-    _stdout: BufReader<ChildStdout>,
-}
-
-impl AuthorizationServer {
-    /// Starts it; access tokens are valid for this time.
-    pub(super) fn start(installed: &Installed, token_seconds: u32) -> AuthorizationServer {
-        let mut command = Command::new(installed.node());
-        command
-            .arg(root().join("tests/conformance/oidc.mjs"))
-            .arg(token_seconds.to_string())
-            .env("MCP_HOST_CONFORMANCE", &installed.modules);
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it is installed");
-        let mut issuer = String::new();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        stdout.read_line(&mut issuer).unwrap();
-        AuthorizationServer { child, issuer: issuer.trim_end().to_owned(), _stdout: stdout }
-    }
-}
-
-impl Drop for AuthorizationServer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// The authorization server of oidc.mjs, whose access tokens are valid for this time.
+pub(super) fn authorization_server(installed: &Installed, token_seconds: u32) -> NodeServer {
+    NodeServer::start(installed, "oidc.mjs", &[&token_seconds.to_string()])
 }
 
 fn gateway(folder: &Path, issuer: &str) -> Gateway {
@@ -55,8 +26,8 @@ fn gateway(folder: &Path, issuer: &str) -> Gateway {
 fn clients_log_in_and_step_up_through_an_authorization_server() {
     let Some(installed) = Installed::ready() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let server = AuthorizationServer::start(&installed, 60);
-    let gateway = gateway(folder.path(), &server.issuer);
+    let server = authorization_server(&installed, 60);
+    let gateway = gateway(folder.path(), &server.url);
     let remote = installed.modules.join("mcp-remote/dist/proxy.js");
     let calls = json!([["demo__echo", {"text": "a"}], ["demo__add", {"a": 2, "b": 40}]]);
     let over_http = |sdk: u8, mode: Option<&str>| json!({"sdk": sdk, "mode": mode, "url": gateway.url(), "calls": calls, "user": "ann"});

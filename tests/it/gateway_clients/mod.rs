@@ -12,6 +12,7 @@ mod renamed_tool;
 mod rmcp_tasks;
 mod skills;
 mod tasks;
+mod token_exchange;
 mod users;
 
 use std::ffi::OsString;
@@ -132,6 +133,34 @@ impl Client {
     }
 }
 
+/// A server of tests/conformance that prints its URL, killed on drop.
+pub(super) struct NodeServer {
+    child: Child,
+    pub(super) url: String,
+    /// Stays open: oidc-provider prints warnings later, and Node ends a program that cannot print.
+    _output: BufReader<ChildStdout>,
+}
+
+impl NodeServer {
+    fn start(installed: &Installed, script: &str, arguments: &[&str]) -> NodeServer {
+        let mut command = Command::new(installed.node());
+        command.arg(root().join("tests/conformance").join(script)).args(arguments);
+        command.env("MCP_HOST_CONFORMANCE", &installed.modules);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("it is installed");
+        let (mut url, mut output) = (String::new(), BufReader::new(child.stdout.take().unwrap()));
+        output.read_line(&mut url).unwrap();
+        NodeServer { child, url: url.trim_end().to_owned(), _output: output }
+    }
+}
+
+impl Drop for NodeServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// `serve` over HTTP, killed on drop.
 pub(super) struct Gateway {
     child: Child,
@@ -155,11 +184,7 @@ impl Gateway {
 
     /// A value from `/metrics`.
     pub(super) fn metric(&self, name: &str) -> u64 {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        write!(stream, "GET /metrics HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", self.address)
-            .unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
+        let text = get(&self.address, "/metrics");
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {name}: {text}")).parse().unwrap()
     }
@@ -172,6 +197,15 @@ impl Gateway {
         let children = threads.filter_map(|it| std::fs::read_to_string(it.path().join("children")).ok());
         children.map(|it| it.split_whitespace().count()).sum()
     }
+}
+
+/// The response to a GET request, as text.
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
 }
 
 impl Drop for Gateway {

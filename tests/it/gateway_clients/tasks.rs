@@ -1,8 +1,6 @@
 //! Tasks: clients of both eras use each method through `serve`, and a gateway that was killed loses none.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,7 +12,7 @@ use mcp_transport::{
 };
 use serde_json::{Value, json};
 
-use super::{Gateway, Installed};
+use super::{Gateway, Installed, NodeServer};
 
 const ANN: &str = "ann-0123456789abcdef";
 const BOB: &str = "bob-0123456789abcdef";
@@ -29,32 +27,6 @@ const CONCURRENT: usize = 8;
 /// The scripts of the servers with tasks.
 const SERVER_OF_2025: &str = "task_server_2025.mjs";
 const SERVER_OF_2026: &str = "task_server.mjs";
-
-/// A server with tasks, over HTTP. Killed on drop.
-struct TaskServer {
-    child: Child,
-    url: String,
-}
-
-impl TaskServer {
-    fn start(installed: &Installed, script: &str) -> TaskServer {
-        let mut command = Command::new(installed.node());
-        command.arg(root().join("tests/conformance").join(script));
-        command.env("MCP_HOST_CONFORMANCE", &installed.modules);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        TaskServer { child, url: url.trim_end().to_owned() }
-    }
-}
-
-impl Drop for TaskServer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn write(folder: &Path, servers: Value) -> String {
     let path = folder.join("mcp.json");
@@ -138,7 +110,7 @@ fn official_client_of_2025_uses_each_method_of_tasks() {
 fn official_client_of_2026_uses_each_method_of_tasks() {
     let Some(installed) = Installed::ready() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let server = TaskServer::start(&installed, SERVER_OF_2026);
+    let server = NodeServer::start(&installed, SERVER_OF_2026, &[]);
     // Both servers have the same resources, so the gateway adds the server to the URIs of the second.
     let endpoint = json!({"type": "http", "url": server.url});
     let file = write(folder.path(), json!({"first": endpoint, "second": endpoint}));
@@ -285,7 +257,7 @@ async fn kill_gateway_with_tasks(script: &str, eras: Eras) {
     let Some(installed) = Installed::ready() else { return };
     let count = std::env::var(TASKS_VARIABLE).map_or(TASKS, |it| it.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
-    let server = TaskServer::start(&installed, script);
+    let server = NodeServer::start(&installed, script, &[]);
     let file = write(folder.path(), json!({"work": {"type": "http", "url": server.url}}));
     let tokens = folder.path().join("tokens");
     std::fs::write(&tokens, format!("{ANN} name=ann\n{BOB} name=bob\n")).unwrap();

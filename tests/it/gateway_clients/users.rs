@@ -5,7 +5,7 @@
 use mcp_testkit::program::{binary, installed_folder};
 use serde_json::{Value, json};
 
-use super::logins::AuthorizationServer;
+use super::logins::authorization_server;
 use super::{Gateway, Installed};
 
 /// The number of requests; `MCP_TEST_USERS_REQUESTS` sets a larger one.
@@ -55,8 +55,8 @@ fn nothing_of_a_user_reaches_another() {
     });
     std::fs::write(folder.path().join("mcp.json"), json!({"mcpServers": servers}).to_string()).unwrap();
     std::fs::write(folder.path().join("scopes"), "read\n").unwrap();
-    let server = AuthorizationServer::start(&installed, TOKEN_SECONDS);
-    let arguments = ["--auth", &server.issuer, "--scope-map", "scopes"];
+    let server = authorization_server(&installed, TOKEN_SECONDS);
+    let arguments = ["--auth", &server.url, "--scope-map", "scopes"];
     let gateway = Gateway::start(folder.path(), "mcp.json", &arguments);
 
     let scenario =

@@ -303,7 +303,7 @@ impl Resolver<'_> {
         &mut self,
         credentials: &ClientCredentials<ConfigValue>,
     ) -> Option<ClientCredentials<Secret>> {
-        let ClientCredentials { client_id, key, scopes, issuer } = credentials;
+        let ClientCredentials { grant, client_id, key, scopes, issuer } = credentials;
         let (name, make): (_, fn(Secret) -> ClientKey<Secret>) = match key {
             ClientKey::Secret(_) => ("clientSecret", ClientKey::Secret),
             ClientKey::PrivateKey(_) => ("privateKey", ClientKey::PrivateKey),
@@ -311,6 +311,7 @@ impl Resolver<'_> {
         let pointer = self.pointer(&["auth", name]);
         let value = self.value(key.value(), &pointer, &format!("auth.{name}"))?;
         Some(ClientCredentials {
+            grant: *grant,
             client_id: client_id.clone(),
             key: make(value),
             scopes: scopes.clone(),

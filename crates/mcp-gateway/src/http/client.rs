@@ -16,10 +16,11 @@ use super::server::AppState;
 use crate::access::oauth::{Grant, TokenRefusal, TokenVerifier};
 use crate::access::principal::Principal;
 use crate::access::scope::{self, InvalidSelection, Scope};
-use crate::access::tokens::{Admission, Token, TokenError};
+use crate::access::tokens::{Admission, Token, TokenError, bearer};
 use crate::limits::byte_budget::Account;
 use crate::lists::definitions::ListKind;
 use crate::protocol::frame::Request;
+use crate::session::client_dialog::ClientDialog;
 use crate::session::dialogs::ConnectionId;
 
 /// How long a client waits before it tries again whether its token can be checked, in seconds.
@@ -137,6 +138,14 @@ impl Client {
             return Ok(client);
         };
         Err(refusal(status, None, &invalid_request(message)))
+    }
+}
+
+/// Gives the access token of an authorized request to a dialog of its client. Other tokens are not given to anything.
+pub(super) fn set_subject(dialog: &ClientDialog, grant: Option<&Arc<Grant>>, head: &Parts) {
+    let token = head.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+    if let (Some(grant), Some(token)) = (grant, bearer(token)) {
+        dialog.set_subject(grant, token);
     }
 }
 

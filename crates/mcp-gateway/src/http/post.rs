@@ -9,7 +9,7 @@ use hyper::body::Incoming as IncomingBody;
 use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, code};
 use tokio::time::{Instant, timeout};
 
-use super::client::Client;
+use super::client::{self, Client};
 use super::connection::Connection;
 use super::connection_table::ConnectionsExceeded;
 use super::errors::{
@@ -99,6 +99,7 @@ async fn in_session(
         return Err(bad_request(&invalid_request(message)));
     }
     session.touch(Instant::now());
+    client::set_subject(&session.dialog, client.grant.as_ref(), head);
     if session.version == ProtocolVersion::V2025_03_26 && frame::is_batch(&body) {
         return batch(app, &session, client, &body).await;
     }

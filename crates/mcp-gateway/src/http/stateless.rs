@@ -10,7 +10,7 @@ use mcp_model::{ProtocolVersion, RawJson, RpcError, code};
 use mcp_transport::CallerId;
 use tokio::time::Instant;
 
-use super::client::Client;
+use super::client::{self, Client};
 use super::errors::{ResponseResult, busy, refusal, too_many_sessions};
 use super::header_names::{MCP_HOST_DIALOG, single};
 use super::headers;
@@ -60,6 +60,9 @@ pub(super) async fn respond(
         app.gateway.dialogs.get_or_create(&principal, (name, &request.method), Instant::now(), start)
     });
     let dialog = dialog.transpose().map_err(|CapacityError| too_many_sessions(&request.id))?;
+    if let Some(dialog) = &dialog {
+        client::set_subject(dialog, grant.as_ref(), head);
+    }
     let (sender, messages) = message_channel(app.bounds());
     if is_over_share {
         let error = app.gateway.budget.exceeded();

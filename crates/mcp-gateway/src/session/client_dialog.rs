@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mcp_host::{Dialog, DialogId, Host};
-use mcp_model::{RawJson, RpcError, code};
+use mcp_model::{RawJson, RpcError, Secret, code};
 use mcp_transport::{CallerId, Handlers, RawRequestHandler, RawServerRequest};
 use parking_lot::Mutex;
 
+use crate::access::oauth::Grant;
 use crate::access::secret_id::secret_id;
 use crate::session::caller::ClientFeatures;
 use crate::session::elicitation::{InputRequestHandler, OpenCalls, SessionRequestHandler, SupportedRequests};
@@ -23,6 +24,8 @@ pub(crate) struct ClientDialog {
     /// Identifies the client to the host.
     pub(crate) owner: CallerId,
     requests: Arc<DialogRequests>,
+    /// What the access token grants that the host has for the dialog.
+    subject: Mutex<Option<Arc<Grant>>>,
 }
 
 /// Handles requests of leased servers that belong to no call: the client's latest call has a stream to it, or its
@@ -54,12 +57,26 @@ impl ClientDialog {
         caller.capabilities = features.upstream_capabilities();
         caller.max_deadline_pause = limit;
         let dialog = host.dialog_with(DialogId::new(secret_id()), Arc::new(caller));
-        Arc::new(ClientDialog { dialog, owner, requests })
+        Arc::new(ClientDialog { dialog, owner, requests, subject: Mutex::default() })
     }
 
     /// The dialog's id.
     pub(crate) fn id(&self) -> &DialogId {
         self.dialog.id()
+    }
+
+    /// Gives a verified access token of the dialog's client to the host, which exchanges it for tokens of servers. An older
+    /// token than the present one is ignored.
+    pub(crate) fn set_subject(&self, grant: &Arc<Grant>, token: &[u8]) {
+        let Ok(token) = std::str::from_utf8(token) else { return };
+        let mut subject = self.subject.lock();
+        // Most requests have the token of the last one.
+        let is_older = |current: &Arc<Grant>| Arc::ptr_eq(current, grant) || !grant.replaces(current);
+        if subject.as_ref().is_some_and(is_older) {
+            return;
+        }
+        self.dialog.set_subject_token(Secret::from(token));
+        *subject = Some(Arc::clone(grant));
     }
 
     /// Sets the session that the dialog belongs to.

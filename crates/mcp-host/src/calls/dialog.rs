@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_model::{CallResult, PromptResult, RawJson, ReadResult};
+use mcp_model::{CallResult, PromptResult, RawJson, ReadResult, Secret};
 
 use crate::calls::pin::PinnedGeneration;
 use crate::calls::{CallRouter, CatalogVersion, RequestOptions, ToolCall};
@@ -22,6 +22,12 @@ impl Dialog {
     /// Its id.
     pub fn id(&self) -> &DialogId {
         &self.lifetime.id
+    }
+
+    /// Sets the access token of the user that the dialog acts for, or replaces it with a newer one of the same user. A
+    /// server with token exchange gets a token that the host exchanges it for. It is dropped with the dialog.
+    pub fn set_subject_token(&self, token: Secret) {
+        self.router.shared.subjects.set(self.id(), token);
     }
 
     fn dialog(&self) -> Option<DialogId> {

@@ -11,6 +11,7 @@ use super::{CallRouter, CatalogVersion};
 use crate::calls::pin::PinnedGeneration;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
+use crate::supervisor::connector::server_error;
 use crate::supervisor::gate::GateGuard;
 use crate::supervisor::instance::Instance;
 use crate::supervisor::machine::{LeaseReply, LeaseRequest, Route, RouteTarget};
@@ -64,6 +65,7 @@ impl CallRouter {
             );
             RouteError::Refused(HostError::new(ErrorKind::Connection, message))
         };
+        self.check_subject(route, dialog).map_err(RouteError::Refused)?;
         let instance = match &route.target {
             RouteTarget::Shared(instance) => Arc::clone(instance),
             RouteTarget::Leased(base) => {
@@ -96,6 +98,19 @@ impl CallRouter {
                 Err(RouteError::Retired)
             }
         }
+    }
+
+    /// Checks that a request for a server with token exchange has a token to exchange. So a request without one starts
+    /// nothing.
+    fn check_subject(&self, route: &Route<InstanceRef>, dialog: Option<&DialogId>) -> Result<(), HostError> {
+        let server = &route.server;
+        let has_subject = || dialog.is_some_and(|dialog| self.shared.subjects.get(dialog).is_some());
+        if !server.endpoint.is_per_user() || has_subject() {
+            return Ok(());
+        }
+        let message = "it acts for the user of each caller, and this caller has no access token of a user";
+        let help = "connect through `mcp-host serve --auth ISSUER_URL` and log in there";
+        Err(HostError { help: Some(help.to_owned()), ..server_error(server, ErrorKind::Connection, message) })
     }
 
     /// Begins a request about a task at the instance that created the task. `None` if that does not run any more.

@@ -1,4 +1,5 @@
-//! OAuth logins of a host: one authorization per server, shared by its connections.
+//! OAuth logins of a host: one authorization per server, shared by its connections; with token exchange, one per user's
+//! connection.
 //!
 //! The embedding program asks the user. A host without a user agent uses existing logins, and reports what to do if
 //! there is none.
@@ -9,12 +10,14 @@ use std::sync::{Arc, Weak};
 
 use mcp_model::{ClientCredentials, ClientKey, Endpoint, Secret, ServerId};
 use mcp_oauth::{
-    ClientAuthentication, InvalidPrivateKey, OAuth, OAuthClient, OAuthOptions, PrivateKey, RegisteredClient,
-    Revocation, TokenStore, UnattendedGrant, UnattendedGrantKind, UserAgent,
+    ClientAuthentication, InvalidPrivateKey, MemoryTokenStore, OAuth, OAuthClient, OAuthOptions, PrivateKey,
+    RegisteredClient, Revocation, TokenSource, TokenStore, UnattendedGrant, UnattendedGrantKind, UserAgent,
 };
 use mcp_transport::{Authorities, Authorization, Unauthorized};
 use parking_lot::Mutex;
 use url::Url;
+
+use crate::state::subject_tokens::SubjectToken;
 
 /// Options for logins.
 #[derive(Clone)]
@@ -67,6 +70,13 @@ struct CurrentLogin {
     oauth: Weak<OAuth>,
 }
 
+/// What differs between the authorizations of a host.
+struct OAuthParts<'a> {
+    store: Arc<dyn TokenStore>,
+    unattended: Option<UnattendedGrant>,
+    authorities: &'a Authorities,
+}
+
 impl Logins {
     /// Creates logins; nothing is loaded yet.
     pub fn new(options: LoginOptions) -> Logins {
@@ -87,6 +97,26 @@ impl Logins {
         authorities: &Authorities,
     ) -> Option<Arc<dyn Authorization>> {
         self.get_or_create(server, endpoint, authorities).map(|it| it as Arc<dyn Authorization>)
+    }
+
+    /// The authorization of one user's connection to a server with token exchange: it exchanges the latest token of
+    /// `subject`, and shares nothing with other connections. `None` as for [`Logins::authorization`].
+    pub(crate) fn exchange(
+        &self,
+        server: &ServerId,
+        endpoint: &Endpoint,
+        authorities: &Authorities,
+        subject: Weak<SubjectToken>,
+    ) -> Option<Arc<dyn Authorization>> {
+        let (url, credentials) = authorized_url(endpoint)?;
+        let subject = TokenSource::new(move || match subject.upgrade() {
+            Some(subject) => Ok(subject.lock().clone()),
+            None => Err("the session of the user has ended".to_owned()),
+        });
+        let unattended = self.grant(server, credentials?, UnattendedGrantKind::TokenExchange(subject))?;
+        let store = Arc::new(MemoryTokenStore::default());
+        self.create(server, url, OAuthParts { store, unattended: Some(unattended), authorities })
+            .map(|it| Arc::new(it) as Arc<dyn Authorization>)
     }
 
     /// Revokes the login at the authorization server. [`TokenStore::remove`] deletes the local copy. The error
@@ -110,29 +140,47 @@ impl Logins {
         endpoint: &Endpoint,
         authorities: &Authorities,
     ) -> Option<Arc<OAuth>> {
-        let (url, credentials) = match endpoint {
-            Endpoint::Http(it) | Endpoint::Sse(it) => {
-                if it.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
-                    return None;
-                }
-                (&it.url, &it.client_credentials)
-            }
-            Endpoint::Stdio(_) | Endpoint::WebSocket(_) => return None,
-        };
+        let (url, credentials) = authorized_url(endpoint)?;
         let key = (server.clone(), url.clone());
         let mut current = self.0.current.lock();
-        let known = current.get(&key).filter(|known| known.credentials == *credentials);
+        let known = current.get(&key).filter(|known| known.credentials.as_ref() == credentials);
         if let Some(known) = known.and_then(|known| known.oauth.upgrade()) {
             return Some(known);
         }
-        let unattended = match credentials.as_ref().map(client_credentials_grant).transpose() {
-            Ok(unattended) => unattended,
+        let unattended = match credentials {
+            Some(credentials) => {
+                Some(self.grant(server, credentials, UnattendedGrantKind::ClientCredentials)?)
+            }
+            None => None,
+        };
+        let store = Arc::clone(&self.0.options.store);
+        let new = Arc::new(self.create(server, url, OAuthParts { store, unattended, authorities })?);
+        current.retain(|_, it| it.oauth.strong_count() > 0);
+        let oauth = Arc::downgrade(&new);
+        current.insert(key, CurrentLogin { credentials: credentials.cloned(), oauth });
+        Some(new)
+    }
+
+    /// The grant of configured credentials. `None` if they cannot be used, which is logged.
+    fn grant(
+        &self,
+        server: &ServerId,
+        credentials: &ClientCredentials<Secret>,
+        kind: UnattendedGrantKind,
+    ) -> Option<UnattendedGrant> {
+        match unattended_grant(credentials, kind) {
+            Ok(grant) => Some(grant),
             Err(error) => {
                 tracing::warn!(server = %server, "the `privateKey` cannot be used: {error}");
-                return None;
+                None
             }
-        };
-        let LoginOptions { store, user, client_name, client_metadata, client, help } = self.0.options.clone();
+        }
+    }
+
+    fn create(&self, server: &ServerId, url: &Url, parts: OAuthParts<'_>) -> Option<OAuth> {
+        let OAuthParts { store, unattended, authorities } = parts;
+        let LoginOptions { store: _, user, client_name, client_metadata, client, help } =
+            self.0.options.clone();
         let mut options = OAuthOptions::new(store, client_name);
         options.user_agent = user;
         options.client_metadata = client_metadata;
@@ -141,13 +189,7 @@ impl Logins {
         options.authorities = authorities.clone();
         options.login_hint = help(server);
         match OAuth::new(url, options) {
-            Ok(new) => {
-                let new = Arc::new(new);
-                current.retain(|_, it| it.oauth.strong_count() > 0);
-                let oauth = Arc::downgrade(&new);
-                current.insert(key, CurrentLogin { credentials: credentials.clone(), oauth });
-                Some(new)
-            }
+            Ok(new) => Some(new),
             Err(error) => {
                 tracing::debug!(server = %server, "no logins: {error}");
                 None
@@ -156,22 +198,32 @@ impl Logins {
     }
 }
 
-/// The grant of configured client credentials.
-fn client_credentials_grant(
+/// The URL and the credentials of a server that may need authorization.
+fn authorized_url(endpoint: &Endpoint) -> Option<(&Url, Option<&ClientCredentials<Secret>>)> {
+    match endpoint {
+        Endpoint::Http(it) | Endpoint::Sse(it) => {
+            let has_header = it.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+            (!has_header).then_some((&it.url, it.client_credentials.as_ref()))
+        }
+        Endpoint::Stdio(_) | Endpoint::WebSocket(_) => None,
+    }
+}
+
+/// A grant with configured credentials.
+fn unattended_grant(
     credentials: &ClientCredentials<Secret>,
+    kind: UnattendedGrantKind,
 ) -> Result<UnattendedGrant, InvalidPrivateKey> {
-    let ClientCredentials { client_id, key, scopes, issuer } = credentials.clone();
+    let ClientCredentials { grant: _, client_id, key, scopes, issuer } = credentials.clone();
     let authentication = match key {
         ClientKey::Secret(secret) => ClientAuthentication::Secret(secret),
         ClientKey::PrivateKey(text) => ClientAuthentication::PrivateKey(PrivateKey::from_pem(&text, None)?),
     };
     let client = OAuthClient { id: client_id, authentication };
-    Ok({
-        let mut grant = UnattendedGrant::new(client, UnattendedGrantKind::ClientCredentials);
-        grant.scopes = scopes;
-        grant.issuer = issuer;
-        grant
-    })
+    let mut grant = UnattendedGrant::new(client, kind);
+    grant.scopes = scopes;
+    grant.issuer = issuer;
+    Ok(grant)
 }
 
 impl fmt::Debug for Logins {
@@ -183,7 +235,6 @@ impl fmt::Debug for Logins {
 #[cfg(test)]
 mod tests {
     use mcp_model::UrlEndpoint;
-    use mcp_oauth::MemoryTokenStore;
 
     use super::*;
 

@@ -8,5 +8,6 @@ pub(crate) mod logins;
 pub(crate) mod published;
 pub(crate) mod server_info_cache;
 pub(crate) mod state_folder;
+pub(crate) mod subject_tokens;
 #[cfg(feature = "oauth")]
 pub(crate) mod token_store;

@@ -1,14 +1,18 @@
 //! Starts servers: from a resolved server to a running instance with its lists, or an error.
 
 use std::sync::Arc;
+#[cfg(feature = "oauth")]
+use std::sync::Weak;
 use std::time::Duration;
 
 use mcp_config::ResolvedServer;
 use mcp_model::{Endpoint, Era, ErrorKind, Limits, ServerId, Sharing};
 use mcp_registry::{ListKind, ServerLists};
+#[cfg(feature = "oauth")]
+use mcp_transport::Authorization;
 use mcp_transport::{
     Authorities, CallError, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions, Eras, Handlers,
-    ListChangeCounts, ListResult, NoRoots, OnSessionNotification, ReceiptDirectory, Session,
+    ListChangeCounts, ListResult, NoRoots, OnSessionNotification, ReceiptDirectory, RequestError, Session,
     SessionNotification, SessionOptions, SseServerCache, dialer,
 };
 use tokio::time::Instant;
@@ -25,6 +29,7 @@ use crate::notifications::subscriptions::{InstanceKey, Subscriptions};
 use crate::state::dialog_id::DialogId;
 use crate::state::known_eras::KnownEras;
 use crate::state::server_info_cache::ServerInfoCache;
+use crate::state::subject_tokens::SubjectTokens;
 use crate::supervisor::clock_jump::WallClock;
 use crate::supervisor::connection_count::ConnectionCounter;
 use crate::supervisor::held_tasks::HeldTasks;
@@ -48,6 +53,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// What the starts and the calls of a host share.
 pub(crate) struct SharedState {
     pub(crate) callers: Arc<DialogCallers>,
+    pub(crate) subjects: Arc<SubjectTokens>,
     pub(crate) notifications: NotificationRouter<ServerNotification>,
     pub(crate) log_levels: LogLevels,
     pub(crate) subscriptions: Arc<Subscriptions>,
@@ -148,8 +154,12 @@ impl Connector {
     ) -> Result<StartedInstance<Arc<Instance>>, HostError> {
         let ResolvedServer { spec, endpoint: _, config, .. } = &**server;
         let label = server.endpoint.label();
+        let is_of_user = dialog.is_some() && server.endpoint.is_per_user();
         let connect_error = |cause: &ConnectError| {
-            let error = connect_error_of(spec.id.as_str(), &label, cause);
+            let mut error = connect_error_of(spec.id.as_str(), &label, cause);
+            if server.endpoint.is_per_user() && is_unauthorized(cause) {
+                explain_authorization(&mut error, dialog.as_ref());
+            }
             if let Some(notify) = &self.on_connect_failure {
                 notify(ConnectFailure { server: &spec.id, error: &error, cause });
             }
@@ -161,8 +171,8 @@ impl Connector {
         dial_options.sse_servers = self.older_servers.clone();
         dial_options.authorities = self.authorities.clone();
         #[cfg(feature = "oauth")]
-        if let Some(logins) = &self.logins {
-            dial_options.authorization = logins.authorization(&spec.id, &server.endpoint, &self.authorities);
+        {
+            dial_options.authorization = self.authorization(server, dialog.as_ref());
         }
         dial_options.extra_secrets = config.iter().cloned().collect();
         let dial = (self.dialer)(&self.with_own_executable(server), &dial_options)
@@ -184,14 +194,21 @@ impl Connector {
         let listed = match lists {
             ListSource::Read => self.list(&session, server, session.start_deadline()).await,
             ListSource::Known(lists) => {
-                Ok(ListSnapshot { lists, ..ListSnapshot::empty(changes_to_reread(&session)) })
+                // What a server shows a user is not read into the catalog of all.
+                let changes = match is_of_user {
+                    true => *session.list_changes().borrow(),
+                    false => changes_to_reread(&session),
+                };
+                Ok(ListSnapshot { lists, ..ListSnapshot::empty(changes) })
             }
         };
         match listed {
             Ok(mut listed) => {
                 let era = session.era();
                 listed.about = about_server(&session.server());
-                self.shared.server_info.insert(&spec.id, session.server());
+                if !is_of_user {
+                    self.shared.server_info.insert(&spec.id, session.server());
+                }
                 self.known_eras.insert(&spec.id, &server.endpoint, era);
                 let (server, process) = (Arc::clone(server), dial_options.process);
                 let gauge = self.shared.metrics.connection_opened(spec.id.as_str());
@@ -208,6 +225,25 @@ impl Connector {
                 }
                 Err(error)
             }
+        }
+    }
+
+    /// The authorization of an instance. If the server is one per user, that of a dialog exchanges its user's token, and
+    /// the one without a dialog, which lists the tools, has a token of the host.
+    #[cfg(feature = "oauth")]
+    fn authorization(
+        &self,
+        server: &ResolvedServer,
+        dialog: Option<&DialogId>,
+    ) -> Option<Arc<dyn Authorization>> {
+        let (logins, id, endpoint) = (self.logins.as_ref()?, &server.spec.id, &server.endpoint);
+        match dialog.filter(|_| endpoint.is_per_user()) {
+            Some(dialog) => {
+                let subject = self.shared.subjects.get(dialog);
+                let subject = subject.as_ref().map_or_else(Weak::new, Arc::downgrade);
+                logins.exchange(id, endpoint, &self.authorities, subject)
+            }
+            None => logins.authorization(id, endpoint, &self.authorities),
         }
     }
 
@@ -389,9 +425,27 @@ fn connect_error_of(id: &str, label: &str, error: &ConnectError) -> HostError {
     HostError { kind: error.kind(), message, help: error.help() }
 }
 
+fn is_unauthorized(cause: &ConnectError) -> bool {
+    matches!(cause, ConnectError::Refused(RequestError { status: Some(401 | 403), .. }))
+}
+
+/// Completes the error of a server with token exchange that is not authorized. The advice to use another header does not
+/// apply; the message of an exchange has its own.
+fn explain_authorization(error: &mut HostError, dialog: Option<&DialogId>) {
+    error.help = None;
+    if dialog.is_none() {
+        error.message.push_str(
+            "; the host lists the tools of this server with a token of its own: allow its client the grant \
+             `client_credentials` for this server",
+        );
+    }
+}
+
 /// The error of a failed request.
 pub(crate) fn call_error(server: &ResolvedServer, error: &CallError) -> HostError {
-    HostError { help: error.help(), ..server_error(server, error.kind(), error) }
+    let has_own_help = matches!(error, CallError::Refused(RequestError { status: Some(401), .. }) if server.endpoint.is_per_user());
+    let help = if has_own_help { None } else { error.help() };
+    HostError { help, ..server_error(server, error.kind(), error) }
 }
 
 /// An error with the server's name and label. Text from the server is shortened.

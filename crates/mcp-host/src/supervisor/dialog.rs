@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::notifications::dialog_callers::CallerRegistration;
 use crate::state::dialog_id::DialogId;
+use crate::state::subject_tokens::SubjectTokens;
 use crate::supervisor::machine::MachineEvent;
 use crate::supervisor::task::Command;
 
@@ -98,6 +99,8 @@ pub(crate) struct DialogLifetime {
     /// Used when that queue is full. The end is then handled after all queued requests, including those of a new
     /// dialog with the same id.
     pub(crate) overflow: mpsc::UnboundedSender<DialogEnd>,
+    /// Has the access token of its user.
+    pub(crate) subjects: Arc<SubjectTokens>,
     /// The registration of its caller.
     pub(crate) _registration: Option<CallerRegistration>,
 }
@@ -105,6 +108,7 @@ pub(crate) struct DialogLifetime {
 impl Drop for DialogLifetime {
     fn drop(&mut self) {
         let Some(number) = self.ends.remove_handle(&self.id) else { return };
+        self.subjects.remove(&self.id);
         let end = DialogEnd { dialog: self.id.clone(), number };
         if let Err(mpsc::error::TrySendError::Full(_)) =
             self.commands.try_send(Command::event(MachineEvent::DialogEnded(end.clone())))

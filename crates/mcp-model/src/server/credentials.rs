@@ -1,13 +1,15 @@
-//! Credentials with which a host obtains tokens for itself.
+//! Credentials with which a host obtains tokens of a server.
 
-/// OAuth client credentials: the host itself is the client, and no user logs in. `V` is the type of secret values,
-/// unresolved or resolved.
+/// The credentials of an OAuth client: the host itself is the client, and no user logs in at it. `V` is the type of secret
+/// values, unresolved or resolved.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "readers and writers name every field, so that none is forgotten"
 )]
 pub struct ClientCredentials<V> {
+    /// What the host does with them.
+    pub grant: ClientGrant,
     /// The client id, as registered at the server's authorization server.
     pub client_id: String,
     /// What proves the client's identity.
@@ -16,6 +18,17 @@ pub struct ClientCredentials<V> {
     pub scopes: Vec<String>,
     /// The only issuer that receives the credentials; any that the server names if `None`.
     pub issuer: Option<String>,
+}
+
+/// For whom a client obtains tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "readers and writers name every form, so that none is forgotten")]
+pub enum ClientGrant {
+    /// For itself (`client_credentials`).
+    ClientCredentials,
+    /// For the user of each caller, whose access token it exchanges (`token_exchange`, RFC 8693). It lists the server's
+    /// tools with a token for itself.
+    TokenExchange,
 }
 
 /// What proves the identity of a client.

@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use crate::server::credentials::ClientCredentials;
+use crate::server::credentials::{ClientCredentials, ClientGrant};
 use crate::server::secret::Secret;
 use crate::server::spec::{EnvInherit, SseFallback, TransportKind};
 
@@ -28,6 +28,16 @@ impl Endpoint {
             Endpoint::Sse(_) => TransportKind::Sse,
             Endpoint::WebSocket(_) => TransportKind::WebSocket,
             Endpoint::Http(_) => TransportKind::Http,
+        }
+    }
+
+    /// Returns whether each user needs a connection of its own, because the host exchanges the user's token for it.
+    pub fn is_per_user(&self) -> bool {
+        match self {
+            Endpoint::Http(it) | Endpoint::Sse(it) => {
+                it.client_credentials.as_ref().is_some_and(|it| it.grant == ClientGrant::TokenExchange)
+            }
+            Endpoint::Stdio(_) | Endpoint::WebSocket(_) => false,
         }
     }
 
@@ -84,7 +94,7 @@ pub struct UrlEndpoint {
     /// A session id to use from the first request on, without `initialize`.
     #[debug(skip)]
     pub session_id: Option<Secret>,
-    /// The credentials with which the host obtains a token for itself.
+    /// The credentials with which the host obtains tokens.
     #[debug(skip)]
     pub client_credentials: Option<ClientCredentials<Secret>>,
     /// End the session with `DELETE` on close.

@@ -174,7 +174,7 @@ pub struct UrlSpec {
     pub headers: Vec<(String, ConfigValue)>,
     /// A session id to use from the first request on, without `initialize` (Dominds' `sessionId`).
     pub session_id: Option<ConfigValue>,
-    /// The credentials with which the host obtains a token for itself.
+    /// The credentials with which the host obtains tokens.
     pub client_credentials: Option<ClientCredentials<ConfigValue>>,
     /// End the session with `DELETE` on close.
     pub terminate_on_close: bool,

@@ -1,14 +1,15 @@
-//! Client credentials: our form of the key `auth`. Other programs have other forms, which are kept and not used.
+//! The credentials of an OAuth client: our form of the key `auth`. Other programs have other forms, which are kept and not used.
 
-use mcp_model::{ClientCredentials, ClientKey, ConfigValue};
+use mcp_model::{ClientCredentials, ClientGrant, ClientKey, ConfigValue};
 
 use crate::de::{Location, ReadContext};
 use crate::diagnostic::{CheckError, Code, quoted};
 use crate::dialect::editor::fields::ValueReader;
-use crate::syntax::Node;
+use crate::syntax::{Member, Node};
 
-/// The value of `grant` that makes the key ours.
-const GRANT: &str = "client_credentials";
+/// The values of `grant`, which makes the key ours.
+const GRANTS: [(&str, ClientGrant); 2] =
+    [("client_credentials", ClientGrant::ClientCredentials), ("token_exchange", ClientGrant::TokenExchange)];
 
 /// The keys of the mapping.
 const KEYS: [&str; 6] = ["grant", "clientId", "clientSecret", "privateKey", "scopes", "issuer"];
@@ -22,13 +23,7 @@ pub(super) fn read(
     let context = values.context;
     let member = entry.get("auth")?;
     let (auth, at) = (&member.value, at.member(member, context));
-    let grant = auth.get("grant")?;
-    if grant.value.text() != Some(GRANT) {
-        let message = "the only `grant` is `client_credentials`";
-        let help = "to log in as a user, leave out `auth`";
-        context.error(Code::UnknownWord, &at.member(grant, context), message, help);
-        return None;
-    }
+    let grant = read_grant(auth.get("grant")?, &at, context)?;
     for member in auth.members().into_iter().flatten() {
         if !KEYS.contains(&&*member.key.text) {
             let message = format!("`auth` has no key '{}'", quoted(&member.key.text));
@@ -75,7 +70,27 @@ pub(super) fn read(
     }
     let scopes = scopes(auth, &at, context);
     let issuer = text("issuer").map(|(issuer, _)| issuer);
-    Some(ClientCredentials { client_id: client_id?, key: key?, scopes, issuer })
+    if grant == ClientGrant::TokenExchange && auth.get("issuer").is_none() {
+        // Without it, a server could choose which authorization server receives the users' tokens.
+        let message = "`auth` has no `issuer`, which `token_exchange` needs";
+        let help = "add the only authorization server that may receive the tokens of users";
+        context.error(Code::MissingKey, &at, message, help);
+    }
+    Some(ClientCredentials { grant, client_id: client_id?, key: key?, scopes, issuer })
+}
+
+fn read_grant(member: &Member, auth: &Location, context: &ReadContext) -> Option<ClientGrant> {
+    let text = member.value.text().unwrap_or_default();
+    if let Some((_, grant)) = GRANTS.iter().find(|(name, _)| *name == text) {
+        return Some(*grant);
+    }
+    let help = match context.closest(text, GRANTS.map(|(name, _)| name)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "to log in as a user, leave out `auth`".to_owned(),
+    };
+    let message = "`grant` must be `client_credentials` or `token_exchange`";
+    context.error(Code::UnknownWord, &auth.member(member, context), message, help);
+    None
 }
 
 fn scopes(auth: &Node, at: &Location, context: &ReadContext) -> Vec<String> {

@@ -3,8 +3,8 @@
 //! The serde struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_model::{
-    Discovery, EnvInherit, RawJson, ServerId, ServerSpec, Sharing, StdioSpec, TransportKind, TransportSpec,
-    UrlSpec,
+    ClientGrant, ConfigValue, Discovery, EnvInherit, RawJson, ServerId, ServerSpec, Sharing, StdioSpec,
+    TransportKind, TransportSpec, UrlSpec,
 };
 
 use crate::de::{Location, NullableField, ReadContext};
@@ -219,6 +219,9 @@ pub(super) fn lower(
                 TransportKind::Http | TransportKind::Sse => client_credentials::read(node, at, &values),
                 TransportKind::Stdio | TransportKind::WebSocket => None,
             };
+            if client_credentials.as_ref().is_some_and(|it| it.grant == ClientGrant::TokenExchange) {
+                report_shared_use(&sharing, &headers, at, context);
+            }
             url.value(kind, &values).map(|url| {
                 let spec = UrlSpec {
                     url,
@@ -263,6 +266,24 @@ pub(super) fn lower(
         metadata,
     };
     LoweredEntry { kind, nothing_to_start: false, spec: Some(spec) }
+}
+
+/// Reports what would make all users of a server with token exchange one user.
+fn report_shared_use(
+    sharing: &NullableField<SharingKey>,
+    headers: &[(String, ConfigValue)],
+    at: &Location,
+    context: &ReadContext,
+) {
+    if sharing.value() == Some(&SharingKey::Shared) {
+        let message = "`token_exchange` cannot be used with `sharing: shared`";
+        let help = "remove `sharing`: each client has a connection of its own, with its user's token";
+        context.error(Code::Exclusive, &sharing.at, message, help);
+    }
+    if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+        let message = "`token_exchange` cannot be used with an `Authorization` header";
+        context.error(Code::Exclusive, at, message, "remove the header or `auth`");
+    }
 }
 
 /// Reports the fields of the server that are inside of `transport`. Returns whether there are any.

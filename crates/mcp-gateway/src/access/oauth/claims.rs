@@ -15,6 +15,8 @@ pub(super) struct Claims {
     aud: OneOrMany,
     sub: Option<String>,
     client_id: Option<String>,
+    /// A number; another value is ignored.
+    iat: Option<serde_json::Value>,
     scope: Option<OneOrMany>,
     /// The name of `scope` at some authorization servers.
     scp: Option<OneOrMany>,
@@ -44,6 +46,11 @@ impl Claims {
             (1..=MAX_SUBJECT_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
         };
         self.sub.as_deref().or(self.client_id.as_deref()).filter(is_usable)
+    }
+
+    /// When the token was issued, in seconds since the epoch; 0 if unknown.
+    pub(super) fn issued_at(&self) -> f64 {
+        self.iat.as_ref().and_then(serde_json::Value::as_f64).unwrap_or_default()
     }
 
     /// The scopes: a text with spaces, or an array.

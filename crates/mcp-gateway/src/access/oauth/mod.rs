@@ -135,6 +135,8 @@ pub(crate) struct Grant {
     pub(crate) scopes: Vec<String>,
     /// The audiences of the token that belong to this resource.
     audiences: Vec<String>,
+    /// When the token was issued, in seconds since the epoch; 0 if unknown.
+    issued_at: f64,
     /// The end of its validity in seconds since the epoch.
     expires_at: u64,
 }
@@ -143,6 +145,12 @@ impl Grant {
     /// How many seconds the token is still accepted.
     pub(crate) fn remaining_seconds(&self) -> u64 {
         self.expires_at.saturating_add(LEEWAY).saturating_sub(now())
+    }
+
+    /// Whether the token replaces another one of the same client. Requests may arrive in another order than their tokens
+    /// were issued in.
+    pub(crate) fn replaces(&self, other: &Grant) -> bool {
+        self.issued_at >= other.issued_at || other.remaining_seconds() == 0
     }
 }
 
@@ -266,7 +274,8 @@ impl TokenVerifier {
             false => Arc::new(Scope { granted: views, ..(*self.base).clone() }),
         };
         let audiences = claims.audiences(&self.resource);
-        Ok(Grant { principal, scope, scopes, audiences, expires_at: claims.exp })
+        let issued_at = claims.issued_at();
+        Ok(Grant { principal, scope, scopes, audiences, issued_at, expires_at: claims.exp })
     }
 
     /// The scope that a token needs for something that `shows` finds under its views. `None` if no scope helps.
@@ -370,4 +379,30 @@ fn check_header(header: &Header) -> Result<(), &'static str> {
 /// Seconds since the epoch.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_token_replaces_only_an_expired_one() {
+        let grant = |issued_at: f64, expires_at: u64| Grant {
+            principal: Principal::named("ann"),
+            scope: Arc::default(),
+            scopes: Vec::new(),
+            audiences: Vec::new(),
+            issued_at,
+            expires_at,
+        };
+        let valid = now() + 600;
+        let check = |new: (f64, u64), old: (f64, u64), want: bool| {
+            assert_eq!(grant(new.0, new.1).replaces(&grant(old.0, old.1)), want, "{new:?} {old:?}");
+        };
+        check((2.0, valid), (1.0, valid), true);
+        check((1.0, valid), (2.0, valid), false);
+        check((1.0, valid), (2.0, 1), true);
+        // Without times, the last one counts.
+        check((0.0, valid), (0.0, valid), true);
+    }
 }

@@ -81,6 +81,11 @@ impl<I> Leases<I> {
         })
     }
 
+    /// Whether the instance of a start has the token of a user.
+    fn is_of_user(&self, ticket: &StartTicket) -> bool {
+        self.held.iter().any(|it| it.ticket == *ticket && it.server.endpoint.is_per_user())
+    }
+
     fn live_by(&mut self, ticket: &StartTicket) -> Option<(&mut RunningLease<I>, u64, &DialogId)> {
         let lease = self.held.iter_mut().find(|it| it.ticket == *ticket)?;
         match &mut lease.state {
@@ -243,14 +248,15 @@ impl<I: Clone> Machine<I> {
         Ok(())
     }
 
-    /// Handles new lists of a leased instance. They apply to its server.
+    /// Handles new lists of a leased instance. They apply to its server, unless they may be those of one user.
     pub(super) fn lease_lists(&mut self, ticket: StartTicket, listed: ListSnapshot) {
+        let is_of_user = self.leases.is_of_user(&ticket);
         let Some((live, base, _)) = self.leases.live_by(&ticket) else { return };
         let is_news = live.lists != listed.lists;
         live.lists = Arc::clone(&listed.lists);
         let instance = live.instance.clone();
         let entry = self.slots.iter_mut().filter_map(|it| it.running.as_mut());
-        if let Some(entry) = entry.into_iter().find(|it| it.ticket.number == base) {
+        if let Some(entry) = entry.into_iter().find(|it| it.ticket.number == base && !is_of_user) {
             // Only a list that changed on this instance is taken; an outdated one is not.
             let differs =
                 entry.listed.lists != listed.lists && is_news || entry.listed.failures != listed.failures;

@@ -185,6 +185,9 @@ impl<I: Clone> ServerSlot<I> {
 
     /// Whether each dialog gets its own instance of `server`.
     pub(super) fn is_leased(&self, server: &ResolvedServer) -> bool {
+        if server.endpoint.is_per_user() {
+            return true;
+        }
         match server.spec.sharing {
             Sharing::Auto => self.requested.is_some(),
             Sharing::Shared => false,

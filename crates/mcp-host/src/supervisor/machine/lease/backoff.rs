@@ -1,7 +1,7 @@
 //! Backoff for leased servers whose instances fail to start or crash soon: for a while calls receive the error
 //! without a start.
 //!
-//! A failed start affects all dialogs. A crash affects only the dialog whose instance it was, because its calls may
+//! A failed start affects all dialogs, unless the instance is that of a user: another user may be welcome. A crash affects only the dialog whose instance it was, because its calls may
 //! be the cause.
 //!
 //! Nothing restarts a leased server by itself: the first call after the backoff does. Meanwhile other calls receive
@@ -162,8 +162,10 @@ impl<I: Clone> Machine<I> {
         let lease = self.leases.held.remove(at);
         let (server, dialog) = (ticket.server.as_str(), lease.dialog);
         self.events.push(server, HostEventKind::LeaseFailed { dialog, error: failure.clone() });
-        let down = Outage { kind: failure.kind, uptime: None };
-        self.record_lease_failure(LeaseFailure { ticket, failure: failure.clone(), down }, None, now);
+        if !lease.server.endpoint.is_per_user() {
+            let down = Outage { kind: failure.kind, uptime: None };
+            self.record_lease_failure(LeaseFailure { ticket, failure: failure.clone(), down }, None, now);
+        }
         match lease.state {
             LeaseState::Starting(waiting) => {
                 waiting.into_iter().for_each(|it| self.reply(it, LeaseReply::Refused(failure.clone())));

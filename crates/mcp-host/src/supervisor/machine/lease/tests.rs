@@ -436,3 +436,24 @@ fn unsupervised_host_probes_nothing_after_suspend() {
     assert_eq!(run.step("woke"), "");
     assert_eq!(run.machine.next_wake(), wake);
 }
+
+#[test]
+fn instance_of_a_user_affects_no_other_user() {
+    let mut run = Run::supervised();
+    for (step, actions, seen) in [
+        // Its sharing is `shared`, which would give all users the token of one.
+        ("want a=1.1-user", "start a=1", "a:starting |"),
+        ("ready 1", "shut 1", "a:ready~1 | a__t"),
+        ("lease d a 1", "open a=2", "a:ready~1 | a__t"),
+        // The authorization server may refuse one user only.
+        ("fail 2", "1 is refused", "a:ready~1 | a__t"),
+        ("lease e a 1", "open a=3", "a:ready~1 | a__t"),
+        ("ready 3", "follow 3, 2 gets 3", "a:ready~1 | a__t"),
+        ("lease d a 1", "open a=4", "a:ready~1 | a__t"),
+        // What this user sees is not in the catalog of all.
+        ("lists 3 t,u", "follow 3", "a:ready~1 | a__t"),
+    ] {
+        assert_eq!((run.step(step).as_str(), run.seen().as_str()), (actions, seen), "{step}");
+    }
+    assert_eq!(run.machine.routing_table(std::time::UNIX_EPOCH).snapshot.problems, []);
+}

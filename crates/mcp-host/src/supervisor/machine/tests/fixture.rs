@@ -5,8 +5,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use mcp_config::ResolvedServer;
 use mcp_model::{
-    Dialect, Discovery, Endpoint, Era, ErrorKind, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson,
-    ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, Transform, TransportSpec, read_tools,
+    ClientCredentials, ClientGrant, ClientKey, Dialect, Discovery, Endpoint, Era, ErrorKind, Exposure,
+    Limits, NameClass, NamePolicy, Origin, RawJson, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec,
+    Transform, TransportSpec, UrlEndpoint, read_tools,
 };
 use mcp_registry::{Builtins, ListKind, Problem, ProviderRejection, ServerLists};
 use mcp_transport::ListChangeCounts;
@@ -28,7 +29,7 @@ use crate::supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
 /// A server from text: `a=1.2` is the server `a` with revision 1 of its connection and revision 2 of its names (a
 /// suffix of every name). Options: `-unloaded` does not list its tools, `-nowrite` hides its tool `write`,
 /// `-brief` limits its calls to 1 s, `-own` gives each dialog its own instance, `-auto` does so after a server request,
-/// `-bare` leaves names unchanged.
+/// `-bare` leaves names unchanged, `-user` exchanges the token of each user.
 pub(crate) fn server(text: &str) -> ResolvedServer {
     let (id, revisions) = text.split_once('=').unwrap();
     let (revisions, option) = revisions.split_once('-').unwrap_or((revisions, ""));
@@ -76,7 +77,23 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
         config: None,
         metadata: Default::default(),
     };
-    ResolvedServer::new(spec, Endpoint::Stdio(endpoint))
+    let endpoint = match option {
+        "user" => user_endpoint(runtime),
+        _ => Endpoint::Stdio(endpoint),
+    };
+    ResolvedServer::new(spec, endpoint)
+}
+
+fn user_endpoint(runtime: &str) -> Endpoint {
+    let mut endpoint = UrlEndpoint::new(format!("https://a.example/{runtime}").parse().unwrap());
+    endpoint.client_credentials = Some(ClientCredentials {
+        grant: ClientGrant::TokenExchange,
+        client_id: "host".to_owned(),
+        key: ClientKey::Secret("secret".into()),
+        scopes: Vec::new(),
+        issuer: Some("https://id.example".to_owned()),
+    });
+    Endpoint::Http(endpoint)
 }
 
 /// Lists from text: `t,u,!v` has two tools and a failed read with the message `!v`; `-` has nothing.
