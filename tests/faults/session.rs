@@ -62,12 +62,9 @@ async fn connect(
     limits: &Limits,
 ) -> Result<Session, ConnectError> {
     let endpoint = faulty.endpoint(variant.transport, key, script);
-    let options = {
-        let mut options = DialOptions::default();
-        options.limits = limits.clone();
-        options.authorities = faulty.authorities();
-        options
-    };
+    let mut options = DialOptions::default();
+    options.limits = limits.clone();
+    options.authorities = faulty.authorities();
     let dial = dialer(&endpoint, &options)?;
     let mut options = SessionOptions::default();
     options.limits = limits.clone();

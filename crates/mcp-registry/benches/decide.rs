@@ -66,11 +66,7 @@ fn servers(tools: usize, count: usize) -> Vec<ServerEntry> {
         ServerEntry::new(
             ServerId::parse(&format!("server{at}")).expect("a short id"),
             Exposure::all(naming),
-            Arc::new({
-                let mut lists = ServerLists::default();
-                lists.tools = read_tools(&page).expect("this is a list").into_shared();
-                lists
-            }),
+            Arc::new(ServerLists::of_tools(read_tools(&page).expect("this is a list").into_shared())),
         )
     };
     names.chunks(tools / count).enumerate().map(server).collect()

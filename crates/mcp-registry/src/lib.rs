@@ -18,8 +18,7 @@
 //!     "type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]
 //! }}]}"#;
 //! let tools = read_tools(&RawJson::parse(page.as_slice().into())?)?.into_shared();
-//! let mut lists = ServerLists::default();
-//! lists.tools = tools;
+//! let lists = ServerLists::of_tools(tools);
 //! let exposure = Exposure::all(NamePolicy::Qualify { class: NameClass::Strict });
 //! let files = ServerEntry::new(ServerId::parse("files")?, exposure, Arc::new(lists));
 //! let catalog = Catalog::build(&Builtins::default(), &[files]);

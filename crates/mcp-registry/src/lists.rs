@@ -20,6 +20,13 @@ pub struct ServerLists {
     pub rejected: Vec<RejectedItem>,
 }
 
+impl ServerLists {
+    /// The lists of a server that has only tools.
+    pub fn of_tools(tools: Vec<Arc<Tool>>) -> ServerLists {
+        ServerLists { tools, ..ServerLists::default() }
+    }
+}
+
 /// An invalid item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a pair")]

@@ -25,17 +25,11 @@ fn hd_117_host_continues_at_the_descriptor_limit() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let faulty = Faulty::start();
-        let policy = {
-            let mut policy = RestartPolicy::default();
-            policy.initial_backoff = Duration::from_millis(100);
-            policy
-        };
-        let options = {
-            let mut res = HostOptions::default();
-            res.supervision = Supervision::Restart(policy);
-            res.connections.authorities = faulty.authorities();
-            res
-        };
+        let mut policy = RestartPolicy::default();
+        policy.initial_backoff = Duration::from_millis(100);
+        let mut options = HostOptions::default();
+        options.supervision = Supervision::Restart(policy);
+        options.connections.authorities = faulty.authorities();
         let host = Host::start(options);
         let one = |name: &str, transport| {
             server(name, faulty.endpoint(transport, name, "start=well"), Limits::default())

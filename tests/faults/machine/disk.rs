@@ -122,11 +122,8 @@ fn results(directory: &Path) -> String {
 
 /// A call to a server whose receipt cannot be written.
 fn receipts(directory: &Path) -> String {
-    let options = {
-        let mut res = HostOptions::default();
-        res.processes.receipts = Some(directory.to_owned());
-        res
-    };
+    let mut options = HostOptions::default();
+    options.processes.receipts = Some(directory.to_owned());
     let (result, left) = called(options, Limits::default(), "start=well", directory);
     assert_eq!((result.as_str(), left), ("hello", Vec::new()));
     "the server starts without a receipt; no partial file is left".to_owned()

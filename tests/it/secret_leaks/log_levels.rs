@@ -74,11 +74,8 @@ fn hd_sc5_no_level_of_our_log_has_a_secret() {
         let heard_of = async |file: &'static str| {
             let mut said: Vec<(String, String)> = Vec::new();
             let mut look = |what: &str, text: &str| said.push((what.to_owned(), text.to_owned()));
-            let request = {
-                let mut request = LoadRequest::new(world.path(file));
-                request.env_file = Some(world.path("given.env"));
-                request
-            };
+            let mut request = LoadRequest::new(world.path(file));
+            request.env_file = Some(world.path("given.env"));
             let mut loaded = load(&request).unwrap();
             let text = format!("{loaded:#?} {:#?} {:#?}", loaded.reading, loaded.desired);
             look(&format!("{file} by Debug"), &text);
@@ -90,12 +87,9 @@ fn hd_sc5_no_level_of_our_log_has_a_secret() {
                 }
                 server.spec.limits.startup = Duration::from_secs(20);
             }
-            let options = {
-                let mut res = HostOptions::default();
-                res.supervision = Supervision::Off;
-                res.telemetry.log_level = Some(LogLevel::Debug);
-                res
-            };
+            let mut options = HostOptions::default();
+            options.supervision = Supervision::Off;
+            options.telemetry.log_level = Some(LogLevel::Debug);
             let host = Host::start(options);
             let mut events = host.events();
             host.apply(loaded.desired).await;
@@ -158,11 +152,8 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
         std::fs::write(&file, text).unwrap();
         let wanted = load(&LoadRequest::new(&file)).unwrap().desired;
         let (id, endpoint) = (wanted.servers[0].spec.id.clone(), wanted.servers[0].endpoint.clone());
-        let options = {
-            let mut res = HostOptions::default();
-            res.connections.logins = Some(logins.clone());
-            res
-        };
+        let mut options = HostOptions::default();
+        options.connections.logins = Some(logins.clone());
         let host = Host::start(options);
         host.apply(wanted).await;
         let mut published = host.subscribe();

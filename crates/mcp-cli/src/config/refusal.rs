@@ -59,11 +59,8 @@ impl StartRefusal {
             loaded.path,
             count(errors.len(), "error")
         );
-        let failure = {
-            let mut error = HostError::new(ErrorKind::Config, message);
-            error.help = first.and_then(|it| it.help.clone());
-            error
-        };
+        let mut failure = HostError::new(ErrorKind::Config, message);
+        failure.help = first.and_then(|it| it.help.clone());
         let servers = loaded.reading.entries.iter().map(|entry| {
             let own = errors.iter().find(|it| it.server.as_ref() == Some(&entry.name));
             let failure = match own {

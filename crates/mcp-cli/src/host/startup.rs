@@ -127,11 +127,7 @@ mod tests {
         let entry = ServerEntry::new(
             ServerId::parse("b").unwrap(),
             Exposure::all(NamePolicy::Reject),
-            Arc::new({
-                let mut lists = ServerLists::default();
-                lists.tools = tools;
-                lists
-            }),
+            Arc::new(ServerLists::of_tools(tools)),
         );
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
         let published = |[a, b, c]: [ServerState; 3]| {

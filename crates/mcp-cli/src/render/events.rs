@@ -295,11 +295,7 @@ mod tests {
         let tools: Vec<String> =
             names.iter().map(|it| format!(r#"{{"name":"{it}","inputSchema":{{}}}}"#)).collect();
         let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, tools.join(",")).into()).unwrap();
-        let lists = Arc::new({
-            let mut lists = ServerLists::default();
-            lists.tools = read_tools(&page).unwrap().into_shared();
-            lists
-        });
+        let lists = Arc::new(ServerLists::of_tools(read_tools(&page).unwrap().into_shared()));
         let id = ServerId::parse("s").unwrap();
         let entry = ServerEntry::new(id, Exposure::all(NamePolicy::Reject), lists);
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
@@ -386,12 +382,9 @@ mod tests {
             "{\"event\":\"watching\",\"by\":\"poll\",\"reason\":\"too many\"}\n",
         );
         let id = |it| ServerId::parse(it).unwrap();
-        let plan = {
-            let mut plan = ReloadPlan::default();
-            plan.added = vec![id("a")];
-            plan.changed = vec![id("b"), id("c")];
-            plan
-        };
+        let mut plan = ReloadPlan::default();
+        plan.added = vec![id("a")];
+        plan.changed = vec![id("b"), id("c")];
         let file = ReloadedFile::new("f", FilePresence::Absent);
         let shadowed = vec![ShadowedServer { server: "d".into(), file: "g".into(), by: "f".into() }];
         check_event(

@@ -265,11 +265,7 @@ mod tests {
         exposure.tools.filter = Filter { whitelist: vec!["keep".into()], blacklist: vec![] };
         let json = r#"{"tools":[{"name":"a","inputSchema":{}},{"name":"keep","inputSchema":{}},{"name":"b","inputSchema":{}}]}"#;
         let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().into_shared();
-        let lists = Arc::new({
-            let mut lists = ServerLists::default();
-            lists.tools = tools;
-            lists
-        });
+        let lists = Arc::new(ServerLists::of_tools(tools));
         let entry = ServerEntry::new(ServerId::parse("s").unwrap(), exposure, lists);
         let catalog = Catalog::build(&Builtins::default(), &[entry]);
         let active = |problem: &Problem| ActiveProblem { problem: problem.clone(), since: UNIX_EPOCH };

@@ -228,11 +228,8 @@ async fn off_loopback_a_token_is_required() {
 
 #[tokio::test]
 async fn gateway_resources_are_listed_if_configured() {
-    let options = {
-        let mut options = GatewayOptions::default();
-        options.gateway_resources = GatewayResource::ALL.to_vec();
-        options
-    };
+    let mut options = GatewayOptions::default();
+    options.gateway_resources = GatewayResource::ALL.to_vec();
     let fixture = TestGateway::with(options, HttpOptions::default()).await;
     let read = async |uri: &str| {
         let reply = fixture.modern("resources/read", Some(uri), &format!(r#""uri":"{uri}""#)).await;

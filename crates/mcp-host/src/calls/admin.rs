@@ -54,15 +54,7 @@ pub(crate) fn catalog_entry() -> ServerEntry {
     });
     let page = RawJson::from_value(&serde_json::json!({ "tools": tools })).expect("a list of tools is JSON");
     let tools = read_tools(&page).expect("these tools are well formed").into_shared();
-    ServerEntry::new(
-        toolset_id(),
-        Exposure::all(NamePolicy::Pass),
-        Arc::new({
-            let mut lists = ServerLists::default();
-            lists.tools = tools;
-            lists
-        }),
-    )
+    ServerEntry::new(toolset_id(), Exposure::all(NamePolicy::Pass), Arc::new(ServerLists::of_tools(tools)))
 }
 
 /// The name of the toolset as a server id.

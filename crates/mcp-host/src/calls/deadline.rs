@@ -62,14 +62,13 @@ impl CallDeadline {
     pub(super) async fn send<T, F: Future<Output = Result<T, CallError>>>(
         self,
         server: &ResolvedServer,
-        options: CallOptions,
+        mut options: CallOptions,
         send: impl FnOnce(CallOptions) -> F,
     ) -> Result<T, RequestError> {
         let limits = &server.spec.limits;
         let timeout = self.remaining(limits.request);
         let pause = options.caller.as_ref().map_or(Duration::ZERO, |it| it.max_deadline_pause);
         let is_repeatable = options.retry != RetryPolicy::Never;
-        let mut options = options;
         options.timeout = Some(timeout);
         options.idle_timeout = limits.idle;
         // Pinned in place, because moving a large future copies it.
@@ -92,10 +91,9 @@ impl CallDeadline {
         server: &ResolvedServer,
         session: &Session,
         task: &Task,
-        options: CallOptions,
+        mut options: CallOptions,
     ) -> Result<T, RequestError> {
         let timeout = self.limit.map(|it| self.remaining(it));
-        let mut options = options;
         options.timeout = timeout;
         let result = session.follow_task(task, &options).await.and_then(|it| T::from_task(it.value));
         result.map_err(|it| RequestError::new(call_error(server, &it), &it))

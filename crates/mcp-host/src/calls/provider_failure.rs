@@ -61,11 +61,8 @@ impl CallRouter {
             }
             RetryDecision::Stop => {
                 let (tool, text) = (tool.as_deref(), text.as_str());
-                let rejection = {
-                    let mut rejection = ProviderRejection::new(&provider, dialog.as_str(), text);
-                    rejection.tool = tool;
-                    rejection
-                };
+                let mut rejection = ProviderRejection::new(&provider, dialog.as_str(), text);
+                rejection.tool = tool;
                 let problem = Problem::provider_rejected(&rejection);
                 tracing::warn!(provider, %dialog, tool, attempt, problem = problem.message, "dialog stopped");
                 let ends_seen = self.ends.current();

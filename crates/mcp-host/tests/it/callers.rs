@@ -72,13 +72,10 @@ fn everything() -> Option<ClientCapabilities> {
 
 async fn demo(server: ResolvedServer, eras: Eras) -> Host {
     let dialer = demo_dialer();
-    let options = {
-        let mut res = HostOptions::default();
-        res.supervision = Supervision::Off;
-        res.server_requests.declared_capabilities = everything();
-        res.connections.eras = eras;
-        res
-    };
+    let mut options = HostOptions::default();
+    options.supervision = Supervision::Off;
+    options.server_requests.declared_capabilities = everything();
+    options.connections.eras = eras;
     let host = Host::with_dialer(options, dialer);
     host.apply(DesiredServers { servers: vec![server], failed: Vec::new() }).await;
     host.ready().await;

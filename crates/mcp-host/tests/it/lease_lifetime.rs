@@ -177,12 +177,9 @@ async fn dm_096_turn_renews_a_lost_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn dm_075_lease_of_a_turn_is_not_idle() {
-    let leases = {
-        let mut policy = LeasePolicy::default();
-        policy.idle_timeout = Some(Duration::from_secs(60));
-        policy.max_leases = 8;
-        policy
-    };
+    let mut leases = LeasePolicy::default();
+    leases.idle_timeout = Some(Duration::from_secs(60));
+    leases.max_leases = 8;
     let fixture = fixture({
         let mut options = HostOptions::default();
         options.leases = leases;

@@ -67,12 +67,9 @@ impl Replay {
         let mut builtins = Builtins::default();
         builtins.tools = vec!["builtin_probe".into()];
         builtins.toolsets = vec!["builtin_ts".into()];
-        let options = {
-            let mut res = HostOptions::default();
-            res.catalog.builtins = builtins;
-            res.supervision = Supervision::Off;
-            res
-        };
+        let mut options = HostOptions::default();
+        options.catalog.builtins = builtins;
+        options.supervision = Supervision::Off;
         let host = Host::with_dialer(
             options,
             Arc::new(move |server, _| {

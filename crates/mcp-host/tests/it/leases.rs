@@ -196,12 +196,9 @@ async fn lease_start_continues_when_its_first_caller_is_dropped() {
 
 #[tokio::test(start_paused = true)]
 async fn leases_are_bounded_and_end_when_idle() {
-    let leases = {
-        let mut policy = LeasePolicy::default();
-        policy.idle_timeout = Some(Duration::from_secs(60));
-        policy.max_leases = 1;
-        policy
-    };
+    let mut leases = LeasePolicy::default();
+    leases.idle_timeout = Some(Duration::from_secs(60));
+    leases.max_leases = 1;
     let fixture = fixture(&[("a", ScriptedServer::new(&["t"]))], {
         let mut options = HostOptions::default();
         options.leases = leases;

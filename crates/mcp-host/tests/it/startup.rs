@@ -56,12 +56,9 @@ async fn hd_116_failure_has_the_typed_error_as_its_source() {
         let ConnectFailure { server, error: failure, cause: error, .. } = it;
         hears.lock().unwrap().push((server.to_string(), failure.clone(), error.kind()));
     });
-    let options = {
-        let mut res = HostOptions::default();
-        res.connections.on_connect_failure = Some(not_connected);
-        res.supervision = Supervision::Off;
-        res
-    };
+    let mut options = HostOptions::default();
+    options.connections.on_connect_failure = Some(not_connected);
+    options.supervision = Supervision::Off;
     let peers = [
         ("good", ScriptedServer::new(&["t"])),
         ("missing", ScriptedServer::starting(StartBehavior::NotFound)),

@@ -111,12 +111,9 @@ async fn servers_are_probed_after_the_machine_slept() {
     let Supervision::Restart(mut policy) = supervision() else { panic!("it supervises") };
     policy.probe.interval = None;
     let supervision = Supervision::Restart(policy);
-    let options = {
-        let mut res = HostOptions::default();
-        res.supervision = supervision;
-        res.telemetry.wall_clock = wall_clock;
-        res
-    };
+    let mut options = HostOptions::default();
+    options.supervision = supervision;
+    options.telemetry.wall_clock = wall_clock;
     let fixture = HostFixture::with(&[("a", ScriptedServer::new(&["t"]))], options).started().await;
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(fixture.peer("a").count("ping"), 0);

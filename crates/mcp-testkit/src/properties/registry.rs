@@ -27,11 +27,7 @@ pub fn tools(bytes: &[u8]) {
     for tool in &page.items {
         assert!(tool.input_schema.is_object() && !tool.name.is_empty());
     }
-    let lists = Arc::new({
-        let mut lists = ServerLists::default();
-        lists.tools = page.into_shared();
-        lists
-    });
+    let lists = Arc::new(ServerLists::of_tools(page.into_shared()));
     let class = NameClass::Strict;
     for naming in [NamePolicy::Qualify { class }, NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Pass] {
         let id = ServerId::parse("fuzzed").expect("an id");

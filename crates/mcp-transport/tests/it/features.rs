@@ -175,11 +175,8 @@ async fn modern_subscription_replaces_the_listen_request() {
     capabilities["tools"] = json!({"listChanged": true});
     let server = Server::modern(capabilities, agreeable);
     let updates = Arc::new(Updates::default());
-    let handlers = {
-        let mut handlers = Handlers::default();
-        handlers.listener = Some(Arc::clone(&updates) as Arc<dyn Listener>);
-        handlers
-    };
+    let mut handlers = Handlers::default();
+    handlers.listener = Some(Arc::clone(&updates) as Arc<dyn Listener>);
     let session = server
         .connect({
             let mut options = SessionOptions::default();

@@ -221,11 +221,8 @@ async fn hd_138_sk_17_unhandled_requests_are_refused_and_not_advertised() {
 async fn handled_requests_are_advertised_in_both_eras() {
     let mut want =
         json!({"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {"listChanged": true}});
-    let handlers = {
-        let mut handlers = all().0;
-        handlers.elicitation = Some(Arc::new(User(&[ElicitMode::Form, ElicitMode::Url])));
-        handlers
-    };
+    let mut handlers = all().0;
+    handlers.elicitation = Some(Arc::new(User(&[ElicitMode::Form, ElicitMode::Url])));
     let server = opened(Vec::new);
     let session = server.connect(with(handlers.clone())).await;
     assert_eq!(server.first("initialize")["params"]["capabilities"], want);
@@ -383,11 +380,8 @@ async fn slow_listener_loses_events_and_delays_no_call() {
         replies
     });
     let listener = Arc::new(SlowListener(AtomicUsize::new(0)));
-    let handlers = {
-        let mut handlers = Handlers::default();
-        handlers.listener = Some(Arc::clone(&listener) as Arc<dyn Listener>);
-        handlers
-    };
+    let mut handlers = Handlers::default();
+    handlers.listener = Some(Arc::clone(&listener) as Arc<dyn Listener>);
     let session = server.connect(with(handlers)).await;
     settle().await;
     assert_eq!(server.answers(), ["1: {}"]);

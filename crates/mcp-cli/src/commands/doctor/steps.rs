@@ -266,13 +266,10 @@ async fn connect(examination: &Examination, server: &ResolvedServer, endpoint: &
         }
     };
     let client = host::client_info();
-    let options = {
-        let mut options = SessionOptions::default();
-        options.client = client;
-        options.limits = limits;
-        options.config = server.config.clone();
-        options
-    };
+    let mut options = SessionOptions::default();
+    options.client = client;
+    options.limits = limits;
+    options.config = server.config.clone();
     let session = match Session::connect(dial, options).await {
         Ok(session) => session,
         Err(error) => {

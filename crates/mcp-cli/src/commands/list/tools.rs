@@ -289,11 +289,7 @@ pub(super) mod tests {
         let entry = ServerEntry::new(
             ServerId::parse("files").unwrap(),
             Exposure::all(NamePolicy::Pass),
-            Arc::new({
-                let mut lists = ServerLists::default();
-                lists.tools = tools;
-                lists
-            }),
+            Arc::new(ServerLists::of_tools(tools)),
         );
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
         let servers =

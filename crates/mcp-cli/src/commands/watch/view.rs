@@ -341,11 +341,7 @@ pub(super) mod tests {
     pub(in super::super) fn published() -> HostSnapshot {
         let page = r#"{"tools":[{"name":"echo","inputSchema":{}},{"name":"add\u001b[2J","inputSchema":{}}]}"#;
         let page = RawJson::parse(page.into()).unwrap();
-        let lists = Arc::new({
-            let mut lists = ServerLists::default();
-            lists.tools = read_tools(&page).unwrap().into_shared();
-            lists
-        });
+        let lists = Arc::new(ServerLists::of_tools(read_tools(&page).unwrap().into_shared()));
         let entry =
             ServerEntry::new(ServerId::parse("files").unwrap(), Exposure::all(NamePolicy::Pass), lists);
         let states = [

@@ -192,11 +192,8 @@ pub(crate) fn load_through(
     let names = || environment::names(&variables);
     let read_file = |file: &Path| read_text(file).map_err(|it| it.to_string());
     let directory = directory(path);
-    let surroundings = {
-        let mut context = ResolveContext::new(&variable, &directory, &read_file);
-        context.names = &names;
-        context
-    };
+    let mut surroundings = ResolveContext::new(&variable, &directory, &read_file);
+    surroundings.names = &names;
     let (desired, unresolved) = resolve_servers(&reading, &surroundings);
 
     let mut diagnostics = reading.diagnostics.clone();
