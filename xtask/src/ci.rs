@@ -146,6 +146,7 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
     }
     for (library, feature) in [
         ("mcp-host-acp", "schema"),
+        ("mcp-host-registry", "validator"),
         ("mcp-host-acp-agent", "mcp-over-acp"),
         ("mcp-host-acp-agent", "oauth"),
         ("mcp-host-acp-agent", "protocol-v2"),

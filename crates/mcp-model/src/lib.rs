@@ -58,7 +58,7 @@ pub use result::content::Content;
 pub use result::task::{TASKS_EXTENSION, Task, TaskStatus, read_created_task};
 pub use server::credentials::{ClientCredentials, ClientGrant, ClientKey};
 #[cfg(feature = "endpoint")]
-pub use server::endpoint::{Endpoint, StdioEndpoint, UrlEndpoint};
+pub use server::endpoint::{Endpoint, UrlEndpoint};
 pub use server::exposure::{Exposure, Filter, NameClass, NameLimit, NamePolicy, Rules, Transform};
 pub use server::id::{InvalidServerId, ServerId};
 pub use server::limits::Limits;
@@ -67,6 +67,7 @@ pub use server::spec::{
     ConfigValue, Dialect, Discovery, EnvInherit, Origin, Passthrough, ServerSpec, Sharing, SseFallback,
     StdioSpec, TemplatePart, TransportKind, TransportSpec, UrlSpec,
 };
+pub use server::stdio_endpoint::StdioEndpoint;
 /// For [`UrlEndpoint`].
 #[cfg(feature = "endpoint")]
 #[doc(no_inline)]

@@ -30,6 +30,8 @@
 //! assert_eq!(invalid.to_string(), "/path: value is not of type \"string\"");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Features, both on by default: `validator` has [`ValidatorCache`] and [`project`], `reload` has [`ReloadPlan`].
 
 #![forbid(unsafe_code)]
 // An open type states the reason for it.
@@ -42,9 +44,12 @@ mod lists;
 mod lock;
 mod name;
 mod problem;
+#[cfg(feature = "validator")]
 mod projection;
 mod provider_retry;
+#[cfg(feature = "reload")]
 mod reload;
+#[cfg(feature = "validator")]
 mod validate;
 
 /// Name patterns, as in the filters of a configuration.
@@ -77,14 +82,19 @@ pub use lock::{
 pub use name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 pub use name::exposed_name::ExposedName;
 pub use problem::{Problem, ProblemKind};
+#[cfg(feature = "validator")]
 pub use projection::{ProjectedTool, Projection, Provider, project};
 pub use provider_retry::{NetworkFailure, ProviderFailure, ProviderRejection, RetryDecision, retry_decision};
+#[cfg(feature = "reload")]
 pub use reload::plan::{DesiredServer, ReloadPlan};
+#[cfg(feature = "reload")]
 pub use reload::settings::{ExposureSettings, RuntimeSettings};
+#[cfg(feature = "validator")]
 pub use validate::schema_defect::{input_schema_defect, output_schema_defect};
+#[cfg(feature = "validator")]
 pub use validate::{InvalidArguments, InvalidResult, SchemaViolation, ValidationOutcome, ValidatorCache};
 
 /// Compiles the program of the README.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "validator"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

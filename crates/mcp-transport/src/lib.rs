@@ -9,13 +9,13 @@
 //! ```no_run
 //! # #[cfg(feature = "stdio")]
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! use mcp_model::{Endpoint, RawJson, StdioEndpoint};
-//! use mcp_transport::{CallOptions, DialOptions, Session, SessionOptions, dialer};
+//! use mcp_model::{RawJson, StdioEndpoint};
+//! use mcp_transport::{CallOptions, DialOptions, Session, SessionOptions, stdio_dialer};
 //! use std::time::Duration;
 //!
 //! let mut server = StdioEndpoint::new("npx");
 //! server.args = vec!["-y".into(), "@modelcontextprotocol/server-everything".into()];
-//! let dial = dialer(&Endpoint::Stdio(server), &DialOptions::default())?;
+//! let dial = stdio_dialer(&server, &DialOptions::default())?;
 //!
 //! let session = Session::connect(dial, SessionOptions::default()).await?;
 //! for tool in session.list_tools().await?.items {
@@ -30,7 +30,7 @@
 //! ```
 //!
 //! Features, all on by default: `stdio` (child processes; Unix), `http` (Streamable HTTP), `sse` (HTTP with server-sent
-//! events, 2024-11-05) and `websocket`. A transport of your own implements [`Transport`] and [`Dial`]; the
+//! events, 2024-11-05), `websocket`, and `endpoint`: [`dialer`], for any of these. A transport of your own implements [`Transport`] and [`Dial`]; the
 //! feature `testing`, off by default, checks it.
 //!
 //! Related crates: `mcp-host-oauth` logs in to servers, `mcp-host-recording` records and replays sessions, and
@@ -64,7 +64,12 @@ pub use async_trait::async_trait;
 /// For [`FrameSink`] and [`OutboundMessage`].
 #[doc(no_inline)]
 pub use bytes::Bytes;
-pub use dial::options::{DialOptions, dialer};
+pub use dial::options::DialOptions;
+#[cfg(feature = "endpoint")]
+pub use dial::options::dialer;
+#[cfg(feature = "stdio")]
+pub use dial::options::stdio_dialer;
+#[cfg(feature = "endpoint")]
 pub use dial::secrets::endpoint_secrets;
 #[cfg(all(feature = "http", feature = "sse"))]
 pub use dial::sse_fallback::SseServerCache;

@@ -8,3 +8,4 @@ pub(crate) mod id;
 pub(crate) mod limits;
 pub(crate) mod secret;
 pub(crate) mod spec;
+pub(crate) mod stdio_endpoint;

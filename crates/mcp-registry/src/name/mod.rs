@@ -3,3 +3,4 @@
 pub(crate) mod display;
 pub(crate) mod exposed_items;
 pub(crate) mod exposed_name;
+mod tokens;

@@ -12,7 +12,6 @@ mod gemini;
 mod openai;
 mod profile;
 mod rewrite;
-pub(crate) mod tokens;
 
 use mcp_model::{RawJson, ServerId};
 use serde::Serialize;

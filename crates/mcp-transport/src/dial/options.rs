@@ -1,9 +1,15 @@
 //! Options for dialing, and the choice of the transport for an endpoint.
 
+#[cfg(any(feature = "endpoint", feature = "stdio"))]
 use std::sync::Arc;
 
-use mcp_model::{Endpoint, Limits, Secret};
+#[cfg(feature = "endpoint")]
+use mcp_model::Endpoint;
+#[cfg(feature = "stdio")]
+use mcp_model::StdioEndpoint;
+use mcp_model::{Limits, Secret};
 
+#[cfg(any(feature = "endpoint", feature = "stdio"))]
 use crate::error::ConnectError;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 use crate::net::url_endpoint::UrlOptions;
@@ -11,6 +17,7 @@ use crate::net::url_endpoint::UrlOptions;
 use crate::redact::json_secrets;
 #[cfg(feature = "stdio")]
 use crate::stdio::StdioOptions;
+#[cfg(any(feature = "endpoint", feature = "stdio"))]
 use crate::transport::Dial;
 use crate::transport::process_id::ProcessIdCell;
 
@@ -72,16 +79,24 @@ impl DialOptions {
     }
 }
 
+/// Creates the dialer for a server that is started as a child process. Fails if the encoding of the endpoint is unknown
+/// or cannot be used for lines. It needs fewer dependencies than [`dialer`], which also takes URLs.
+#[cfg(feature = "stdio")]
+pub fn stdio_dialer(endpoint: &StdioEndpoint, options: &DialOptions) -> Result<Arc<dyn Dial>, ConnectError> {
+    Ok(Arc::new(crate::stdio::StdioDial::new(endpoint, &options.for_stdio())?))
+}
+
 /// Creates the dialer for an endpoint. Fails if this build does not include its transport, or the endpoint is invalid.
 ///
 /// Transports with a URL use the HTTP or SOCKS proxy of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`), except
 /// for loopback hosts and the hosts of `NO_PROXY`. A WebSocket uses a tunnel through the proxy.
+#[cfg(feature = "endpoint")]
 pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial>, ConnectError> {
     // Unused in a build without transports.
     let _ = options;
     match endpoint {
         #[cfg(feature = "stdio")]
-        Endpoint::Stdio(it) => Ok(Arc::new(crate::stdio::StdioDial::new(it, &options.for_stdio())?)),
+        Endpoint::Stdio(it) => stdio_dialer(it, options),
         #[cfg(all(feature = "http", feature = "sse"))]
         Endpoint::Http(it) => Ok(Arc::new(crate::dial::sse_fallback::HttpOrSseDial::new(it, options)?)),
         #[cfg(all(feature = "http", not(feature = "sse")))]

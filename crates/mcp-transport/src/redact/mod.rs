@@ -12,6 +12,7 @@ pub use json::map_json_strings;
 pub use names::argument_secrets;
 #[cfg(feature = "stdio")]
 pub(crate) use names::inherited_secrets;
+#[cfg(any(feature = "endpoint", feature = "stdio"))]
 pub(crate) use names::stdio_secrets;
 
 /// Shorter values are not redacted: they are no secrets and would hide half of every message.

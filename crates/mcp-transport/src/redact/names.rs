@@ -3,10 +3,14 @@
 //! The names of programs, packages, modules, scripts and folders are not redacted: without them a message does not say what
 //! is missing.
 
+#[cfg(feature = "stdio")]
 use std::ffi::OsString;
 
-use mcp_model::{Secret, StdioEndpoint};
+use mcp_model::Secret;
+#[cfg(any(feature = "endpoint", feature = "stdio"))]
+use mcp_model::StdioEndpoint;
 
+#[cfg(any(feature = "endpoint", feature = "stdio"))]
 use super::{json_secrets, secret_parts};
 
 /// Options in lower case that are followed by a name.
@@ -45,6 +49,7 @@ const SCRIPT_EXTENSIONS: [&str; 14] = [
 ];
 
 /// Variables with paths and settings that are no secret.
+#[cfg(any(feature = "endpoint", feature = "stdio"))]
 const PUBLIC_VARIABLES: [&str; 16] = [
     "HOME",
     "LANG",
@@ -66,6 +71,7 @@ const PUBLIC_VARIABLES: [&str; 16] = [
 
 /// The values of an endpoint that its server may repeat and that may be secrets: its environment and its arguments, except
 /// names, also in parts.
+#[cfg(any(feature = "endpoint", feature = "stdio"))]
 pub(crate) fn stdio_secrets(endpoint: &StdioEndpoint) -> Vec<Secret> {
     let environment = endpoint.env.iter().filter(|(name, _)| !PUBLIC_VARIABLES.contains(&name.as_str()));
     let values: Vec<&Secret> = environment
@@ -78,10 +84,12 @@ pub(crate) fn stdio_secrets(endpoint: &StdioEndpoint) -> Vec<Secret> {
 }
 
 /// Shorter values of inherited variables are settings, such as `true`.
+#[cfg(feature = "stdio")]
 const MIN_INHERITED_BYTES: usize = 8;
 
 /// The values of inherited variables that are named like secrets, also in parts. Paths, numbers and short values are no
 /// secrets and would hide half of every message.
+#[cfg(feature = "stdio")]
 pub(crate) fn inherited_secrets(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Secret> {
     let secrets = variables.filter_map(|(name, value)| {
         let is_secret = is_secret_option(&name.to_str()?.to_ascii_lowercase());
