@@ -60,7 +60,10 @@ const declared = {};
 for (const { name } of tools.filter((it) => it.name.endsWith("__report"))) {
   declared[name] = JSON.parse((await client.callTool({ name, arguments: {} })).content[0].text).capability;
 }
+// A tool that is for apps only.
+const call = { name: "right__refresh", arguments: {} };
+const appOnly = await client.callTool(call).catch((error) => ({ error: error.message }));
 const resources = (await client.listResources()).resources;
 const version = client.getNegotiatedProtocolVersion();
 await client.close();
-console.log(JSON.stringify({ version, tools, resources, apps, declared }));
+console.log(JSON.stringify({ version, tools, resources, apps, declared, appOnly }));

@@ -18,7 +18,7 @@ use crate::limits::byte_budget::{Account, BudgetExceeded, ByteBudget};
 use crate::limits::rate_limits::{RateLimiters, RateLimits};
 use crate::lists::cache::ListingCache;
 use crate::lists::gateway_resources::GatewayResource;
-use crate::lists::listing::Listing;
+use crate::lists::listing::{Audience, Listing};
 use crate::metrics::call_counters::CallSeries;
 use crate::metrics::counters::Counters;
 use crate::protocol::message_writer;
@@ -160,11 +160,11 @@ impl GatewayInner {
         self.host.snapshot()
     }
 
-    /// The lists that `scope` shows now.
-    pub(crate) fn listing(&self, scope: &Arc<Scope>) -> Arc<Listing> {
+    /// The lists that `scope` shows to an audience now.
+    pub(crate) fn listing(&self, scope: &Arc<Scope>, audience: Audience) -> Arc<Listing> {
         let is_shared = |server: &ServerId| self.is_shared(server);
         let shown = (&self.options.gateway_resources[..], self.host.tool_budget());
-        self.listings.listing(&self.snapshot(), scope, shown, is_shared)
+        self.listings.listing(&self.snapshot(), (scope, audience), shown, is_shared)
     }
 
     /// Whether all clients share one instance of the server.
@@ -218,7 +218,7 @@ impl GatewayInner {
         scope: Arc<Scope>,
         handshake: Handshake,
     ) -> Arc<Session> {
-        let known_lists = KnownLists::of(&self.listing(&scope));
+        let known_lists = KnownLists::of(&self.listing(&scope, handshake.features.audience()));
         let dialog = self.new_dialog(&handshake.features);
         let session = Arc::new(Session::new(principal, scope, handshake, dialog, known_lists));
         session.dialog.set_session(&session);

@@ -319,7 +319,7 @@ impl StdioClient {
         let session = self.gateway.new_session(self.principal.clone(), Arc::clone(&self.scope), handshake);
         session.open_stream(self.sender.clone());
         *self.session.lock() = Some(Arc::clone(&session));
-        let mut watcher = ChangeWatcher::new(&self.gateway, &self.scope);
+        let mut watcher = ChangeWatcher::new(&self.gateway, &self.scope, session.features.audience());
         let sender = self.sender.clone();
         tasks.spawn(async move {
             loop {

@@ -47,7 +47,7 @@ pub use lists::resource::{
     read_resource_templates, read_resources,
 };
 pub use lists::skill::{SKILLS_EXTENSION, Skill, SkillFile, read_skill_result, read_skills};
-pub use lists::tool::{TaskSupport, Tool, ToolHints, read_tools};
+pub use lists::tool::{APPS_EXTENSION, TaskSupport, Tool, ToolHints, read_tools};
 pub use protocol::era::{Era, ProtocolVersion, UnknownProtocolVersion};
 pub use protocol::log_level::{LogLevel, UnknownLogLevel};
 pub use protocol::rpc::RpcError;

@@ -110,6 +110,7 @@ fn check(installed: &Installed, seen: &Value, version: &str) {
         assert_eq!(report["_meta"], json!({"ui": {"resourceUri": uri}, "example.org/x": [1]}));
         assert_eq!(seen["declared"][format!("{server}__report")], apps());
     }
+    assert!(seen["appOnly"].get("content").is_some(), "{}", seen["appOnly"]);
     let debug = example_html(installed, "server-debug");
     for (server, suffix) in [("one", ""), ("two", "#mcp-host-server=two")] {
         let uri = format!("ui://debug-tool/mcp-app.html{suffix}");
@@ -141,8 +142,15 @@ fn official_host_reads_and_runs_apps_of_several_servers() {
         let seen = run_host(&installed, &gateway.url(), mode, &declared);
         check(&installed, &seen, version);
 
-        // Other clients: a server that knows its client receives that it has no apps.
+        // Other clients: a server that knows its client receives that it has no apps. The client neither sees nor calls
+        // tools that are for apps only.
+        let all: Vec<Value> = seen["tools"].as_array().unwrap().clone();
         let seen = run_host(&installed, &gateway.url(), mode, &json!({}));
+        let is_for_models = |it: &&Value| it["_meta"]["ui"]["visibility"] != json!(["app"]);
+        let expected: Vec<&Value> = all.iter().filter(is_for_models).collect();
+        assert_eq!((all.len() - expected.len(), json!(expected)), (7, seen["tools"].clone()), "{mode}");
+        let message = "Tool 'right__refresh' is for apps only, and the client does not declare `io.modelcontextprotocol/ui`";
+        assert!(seen["appOnly"]["error"].as_str().is_some_and(|it| it.contains(message)), "{}", seen["appOnly"]);
         let want = json!({"left__report": null, "right__report": apps(), "own__report": null});
         assert_eq!(seen["declared"], want, "{mode}");
 

@@ -62,7 +62,7 @@ impl Scope {
             && (self.granted.is_empty() || self.granted.iter().any(selects))
     }
 
-    /// Whether the scope shows a tool. Limits on the list of tools may still leave it out.
+    /// Whether the filters select a tool. Its audience, and limits on the list of tools, may still leave it out.
     pub(crate) fn shows_tool(&self, tool: &ExposedTool) -> bool {
         self.includes(&tool.server, |view| view.tools.contains(tool.name.as_str()))
     }

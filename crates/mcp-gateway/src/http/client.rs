@@ -19,6 +19,7 @@ use crate::access::scope::{self, InvalidSelection, Scope};
 use crate::access::tokens::{Admission, Token, TokenError, bearer};
 use crate::limits::byte_budget::Account;
 use crate::lists::definitions::ListKind;
+use crate::lists::listing::Audience;
 use crate::protocol::frame::Request;
 use crate::session::client_dialog::ClientDialog;
 use crate::session::dialogs::ConnectionId;
@@ -95,7 +96,7 @@ impl Client {
         };
         let Some(key) = request.params.text(parameter) else { return Ok(()) };
         let is_shown = |scope: &Arc<Scope>| {
-            let listing = app.gateway.listing(scope);
+            let listing = app.gateway.listing(scope, Audience::ModelsAndApps);
             listing.find(kind, &key).is_some()
                 || (kind == ListKind::Resources && listing.matching_template(&key, None).is_some())
         };
@@ -232,7 +233,7 @@ fn restricted_to_server(app: &AppState, scope: &Scope, name: &str) -> Option<Sco
     let restricted = Scope { server: Some(id), ..scope.clone() };
     // A server that the token hides looks like one that does not exist.
     let is_filtered = !restricted.views.is_empty() || !restricted.granted.is_empty();
-    let is_hidden = is_filtered && app.gateway.listing(&Arc::new(restricted.clone())).is_empty();
+    let is_hidden = is_filtered && app.gateway.listing(&Arc::new(restricted.clone()), Audience::ModelsAndApps).is_empty();
     (!is_hidden).then_some(restricted)
 }
 

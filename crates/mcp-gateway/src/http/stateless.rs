@@ -21,6 +21,7 @@ use super::subscriptions;
 use crate::access::scope::Scope;
 use crate::limits::rate_limits::retry_after;
 use crate::lists::definitions::ListKind;
+use crate::lists::listing::Audience;
 use crate::protocol::frame::Request;
 use crate::session::caller::{Caller, ClientFeatures};
 use crate::session::dialogs::{ConnectionId, DialogName, MAX_NAME_BYTES};
@@ -124,7 +125,7 @@ fn needs_dialog(app: &AppState, scope: &Arc<Scope>, request: &Request) -> bool {
     if !uses_server {
         return false;
     }
-    let listing = app.gateway.listing(scope);
+    let listing = app.gateway.listing(scope, Audience::ModelsAndApps);
     let name = request.params.text("name").filter(|_| request.method == "tools/call");
     match name.and_then(|name| listing.find(ListKind::Tools, &name)) {
         Some(target) => listing.is_leased(&target.server),
@@ -155,7 +156,7 @@ fn check_argument_headers(
         return Ok(());
     }
     let Some(name) = request.params.text("name") else { return Ok(()) };
-    let listing = app.gateway.listing(scope);
+    let listing = app.gateway.listing(scope, Audience::ModelsAndApps);
     let Some(target) = listing.find(ListKind::Tools, &name) else { return Ok(()) };
     let snapshot = app.gateway.snapshot();
     let Some(tool) = snapshot.catalog.tool(&target.name) else { return Ok(()) };

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::access::scope::{NameStyle, Scope};
 use crate::lists::definitions::Definitions;
 use crate::lists::gateway_resources::GatewayResource;
-use crate::lists::listing::Listing;
+use crate::lists::listing::{Audience, Listing};
 
 /// Maximum number of cached scopes.
 const MAX_SCOPES: usize = 64;
@@ -31,33 +31,38 @@ struct CacheState {
     version: Option<(CatalogHash, u64)>,
     exposed: Lazy<Definitions>,
     original: Lazy<Definitions>,
-    /// The scopes with their lists, the most recently used one last.
-    listings: Vec<(Arc<Scope>, Lazy<Listing>)>,
+    /// The scopes with their lists for each audience, the most recently used one last.
+    listings: Vec<(Arc<Scope>, [Lazy<Listing>; 2])>,
 }
 
 impl ListingCache {
-    /// The listing of a scope in this generation.
+    /// The listing of a scope for an audience in this generation.
     pub(crate) fn listing(
         &self,
         snapshot: &HostSnapshot,
-        scope: &Arc<Scope>,
+        (scope, audience): (&Arc<Scope>, Audience),
         (gateway_resources, budget): (&[GatewayResource], ToolBudget),
         is_shared: impl Fn(&ServerId) -> bool,
     ) -> Arc<Listing> {
-        let (definitions, listing) = self.entry(snapshot, scope);
+        let (definitions, listing) = self.entry(snapshot, scope, audience);
         let catalog = &snapshot.catalog;
         let listing = listing.get_or_init(|| {
             let definitions = definitions
                 .get_or_init(|| Arc::new(Definitions::of(catalog, scope.names, gateway_resources)));
             let ids = snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
             let leased = ids.filter(|server| !is_shared(server)).collect();
-            Arc::new(Listing::build(Arc::clone(definitions), catalog, (scope, budget), leased))
+            Arc::new(Listing::build(Arc::clone(definitions), catalog, (scope, audience, budget), leased))
         });
         Arc::clone(listing)
     }
 
     /// The cache entry of a scope, which is added if it is missing.
-    fn entry(&self, snapshot: &HostSnapshot, scope: &Arc<Scope>) -> (Lazy<Definitions>, Lazy<Listing>) {
+    fn entry(
+        &self,
+        snapshot: &HostSnapshot,
+        scope: &Arc<Scope>,
+        audience: Audience,
+    ) -> (Lazy<Definitions>, Lazy<Listing>) {
         // Whether a server is shared can change without its lists, so the generation counts too.
         let version = Some((snapshot.catalog.hash(), snapshot.generation));
         let mut state = self.0.lock();
@@ -72,12 +77,12 @@ impl ListingCache {
         let by_pointer = listings.iter().rposition(|(cached, _)| Arc::ptr_eq(cached, scope));
         let entry = match by_pointer.or_else(|| listings.iter().position(|(cached, _)| cached == scope)) {
             Some(at) => listings.remove(at),
-            None => (Arc::clone(scope), Arc::default()),
+            None => (Arc::clone(scope), Default::default()),
         };
         if listings.len() >= MAX_SCOPES {
             listings.remove(0);
         }
-        let listing = Arc::clone(&entry.1);
+        let listing = Arc::clone(&entry.1[audience as usize]);
         listings.push(entry);
         (definitions, listing)
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mcp_model::ServerId;
-use mcp_registry::{Catalog, ToolBudget, ViewFilter};
+use mcp_registry::{Catalog, ExposedTool, ToolBudget, ViewFilter};
 
 use crate::access::scope::Scope;
 use crate::lists::definitions::{DefinitionEntry, DefinitionList, Definitions, ListKind, Target};
@@ -17,6 +17,15 @@ use crate::lists::exposed_uri::UriOwners;
 
 /// Maximum size of a page in bytes. A larger definition has a page of its own.
 pub(crate) const PAGE_BYTES: usize = 1024 * 1024;
+
+/// The recipients of the tools of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// Models only. The client runs no apps, so tools that are for apps only are hidden.
+    Models,
+    /// Models and apps. The client gives each its tools.
+    ModelsAndApps,
+}
 
 /// The lists of a scope.
 #[derive(Debug)]
@@ -42,12 +51,20 @@ struct VisibleList {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StaleCursor;
 
+impl Audience {
+    /// Whether it includes the recipients of a tool.
+    pub(crate) fn includes(self, tool: &ExposedTool) -> bool {
+        self == Audience::ModelsAndApps || tool.tool.is_for_models()
+    }
+}
+
 impl Listing {
-    /// Builds the lists of a scope, with the tools that fit the budget. `leased` are the servers that are not shared.
+    /// Builds the lists of a scope, with the tools that are for the audience and fit the budget. `leased` are the servers
+    /// that are not shared.
     pub(crate) fn build(
         definitions: Arc<Definitions>,
         catalog: &Catalog,
-        (scope, budget): (&Scope, ToolBudget),
+        (scope, audience, budget): (&Scope, Audience, ToolBudget),
         mut leased: Vec<ServerId>,
     ) -> Listing {
         let is_offered = |entry: &DefinitionEntry| {
@@ -59,7 +76,10 @@ impl Listing {
         let lists = ListKind::ALL.map(|kind| {
             let selected = std::mem::take(&mut selected[kind as usize]);
             let mut used = budget.start();
-            let fits = |at: usize| kind != ListKind::Tools || used.keeps(&catalog.tools()[at]);
+            let fits = |at: usize| {
+                let Some(tool) = catalog.tools().get(at).filter(|_| kind == ListKind::Tools) else { return true };
+                audience.includes(tool) && used.keeps(tool)
+            };
             VisibleList::of(definitions.list(kind), selected, is_offered, fits)
         });
         leased.retain(|server| scope.server.as_ref().is_none_or(|only| only == server));

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::LIST_TTL_MS;
 use crate::access::scope::Scope;
 use crate::gateway::GatewayInner;
+use crate::lists::listing::Audience;
 use crate::protocol::json_splice;
 use crate::protocol::meta::{self, MAX_CAPABILITY_BYTES};
 use crate::session::caller::ClientFeatures;
@@ -130,7 +131,7 @@ fn offered_capabilities(era: Era, only: Option<&RawJson>) -> Value {
 
 /// Whether a legacy server of the scope runs tools as tasks.
 fn any_server_has_tasks(gateway: &GatewayInner, scope: &Arc<Scope>) -> bool {
-    gateway.listing(scope).servers().iter().any(|server| {
+    gateway.listing(scope, Audience::ModelsAndApps).servers().iter().any(|server| {
         let info = gateway.host.details(server).and_then(|it| it.info);
         info.is_some_and(|it| it.capabilities.tasks.call) && gateway.era(server) != Some(Era::Modern)
     })
@@ -139,7 +140,7 @@ fn any_server_has_tasks(gateway: &GatewayInner, scope: &Arc<Scope>) -> bool {
 /// The extensions that servers of the scope declare. An extension of several servers has no settings unless they agree.
 /// The extension for tasks is one of the modern era.
 fn extensions(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Map<String, Value> {
-    let visible = gateway.listing(scope).servers();
+    let visible = gateway.listing(scope, Audience::ModelsAndApps).servers();
     let info_of = |server: &ServerId| gateway.host.details(server)?.info?.capabilities.raw;
     let declared = visible.iter().filter_map(|server| json_splice::member(&info_of(server)?, "extensions"));
     let mut joined = Map::new();

@@ -237,7 +237,7 @@ impl RequestContext<'_> {
 
     /// The lists that the client sees.
     fn listing(&self) -> Arc<Listing> {
-        self.gateway.listing(&self.caller.scope)
+        self.gateway.listing(&self.caller.scope, self.caller.features.audience())
     }
 
     /// Options of a host request for anything but a tool, with the parameters that are forwarded.

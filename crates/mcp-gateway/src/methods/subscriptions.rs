@@ -45,8 +45,9 @@ impl SubscriptionStream {
     ) -> Result<SubscriptionStream, RpcError> {
         let subscription = SubscriptionRequest::read(request)?;
         // Created first, so that a change during the subscription is not missed.
-        let known_lists = Mutex::new(KnownLists::of(&gateway.listing(&caller.scope)));
-        let watcher = ChangeWatcher::new(gateway, &caller.scope);
+        let audience = caller.features.audience();
+        let known_lists = Mutex::new(KnownLists::of(&gateway.listing(&caller.scope, audience)));
+        let watcher = ChangeWatcher::new(gateway, &caller.scope, audience);
         let context = RequestContext::new(gateway, caller, request);
         if !subscription.task_ids().is_empty() {
             context.require_tasks()?;

@@ -1,8 +1,8 @@
 //! `tools/call`: arguments and results are forwarded unchanged.
 
 use mcp_host::{RequestError, TaskHandling, ToolCall};
-use mcp_model::{Era, ErrorKind, ProtocolVersion, RawJson, RpcError, ServerId, code};
-use mcp_registry::ToolLookup;
+use mcp_model::{APPS_EXTENSION, Era, ErrorKind, ProtocolVersion, RawJson, RpcError, ServerId, code};
+use mcp_registry::{ExposedTool, ToolLookup};
 use serde_json::json;
 
 use super::{RequestContext, printable};
@@ -56,6 +56,7 @@ impl RequestContext<'_> {
         if self.caller.scope.is_all() && self.gateway.host.tool_budget().is_unlimited() {
             let server = match found {
                 ToolLookup::Found(tool) => {
+                    self.check_audience(tool)?;
                     let server = tool.server.clone();
                     self.admit_tool(&Target { server: server.clone(), name: tool.name.to_string() })?;
                     Some(server)
@@ -74,13 +75,17 @@ impl RequestContext<'_> {
     /// The error for a tool that the client does not see. It does not reveal hidden tools.
     fn hidden_tool_error(&self, listing: &Listing, found: &ToolLookup<'_>, name: &str) -> RpcError {
         if let ToolLookup::Found(tool) = found
-            && !self.gateway.host.tool_budget().is_unlimited()
             && self.caller.scope.shows_tool(tool)
         {
-            let name = printable(name, 128);
-            let message =
-                format!("MCPToolNotFoundError: Tool '{name}' is left out, because there are too many tools");
-            return RpcError::new(code::INVALID_PARAMS, message);
+            if let Err(error) = self.check_audience(tool) {
+                return error;
+            }
+            if !self.gateway.host.tool_budget().is_unlimited() {
+                let name = printable(name, 128);
+                let message =
+                    format!("MCPToolNotFoundError: Tool '{name}' is left out, because there are too many tools");
+                return RpcError::new(code::INVALID_PARAMS, message);
+            }
         }
         let similar = match found {
             ToolLookup::Missing { nearest: Some(nearest) } => Some(nearest.name.as_str()),
@@ -94,6 +99,18 @@ impl RequestContext<'_> {
         };
         let name = printable(name, 128);
         RpcError::new(code::INVALID_PARAMS, format!("MCPToolNotFoundError: Tool '{name}' not found{hint}"))
+    }
+
+    /// Refuses a tool that is for apps only if the client declares none.
+    fn check_audience(&self, tool: &ExposedTool) -> Result<(), RpcError> {
+        if self.caller.features.audience().includes(tool) {
+            return Ok(());
+        }
+        let message = format!(
+            "MCPToolNotFoundError: Tool '{}' is for apps only, and the client does not declare `{APPS_EXTENSION}`",
+            tool.name
+        );
+        Err(RpcError::new(code::INVALID_PARAMS, message))
     }
 
     /// A failed call. Invalid arguments become a result with an error, so that a model can correct them, if the

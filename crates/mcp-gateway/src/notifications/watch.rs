@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use crate::access::scope::Scope;
 use crate::gateway::GatewayInner;
 use crate::lists::definitions::ListKind;
+use crate::lists::listing::Audience;
 use crate::protocol::message_writer::{json_string, notification};
 use crate::protocol::task_ids::task_id;
 use crate::session::known_lists::KnownLists;
@@ -25,6 +26,7 @@ use crate::session::state::Session;
 pub(crate) struct ChangeWatcher {
     gateway: Arc<GatewayInner>,
     scope: Arc<Scope>,
+    audience: Audience,
     /// The snapshots of the host.
     snapshots: watch::Receiver<Arc<HostSnapshot>>,
     /// The notifications of servers; `None` once the host has ended.
@@ -41,12 +43,17 @@ pub(crate) enum Change {
 
 impl ChangeWatcher {
     /// A watcher that begins with the current generation.
-    pub(crate) fn new(gateway: &Arc<GatewayInner>, scope: &Arc<Scope>) -> ChangeWatcher {
+    pub(crate) fn new(
+        gateway: &Arc<GatewayInner>,
+        scope: &Arc<Scope>,
+        audience: Audience,
+    ) -> ChangeWatcher {
         let mut snapshots = gateway.host.subscribe();
         // The client may know an earlier generation, so the current one is compared first.
         snapshots.mark_changed();
         let events = Some(gateway.host.notifications());
-        ChangeWatcher { gateway: Arc::clone(gateway), scope: Arc::clone(scope), snapshots, events }
+        let (gateway, scope) = (Arc::clone(gateway), Arc::clone(scope));
+        ChangeWatcher { gateway, scope, audience, snapshots, events }
     }
 
     /// The next change. `known` is updated. Pending forever once the host has ended. Cancel-safe.
@@ -62,7 +69,7 @@ impl ChangeWatcher {
                 biased;
                 Ok(()) = self.snapshots.changed() => {
                     self.snapshots.borrow_and_update();
-                    let listing = self.gateway.listing(&self.scope);
+                    let listing = self.gateway.listing(&self.scope, self.audience);
                     let changed = known.lock().update(&listing);
                     if !changed.is_empty() {
                         return Change::Lists(changed);

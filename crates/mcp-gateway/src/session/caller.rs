@@ -3,11 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use mcp_host::DialogId;
-use mcp_model::{Era, LogLevel, ProtocolVersion, RawJson, TASKS_EXTENSION};
+use mcp_model::{APPS_EXTENSION, Era, LogLevel, ProtocolVersion, RawJson, TASKS_EXTENSION};
 use mcp_transport::{CallerId, ClientCapabilities};
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
+use crate::lists::listing::Audience;
 use crate::protocol::json_splice;
 use crate::protocol::meta::Meta;
 use crate::session::client_dialog::ClientDialog;
@@ -42,16 +43,27 @@ impl ClientFeatures {
 
     /// Whether the client declares the extension for tasks.
     pub(crate) fn supports_tasks(&self) -> bool {
+        self.declares(TASKS_EXTENSION)
+    }
+
+    /// The recipients of tools: apps are among them if the client declares the extension for apps.
+    pub(crate) fn audience(&self) -> Audience {
+        match self.declares(APPS_EXTENSION) {
+            true => Audience::ModelsAndApps,
+            false => Audience::Models,
+        }
+    }
+
+    fn declares(&self, extension: &str) -> bool {
         // Fast path: most capabilities do not contain the name, and this runs for each call.
         let text = self.capabilities.as_bytes();
-        if memchr::memmem::find(text, TASKS_EXTENSION.as_bytes()).is_none()
+        if memchr::memmem::find(text, extension.as_bytes()).is_none()
             && memchr::memchr(b'\\', text).is_none()
         {
             return false;
         }
         let extensions = json_splice::member(&self.capabilities, "extensions");
-        extensions
-            .is_some_and(|it| json_splice::member(&it, TASKS_EXTENSION).is_some_and(|it| it.is_object()))
+        extensions.is_some_and(|it| json_splice::member(&it, extension).is_some_and(|it| it.is_object()))
     }
 
     fn parsed(&self) -> &(SupportedRequests, Option<ClientCapabilities>) {

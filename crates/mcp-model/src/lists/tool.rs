@@ -11,6 +11,9 @@ use serde_json::value::RawValue;
 use crate::json::raw::RawJson;
 use crate::lists::page::{Definition, ListItem, Page, read_list};
 
+/// The extension for apps: user interfaces that servers have as resources.
+pub const APPS_EXTENSION: &str = "io.modelcontextprotocol/ui";
+
 /// One tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -43,6 +46,11 @@ impl Tool {
         #[derive(Deserialize)]
         struct Visibility {
             visibility: Vec<String>,
+        }
+        // Fast path: most definitions do not contain the name, which could have escapes.
+        let text = self.raw.as_bytes();
+        if ["visibility", "\\u"].iter().all(|it| memchr::memmem::find(text, it.as_bytes()).is_none()) {
+            return true;
         }
         // A definition without the member, or with another form of it, is for models.
         let Ok(WithMeta { meta: WithUi { ui: Visibility { visibility } } }) = self.raw.read() else {

@@ -42,7 +42,7 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEn
 fn listing(entries: &[ServerEntry], scope: &Scope) -> Listing {
     let catalog = Catalog::build(&Builtins::default(), entries);
     let definitions = Arc::new(Definitions::of(&catalog, scope.names, &[]));
-    let shown = (scope, ToolBudget::default());
+    let shown = (scope, Audience::Models, ToolBudget::default());
     Listing::build(definitions, &catalog, shown, vec![ServerId::parse("own").unwrap()])
 }
 
@@ -75,7 +75,7 @@ fn empty_list_has_one_page() {
     let listing = Listing::build(
         Arc::clone(&definitions),
         &Catalog::empty(),
-        (&scope, ToolBudget::default()),
+        (&scope, Audience::Models, ToolBudget::default()),
         Vec::new(),
     );
     assert_eq!(page(&listing, ListKind::Tools, None).unwrap(), "\"tools\":[]");
@@ -85,7 +85,8 @@ fn empty_list_has_one_page() {
     assert!(listing.is_empty());
     // A filtered scope shows no resources of the gateway.
     let part = Scope { views: vec![ViewFilter::default()], ..Scope::default() };
-    let listing = Listing::build(definitions, &Catalog::empty(), (&part, ToolBudget::default()), Vec::new());
+    let shown = (&part, Audience::Models, ToolBudget::default());
+    let listing = Listing::build(definitions, &Catalog::empty(), shown, Vec::new());
     assert_eq!(page(&listing, ListKind::Resources, None).unwrap(), "\"resources\":[]");
 }
 
