@@ -150,7 +150,11 @@ fn official_host_reads_and_runs_apps_of_several_servers() {
         let expected: Vec<&Value> = all.iter().filter(is_for_models).collect();
         assert_eq!((all.len() - expected.len(), json!(expected)), (7, seen["tools"].clone()), "{mode}");
         let message = "Tool 'right__refresh' is for apps only, and the client does not declare `io.modelcontextprotocol/ui`";
-        assert!(seen["appOnly"]["error"].as_str().is_some_and(|it| it.contains(message)), "{}", seen["appOnly"]);
+        assert!(
+            seen["appOnly"]["error"].as_str().is_some_and(|it| it.contains(message)),
+            "{}",
+            seen["appOnly"]
+        );
         let want = json!({"left__report": null, "right__report": apps(), "own__report": null});
         assert_eq!(seen["declared"], want, "{mode}");
 

@@ -94,16 +94,16 @@ fn each_end_is_offered_what_both_ends_can_do() {
         });
         assert_eq!(states["shared__state"], any, "{declared}");
 
-        // What the client sees: each era has its own form of tasks, and logging is one of 2025-11-25.
+        // What the client sees: each era has its own form of tasks.
         let mut offered = json!({
             "tools": {"listChanged": true},
             "prompts": {"listChanged": true},
             "resources": {"listChanged": true, "subscribe": true},
             "completions": {},
+            "logging": {},
             "extensions": {"example.org/server": {"a": 1}},
         });
         if version == LEGACY {
-            offered["logging"] = json!({});
             offered["tasks"] = legacy_tasks();
         } else {
             offered["extensions"][TASKS] = json!({});

@@ -26,7 +26,7 @@ use serde_json::Value;
 
 /// The installed clients.
 pub(super) struct Installed {
-    modules: PathBuf,
+    pub(super) modules: PathBuf,
     venv: PathBuf,
     venv_before: PathBuf,
     /// The home folder of the clients.

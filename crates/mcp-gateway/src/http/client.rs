@@ -233,7 +233,8 @@ fn restricted_to_server(app: &AppState, scope: &Scope, name: &str) -> Option<Sco
     let restricted = Scope { server: Some(id), ..scope.clone() };
     // A server that the token hides looks like one that does not exist.
     let is_filtered = !restricted.views.is_empty() || !restricted.granted.is_empty();
-    let is_hidden = is_filtered && app.gateway.listing(&Arc::new(restricted.clone()), Audience::ModelsAndApps).is_empty();
+    let is_hidden =
+        is_filtered && app.gateway.listing(&Arc::new(restricted.clone()), Audience::ModelsAndApps).is_empty();
     (!is_hidden).then_some(restricted)
 }
 

@@ -77,7 +77,9 @@ impl Listing {
             let selected = std::mem::take(&mut selected[kind as usize]);
             let mut used = budget.start();
             let fits = |at: usize| {
-                let Some(tool) = catalog.tools().get(at).filter(|_| kind == ListKind::Tools) else { return true };
+                let Some(tool) = catalog.tools().get(at).filter(|_| kind == ListKind::Tools) else {
+                    return true;
+                };
                 audience.includes(tool) && used.keeps(tool)
             };
             VisibleList::of(definitions.list(kind), selected, is_offered, fits)

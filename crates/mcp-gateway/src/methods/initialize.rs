@@ -60,7 +60,7 @@ pub(crate) fn initialize_result(
     to_raw(json!({
         "protocolVersion": handshake.version.as_str(),
         "capabilities": capabilities(gateway, scope, Era::Legacy),
-        "serverInfo": server_info(gateway),
+        "serverInfo": server_info(gateway, scope),
         "instructions": instructions(gateway, scope),
     }))
 }
@@ -73,7 +73,7 @@ pub(super) fn discover_result(gateway: &GatewayInner, scope: &Arc<Scope>) -> Raw
         "capabilities": capabilities(gateway, scope, Era::Modern),
         "ttlMs": LIST_TTL_MS,
         "cacheScope": "private",
-        "_meta": { "io.modelcontextprotocol/serverInfo": server_info(gateway) },
+        "_meta": { "io.modelcontextprotocol/serverInfo": server_info(gateway, scope) },
         "instructions": instructions(gateway, scope),
     }))
 }
@@ -86,14 +86,24 @@ fn to_raw(mut result: Value) -> RawJson {
     RawJson::from_value(&result).expect("its keys are strings")
 }
 
-fn server_info(gateway: &GatewayInner) -> Value {
-    json!({ "name": gateway.options.name, "version": gateway.options.version })
+/// The gateway's name and version. In a scope with one server, users see the title and the icons of that server.
+fn server_info(gateway: &GatewayInner, scope: &Scope) -> Value {
+    let mut info = json!({ "name": gateway.options.name, "version": gateway.options.version });
+    let only = scope.server.as_ref().and_then(|server| gateway.host.details(server)?.info?.implementation);
+    let members = only.and_then(|only| only.read::<Map<String, Value>>().ok()).unwrap_or_default();
+    // Without the description, which a model may see: a lock file does not cover it.
+    for member in ["title", "icons", "websiteUrl"] {
+        if let Some(value) = members.get(member) {
+            info[member] = value.clone();
+        }
+    }
+    info
 }
 
 /// What the gateway and the servers of the scope can do.
 fn capabilities(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Value {
     let info = scope.server.as_ref().and_then(|server| gateway.host.details(server)?.info);
-    let mut capabilities = offered_capabilities(era, info.and_then(|info| info.capabilities.raw).as_ref());
+    let mut capabilities = offered_capabilities(info.and_then(|info| info.capabilities.raw).as_ref());
     if era == Era::Legacy && any_server_has_tasks(gateway, scope) {
         capabilities["tasks"] = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
     }
@@ -106,16 +116,14 @@ fn capabilities(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Value {
 
 /// The gateway's capabilities. They do not depend on which servers run, except that a scope with one server has only
 /// those of the `only` server.
-fn offered_capabilities(era: Era, only: Option<&RawJson>) -> Value {
+fn offered_capabilities(only: Option<&RawJson>) -> Value {
     let mut capabilities = json!({
         "tools": { "listChanged": true },
         "prompts": { "listChanged": true },
         "resources": { "listChanged": true, "subscribe": true },
         "completions": {},
+        "logging": {},
     });
-    if era == Era::Legacy {
-        capabilities["logging"] = json!({});
-    }
     let offered = capabilities.as_object_mut().expect("it is an object");
     if let Some(only) = only {
         offered.retain(|name, _| json_splice::member(only, name).is_some_and(|it| it.is_object()));
@@ -190,28 +198,22 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(only: Option<&str>, want: Value, has_logging: bool) {
+    fn check(only: Option<&str>, want: Value) {
         let only = only.map(|text| RawJson::parse(text.to_owned().into()).unwrap());
-        assert_eq!(offered_capabilities(Era::Modern, only.as_ref()), want);
-        let mut legacy = want;
-        if has_logging {
-            legacy["logging"] = json!({});
-        }
-        assert_eq!(offered_capabilities(Era::Legacy, only.as_ref()), legacy);
+        assert_eq!(offered_capabilities(only.as_ref()), want);
     }
 
-    /// A client of either era, before a server of either era.
     #[test]
     fn offered_capabilities_are_those_of_both_ends() {
         let (tools, resources) =
             (json!({"listChanged": true}), json!({"listChanged": true, "subscribe": true}));
-        let all = json!({"tools": tools, "prompts": tools, "resources": resources, "completions": {}});
-        check(None, all, true);
+        let all = json!({"tools": tools, "prompts": tools, "resources": resources, "completions": {}, "logging": {}});
+        check(None, all);
         let server = r#"{"tools":{},"resources":{"subscribe":true},"logging":{},"prompts":null,"x":{}}"#;
-        check(Some(server), json!({"tools": tools, "resources": resources}), true);
+        check(Some(server), json!({"tools": tools, "resources": resources, "logging": {}}));
         let server = r#"{"resources":{"subscribe":false},"completions":{}}"#;
-        check(Some(server), json!({"resources": {"listChanged": true}, "completions": {}}), false);
-        check(Some(r#"{"prompts":{}}"#), json!({"prompts": {"listChanged": true}}), false);
-        check(Some("{}"), json!({}), false);
+        check(Some(server), json!({"resources": {"listChanged": true}, "completions": {}}));
+        check(Some(r#"{"prompts":{}}"#), json!({"prompts": {"listChanged": true}}));
+        check(Some("{}"), json!({}));
     }
 }

@@ -82,8 +82,9 @@ impl RequestContext<'_> {
             }
             if !self.gateway.host.tool_budget().is_unlimited() {
                 let name = printable(name, 128);
-                let message =
-                    format!("MCPToolNotFoundError: Tool '{name}' is left out, because there are too many tools");
+                let message = format!(
+                    "MCPToolNotFoundError: Tool '{name}' is left out, because there are too many tools"
+                );
                 return RpcError::new(code::INVALID_PARAMS, message);
             }
         }

@@ -43,11 +43,7 @@ pub(crate) enum Change {
 
 impl ChangeWatcher {
     /// A watcher that begins with the current generation.
-    pub(crate) fn new(
-        gateway: &Arc<GatewayInner>,
-        scope: &Arc<Scope>,
-        audience: Audience,
-    ) -> ChangeWatcher {
+    pub(crate) fn new(gateway: &Arc<GatewayInner>, scope: &Arc<Scope>, audience: Audience) -> ChangeWatcher {
         let mut snapshots = gateway.host.subscribe();
         // The client may know an earlier generation, so the current one is compared first.
         snapshots.mark_changed();

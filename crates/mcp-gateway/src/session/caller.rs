@@ -57,8 +57,7 @@ impl ClientFeatures {
     fn declares(&self, extension: &str) -> bool {
         // Fast path: most capabilities do not contain the name, and this runs for each call.
         let text = self.capabilities.as_bytes();
-        if memchr::memmem::find(text, extension.as_bytes()).is_none()
-            && memchr::memchr(b'\\', text).is_none()
+        if memchr::memmem::find(text, extension.as_bytes()).is_none() && memchr::memchr(b'\\', text).is_none()
         {
             return false;
         }

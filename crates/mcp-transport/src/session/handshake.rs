@@ -15,7 +15,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Era, LogLevel, ProtocolVersion, RpcError};
+use mcp_model::{Era, LogLevel, ProtocolVersion, RawJson, RpcError};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -476,5 +476,6 @@ pub(super) fn server_info(
     }
     let Info { name, version } = info.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
     let capabilities = capabilities.map(ServerCapabilities::read).unwrap_or_default();
-    ServerInfo { name, version, instructions, capabilities }
+    let implementation = info.map(RawJson::copy_of).filter(RawJson::is_object);
+    ServerInfo { name, version, instructions, capabilities, implementation }
 }

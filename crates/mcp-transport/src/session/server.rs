@@ -16,6 +16,8 @@ pub struct ServerInfo {
     pub instructions: Option<String>,
     /// The capabilities.
     pub capabilities: ServerCapabilities,
+    /// The complete description of the implementation (name, version, title, icons), unchanged.
+    pub implementation: Option<RawJson>,
 }
 
 /// The server's capabilities, as far as a session uses them.
