@@ -76,11 +76,13 @@ fn annotation(keyword: &str, old: &Node<'_>, new: &Node<'_>, location: &str) -> 
     let location = location.trim_start_matches('.');
     Change {
         location: if location.is_empty() { "(root)" } else { location }.to_owned(),
+        other_locations: Vec::new(),
+        more_locations: 0,
         keyword: keyword.to_owned(),
         description: format!("`{keyword}` {how}"),
         direction: Direction::Annotation,
-        old_pointer: old.pointer.to_string(),
-        new_pointer: new.pointer.to_string(),
+        old_pointer: old.pointer(),
+        new_pointer: new.pointer(),
         reader: Effect::HARMLESS,
         writer: Effect::HARMLESS,
     }

@@ -49,6 +49,11 @@ pub enum Direction {
 pub struct Change {
     /// The location in a document, such as `servers.*.args[]`; `(root)` for the document itself.
     pub location: String,
+    /// Other locations with the same change, because they refer to the same schema: the nearest to the root, at most
+    /// [`MAX_LISTED`](Self::MAX_LISTED).
+    pub other_locations: Vec<String>,
+    /// The number of further locations. At most 64 other locations are counted.
+    pub more_locations: usize,
     /// The keyword that changed.
     pub keyword: String,
     /// A short sentence without a full stop.
@@ -89,6 +94,19 @@ impl Effect {
 }
 
 impl Change {
+    /// The number of locations in `other_locations`.
+    pub const MAX_LISTED: usize = 8;
+
+    /// A list of the other locations, such as `a, b and 3 more`. `None` if there are none.
+    pub(crate) fn others(&self) -> Option<String> {
+        let listed = self.other_locations.join(", ");
+        match self.more_locations {
+            _ if listed.is_empty() => None,
+            0 => Some(listed),
+            more => Some(format!("{listed} and {more} more")),
+        }
+    }
+
     /// The effect for a use.
     pub fn effect(&self, usage: Use) -> &Effect {
         match usage {

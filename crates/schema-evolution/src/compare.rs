@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use jsonschema::Validator;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::annotations;
 use crate::change::{Change, Comparison, Direction, Effect};
-use crate::document::{Document, validator};
+use crate::document::{Document, escape, percent_encode, validator};
 use crate::error::{Error, Side};
 use crate::generate::Generator;
-use crate::inclusion::{Descriptions, Kind, Obstacle, obstacles};
-use crate::keyword::canonical;
+use crate::inclusion::left::location;
+use crate::inclusion::{Descriptions, Kind, MAX_LOCATIONS, Obstacle, obstacles};
+use crate::keyword::{canonical, is_annotation, is_definitions};
 use crate::witness::Search;
 
 /// The number of documents that are checked to prove the changes of one direction.
@@ -25,10 +26,25 @@ const SAMPLES: u64 = 48;
 /// Draft 4 to draft 2020-12 are understood; `$schema` tells which. References are resolved inside each document. What
 /// refers to another document is [`Verdict::Unknown`](crate::Verdict::Unknown); nothing is fetched.
 ///
+/// If both schemas only define other schemas, the definitions are compared by name. Their locations and documents are those
+/// of an object with a key for each definition.
+///
 /// # Errors
 ///
 /// A document is not a JSON Schema, or exceeds [`MAX_DEPTH`](crate::MAX_DEPTH) or [`MAX_VALUES`](crate::MAX_VALUES).
 pub fn compare(old: &Value, new: &Value) -> Result<Comparison, Error> {
+    if let (Some(old_keys), Some(new_keys)) = (of_definitions(old), of_definitions(new)) {
+        let mut res = compare_roots(&old_keys, &new_keys)?;
+        for change in &mut res.changes {
+            into_definitions(old, &mut change.old_pointer);
+            into_definitions(new, &mut change.new_pointer);
+        }
+        return Ok(res);
+    }
+    compare_roots(old, new)
+}
+
+fn compare_roots(old: &Value, new: &Value) -> Result<Comparison, Error> {
     let (old, new) = (Document::new(old, Side::Old)?, Document::new(new, Side::New)?);
     check_schema(&old, Side::Old)?;
     check_schema(&new, Side::New)?;
@@ -39,12 +55,13 @@ pub fn compare(old: &Value, new: &Value) -> Result<Comparison, Error> {
     let forward = obstacles(old.node(), new.node(), Descriptions::Needed);
     let backward = obstacles(new.node(), old.node(), Descriptions::Optional);
 
-    let mut entries: BTreeMap<(String, String), Entry<'_>> = BTreeMap::new();
+    let mut entries = Entries::new();
     for obstacle in forward {
         entries.entry((obstacle.location(), obstacle.keyword.clone())).or_default().forward.push(obstacle);
     }
     for obstacle in backward {
-        entries.entry((obstacle.location(), obstacle.keyword.clone())).or_default().backward.push(obstacle);
+        let key = key_of_backward(&entries, &obstacle);
+        entries.entry(key).or_default().backward.push(obstacle);
     }
     let search = |accepts, refuses| {
         let search = |(accepts, refuses)| Search { accepts, refuses, budget: MAX_CHECKS };
@@ -55,11 +72,41 @@ pub fn compare(old: &Value, new: &Value) -> Result<Comparison, Error> {
     let mut changes: Vec<Change> =
         entries.into_iter().map(|(key, entry)| entry.change(key, &mut reader, &mut writer)).collect();
     changes.extend(different_drafts(&old, &new));
+    changes.extend(different_integers(&old, &new));
     changes.extend(sampled(&old, &new, &validators, &changes));
     changes.extend(annotations::changes(&old.node(), &new.node()));
     changes.sort_by(|one, other| (&one.location, &one.keyword).cmp(&(&other.location, &other.keyword)));
     changes.dedup_by(|one, other| one == other);
     Ok(Comparison { changes })
+}
+
+/// A document that only defines schemas, as the schema of an object with a key for each definition.
+///
+/// `None` if the root has a constraint of its own.
+fn of_definitions(root: &Value) -> Option<Value> {
+    let keywords = root.as_object()?;
+    if !keywords.keys().all(|it| is_annotation(it) || is_definitions(it)) {
+        return None;
+    }
+    let mut properties = Map::new();
+    for (keyword, definitions) in keywords.iter().filter(|it| is_definitions(it.0)) {
+        for name in definitions.as_object()?.keys() {
+            let reference = format!("#/{keyword}/{}", percent_encode(&escape(name)));
+            properties.entry(name).or_insert_with(|| json!({ "$ref": reference }));
+        }
+    }
+    let mut res = keywords.clone();
+    res.insert("properties".to_owned(), (!properties.is_empty()).then_some(properties)?.into());
+    Some(res.into())
+}
+
+/// Replaces a pointer into the schema of such an object by one into the definitions.
+fn into_definitions(root: &Value, pointer: &mut String) {
+    let Some(rest) = pointer.strip_prefix("/properties") else { return };
+    let name = rest.split('/').nth(1).map_or(String::new(), |it| format!("/{it}"));
+    let has = |keyword: &&str| root.pointer(&format!("/{keyword}{name}")).is_some();
+    let Some(keyword) = ["$defs", "definitions"].into_iter().find(has) else { return };
+    *pointer = format!("/{keyword}{rest}");
 }
 
 fn check_schema(document: &Document<'_>, side: Side) -> Result<(), Error> {
@@ -77,6 +124,21 @@ fn check_schema(document: &Document<'_>, side: Side) -> Result<(), Error> {
         message.truncate(message.char_indices().nth(200).map_or(message.len(), |it| it.0));
         Error::NotASchema { side, message: format!("at `{at}`: {message}") }
     })
+}
+
+/// The obstacles by location and keyword.
+type Entries<'a> = BTreeMap<(String, String), Entry<'a>>;
+
+/// The entry of an obstacle. A shared schema may be met first at one location in one direction, and at another one in the
+/// other direction.
+fn key_of_backward(entries: &Entries<'_>, obstacle: &Obstacle<'_>) -> (String, String) {
+    let key = |location: String| (location, obstacle.keyword.clone());
+    let own = key(obstacle.location());
+    if entries.contains_key(&own) {
+        return own;
+    }
+    let mut others = obstacle.others.iter().map(|it| key(location(it)));
+    others.find(|it| entries.contains_key(it)).unwrap_or(own)
 }
 
 /// The obstacles at one location and keyword.
@@ -112,15 +174,38 @@ impl Entry<'_> {
         };
         let one = lost.or(forward.first());
         let (old_pointer, new_pointer, values) = match (one, gained.or(backward.first())) {
-            (Some(it), _) => (it.left_pointer.to_string(), it.right_pointer.clone(), it.values),
-            (None, Some(it)) => {
-                (it.right_pointer.clone(), it.left_pointer.to_string(), (it.values.1, it.values.0))
-            }
+            (Some(it), _) => (it.left_pointer(), it.right_pointer(), it.values),
+            (None, Some(it)) => (it.right_pointer(), it.left_pointer(), (it.values.1, it.values.0)),
             (None, None) => (String::new(), String::new(), (None, None)),
         };
         let description = describe(&keyword, values, one.map(|it| &it.kind), gained.is_some());
-        Change { location, keyword, description, direction, old_pointer, new_pointer, reader, writer }
+        let (other_locations, more_locations) = others(&location, forward.iter().chain(&backward));
+        Change {
+            location,
+            other_locations,
+            more_locations,
+            keyword,
+            description,
+            direction,
+            old_pointer,
+            new_pointer,
+            reader,
+            writer,
+        }
     }
+}
+
+/// The other locations of a change, and the number of those beyond the listed ones.
+fn others<'a, 'o: 'a>(own: &str, obstacles: impl Iterator<Item = &'a Obstacle<'o>>) -> (Vec<String>, usize) {
+    let mut res: Vec<String> = Vec::new();
+    for text in obstacles.flat_map(|it| it.others.iter().chain([&it.site])).map(location) {
+        if text != own && !res.contains(&text) && res.len() < MAX_LOCATIONS {
+            res.push(text);
+        }
+    }
+    let more = res.len().saturating_sub(Change::MAX_LISTED);
+    res.truncate(Change::MAX_LISTED);
+    (res, more)
 }
 
 fn effect(found: &[Obstacle<'_>], search: &mut Option<Search<'_>>) -> Effect {
@@ -215,16 +300,37 @@ fn different_drafts(old: &Document<'_>, new: &Document<'_>) -> Option<Change> {
     let text = canonical(old.root) + &canonical(new.root);
     let used = |it: &&&str| !is_stable(it) && text.contains(&format!("{it:?}:"));
     let keyword = OF_SOME_DRAFTS.iter().find(used).filter(|_| before != after)?;
-    Some(Change {
+    let description = format!("the drafts give `{keyword}` different meanings");
+    Some(of_draft(description, Effect::UNKNOWN, Effect::UNKNOWN))
+}
+
+/// Draft 4 does not count 1.0 as an integer; later drafts do.
+fn different_integers(old: &Document<'_>, new: &Document<'_>) -> Option<Change> {
+    let is_first = |it: &Document<'_>| it.draft == jsonschema::Draft::Draft4;
+    let (reader, writer) = match (is_first(old), is_first(new)) {
+        (true, false) => (Effect::HARMLESS, Effect::UNKNOWN),
+        (false, true) => (Effect::UNKNOWN, Effect::HARMLESS),
+        (true, true) | (false, false) => return None,
+    };
+    let mut roots = [old.root, new.root].into_iter();
+    let is_used = roots.any(|it| canonical(it).contains(r#""integer""#));
+    let description = "the drafts differ about whether 1.0 is an integer".to_owned();
+    is_used.then(|| of_draft(description, reader, writer))
+}
+
+fn of_draft(description: String, reader: Effect, writer: Effect) -> Change {
+    Change {
         location: "(root)".to_owned(),
+        other_locations: Vec::new(),
+        more_locations: 0,
         keyword: "$schema".to_owned(),
-        description: format!("the drafts give `{keyword}` different meanings"),
+        description,
         direction: Direction::Unknown,
         old_pointer: "/$schema".to_owned(),
         new_pointer: "/$schema".to_owned(),
-        reader: Effect::UNKNOWN,
-        writer: Effect::UNKNOWN,
-    })
+        reader,
+        writer,
+    }
 }
 
 /// A break that random documents show and no other change has.
@@ -251,6 +357,8 @@ fn sampled(
     let effect = |witness: Option<Value>| witness.map_or(Effect::HARMLESS, Effect::broken);
     Some(Change {
         location: "(root)".to_owned(),
+        other_locations: Vec::new(),
+        more_locations: 0,
         keyword: "(document)".to_owned(),
         description: "a generated document is accepted by one of the schemas only".to_owned(),
         direction,

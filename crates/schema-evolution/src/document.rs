@@ -2,8 +2,7 @@
 //!
 //! References are resolved inside the document only. Nothing is fetched.
 
-use std::collections::HashMap;
-use std::rc::Rc;
+use std::collections::{HashMap, HashSet};
 
 use jsonschema::Draft;
 use serde_json::{Map, Value};
@@ -21,22 +20,37 @@ pub(crate) struct Document<'a> {
     pub root: &'a Value,
     pub draft: Draft,
     /// The targets of plain-name fragments.
-    anchors: HashMap<String, (String, &'a Value)>,
-    /// The locations of embedded schemas with an own `$id`. References below them have another base.
-    embedded: Vec<String>,
+    anchors: HashMap<&'a str, &'a Value>,
+    /// The parent of each value and the step from it, by address.
+    parents: HashMap<usize, (usize, Segment<'a>)>,
+    /// The addresses of embedded schemas with an own `$id`. References below them have another base.
+    embedded: HashSet<usize>,
+}
+
+/// A step of a JSON pointer.
+#[derive(Debug, Clone, Copy)]
+enum Segment<'a> {
+    Key(&'a str),
+    Index(usize),
 }
 
 /// A schema inside a document.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct Node<'a> {
     pub document: &'a Document<'a>,
     pub value: &'a Value,
-    /// A JSON pointer from the root of the document.
-    pub pointer: Rc<str>,
+}
+
+/// Whether the members of a value are schemas by name, schemas by keyword, or data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Members {
+    ByName,
+    ByKeyword,
+    Data,
 }
 
 impl<'a> Document<'a> {
-    /// Checks the bounds of a document and indexes its anchors.
+    /// Checks the bounds of a document and indexes its values and anchors.
     pub(crate) fn new(root: &'a Value, side: Side) -> Result<Self, Error> {
         if !root.is_object() && !root.is_boolean() {
             return Err(Error::NotASchema {
@@ -45,46 +59,67 @@ impl<'a> Document<'a> {
             });
         }
         measure(root, side)?;
-        let draft = draft(root);
-        let mut res = Self { root, draft, anchors: HashMap::new(), embedded: Vec::new() };
-        res.index(root, String::new());
+        let mut res = Self {
+            root,
+            draft: draft(root),
+            anchors: HashMap::new(),
+            parents: HashMap::new(),
+            embedded: HashSet::new(),
+        };
+        res.index(root, Members::ByKeyword);
         Ok(res)
     }
 
-    fn index(&mut self, value: &'a Value, pointer: String) {
+    fn index(&mut self, value: &'a Value, kind: Members) {
         match value {
             Value::Object(members) => {
-                let text = |key: &str| members.get(key).and_then(Value::as_str);
-                let id = text("$id").or_else(|| (self.draft == Draft::Draft4).then(|| text("id")).flatten());
-                if let Some(id) = id {
-                    match id.strip_prefix('#') {
-                        Some(name) => _ = self.anchors.insert(name.to_owned(), (pointer.clone(), value)),
-                        None if !pointer.is_empty() => self.embedded.push(format!("{pointer}/")),
-                        None => {}
-                    }
-                }
-                if let Some(name) = text("$anchor") {
-                    self.anchors.insert(name.to_owned(), (pointer.clone(), value));
+                if kind == Members::ByKeyword {
+                    self.identify(value);
                 }
                 for (key, member) in members {
-                    // Data, not schemas.
-                    if !["enum", "const", "default", "examples"].contains(&key.as_str()) {
-                        self.index(member, format!("{pointer}/{}", escape(key)));
-                    }
+                    self.parents.insert(address(member), (address(value), Segment::Key(key)));
+                    self.index(member, kind.of_member(key));
                 }
             }
             Value::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
-                    self.index(item, format!("{pointer}/{at}"));
+                    self.parents.insert(address(item), (address(value), Segment::Index(at)));
+                    self.index(item, kind);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
 
+    /// Remembers the names of a schema.
+    fn identify(&mut self, schema: &'a Value) {
+        let text = |key: &str| schema.get(key).and_then(Value::as_str);
+        let id = text("$id").or_else(|| (self.draft == Draft::Draft4).then(|| text("id")).flatten());
+        match id.map(|it| it.strip_prefix('#').ok_or(it)) {
+            Some(Ok(name)) => _ = self.anchors.insert(name, schema),
+            Some(Err(_)) if address(schema) != address(self.root) => {
+                self.embedded.insert(address(schema));
+            }
+            Some(Err(_)) | None => {}
+        }
+        if let Some(name) = text("$anchor") {
+            self.anchors.insert(name, schema);
+        }
+    }
+
+    /// The steps from the root to a value, the last one first, with the addresses they lead to.
+    fn steps(&self, address: usize) -> impl Iterator<Item = (usize, Segment<'a>)> {
+        let first = self.parents.get(&address).map(|it| (address, *it));
+        let next = |it: &(usize, (usize, Segment<'a>))| {
+            let parent = it.1.0;
+            self.parents.get(&parent).map(|it| (parent, *it))
+        };
+        std::iter::successors(first, next).map(|(address, (_, segment))| (address, segment))
+    }
+
     /// The schema of the whole document.
     pub(crate) fn node(&'a self) -> Node<'a> {
-        Node { document: self, value: self.root, pointer: Rc::from("") }
+        Node { document: self, value: self.root }
     }
 
     /// Whether the siblings of `$ref` are ignored.
@@ -105,31 +140,50 @@ impl<'a> Node<'a> {
 
     /// A part of this schema under a keyword.
     pub(crate) fn child(&self, keyword: &str) -> Option<Node<'a>> {
-        self.get(keyword).map(|value| self.at(keyword, value))
+        self.get(keyword).map(|value| self.at(value))
     }
 
     /// The schemas in a list under a keyword.
     pub(crate) fn list(&self, keyword: &str) -> Vec<Node<'a>> {
         let Some(list) = self.child(keyword) else { return Vec::new() };
         let items = list.value.as_array().map_or(&[][..], Vec::as_slice);
-        items.iter().enumerate().map(|(at, value)| list.at(&at.to_string(), value)).collect()
+        items.iter().map(|value| list.at(value)).collect()
     }
 
     /// The schemas in a map under a keyword.
     pub(crate) fn map(&self, keyword: &str) -> Vec<(&'a str, Node<'a>)> {
         let Some(map) = self.child(keyword) else { return Vec::new() };
         let members = map.value.as_object().into_iter().flatten();
-        members.map(|(key, value)| (key.as_str(), map.at(key, value))).collect()
+        members.map(|(key, value)| (key.as_str(), map.at(value))).collect()
     }
 
-    fn at(&self, key: &str, value: &'a Value) -> Node<'a> {
-        let pointer = format!("{}/{}", self.pointer, escape(key));
-        Node { document: self.document, value, pointer: Rc::from(pointer) }
+    fn at(&self, value: &'a Value) -> Node<'a> {
+        Node { document: self.document, value }
     }
 
     /// The identity of the schema: its address.
     pub(crate) fn id(&self) -> usize {
-        std::ptr::from_ref(self.value) as usize
+        address(self.value)
+    }
+
+    /// A JSON pointer from the root of the document.
+    pub(crate) fn pointer(&self) -> String {
+        let mut steps: Vec<String> = { self.document.steps(self.id()) }
+            .map(|(_, segment)| match segment {
+                Segment::Key(key) => format!("/{}", escape(key)),
+                Segment::Index(index) => format!("/{index}"),
+            })
+            .collect();
+        steps.reverse();
+        steps.concat()
+    }
+
+    /// The key of the schema in the object that has it.
+    pub(crate) fn key(&self) -> Option<&'a str> {
+        match self.document.steps(self.id()).next()?.1 {
+            Segment::Key(key) => Some(key),
+            Segment::Index(_) => None,
+        }
     }
 
     pub(crate) fn reference(&self) -> Option<&'a str> {
@@ -139,7 +193,9 @@ impl<'a> Node<'a> {
     /// The target of `$ref`. `None` if it is not in this document.
     pub(crate) fn target(&self) -> Option<Node<'a>> {
         let (document, reference) = (self.document, self.reference()?);
-        if document.embedded.iter().any(|it| format!("{}/", self.pointer).starts_with(it.as_str())) {
+        if !document.embedded.is_empty()
+            && document.steps(self.id()).any(|it| document.embedded.contains(&it.0))
+        {
             return None;
         }
         let own = document.root.get("$id").and_then(Value::as_str).map(|it| it.trim_end_matches('#'));
@@ -150,16 +206,30 @@ impl<'a> Node<'a> {
         };
         let fragment = percent_decode(fragment)?;
         if !fragment.is_empty() && !fragment.starts_with('/') {
-            let (pointer, value) = document.anchors.get(&fragment)?;
-            return Some(Node { document, value, pointer: Rc::from(pointer.as_str()) });
+            return document.anchors.get(fragment.as_str()).map(|value| Node { document, value });
         }
         let value = document.root.pointer(&fragment)?;
-        (value.is_object() || value.is_boolean()).then(|| Node {
-            document,
-            value,
-            pointer: Rc::from(fragment),
-        })
+        (value.is_object() || value.is_boolean()).then_some(Node { document, value })
     }
+}
+
+impl Members {
+    /// What the members of a member are.
+    fn of_member(self, key: &str) -> Self {
+        match (self, key) {
+            (Self::ByKeyword, "enum" | "const" | "default" | "examples") | (Self::Data, _) => Self::Data,
+            (
+                Self::ByKeyword,
+                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
+                | "dependencies",
+            ) => Self::ByName,
+            (Self::ByKeyword | Self::ByName, _) => Self::ByKeyword,
+        }
+    }
+}
+
+fn address(value: &Value) -> usize {
+    std::ptr::from_ref(value) as usize
 }
 
 /// Compiles a schema. `None` if it refers to other documents.
@@ -177,6 +247,13 @@ pub(crate) fn validator(document: &Document<'_>) -> Option<jsonschema::Validator
 /// Escapes a key for a JSON pointer.
 pub(crate) fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
+}
+
+/// Encodes a JSON pointer for a reference.
+pub(crate) fn percent_encode(text: &str) -> String {
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"-._~/$!&'()*+,;=:@".contains(&it);
+    let one = |it: u8| if is_plain(it) { char::from(it).to_string() } else { format!("%{it:02X}") };
+    text.bytes().map(one).collect()
 }
 
 fn percent_decode(text: &str) -> Option<String> {

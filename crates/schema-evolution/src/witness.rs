@@ -5,8 +5,10 @@
 use std::rc::Rc;
 
 use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
+use crate::document::escape;
 use crate::generate::{choose_branches, instance, object};
 use crate::inclusion::left::{Left, Site, Step};
 use crate::inclusion::{Kind, Obstacle};
@@ -20,13 +22,45 @@ pub(crate) struct Search<'v> {
     pub budget: usize,
 }
 
+/// The number of errors of a document that are read.
+const MAX_ERRORS: usize = 100;
+
+/// Keywords that refuse a value because of its parts.
+const DECIDES_OF_PARTS: &[&str] = &[
+    "additionalItems",
+    "additionalProperties",
+    "anyOf",
+    "contains",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "if",
+    "not",
+    "oneOf",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
 /// The number of attempts for each obstacle.
 const ATTEMPTS: u64 = 24;
+
+/// The number of other locations that are tried if the first one gives no document.
+const MAX_OTHERS: usize = 4;
+
+/// The number of attempts at each of them.
+const ATTEMPTS_AT_OTHERS: u64 = 8;
 
 impl Search<'_> {
     /// A document that proves an obstacle.
     pub(crate) fn witness(&mut self, obstacle: &Obstacle<'_>) -> Option<Value> {
-        for seed in 0..ATTEMPTS {
+        let others = obstacle.others.iter().take(MAX_OTHERS).map(|it| (it, ATTEMPTS_AT_OTHERS));
+        let mut sites = std::iter::once((&obstacle.site, ATTEMPTS)).chain(others);
+        sites.find_map(|(site, attempts)| self.witness_at(obstacle, site, attempts))
+    }
+
+    fn witness_at(&mut self, obstacle: &Obstacle<'_>, site: &Site<'_>, attempts: u64) -> Option<Value> {
+        for seed in 0..attempts {
             let mut choices = Choices::new(seed);
             let mut samples: Vec<Option<Value>> = obstacle.samples.iter().cloned().map(Some).collect();
             if obstacle.keyword == "required" || obstacle.kind == Kind::Default {
@@ -41,12 +75,14 @@ impl Search<'_> {
                 if self.budget == 0 {
                     return None;
                 }
-                let Some(document) = wrap(sample, &obstacle.site, &mut choices) else { continue };
+                let Some(document) = wrap(sample, site, &mut choices) else { continue };
                 self.budget -= 1;
                 let proves = match obstacle.kind {
-                    Kind::Refused => self.accepts.is_valid(&document) && !self.refuses.is_valid(&document),
+                    Kind::Refused => {
+                        self.accepts.is_valid(&document) && self.is_refused_for(&document, obstacle, site)
+                    }
                     Kind::Default => self.accepts.is_valid(&document) && self.refuses.is_valid(&document),
-                    Kind::Ignored => self.is_ignored(&document, &obstacle.site),
+                    Kind::Ignored => self.is_ignored(&document, site),
                     Kind::Added | Kind::Repeated(_) => false,
                 };
                 if proves {
@@ -55,6 +91,23 @@ impl Search<'_> {
             }
         }
         None
+    }
+
+    /// Whether a document is refused because of an obstacle, and not because of another change only.
+    fn is_refused_for(&self, document: &Value, obstacle: &Obstacle<'_>, site: &Site<'_>) -> bool {
+        let path = pointer(site);
+        self.refuses.iter_errors(document).take(MAX_ERRORS).any(|error| {
+            let (at, kind) = (error.instance_path().as_str(), error.kind());
+            let decides = DECIDES_OF_PARTS.contains(&kind.keyword());
+            if let ValidationErrorKind::Required { property } = kind
+                && obstacle.keyword == "required"
+            {
+                return path == format!("{at}/{}", escape(property.as_str().unwrap_or_default()));
+            }
+            at == path
+                || (is_inside(&path, at) && (decides || kind.keyword() == obstacle.keyword))
+                || (is_inside(at, &path) && DECIDES_OF_PARTS.contains(&obstacle.keyword.as_str()))
+        })
     }
 
     /// Whether the value at a location may be anything.
@@ -81,6 +134,22 @@ impl Search<'_> {
                 *place = value;
                 self.refuses.is_valid(&changed)
             })
+    }
+}
+
+/// Whether a JSON pointer points into the value of another one.
+fn is_inside(inner: &str, outer: &str) -> bool {
+    inner.strip_prefix(outer).is_some_and(|it| it.starts_with('/'))
+}
+
+/// The JSON pointer of a location in a document.
+fn pointer(site: &Site<'_>) -> String {
+    let Some(frame) = site else { return String::new() };
+    let parent = pointer(&frame.parent);
+    match &frame.step {
+        Step::Key(key) | Step::AnyKey(key) => format!("{parent}/{}", escape(key)),
+        Step::Index(index) => format!("{parent}/{index}"),
+        Step::Name => parent,
     }
 }
 

@@ -59,13 +59,13 @@ pub(crate) fn choose_branches<'a>(mut left: Left<'a>, choices: &mut Choices) -> 
         let next = { open }.find(|it| !left.chosen.contains(&it.0));
         if let Some((id, branches)) = next {
             let fitting: Vec<Node<'a>> =
-                branches.into_iter().filter(|it| !left.with([it.clone()]).is_empty()).collect();
-            let branch = fitting.get(choices.pick(fitting.len()))?.clone();
+                branches.into_iter().filter(|it| !left.with([*it]).is_empty()).collect();
+            let branch = *fitting.get(choices.pick(fitting.len()))?;
             left.add(branch);
             left.chosen.push(id);
             continue;
         }
-        let conditions = left.nodes.iter().filter_map(|node| Some((node.clone(), node.child("if")?)));
+        let conditions = left.nodes.iter().filter_map(|node| Some((*node, node.child("if")?)));
         let next = { conditions }.find(|it| !left.chosen.contains(&it.1.id()));
         let Some((node, condition)) = next else { return Some(left) };
         left.chosen.push(condition.id());

@@ -28,7 +28,7 @@ impl<'a> Prover<'a> {
             }
             let mut scope = scope.clone();
             scope.skipped.push(list.id());
-            let choice = Choice { right: right.clone(), keyword, branches: right.list(keyword), scope };
+            let choice = Choice { right: *right, keyword, branches: right.list(keyword), scope };
             let mut budget = MAX_CASES;
             res.extend(self.cases(left, &choice, site, &mut budget));
         }
@@ -61,11 +61,11 @@ impl<'a> Prover<'a> {
     ) -> Vec<Obstacle<'a>> {
         let mut best: Option<(usize, Vec<Obstacle<'a>>)> = None;
         for branch in &choice.branches {
-            if are_apart(left, &Left::of(vec![branch.clone()]), 0) {
+            if are_apart(left, &Left::of(vec![*branch]), 0) {
                 continue;
             }
             let mut scope = choice.scope.clone();
-            scope.chosen.push(branch.clone());
+            scope.chosen.push(*branch);
             let mut found = self.guarded(left, branch, site, &scope, false);
             found.extend(self.ignored_keys(left, branch, site, &scope));
             if choice.keyword == "oneOf" && self.has_only_added_keys(&found) {
@@ -104,7 +104,7 @@ impl<'a> Prover<'a> {
                 Kind::Refused | Kind::Ignored | Kind::Default => return false,
                 Kind::Repeated(key) => {
                     if seen.insert(key) {
-                        open.extend(self.failed.get(key).into_iter().flatten());
+                        open.extend(self.failed.get(key).into_iter().flat_map(|it| &it.obstacles));
                     }
                 }
             }
@@ -114,7 +114,7 @@ impl<'a> Prover<'a> {
 
     pub(super) fn size(&self, found: &[Obstacle<'a>]) -> usize {
         let one = |it: &Obstacle<'a>| match &it.kind {
-            Kind::Repeated(key) => self.failed.get(key).map_or(1, Vec::len),
+            Kind::Repeated(key) => self.failed.get(key).map_or(1, |it| it.obstacles.len()),
             Kind::Refused | Kind::Added | Kind::Ignored | Kind::Default => 1,
         };
         found.iter().map(one).sum::<usize>().min(999)
@@ -122,16 +122,16 @@ impl<'a> Prover<'a> {
 
     /// Proves that no value is valid on the left and matches a schema.
     fn are_disjoint(&mut self, left: &Rc<Left<'a>>, other: &Node<'a>, depth: usize) -> bool {
-        if are_apart(left, &Left::of(vec![other.clone()]), 0) {
+        if are_apart(left, &Left::of(vec![*other]), 0) {
             return true;
         }
         if depth > 2 {
             return false;
         }
-        let inner = Rc::new(Left::of(vec![other.clone()]));
+        let inner = Rc::new(Left::of(vec![*other]));
         let excluded = left.excluded.clone();
         excluded.into_iter().any(|it| {
-            let scope = Scope { root: it.clone(), skipped: Vec::new(), chosen: Vec::new() };
+            let scope = Scope { root: it, skipped: Vec::new(), chosen: Vec::new() };
             self.validity.of(other, &it) || self.strict(&inner, &it, &scope)
         })
     }
@@ -162,7 +162,7 @@ impl<'a> Prover<'a> {
         if let Some(then) = right.child("then")
             && !self.are_disjoint(left, &condition, 0)
         {
-            let left = left.with([condition.clone()].into_iter().chain(branch("then")));
+            let left = left.with([condition].into_iter().chain(branch("then")));
             res.extend(self.guarded(&Rc::new(left), &then, site, scope, false));
         }
         if let Some(otherwise) = right.child("else") {
@@ -185,7 +185,7 @@ struct Choice<'a> {
 /// Whether a branch has the name of a schema on the left.
 fn is_namesake(left: &Left<'_>, branch: &Node<'_>) -> bool {
     let Some(name) = branch.reference().and_then(|it| it.rsplit('/').next()) else { return false };
-    left.nodes.iter().any(|it| it.pointer.rsplit('/').next() == Some(name))
+    left.nodes.iter().any(|it| it.key() == Some(name))
 }
 
 /// The cases of a left side: its alternatives, else its types.
@@ -209,11 +209,11 @@ pub(super) fn split_alternatives<'a>(left: &Left<'a>) -> Option<Vec<Left<'a>>> {
             };
             let branches = node.list(keyword);
             let case = |at: usize| {
-                let mut res = left.with([branches[at].clone()]);
+                let mut res = left.with([branches[at]]);
                 res.chosen.push(list.id());
                 if keyword == "oneOf" {
                     let others = branches.iter().enumerate().filter(|it| it.0 != at);
-                    res.excluded.extend(others.map(|it| it.1.clone()));
+                    res.excluded.extend(others.map(|it| *it.1));
                 }
                 res
             };

@@ -20,7 +20,7 @@ impl<'a> Prover<'a> {
         let positions = left.prefix_length().max(prefix.len());
         for index in 0..positions {
             if let Some(schema) = prefix.get(index).or(rest.as_ref()) {
-                res.extend(self.part(left, Step::Index(index), left.item(index), schema.clone(), site));
+                res.extend(self.part(left, Step::Index(index), left.item(index), *schema, site));
             }
         }
         if let Some(rest) = rest {
@@ -46,9 +46,7 @@ impl<'a> Prover<'a> {
             }
             let is_exact = self.identity.of(&own, &wanted);
             let is_plain = counts(right) == (None, None);
-            if is_exact
-                || (is_plain && self.part(left, Step::Index(0), vec![own], wanted.clone(), site).is_empty())
-            {
+            if is_exact || (is_plain && self.part(left, Step::Index(0), vec![own], wanted, site).is_empty()) {
                 return Vec::new();
             }
         }

@@ -66,6 +66,11 @@ impl<'a> Prover<'a> {
         if self.descriptions == Descriptions::Optional || left.types & crate::keyword::OBJECT == 0 {
             return Vec::new();
         }
+        // An object that is refused is not read either, and the obstacle is found already.
+        let accepted = Left::of(vec![*right]);
+        if accepted.is_impossible || accepted.types & crate::keyword::OBJECT == 0 {
+            return Vec::new();
+        }
         let readers = [std::slice::from_ref(&scope.root), &scope.chosen].concat();
         let readers = in_place(&readers, &scope.skipped);
         let own = in_place(&left.nodes, &left.chosen);

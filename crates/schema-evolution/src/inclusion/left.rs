@@ -146,7 +146,7 @@ impl<'a> Left<'a> {
             let matching: Vec<_> = patterns.iter().map(|it| (keyword::matches(it.0, key), &it.1)).collect();
             let is_rest = named.is_none() && matching.iter().all(|it| it.0 == Some(false));
             res.extend(named);
-            res.extend(matching.into_iter().filter(|it| it.0 == Some(true)).map(|it| it.1.clone()));
+            res.extend(matching.into_iter().filter(|it| it.0 == Some(true)).map(|it| *it.1));
             if is_rest {
                 res.extend(rest(node));
             }

@@ -9,8 +9,10 @@ mod described;
 mod identity;
 pub(crate) mod left;
 mod objects;
+mod places;
 mod scalars;
 
+pub(crate) use places::MAX_LOCATIONS;
 pub(crate) use scalars::number as number_value;
 
 use std::collections::{HashMap, HashSet};
@@ -22,6 +24,7 @@ use crate::document::Node;
 use crate::keyword::{is_annotation, is_definitions};
 use identity::{Defaults, Identity};
 use left::{Frame, Left, Site, Step, is_plain_reference, location};
+use places::Failed;
 
 /// The depth of nested locations and in-place schemas.
 const MAX_DEPTH: usize = 96;
@@ -54,9 +57,12 @@ pub(crate) struct Obstacle<'a> {
     pub keyword: String,
     /// The values of the keyword on both sides.
     pub values: (Option<&'a Value>, Option<&'a Value>),
-    pub left_pointer: Rc<str>,
-    pub right_pointer: String,
+    /// The schema of the left side that has the keyword, or the first one.
+    source: Option<Node<'a>>,
+    right: Node<'a>,
     pub site: Site<'a>,
+    /// Other locations with the same schemas.
+    pub others: Vec<Site<'a>>,
     pub left: Rc<Left<'a>>,
     /// Values for the location that the right side may refuse.
     pub samples: Vec<Value>,
@@ -67,6 +73,17 @@ pub(crate) struct Obstacle<'a> {
 impl Obstacle<'_> {
     pub(crate) fn location(&self) -> String {
         location(&self.site)
+    }
+
+    /// A JSON pointer to the schema on the left side.
+    pub(crate) fn left_pointer(&self) -> String {
+        self.source.map_or_else(String::new, |it| it.pointer())
+    }
+
+    /// A JSON pointer to the keyword on the right side, or to the schema if it has no such keyword.
+    pub(crate) fn right_pointer(&self) -> String {
+        let keyword = self.right.get(&self.keyword).map(|_| format!("/{}", self.keyword));
+        self.right.pointer() + &keyword.unwrap_or_default()
     }
 }
 
@@ -100,7 +117,7 @@ pub(crate) struct Prover<'a> {
     /// The lowest assumption that was used since the last completed comparison.
     lowest: usize,
     proven: HashSet<Key>,
-    failed: HashMap<Key, Vec<Obstacle<'a>>>,
+    failed: HashMap<Key, Failed<'a>>,
     depth: usize,
     steps: usize,
     is_splitting: bool,
@@ -127,20 +144,8 @@ pub(crate) fn obstacles<'a>(
         steps: 0,
         is_splitting: false,
     };
-    let mut pending = prover.location(vec![left], right, &None);
-    let mut expanded = HashSet::new();
-    let mut res = Vec::new();
-    while let Some(obstacle) = pending.pop() {
-        match &obstacle.kind {
-            Kind::Repeated(key) => {
-                if expanded.insert(key.clone()) {
-                    pending.extend(prover.failed.get(key).into_iter().flatten().cloned());
-                }
-            }
-            Kind::Refused | Kind::Added | Kind::Ignored | Kind::Default => res.push(obstacle),
-        }
-    }
-    res
+    let found = prover.location(vec![left], right, &None);
+    places::expand(found, &prover.failed)
 }
 
 impl<'a> Prover<'a> {
@@ -158,7 +163,7 @@ impl<'a> Prover<'a> {
             return Vec::new();
         }
         let left = Rc::new(Left::of(nodes));
-        let scope = Scope { root: right.clone(), skipped: Vec::new(), chosen: Vec::new() };
+        let scope = Scope { root: right, skipped: Vec::new(), chosen: Vec::new() };
         self.guarded(&left, &right, site, &scope, true)
     }
 
@@ -208,7 +213,7 @@ impl<'a> Prover<'a> {
                     self.proven.insert(key);
                 }
             } else {
-                self.failed.insert(key.clone(), res);
+                self.failed.insert(key.clone(), Failed { site: site.clone(), obstacles: res });
                 res = vec![self.obstacle(Kind::Repeated(key), "", left, right, site)];
             }
         }
@@ -291,14 +296,14 @@ impl<'a> Prover<'a> {
         site: &Site<'a>,
     ) -> Obstacle<'a> {
         let source = left.nodes.iter().find(|it| it.get(keyword).is_some()).or(left.nodes.first());
-        let suffix = if right.get(keyword).is_some() { format!("/{keyword}") } else { String::new() };
         Obstacle {
             kind,
             keyword: keyword.to_owned(),
             values: (source.and_then(|it| it.get(keyword)), right.get(keyword)),
-            left_pointer: source.map_or_else(|| Rc::from(""), |it| it.pointer.clone()),
-            right_pointer: format!("{}{suffix}", right.pointer),
+            source: source.copied(),
+            right: *right,
             site: site.clone(),
+            others: Vec::new(),
             left: Rc::clone(left),
             samples: Vec::new(),
             size: None,

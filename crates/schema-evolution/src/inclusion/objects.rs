@@ -83,7 +83,7 @@ impl<'a> Prover<'a> {
         }
         let named = left.nodes.iter().filter_map(|it| it.child("properties")?.child(name));
         let stated = |it: Node<'a>| it.get("default").or_else(|| it.target()?.get("default"));
-        let (before, after) = ({ named }.find_map(stated), stated(right.clone()));
+        let (before, after) = ({ named }.find_map(stated), stated(*right));
         let text = |it: Option<&Value>| keyword::canonical(it.unwrap_or(&Value::Null));
         // A default of null is none.
         if text(before) == text(after) {
@@ -111,16 +111,16 @@ impl<'a> Prover<'a> {
                         left,
                         Step::Key(name.to_owned()),
                         left.property(name),
-                        schema.clone(),
+                        *schema,
                         site,
                     ));
                 }
             }
             let sample = sample_of_pattern(pattern).unwrap_or_else(|| "x".to_owned());
             let same: Vec<Node<'a>> =
-                left_patterns.iter().filter(|it| it.0 == *pattern).map(|it| it.1.clone()).collect();
+                left_patterns.iter().filter(|it| it.0 == *pattern).map(|it| it.1).collect();
             let own = if same.is_empty() { self.rest_or_patterns(left, &left_patterns) } else { same };
-            res.extend(self.part(left, Step::AnyKey(sample), own, schema.clone(), site));
+            res.extend(self.part(left, Step::AnyKey(sample), own, *schema, site));
         }
         let Some(rest) = rest(right) else { return res };
         let is_covered = |name: &str| {
@@ -146,13 +146,13 @@ impl<'a> Prover<'a> {
                 }
                 continue;
             }
-            res.extend(self.part(left, Step::Key(name.to_owned()), own, rest.clone(), site));
+            res.extend(self.part(left, Step::Key(name.to_owned()), own, rest, site));
         }
         for (pattern, schema) in &left_patterns {
             // Keys of an equal pattern are covered by it.
             if !patterns.iter().any(|it| it.0 == *pattern) {
                 let sample = sample_of_pattern(pattern).unwrap_or_else(|| "x".to_owned());
-                res.extend(self.part(left, Step::AnyKey(sample), vec![schema.clone()], rest.clone(), site));
+                res.extend(self.part(left, Step::AnyKey(sample), vec![*schema], rest, site));
             }
         }
         let free = ["unlisted-key", "unlisted_key", "x-unlisted", "Unlisted", "u"].into_iter();
@@ -187,7 +187,7 @@ impl<'a> Prover<'a> {
         let frame = super::Frame { left: Rc::clone(left), step: Step::Name, parent: site.clone() };
         let mut left_names = Left::of(own);
         left_names.types &= keyword::STRING;
-        let scope = Scope { root: wanted.clone(), skipped: Vec::new(), chosen: Vec::new() };
+        let scope = Scope { root: wanted, skipped: Vec::new(), chosen: Vec::new() };
         self.guarded(&Rc::new(left_names), &wanted, &Some(Rc::new(frame)), &scope, true)
     }
 

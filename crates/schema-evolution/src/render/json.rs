@@ -7,7 +7,8 @@ use crate::change::{Change, Comparison, Use};
 /// Renders the changes as an object with `for`, `verdict` and `changes`.
 ///
 /// A change has `location`, `keyword`, `description`, `direction`, `verdict`, `old` and `new` (JSON pointers into the
-/// schemas) and, if it breaks, `witness`.
+/// schemas). It has `otherLocations` and `moreLocations`, a number, if other locations have the same schema, and
+/// `witness` if it breaks.
 pub fn render_json(comparison: &Comparison, usage: Use) -> Value {
     let changes: Vec<Value> = comparison.by_severity(usage).into_iter().map(|it| change(it, usage)).collect();
     json!({ "for": usage, "verdict": comparison.verdict(usage), "changes": changes })
@@ -24,6 +25,10 @@ fn change(change: &Change, usage: Use) -> Value {
         "old": change.old_pointer,
         "new": change.new_pointer,
     });
+    if !change.other_locations.is_empty() {
+        res["otherLocations"] = json!(change.other_locations);
+        res["moreLocations"] = json!(change.more_locations);
+    }
     if let Some(witness) = &effect.witness {
         res["witness"] = witness.clone();
     }

@@ -41,11 +41,12 @@ fn result(change: &Change, usage: Use, file: &str) -> Value {
     let index = RULES.iter().position(|it| it.0 == effect.verdict).unwrap_or(0);
     let (_, id, level, _) = RULES[index];
     let witness = effect.witness.as_ref().map(|it| format!(" For example: {it}")).unwrap_or_default();
+    let others = change.others().map(|it| format!(" Also at {it}.")).unwrap_or_default();
     json!({
         "ruleId": id,
         "ruleIndex": index,
         "level": level,
-        "message": { "text": format!("{}: {}.{witness}", change.location, change.description) },
+        "message": { "text": format!("{}: {}.{others}{witness}", change.location, change.description) },
         "locations": [{
             "physicalLocation": { "artifactLocation": { "uri": uri(file) } },
             "logicalLocations": [{ "fullyQualifiedName": change.new_pointer, "kind": "member" }],

@@ -2,7 +2,8 @@
 
 use crate::change::{Change, Comparison, Use, Verdict};
 
-/// Renders the changes, the most severe ones first: a line for each, with the document that proves a break below it. The
+/// Renders the changes, the most severe ones first: a line for each, with its other locations and
+/// the document that proves a break below it. The
 /// last line has the totals. Control characters are escaped.
 pub fn render_text(comparison: &Comparison, usage: Use) -> String {
     let mut res = String::new();
@@ -21,6 +22,9 @@ fn line(change: &Change, usage: Use) -> String {
     let effect = change.effect(usage);
     let text = format!("{}: {location}: {description} ({direction}; #{new_pointer})", effect.verdict);
     let mut res = printable(&text) + "\n";
+    if let Some(others) = change.others() {
+        res += &format!("    also at {}\n", printable(&others));
+    }
     if let Some(witness) = &effect.witness {
         let text = witness.to_string();
         let end = text.char_indices().nth(400).map_or(text.len(), |it| it.0);

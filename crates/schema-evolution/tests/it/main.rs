@@ -5,6 +5,7 @@
 mod comparison;
 mod example;
 mod mutations;
+mod places;
 mod property;
 mod releases;
 mod rendering;
