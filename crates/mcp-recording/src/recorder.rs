@@ -88,9 +88,19 @@ impl Server {
         // Streams are opened concurrently, so their position has no meaning.
         let exchanges = recording.exchanges.into_iter().filter(|it| !is_empty_stream(it));
         let (streams, others): (Vec<_>, Vec<_>) = exchanges.partition(|it| it.method == LISTEN);
-        recording.exchanges = without_repetition(others.into_iter().chain(streams).collect());
+        recording.exchanges = without_repetition(answered(others).into_iter().chain(streams).collect());
         recording
     }
+}
+
+/// Removes handshakes and lists without a response that got one at another time: a client that disconnects does not wait
+/// for them, and a replay would leave the next client without a response.
+fn answered(exchanges: Vec<Exchange>) -> Vec<Exchange> {
+    let key = |it: &Exchange| (it.method.clone(), it.params.clone());
+    let answered: HashSet<_> = exchanges.iter().filter(|it| it.response.is_some()).map(key).collect();
+    let is_kept =
+        |it: &Exchange| it.response.is_some() || !is_repeatable(&it.method) || !answered.contains(&key(it));
+    exchanges.into_iter().filter(is_kept).collect()
 }
 
 /// Removes handshakes and lists that only repeat the previous response to the same request: the last response is
@@ -132,22 +142,24 @@ mod tests {
     use super::*;
     use crate::RecordedResponse;
 
-    /// Exchanges as `method response`, and those that are kept.
+    /// Exchanges as `method response`, or `method -` without a response, and those that are kept.
     #[track_caller]
     fn check(exchanges: &str, want: &str) {
         let exchange = |it: &str| {
             let (method, result) = it.split_once(' ').unwrap();
+            let result = || RawJson::parse(result.to_owned().into()).ok();
             Exchange {
                 method: method.to_owned(),
                 params: None,
                 before_response: Vec::new(),
-                response: Some(RecordedResponse::Result(RawJson::parse(result.to_owned().into()).unwrap())),
+                response: result().map(RecordedResponse::Result),
                 after_response: Vec::new(),
             }
         };
-        let retained = without_repetition(exchanges.split('|').map(exchange).collect());
+        let retained = without_repetition(answered(exchanges.split('|').map(exchange).collect()));
         let describe = |it: &Exchange| match &it.response {
             Some(RecordedResponse::Result(result)) => format!("{} {}", it.method, result.as_str()),
+            None => format!("{} -", it.method),
             other => panic!("{other:?}"),
         };
         assert_eq!(retained.iter().map(describe).collect::<Vec<_>>().join("|"), want);
@@ -160,5 +172,12 @@ mod tests {
         check("a/list 1|a/list 1|a/list 2", "a/list 1|a/list 1|a/list 2");
         check("a/list 1|a/list 2|a/list 1", "a/list 1|a/list 2|a/list 1");
         check("tools/call 1|tools/call 1", "tools/call 1|tools/call 1");
+    }
+
+    #[test]
+    fn lists_that_the_client_did_not_wait_for_are_omitted() {
+        check("a/list 1|b/list -|a/list -", "a/list 1|b/list -");
+        check("a/list -|a/list 1", "a/list 1");
+        check("tools/call 1|tools/call -", "tools/call 1|tools/call -");
     }
 }
