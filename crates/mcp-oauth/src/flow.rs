@@ -15,7 +15,8 @@ use serde_json::json;
 use url::Url;
 
 use crate::grant::{Grant, RegisteredClient};
-use crate::http_client::HttpClient;
+use crate::http_client::{HttpClient, TokenProof};
+use crate::proof::{ALGORITHM, ProofKey};
 use crate::url_policy::check_url;
 use crate::user_agent::UserAgent;
 use mcp_transport::internal::Redactor;
@@ -44,6 +45,8 @@ pub(crate) struct LoginRequest<'a> {
     pub(crate) challenge: Option<&'a str>,
     /// All scopes to request; if empty, those of the challenge and metadata.
     pub(crate) scopes: Vec<String>,
+    /// Whether the server accepts tokens that are bound to a key.
+    pub(crate) accepts_proof: bool,
 }
 
 /// Why a login or refresh failed.
@@ -86,6 +89,7 @@ impl Flow {
         let scopes: Vec<String> = scopes.into_iter().take(MAX_SCOPES).collect();
         let login = user.start_login().await.map_err(FlowError::Failed)?;
         let earlier = earlier_grant(&server.issuer).map_err(FlowError::Failed)?;
+        let key = self.prove_with_new_key(request.accepts_proof, &server.metadata)?;
         let client = self.client(&mut server, earlier, login.redirect_uri(), &scopes).await?;
         let secrets = Redactor::new(client.secret.iter());
         let failed = |error: AuthError| FlowError::Failed(describe_error(&error, &secrets));
@@ -107,7 +111,33 @@ impl Flow {
         let exchange =
             server.manager.exchange_code_for_token_with_issuer(&code, &csrf_token, issuer.as_deref());
         let tokens = exchange.await.map_err(failed)?;
-        self.grant(server.issuer, client, &tokens, scopes, now)
+        self.grant(server.issuer, client, &tokens, (scopes, key), now)
+    }
+
+    /// Proves the token requests of this login with a new key, if the server and its authorization server support that.
+    pub(crate) fn prove_with_new_key(
+        &self,
+        accepts_proof: bool,
+        metadata: &AuthorizationMetadata,
+    ) -> Result<Option<ProofKey>, FlowError> {
+        let algorithms = metadata.additional_fields.get("dpop_signing_alg_values_supported");
+        let mut algorithms = algorithms.and_then(|it| it.as_array()).into_iter().flatten();
+        let key = match accepts_proof && algorithms.any(|it| it.as_str() == Some(ALGORITHM)) {
+            true => {
+                let no_randomness = || FlowError::Failed("the system provides no randomness".to_owned());
+                Some(ProofKey::generate().ok_or_else(no_randomness)?)
+            }
+            false => None,
+        };
+        self.prove_with(key.as_ref(), metadata);
+        Ok(key)
+    }
+
+    fn prove_with(&self, key: Option<&ProofKey>, metadata: &AuthorizationMetadata) {
+        // The HTTP client compares normalized URLs.
+        let endpoint: Option<Url> = metadata.token_endpoint.parse().ok();
+        let proof = key.cloned().zip(endpoint).map(|(key, url)| TokenProof::new(key, url.into()));
+        self.http_client.prove_token_requests(proof);
     }
 
     /// Refreshes a grant. The issuer must be unchanged.
@@ -129,8 +159,10 @@ impl Flow {
         // A refresh does not redirect the user.
         let redirect = old.client.redirect_uri.as_ref().unwrap_or(&self.resource);
         server.manager.configure_client(client_config(&old.client, redirect, &[])).map_err(failed)?;
+        self.prove_with(old.proof_key.as_ref(), &server.metadata);
         let tokens = server.manager.refresh_token().await.map_err(failed)?;
-        self.grant(server.issuer, old.client.clone(), &tokens, old.scopes.clone(), now)
+        let kept = (old.scopes.clone(), old.proof_key.clone());
+        self.grant(server.issuer, old.client.clone(), &tokens, kept, now)
     }
 
     /// Discovers the authorization server from the server's own statements.
@@ -212,13 +244,10 @@ impl Flow {
         issuer: String,
         client: RegisteredClient,
         tokens: &OAuthTokenResponse,
-        scope_names: Vec<String>,
+        (mut scopes, key): (Vec<String>, Option<ProofKey>),
         now: u64,
     ) -> Result<Grant, FlowError> {
-        if !tokens.token_type().as_ref().eq_ignore_ascii_case("bearer") {
-            return Err(unusable_server("it issues tokens that require a proof of possession"));
-        }
-        let mut scopes = scope_names;
+        let proof_key = key_of_token(tokens.token_type().as_ref(), key).map_err(unusable_server)?;
         add_scopes(&mut scopes, tokens.scopes().into_iter().flatten().map(|it| it.as_str()));
         Ok(Grant {
             resource: self.server.clone(),
@@ -228,7 +257,19 @@ impl Flow {
             refresh_token: tokens.refresh_token().map(|it| Secret::new(it.secret())),
             expires_at: tokens.expires_in().map(|it| now.saturating_add(it.as_secs())),
             scopes,
+            proof_key,
         })
+    }
+}
+
+/// The key that a token of this type is bound to, of a request that was proven with `key`. An authorization server may
+/// ignore the proof. The error is the reason why the token cannot be used.
+pub(crate) fn key_of_token(kind: &str, key: Option<ProofKey>) -> Result<Option<ProofKey>, &'static str> {
+    match key {
+        Some(key) if kind.eq_ignore_ascii_case("dpop") => Ok(Some(key)),
+        _ if kind.eq_ignore_ascii_case("bearer") => Ok(None),
+        Some(_) => Err("it issues tokens of an unknown type"),
+        None => Err("it issues tokens that require a proof of possession, which the server does not ask for"),
     }
 }
 
@@ -241,10 +282,9 @@ pub(crate) fn add_scopes<'a>(scopes: &mut Vec<String>, granted: impl Iterator<It
     }
 }
 
-/// Whether this is a Bearer challenge.
-pub(crate) fn is_bearer(header: &str) -> bool {
-    let name = header.split_whitespace().next().unwrap_or_default();
-    name.eq_ignore_ascii_case("bearer")
+/// Whether this is a challenge of a scheme: `Bearer` or `DPoP`.
+pub(crate) fn is_challenge(header: &str, scheme: &str) -> bool {
+    header.split_whitespace().next().is_some_and(|name| name.eq_ignore_ascii_case(scheme))
 }
 
 /// The scopes that a challenge reports as missing; `None` for other challenges.

@@ -6,6 +6,8 @@ use mcp_model::Secret;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::proof::ProofKey;
+
 /// A token that expires within this time is refreshed before use.
 const EXPIRY_MARGIN: u64 = 30;
 
@@ -46,6 +48,8 @@ pub struct Grant {
     pub expires_at: Option<u64>,
     /// The granted scopes.
     pub scopes: Vec<String>,
+    /// The key that the tokens are bound to; `None` for bearer tokens.
+    pub proof_key: Option<ProofKey>,
 }
 
 impl Grant {
@@ -64,6 +68,7 @@ impl Grant {
             refresh_token: None,
             expires_at: None,
             scopes: Vec::new(),
+            proof_key: None,
         }
     }
 }
@@ -87,6 +92,7 @@ impl Grant {
             refresh_token: self.refresh_token.as_ref().map(text),
             expires_at: self.expires_at,
             scopes: self.scopes.clone(),
+            proof_key: self.proof_key.as_ref().map(|key| text(key.stored())),
         };
         serde_json::to_value(json).expect("its keys are strings")
     }
@@ -103,6 +109,7 @@ impl Grant {
             refresh_token,
             expires_at,
             scopes,
+            proof_key,
         } = GrantJson::deserialize(value).ok()?;
         Some(Grant {
             resource,
@@ -116,6 +123,11 @@ impl Grant {
             refresh_token: refresh_token.map(Secret::new),
             expires_at,
             scopes,
+            // Without its key, a bound token is useless.
+            proof_key: match proof_key {
+                Some(stored) => Some(ProofKey::from_stored(&stored)?),
+                None => None,
+            },
         })
     }
 }
@@ -137,6 +149,8 @@ struct GrantJson {
     expires_at: Option<u64>,
     #[serde(default)]
     scopes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    proof_key: Option<String>,
 }
 
 impl fmt::Debug for RegisteredClient {
@@ -171,6 +185,7 @@ mod tests {
             refresh_token: Some(Secret::from("refresh-secret")),
             expires_at: Some(1000),
             scopes: vec!["read".to_owned()],
+            proof_key: ProofKey::generate(),
         }
     }
 
@@ -183,9 +198,10 @@ mod tests {
 
     #[test]
     fn stored_grant_round_trips_and_is_not_printed() {
-        assert_eq!(Grant::from_json(&grant().to_json()), Some(grant()));
+        let grant = grant();
+        assert_eq!(Grant::from_json(&grant.to_json()).as_ref(), Some(&grant));
         assert_eq!(Grant::from_json(&serde_json::json!({"resource": "https://example.com"})), None);
-        let printed = format!("{:?} {:?}", grant(), grant().client);
+        let printed = format!("{grant:?} {:?} {:?}", grant.client, grant.proof_key);
         assert!(!printed.contains("secret"), "{printed}");
     }
 }

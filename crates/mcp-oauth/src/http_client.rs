@@ -6,14 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderValue, Method};
 use mcp_model::Secret;
+use parking_lot::Mutex;
 use reqwest::Request;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
 use url::{Host, Url};
 
+use crate::jwt::now;
+use crate::proof::{ProofKey, ProvenRequest};
 use crate::url_policy::{NetworkScope, check_url, may_reach, network_scope};
 use mcp_transport::Authorities;
 use mcp_transport::internal::is_loopback;
@@ -29,6 +32,22 @@ const MAX_RESPONSE_BYTES: usize = 256 << 10;
 pub(crate) struct HttpClient {
     resource: Url,
     client: reqwest::Client,
+    proof: Mutex<Option<TokenProof>>,
+}
+
+/// How requests to a token endpoint are proven.
+#[derive(Clone)]
+pub(crate) struct TokenProof {
+    pub(crate) key: ProofKey,
+    pub(crate) token_endpoint: String,
+    /// The last nonce of the endpoint.
+    nonce: Option<String>,
+}
+
+impl TokenProof {
+    pub(crate) fn new(key: ProofKey, token_endpoint: String) -> TokenProof {
+        TokenProof { key, token_endpoint, nonce: None }
+    }
 }
 
 /// Why a request failed.
@@ -62,7 +81,12 @@ impl HttpClient {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|it| innermost_cause(&it))?;
-        Ok(HttpClient { resource: resource.clone(), client })
+        Ok(HttpClient { resource: resource.clone(), client, proof: Mutex::default() })
+    }
+
+    /// Sets how the token requests of a login are proven. One login runs at a time.
+    pub(crate) fn prove_token_requests(&self, proof: Option<TokenProof>) {
+        *self.proof.lock() = proof;
     }
 
     /// Sends a request if the URL policy allows it.
@@ -77,8 +101,34 @@ impl HttpClient {
             .parse()
             .map_err(|_| HttpClientError::Forbidden("its address cannot be read".to_owned()))?;
         check_url(&self.resource, &url).map_err(HttpClientError::Forbidden)?;
-        let sending = self.send(url, parts.method, parts.headers, body);
+        let is_proven = |it: &TokenProof| parts.method == Method::POST && it.token_endpoint == url.as_str();
+        let proof = self.proof.lock().clone().filter(is_proven);
+        let sending = async {
+            let Some(mut proof) = proof else {
+                return self.send(url, parts.method, parts.headers, body).await;
+            };
+            let response = self.send_proven(&proof, &url, parts.headers.clone(), body.clone()).await?;
+            let Some(nonce) = requested_nonce(&response) else { return Ok(response) };
+            proof.nonce = Some(nonce);
+            self.send_proven(&proof, &url, parts.headers, body).await
+        };
         tokio::time::timeout(REQUEST_TIMEOUT, sending).await.map_err(|_| HttpClientError::TimedOut)?
+    }
+
+    async fn send_proven(
+        &self,
+        proof: &TokenProof,
+        url: &Url,
+        mut headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<http::Response<Vec<u8>>, HttpClientError> {
+        let nonce = proof.nonce.as_deref();
+        let request = ProvenRequest { method: "POST", url, token: None, body: None, nonce };
+        let value = proof.key.prove(&request, now()).and_then(|it| HeaderValue::try_from(it).ok());
+        let value =
+            value.ok_or_else(|| HttpClientError::Failed("the system provides no randomness".to_owned()))?;
+        headers.insert("dpop", value);
+        self.send(url.clone(), Method::POST, headers, body).await
     }
 
     async fn send(
@@ -114,6 +164,13 @@ impl OAuthHttpClient for HttpClient {
             response.map_err(|it| Box::new(it) as OAuthHttpClientError)
         })
     }
+}
+
+/// The nonce without which a token endpoint refuses a proof.
+fn requested_nonce(response: &http::Response<Vec<u8>>) -> Option<String> {
+    let error: serde_json::Value = serde_json::from_slice(response.body()).ok()?;
+    let nonce = response.headers().get("dpop-nonce")?.to_str().ok()?;
+    (error["error"] == "use_dpop_nonce").then(|| nonce.to_owned())
 }
 
 /// The server's own host in the form used for DNS lookups.

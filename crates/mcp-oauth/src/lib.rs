@@ -5,7 +5,7 @@
 //! login may only reach allowed addresses; and nothing prints a secret.
 //!
 //! Grants without a user (`unattended`) are client credentials, assertions, token exchange and enterprise-managed
-//! authorization. Not here: proof of possession.
+//! authorization. Tokens are bound to a key (`proof`, DPoP) if the server and its authorization server support that.
 //!
 //! HTTP requests of a login use reqwest, because rmcp's `auth` module requires its types.
 
@@ -16,8 +16,10 @@
 mod flow;
 mod grant;
 mod http_client;
+mod jwt;
 mod loopback_redirect;
 mod private_key;
+mod proof;
 mod revoke;
 mod store;
 mod unattended;
@@ -26,17 +28,21 @@ mod user_agent;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use mcp_model::Secret;
 use tokio::sync::{Mutex, MutexGuard};
 
 use flow::{Flow, FlowError, LoginRequest};
 use http_client::HttpClient;
+use jwt::now;
 use mcp_transport::Authorities;
 use mcp_transport::ConnectError;
 use mcp_transport::internal::is_loopback;
-use mcp_transport::{Authorization, Challenge, ChallengeAction, Unauthorized};
+use mcp_transport::{
+    Authorization, AuthorizedRequest, Challenge, ChallengeAction, Credentials, Unauthorized,
+};
+use proof::ProvenRequest;
 
 /// For implementations of [`UserAgent`].
 #[doc(no_inline)]
@@ -48,6 +54,7 @@ pub use url::Url;
 pub use grant::{Grant, RegisteredClient};
 pub use loopback_redirect::LoopbackRedirect;
 pub use private_key::{InvalidPrivateKey, PrivateKey};
+pub use proof::ProofKey;
 pub use revoke::Revocation;
 pub use store::{MemoryTokenStore, RefreshLock, TokenStore, TokenStoreError};
 pub use unattended::{
@@ -130,6 +137,8 @@ struct AuthState {
     is_from_login: bool,
     /// The token that was exchanged for the grant.
     subject: Option<Secret>,
+    /// The last nonce that the server requested for proofs.
+    nonce: Option<String>,
     /// The last failure, so that tasks that waited for it do not each try again.
     failure: Option<(Instant, Unauthorized)>,
 }
@@ -315,10 +324,19 @@ impl OAuth {
             // Another task has already changed the token.
             return Ok(ChallengeAction::Retry);
         }
-        let challenge_header =
-            challenge.www_authenticate.iter().find(|it| flow::is_bearer(it)).map(String::as_str);
+        let of_scheme = |scheme| challenge.www_authenticate.iter().find(|it| flow::is_challenge(it, scheme));
+        let proof_challenge = of_scheme("DPoP");
+        if let (Some(header), Some(nonce)) = (proof_challenge, &challenge.proof_nonce)
+            && header.contains("use_dpop_nonce")
+            && challenge.token_used.is_some()
+        {
+            state.nonce = Some(nonce.clone());
+            return Ok(ChallengeAction::Retry);
+        }
+        let accepts_proof = proof_challenge.is_some();
+        let challenge_header = of_scheme("Bearer").or(proof_challenge).map(String::as_str);
         if challenge.status == 403 {
-            return self.step_up(state, challenge_header).await;
+            return self.step_up(state, challenge_header, accepts_proof).await;
         }
         if challenge.token_used.is_some() && state.is_from_login && challenge.earlier_challenges > 0 {
             let why = "the server rejects the token that its authorization server has just issued";
@@ -327,7 +345,8 @@ impl OAuth {
         if self.refresh(state).await? {
             return Ok(ChallengeAction::Retry);
         }
-        self.log_in(state, LoginRequest { challenge: challenge_header, scopes: Vec::new() }).await?;
+        let request = LoginRequest { challenge: challenge_header, scopes: Vec::new(), accepts_proof };
+        self.log_in(state, request).await?;
         Ok(ChallengeAction::Retry)
     }
 
@@ -336,6 +355,7 @@ impl OAuth {
         &self,
         state: &mut AuthState,
         challenge_header: Option<&str>,
+        accepts_proof: bool,
     ) -> Result<ChallengeAction, Unauthorized> {
         let Some(missing) = challenge_header.and_then(|it| flow::missing_scopes(it, &self.flow.resource))
         else {
@@ -353,29 +373,37 @@ impl OAuth {
         }
         let mut scopes = granted;
         scopes.extend(missing);
-        self.log_in(state, LoginRequest { challenge: challenge_header, scopes }).await?;
+        self.log_in(state, LoginRequest { challenge: challenge_header, scopes, accepts_proof }).await?;
         Ok(ChallengeAction::Retry)
     }
 }
 
 #[async_trait]
 impl Authorization for OAuth {
-    async fn token(&self) -> Result<Option<Secret>, Unauthorized> {
+    async fn credentials(&self, request: AuthorizedRequest<'_>) -> Result<Option<Credentials>, Unauthorized> {
         let mut state = self.lock_state(Instant::now()).await?;
         self.load_stored(&mut state)?;
         // The subject may have another token by now, with other scopes, or none any more.
         let is_of_other_subject = self.subject()? != state.subject;
         let is_expiring = state.grant.as_ref().is_some_and(|it| it.is_expiring(now()));
+        let accepts_proof = state.grant.as_ref().is_some_and(|it| it.proof_key.is_some());
         if is_of_other_subject && state.grant.is_some() {
-            self.log_in(&mut state, LoginRequest { challenge: None, scopes: Vec::new() }).await?;
+            self.log_in(&mut state, LoginRequest { challenge: None, scopes: Vec::new(), accepts_proof })
+                .await?;
         } else if is_expiring && self.unattended.is_some() {
             let scopes = state.grant.as_ref().map(|it| it.scopes.clone()).unwrap_or_default();
-            self.log_in(&mut state, LoginRequest { challenge: None, scopes }).await?;
+            self.log_in(&mut state, LoginRequest { challenge: None, scopes, accepts_proof }).await?;
         } else if is_expiring && !self.refresh(&mut state).await? {
             // The server's challenge decides how to continue.
             return Ok(None);
         }
-        Ok(state.grant.as_ref().map(|it| it.access_token.clone()))
+        let Some(Grant { access_token: token, proof_key, .. }) = &state.grant else { return Ok(None) };
+        let Some(key) = proof_key else { return Ok(Some(Credentials::bearer(token.clone()))) };
+        let AuthorizedRequest { method, url, body, .. } = request;
+        let request = ProvenRequest { method, url, token: Some(token), body, nonce: state.nonce.as_deref() };
+        let no_randomness = || Unauthorized("the system provides no randomness".to_owned());
+        let proof = key.prove(&request, now()).ok_or_else(no_randomness)?;
+        Ok(Some(Credentials::bound(token.clone(), proof)))
     }
 
     fn is_in_progress(&self) -> bool {
@@ -401,11 +429,6 @@ fn unauthorized(error: FlowError) -> Unauthorized {
         FlowError::Failed(why) => Unauthorized(why),
         FlowError::InvalidGrant => Unauthorized("the authorization server has revoked the login".to_owned()),
     }
-}
-
-/// Seconds since the epoch.
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
 }
 
 /// Compiles the program of the README.

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcp_model::Secret;
 use ring::rand::SystemRandom;
 use ring::signature::{
@@ -14,6 +12,8 @@ use ring::signature::{
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
+
+use crate::jwt;
 
 /// A private key. The algorithm is that of its kind: ES256, ES384, EdDSA, or RS256.
 #[derive(Clone)]
@@ -60,20 +60,16 @@ impl PrivateKey {
         if let Some(id) = &self.1 {
             header["kid"] = json!(id);
         }
-        let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
-        let text =
-            format!("{}.{}", encode(header.to_string().as_bytes()), encode(claims.to_string().as_bytes()));
         let random = SystemRandom::new();
-        let signature = match &*self.0 {
-            KeyPair::Ecdsa(key, _) => encode(key.sign(&random, text.as_bytes()).ok()?.as_ref()),
-            KeyPair::Ed25519(key) => encode(key.sign(text.as_bytes()).as_ref()),
+        jwt::signed(&header, claims, |text| match &*self.0 {
+            KeyPair::Ecdsa(key, _) => Some(key.sign(&random, text).ok()?.as_ref().to_vec()),
+            KeyPair::Ed25519(key) => Some(key.sign(text).as_ref().to_vec()),
             KeyPair::Rsa(key) => {
                 let mut signature = vec![0; key.public().modulus_len()];
-                key.sign(&RSA_PKCS1_SHA256, &random, text.as_bytes(), &mut signature).ok()?;
-                encode(&signature)
+                key.sign(&RSA_PKCS1_SHA256, &random, text, &mut signature).ok()?;
+                Some(signature)
             }
-        };
-        Some(format!("{text}.{signature}"))
+        })
     }
 }
 

@@ -9,20 +9,22 @@ use std::fmt;
 use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::STANDARD;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{Method, Request};
 use mcp_model::Secret;
 use mcp_transport::internal::Redactor;
-use ring::rand::{SecureRandom, SystemRandom};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
-use crate::flow::{Flow, FlowError, LoginRequest, MAX_FOREIGN_TEXT_BYTES, MAX_SCOPES, add_scopes};
+use crate::flow::{
+    Flow, FlowError, LoginRequest, MAX_FOREIGN_TEXT_BYTES, MAX_SCOPES, add_scopes, key_of_token,
+};
 use crate::grant::{Grant, RegisteredClient};
 use crate::http_client::HttpClient;
+use crate::jwt;
 use crate::private_key::PrivateKey;
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -180,6 +182,7 @@ impl Flow {
             Some(issuer) => self.metadata_of(issuer).await?,
             None => server.metadata.clone(),
         };
+        let key = self.prove_with_new_key(request.accepts_proof, &metadata)?;
         let mut scopes = if request.scopes.is_empty() { configured.clone() } else { request.scopes };
         if scopes.is_empty() {
             scopes = server.select_scopes().await;
@@ -219,9 +222,8 @@ impl Flow {
         };
         let tokens = endpoint.request(client, [form, target].concat(), now).await;
         let tokens = tokens.map_err(|error| kind.explain(error, &client.id))?;
-        if !tokens.token_type.eq_ignore_ascii_case("bearer") {
-            return Err(failed("the authorization server issues tokens that require a proof of possession"));
-        }
+        let unusable = |why| failed(&format!("the authorization server cannot be used: {why}"));
+        let proof_key = key_of_token(&tokens.token_type, key).map_err(unusable)?;
         add_scopes(&mut scopes, tokens.scope.iter().flat_map(|scope| scope.split_whitespace()));
         Ok(Grant {
             resource: self.server.clone(),
@@ -231,6 +233,7 @@ impl Flow {
             refresh_token: None,
             expires_at: tokens.expires_in.map(|seconds| now.saturating_add(seconds)),
             scopes,
+            proof_key,
         })
     }
 }
@@ -345,11 +348,10 @@ fn exchange(subject: &str, kind: &str) -> Vec<(&'static str, String)> {
 /// The assertion with which a client authenticates (RFC 7523). Its audience is the issuer, so that it is useless anywhere
 /// else.
 fn client_assertion(id: &str, issuer: &str, key: &PrivateKey, now: u64) -> Result<String, FlowError> {
-    let mut unique = [0; 16];
-    SystemRandom::new().fill(&mut unique).map_err(|_| failed("the system provides no randomness"))?;
+    let unique = jwt::unique_id().ok_or_else(|| failed("the system provides no randomness"))?;
     let claims = json!({
         "iss": id, "sub": id, "aud": issuer, "iat": now, "exp": now.saturating_add(ASSERTION_LIFETIME),
-        "jti": URL_SAFE_NO_PAD.encode(unique),
+        "jti": unique,
     });
     key.sign(&claims).ok_or_else(|| failed("the client's assertion cannot be signed"))
 }

@@ -78,7 +78,9 @@ pub use dial::testing;
 pub use error::disconnect::{Disconnect, DisconnectReason, Evidence, RequestError, StartError};
 pub use error::{CallError, ConnectError, Expiry};
 #[cfg(any(feature = "http", feature = "sse"))]
-pub use net::authorization::{Authorization, Challenge, ChallengeAction, Unauthorized};
+pub use net::authorization::{
+    Authorization, AuthorizedRequest, Challenge, ChallengeAction, Credentials, Unauthorized,
+};
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use net::proxy_diagnosis::ProxyAddress;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]

@@ -13,9 +13,10 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use mcp_config::ResolvedServer;
 use mcp_host::{Dialer, FileTokenStore, LoginOptions, Logins};
-use mcp_model::Secret;
 use mcp_oauth::{Login, LoopbackRedirect, MemoryTokenStore, RegisteredClient, TokenStore, UserAgent};
-use mcp_transport::{Authorities, Authorization, Challenge, ChallengeAction, Unauthorized};
+use mcp_transport::{
+    Authorities, Authorization, AuthorizedRequest, Challenge, ChallengeAction, Credentials, Unauthorized,
+};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use url::Url;
@@ -155,8 +156,8 @@ impl std::fmt::Debug for ServerLogin {
 
 #[async_trait]
 impl Authorization for ServerLogin {
-    async fn token(&self) -> Result<Option<Secret>, Unauthorized> {
-        self.oauth.token().await
+    async fn credentials(&self, request: AuthorizedRequest<'_>) -> Result<Option<Credentials>, Unauthorized> {
+        self.oauth.credentials(request).await
     }
 
     fn is_in_progress(&self) -> bool {

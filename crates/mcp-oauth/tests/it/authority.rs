@@ -10,6 +10,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::{Response, StatusCode};
 use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use oauth2::{PkceCodeChallenge, PkceCodeVerifier};
 use serde_json::{Value, json};
 
@@ -53,6 +54,10 @@ pub(crate) struct Books {
     pub(crate) poses_as: Option<String>,
     /// A renewal token that was used up ends the whole login of who shows it again.
     pub(crate) strict: bool,
+    /// It binds tokens to keys, and the MCP server requests that.
+    pub(crate) binds: bool,
+    /// The proofs of possession: path, header and claims of each.
+    pub(crate) proofs: Vec<(String, Value, Value)>,
     /// Renewal tokens that were used up.
     used: BTreeSet<String>,
 }
@@ -79,7 +84,8 @@ impl Authority {
                 let (head, body) = request.into_parts();
                 let body = to_bytes(body, 1 << 20).await.unwrap_or_default();
                 let bearer = head.headers.get("authorization").and_then(|it| it.to_str().ok());
-                let bearer = bearer.and_then(|value| value.strip_prefix("Bearer ")).map(str::to_owned);
+                let scheme = if books.lock().unwrap().binds { "DPoP " } else { "Bearer " };
+                let bearer = bearer.and_then(|value| value.strip_prefix(scheme)).map(str::to_owned);
                 let basic = head.headers.get("authorization").and_then(|it| it.to_str().ok());
                 let basic = basic.and_then(|value| value.strip_prefix("Basic ")).map(str::to_owned);
                 let mut books = books.lock().unwrap();
@@ -89,6 +95,16 @@ impl Authority {
                 }
                 if matches!(path, "/token" | "/revoke") && !books.is_known(basic) {
                     return plain(401, &json!({"error": "invalid_client"}));
+                }
+                if books.binds && (path == "/token" || bearer.is_some()) {
+                    let proof = head.headers.get("dpop").and_then(|it| it.to_str().ok()).unwrap_or_default();
+                    let mut parts = proof.split('.').map(|part| {
+                        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap_or_default()
+                    });
+                    let (Some(header), Some(claims)) = (parts.next(), parts.next()) else {
+                        return plain(400, &json!({"error": "invalid_dpop_proof"}));
+                    };
+                    books.proofs.push((path.to_owned(), header, claims));
                 }
                 books.answer(path, pairs(head.uri.query().unwrap_or_default()), &body, bearer)
             }
@@ -142,6 +158,9 @@ impl Books {
                     "token_endpoint_auth_methods_supported": ["none"],
                     "authorization_response_iss_parameter_supported": true,
                 });
+                if self.binds {
+                    metadata["dpop_signing_alg_values_supported"] = json!(["RS256", "ES256"]);
+                }
                 if self.revokes {
                     metadata["revocation_endpoint"] = json!(format!("{origin}/revoke"));
                 }
@@ -287,9 +306,10 @@ impl Books {
         self.tokens.insert(access.clone(), scopes.clone());
         self.refresh.insert(refresh.clone(), scopes.clone());
         let scope = scopes.into_iter().collect::<Vec<_>>().join(" ");
+        let kind = if self.binds { "DPoP" } else { "Bearer" };
         plain(
             200,
-            &json!({"access_token": access, "token_type": "Bearer", "expires_in": self.lasting, "refresh_token": refresh, "scope": scope}),
+            &json!({"access_token": access, "token_type": kind, "expires_in": self.lasting, "refresh_token": refresh, "scope": scope}),
         )
     }
 
@@ -299,7 +319,8 @@ impl Books {
             format!("resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", self.origin);
         let scopes = bearer.as_ref().and_then(|it| self.tokens.get(it));
         let Some(scopes) = scopes.filter(|granted| granted.contains(BASIC)) else {
-            return challenge(401, &format!("Bearer {metadata}"));
+            let scheme = if self.binds { "DPoP" } else { "Bearer" };
+            return challenge(401, &format!("{scheme} {metadata}"));
         };
         let message: Value = serde_json::from_slice(body).unwrap_or_default();
         let result = match message["method"].as_str().unwrap_or_default() {

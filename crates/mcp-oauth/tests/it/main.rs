@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use mcp_model::{Endpoint, RawJson, Secret, UrlEndpoint};
 use mcp_oauth::{
-    ClientAuthentication, Login, LoopbackRedirect, MemoryTokenStore, OAuth, OAuthClient, OAuthOptions,
+    ClientAuthentication, Grant, Login, LoopbackRedirect, MemoryTokenStore, OAuth, OAuthClient, OAuthOptions,
     TokenSource, TokenStore, UnattendedGrant, UnattendedGrantKind, UserAgent,
 };
 use mcp_transport::{CallError, CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer};
@@ -113,6 +113,36 @@ async fn concurrent_calls_refresh_an_expired_token_once() {
     assert_eq!((authority.count("authorize"), authority.count("refresh")), (1, 1));
     let kept = store.latest(&authority.url.parse().unwrap()).unwrap().unwrap();
     assert!(authority.books().tokens.contains_key(kept.access_token.expose()), "the new one is kept");
+}
+
+#[tokio::test]
+async fn bound_token_is_proven_in_each_request_and_at_its_refresh() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    authority.books().binds = true;
+    connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    // Another process has the stored login only.
+    let stored = store.latest(&authority.url.parse().unwrap()).unwrap().unwrap();
+    let store = Arc::new(MemoryTokenStore::default());
+    store.save(&Grant::from_json(&stored.to_json()).unwrap()).unwrap();
+    authority.end_tokens();
+    let session = connect(&authority.url, oauth(&authority.url, &store, None)).await.unwrap();
+    assert_eq!(call(&session, "echo").await.unwrap(), "done");
+    assert_eq!((authority.count("authorize"), authority.count("refresh")), (1, 1));
+
+    let proofs = std::mem::take(&mut authority.books().proofs);
+    let token_requests = proofs.iter().filter(|(path, ..)| path == "/token").count();
+    assert_eq!(token_requests, 2);
+    assert!(proofs.len() > token_requests + 2, "{proofs:?}");
+    let mut ids: Vec<String> = Vec::new();
+    for (path, header, claims) in &proofs {
+        assert_eq!(header["jwk"], proofs[0].1["jwk"]);
+        assert_eq!(claims["htu"], authority.url.replace("/mcp", path));
+        assert_eq!((claims.get("ath").is_some(), claims["htm"].as_str()), (path == "/mcp", Some("POST")));
+        ids.push(claims["jti"].to_string());
+    }
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), proofs.len());
 }
 
 #[tokio::test]

@@ -8,8 +8,9 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_model::Secret;
+use url::Url;
 
 use super::Response;
 
@@ -20,19 +21,64 @@ pub(super) const MAX_ATTEMPTS: usize = 4;
 const MAX_AUTHENTICATE_HEADERS: usize = 8;
 const MAX_AUTHENTICATE_HEADER_BYTES: usize = 8 << 10;
 
+/// The headers of DPoP (RFC 9449).
+const PROOF: HeaderName = HeaderName::from_static("dpop");
+const PROOF_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
+
 /// Provides the authorization of requests to one server. Its `Debug` output contains no secret.
 #[async_trait]
 pub trait Authorization: fmt::Debug + Send + Sync {
-    /// Returns the bearer token for the next request. Without a token the request is sent unauthorized. May refresh the
-    /// token first.
-    async fn token(&self) -> Result<Option<Secret>, Unauthorized>;
+    /// Returns the token for a request, with a proof if the token is bound to a key. Without a token the request is sent
+    /// unauthorized. May refresh the token first.
+    async fn credentials(&self, request: AuthorizedRequest<'_>) -> Result<Option<Credentials>, Unauthorized>;
 
     /// Whether a token is being obtained or a login is running. Requests wait for it.
     fn is_in_progress(&self) -> bool;
 
     /// Handles a 401 or 403 response. Returns whether to send the request again, with the result of
-    /// [`token`](Authorization::token). Several requests may be refused at once.
+    /// [`credentials`](Authorization::credentials). Several requests may be refused at once.
     async fn on_challenge(&self, challenge: Challenge) -> Result<ChallengeAction, Unauthorized>;
+}
+
+/// A request that needs a token.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct AuthorizedRequest<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// The URL.
+    pub url: &'a Url,
+    /// The body, if any.
+    pub body: Option<&'a [u8]>,
+}
+
+impl<'a> AuthorizedRequest<'a> {
+    /// A request without a body.
+    pub fn new(method: &'a str, url: &'a Url) -> AuthorizedRequest<'a> {
+        AuthorizedRequest { method, url, body: None }
+    }
+}
+
+/// The authorization of one request.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Credentials {
+    /// The access token.
+    pub token: Secret,
+    /// The proof that the client has the key of the token (DPoP, RFC 9449); `None` for a bearer token.
+    pub proof: Option<String>,
+}
+
+impl Credentials {
+    /// A bearer token.
+    pub fn bearer(token: Secret) -> Credentials {
+        Credentials { token, proof: None }
+    }
+
+    /// A token that is bound to a key, with a proof for one request.
+    pub fn bound(token: Secret, proof: String) -> Credentials {
+        Credentials { token, proof: Some(proof) }
+    }
 }
 
 /// A 401 or 403 response.
@@ -49,6 +95,8 @@ pub struct Challenge {
     pub sent_at: Instant,
     /// Number of earlier challenges of the same request.
     pub earlier_challenges: usize,
+    /// The nonce that the server requests for proofs (`DPoP-Nonce`).
+    pub proof_nonce: Option<String>,
 }
 
 impl Challenge {
@@ -60,6 +108,7 @@ impl Challenge {
             token_used: None,
             sent_at: Instant::now(),
             earlier_challenges: 0,
+            proof_nonce: None,
         }
     }
 }
@@ -95,17 +144,30 @@ impl Challenge {
         let values = values.filter_map(|value| value.to_str().ok());
         let values = values.filter(|value| value.len() <= MAX_AUTHENTICATE_HEADER_BYTES);
         let www_authenticate = values.map(str::to_owned).collect();
-        Some(Challenge { status, www_authenticate, token_used, sent_at, earlier_challenges })
+        let nonce = response.headers().get(PROOF_NONCE).and_then(|value| value.to_str().ok());
+        let proof_nonce =
+            nonce.filter(|nonce| nonce.len() <= MAX_AUTHENTICATE_HEADER_BYTES).map(str::to_owned);
+        Some(Challenge { status, www_authenticate, token_used, sent_at, earlier_challenges, proof_nonce })
     }
 }
 
-/// Adds a token to headers. Fails if no header can contain the token.
-pub(super) fn with_token(headers: &HeaderMap, token: &Secret) -> Result<HeaderMap, Unauthorized> {
-    let Ok(mut value) = HeaderValue::try_from(format!("Bearer {}", token.expose())) else {
-        return Err(Unauthorized("the token contains characters that no header allows".to_owned()));
+/// Adds a token and its proof to headers. Fails if no header can contain them.
+pub(super) fn with_credentials(
+    headers: &HeaderMap,
+    credentials: &Credentials,
+) -> Result<HeaderMap, Unauthorized> {
+    let Credentials { token, proof } = credentials;
+    let value = |text: &str| {
+        let mut value = HeaderValue::try_from(text)
+            .map_err(|_| Unauthorized("the token contains characters that no header allows".to_owned()))?;
+        value.set_sensitive(true);
+        Ok(value)
     };
-    value.set_sensitive(true);
+    let scheme = if proof.is_some() { "DPoP" } else { "Bearer" };
     let mut res = headers.clone();
-    res.insert(AUTHORIZATION, value);
+    res.insert(AUTHORIZATION, value(&format!("{scheme} {}", token.expose()))?);
+    if let Some(proof) = proof {
+        res.insert(PROOF, value(proof)?);
+    }
     Ok(res)
 }

@@ -11,7 +11,8 @@ use http::{HeaderMap, Method};
 use url::Url;
 
 use super::authorization::{
-    Authorization, Challenge, ChallengeAction, MAX_ATTEMPTS, Unauthorized, with_token,
+    Authorization, AuthorizedRequest, Challenge, ChallengeAction, MAX_ATTEMPTS, Unauthorized,
+    with_credentials,
 };
 use super::{Client, ExchangeError, RequestTarget, Response};
 use crate::error::NOT_AUTHORIZED;
@@ -68,19 +69,23 @@ impl Client {
         request: RequestParts<'_>,
     ) -> Result<Response, ExchangeError> {
         for earlier_challenges in 0..MAX_ATTEMPTS {
-            let token = authorization.token().await.map_err(not_authorized)?;
+            let mut authorized = AuthorizedRequest::new(request.method.as_str(), target.url());
+            authorized.body = request.body.map(|body| &**body);
+            let credentials = authorization.credentials(authorized).await.map_err(not_authorized)?;
             let sent_at = Instant::now();
             let headers_with_token;
             let mut request = request;
-            if let Some(token) = &token {
-                self.endpoint.redactor.add(token);
-                headers_with_token = with_token(request.headers, token).map_err(not_authorized)?;
+            if let Some(credentials) = &credentials {
+                self.endpoint.redactor.add(&credentials.token);
+                headers_with_token =
+                    with_credentials(request.headers, credentials).map_err(not_authorized)?;
                 request.headers = &headers_with_token;
             }
             let mut response = self.send_to(target, request).await?;
             if response.status().is_redirection() {
                 response = self.follow_redirects(response, target.url().clone(), request).await?;
             }
+            let token = credentials.map(|it| it.token);
             let Some(challenge) = Challenge::from_response(&response, token, (sent_at, earlier_challenges))
             else {
                 return Ok(response);

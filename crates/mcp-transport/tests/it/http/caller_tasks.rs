@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use mcp_testkit::wait::wait_until;
-use mcp_transport::{Authorization, Challenge, ChallengeAction, Unauthorized};
+use mcp_transport::{
+    Authorization, AuthorizedRequest, Challenge, ChallengeAction, Credentials, Unauthorized,
+};
 
 use super::peer::{Step, stream};
 use super::*;
@@ -162,10 +164,10 @@ struct OneAtATime(tokio::sync::Mutex<()>);
 
 #[async_trait::async_trait]
 impl Authorization for OneAtATime {
-    async fn token(&self) -> Result<Option<Secret>, Unauthorized> {
+    async fn credentials(&self, _: AuthorizedRequest<'_>) -> Result<Option<Credentials>, Unauthorized> {
         let _turn = self.0.lock().await;
         tokio::time::sleep(Duration::from_millis(20)).await;
-        Ok(Some("token-of-a-server".into()))
+        Ok(Some(Credentials::bearer("token-of-a-server".into())))
     }
 
     fn is_in_progress(&self) -> bool {
