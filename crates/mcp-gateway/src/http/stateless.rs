@@ -22,6 +22,7 @@ use crate::access::scope::Scope;
 use crate::limits::rate_limits::retry_after;
 use crate::lists::definitions::ListKind;
 use crate::lists::listing::Audience;
+use crate::methods::call_record::reaches_server;
 use crate::protocol::frame::Request;
 use crate::session::caller::{Caller, ClientFeatures};
 use crate::session::dialogs::{ConnectionId, DialogName, MAX_NAME_BYTES};
@@ -108,21 +109,7 @@ pub(super) async fn respond(
 /// A leased server runs one instance per dialog, which is a conversation of a client. It has `sharing: per-client`, or
 /// `auto` and has sent a request to a client.
 fn needs_dialog(app: &AppState, scope: &Arc<Scope>, request: &Request) -> bool {
-    let uses_server = matches!(
-        &*request.method,
-        "tools/call"
-            | "prompts/get"
-            | "resources/read"
-            | "completion/complete"
-            | "skills/list"
-            | "skills/get"
-            | "resources/directory/read"
-            | "subscriptions/listen"
-            | "tasks/get"
-            | "tasks/update"
-            | "tasks/cancel"
-    );
-    if !uses_server {
+    if !reaches_server(&request.method) && request.method != "subscriptions/listen" {
         return false;
     }
     let listing = app.gateway.listing(scope, Audience::ModelsAndApps);

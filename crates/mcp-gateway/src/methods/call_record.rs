@@ -157,7 +157,7 @@ impl RequestContext<'_> {
 }
 
 /// Whether a method reaches a server.
-fn reaches_server(method: &str) -> bool {
+pub(crate) fn reaches_server(method: &str) -> bool {
     matches!(
         method,
         "tools/call"

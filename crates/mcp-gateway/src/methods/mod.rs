@@ -1,6 +1,6 @@
 //! Handles requests: one file for each family of methods, independent of the transport.
 
-mod call_record;
+pub(crate) mod call_record;
 mod completion;
 pub(crate) mod initialize;
 mod lists;
