@@ -11,6 +11,8 @@ import { join } from "node:path";
 import { setTimeout as after } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 
+import { addTasks, taskCapability } from "./suite_tasks.mjs";
+
 // The packages are installed in another folder.
 const packages = createRequire(join(process.env.MCP_HOST_CONFORMANCE, "here.js"));
 const load = (name) => import(pathToFileURL(packages.resolve(name)));
@@ -250,10 +252,12 @@ function changed(kind) {
 
 /** A server for one session, or for one request of a client without a session. */
 function everything({ session = false } = {}) {
+  const resources = { subscribe: true, listChanged: true };
   const server = new sdk.McpServer(
     { name: "everything", version: "1.0.0" },
-    { capabilities: { logging: {}, resources: { subscribe: true, listChanged: true } }, requestState: { verify: states.verify } },
+    { capabilities: { logging: {}, resources, ...(!session && taskCapability) }, requestState: { verify: states.verify } },
   );
+  if (!session) addTasks(server, { ...sdk, z });
   for (const [tool, [run, schema = object({})]] of Object.entries(TOOLS)) {
     server.registerTool(tool, { description: `${tool} of the suite.`, inputSchema: fromJsonSchema(schema) }, run);
   }

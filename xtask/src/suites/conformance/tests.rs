@@ -87,6 +87,14 @@ fn a_missing_result_fails() {
 }
 
 #[test]
+fn documentation_names_what_does_not_count() {
+    let page = std::fs::read_to_string(crate::tree::root().join("docs/reliability.md")).unwrap();
+    for (name, reason) in super::runs::NOT_COUNTED {
+        assert!(page.contains(&format!("| `{name}` | {reason} |")), "{name}");
+    }
+}
+
+#[test]
 fn unreadable_checks_fail() {
     assert!(!read_checks("no JSON").passed());
     assert!(!read_client("no JSON", "outcome: done").passed());
