@@ -59,7 +59,7 @@
 //! ```
 //!
 //! `examples/acp-agent` is a complete agent with versions 1 and 2, prompts and cancellation. Without the SDK, use
-//! plain values: [`mcp_acp::SessionRequest`] in, [`mcp_model::RpcError`] out.
+//! plain values: [`mcp_acp::SessionRequest`] in, [`mcp_model::RpcError`] out. The example `acp_agent` of this crate does so.
 //!
 //! Every session has its own [`mcp_host::Host`]: sessions share no name, tool or process, unless the agent has
 //! [`SharedServers`]. The session's folders are the roots that its servers may request ([`FoldersAsRoots`]). The agent

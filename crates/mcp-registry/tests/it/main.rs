@@ -1,5 +1,6 @@
 //! Properties of every catalog, for any names of servers and items.
 
+mod example;
 mod generations;
 mod oracles;
 

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+#[cfg(feature = "stdio")]
+mod beside_rmcp;
 mod cache;
 mod callers;
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
