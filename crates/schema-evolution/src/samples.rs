@@ -10,11 +10,27 @@ pub(crate) struct Choices {
     state: u64,
     /// The size of the next text, array or object.
     pub size: Option<usize>,
+    /// Whether optional keys are left out.
+    is_sparse: bool,
+    /// The number of generated values.
+    values: usize,
 }
+
+/// The number of values in a generated document.
+const MAX_VALUES: usize = 10_000;
+
+/// The number of values beyond which optional parts are left out.
+const FEW_VALUES: usize = 200;
 
 impl Choices {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15), size: None }
+        Self {
+            state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15),
+            size: None,
+            // Optional keys with rules of their own make many documents invalid.
+            is_sparse: !seed.is_multiple_of(3),
+            values: 0,
+        }
     }
 
     /// A number below `count`; 0 for the first source.
@@ -30,7 +46,18 @@ impl Choices {
     }
 
     pub(crate) fn optional(&mut self) -> bool {
-        self.pick(3) == 1
+        !self.is_sparse && !self.is_large() && self.pick(3) == 1
+    }
+
+    /// Counts a value. `None` if the document is too large.
+    pub(crate) fn count_value(&mut self) -> Option<()> {
+        self.values += 1;
+        (self.values <= MAX_VALUES).then_some(())
+    }
+
+    /// Whether no optional parts are added any more.
+    pub(crate) fn is_large(&self) -> bool {
+        self.values > FEW_VALUES
     }
 
     pub(crate) fn is_least(&self) -> bool {

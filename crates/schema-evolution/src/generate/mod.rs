@@ -20,6 +20,7 @@ const MAX_SIZE: usize = 5_000;
 
 /// A value for a conjunction of schemas. `None` if the generator finds none.
 pub(crate) fn instance(left: &Left<'_>, choices: &mut Choices, depth: usize) -> Option<Value> {
+    choices.count_value()?;
     let left = choose_branches(left.clone(), choices)?;
     if left.is_empty() || depth > MAX_DEPTH {
         return None;
@@ -58,10 +59,10 @@ pub(crate) fn choose_branches<'a>(mut left: Left<'a>, choices: &mut Choices) -> 
         let open = lists.filter_map(|(list, branches)| list.map(|it| (it.id(), branches)));
         let next = { open }.find(|it| !left.chosen.contains(&it.0));
         if let Some((id, branches)) = next {
-            let fitting: Vec<Node<'a>> =
-                branches.into_iter().filter(|it| !left.with([*it]).is_empty()).collect();
-            let branch = *fitting.get(choices.pick(fitting.len()))?;
-            left.add(branch);
+            // The first fitting branch from a random one on.
+            let (before, after) = branches.split_at(choices.pick(branches.len()));
+            let mut candidates = after.iter().chain(before).map(|it| left.with([*it]));
+            left = candidates.find(|it| !it.is_empty())?;
             left.chosen.push(id);
             continue;
         }
@@ -97,6 +98,9 @@ fn size(left: &Left<'_>, lower: usize, choices: &mut Choices) -> usize {
         return size.min(MAX_SIZE);
     }
     let (least, most) = sizes(left, lower);
+    if choices.is_large() {
+        return least;
+    }
     let near = least.saturating_add(choices.pick(3)).min(most);
     match choices.pick(4) {
         0 => least,

@@ -119,8 +119,15 @@ impl<'a> Prover<'a> {
             let sample = sample_of_pattern(pattern).unwrap_or_else(|| "x".to_owned());
             let same: Vec<Node<'a>> =
                 left_patterns.iter().filter(|it| it.0 == *pattern).map(|it| it.1).collect();
-            let own = if same.is_empty() { self.rest_or_patterns(left, &left_patterns) } else { same };
-            res.extend(self.part(left, Step::AnyKey(sample), own, *schema, site));
+            // A key matches some patterns of the left side, or none.
+            let mut cases = vec![same];
+            if cases[0].is_empty() {
+                cases = left_patterns.iter().map(|it| vec![it.1]).collect();
+                cases.push(left.unnamed());
+            }
+            for own in cases {
+                res.extend(self.part(left, Step::AnyKey(sample.clone()), own, *schema, site));
+            }
         }
         let Some(rest) = rest(right) else { return res };
         let is_covered = |name: &str| {
@@ -174,11 +181,6 @@ impl<'a> Prover<'a> {
         }
         res.extend(self.part(left, Step::AnyKey(sample), left.unnamed(), rest, site));
         res
-    }
-
-    /// The schemas that hold for a key which may match any pattern of the left side: none, unless there are no patterns.
-    fn rest_or_patterns(&self, left: &Left<'a>, patterns: &[(&str, Node<'a>)]) -> Vec<Node<'a>> {
-        if patterns.is_empty() { left.unnamed() } else { Vec::new() }
     }
 
     fn key_names(&mut self, left: &Rc<Left<'a>>, right: &Node<'a>, site: &Site<'a>) -> Vec<Obstacle<'a>> {

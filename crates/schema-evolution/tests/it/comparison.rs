@@ -193,6 +193,16 @@ fn patterns_of_keys_are_compared() {
 }
 
 #[test]
+fn keys_below_different_patterns_are_compared() {
+    let of = |pattern: &str, kind: &str| {
+        let inner = object(json!({ "a": { "type": kind } }));
+        json!({ "patternProperties": { pattern: inner } })
+    };
+    let comparison = checked(&of("^x-", "integer"), &of("^x", "string"));
+    assert_eq!(comparison.verdict(Use::Reader), Verdict::Break, "{comparison:#?}");
+}
+
+#[test]
 fn formats_are_assertions() {
     let of = |it: Value| object(json!({ "a": it }));
     check(
@@ -237,4 +247,15 @@ fn cycles_of_references_end() {
         })
     };
     check(of(9), of(5), &["(root) maxLength break harmless"]);
+}
+
+#[test]
+fn generated_documents_of_recursive_schemas_are_bounded() {
+    let list = json!({ "type": "array", "minItems": 3, "items": { "$ref": "#/$defs/A" } });
+    let keys = (0..30).map(|it| (format!("k{it}"), list.clone())).collect::<serde_json::Map<_, _>>();
+    let schema = json!({ "$ref": "#/$defs/A", "$defs": { "A": { "type": "object", "properties": keys } } });
+    for seed in 0..6 {
+        let document = schema_evolution::generate(&schema, seed).unwrap();
+        assert!(document.to_string().len() < 100_000, "{seed}");
+    }
 }
