@@ -59,7 +59,7 @@ pub(crate) fn run() -> Result<Vec<String>, Box<dyn Error>> {
         lines.push(format!("read.file is {} of {}", tool.name, tool.server));
     }
 
-    // After a change, what clients have to be told.
+    // After a change, the lists of which clients are notified.
     let next = [
         server("files", files, &["read.file", "write.file", "list"])?,
         server("git", git, &["log", "diff", "push"])?,

@@ -48,16 +48,16 @@ fn written(catalog: &Catalog) -> Vec<String> {
 }
 
 /// A registry of another host, which is changed in place, one name after the other.
-struct Elsewhere {
+struct CopiedRegistry {
     /// The names with their servers; `None` for the host's own.
     tools: HashMap<String, Option<ServerId>>,
     toolsets: BTreeMap<String, Vec<ExposedName>>,
 }
 
-impl Elsewhere {
-    fn new() -> Elsewhere {
+impl CopiedRegistry {
+    fn new() -> CopiedRegistry {
         let tools = builtins().tools.into_iter().map(|it| (it, None)).collect();
-        Elsewhere { tools, toolsets: BTreeMap::new() }
+        CopiedRegistry { tools, toolsets: BTreeMap::new() }
     }
 
     /// Takes one step to the catalog `new`. Fails if the step is not possible.
@@ -148,7 +148,7 @@ proptest! {
     #[test]
     fn dm_097_dm_109_catalog_is_consistent_after_each_step(old in servers(), new in servers()) {
         let (old, new) = (Catalog::build(&builtins(), &old), Catalog::build(&builtins(), &new));
-        let mut registry = Elsewhere::new();
+        let mut registry = CopiedRegistry::new();
         for it in Catalog::diff(&Catalog::empty(), &old).steps() {
             registry.take(it, &old)?;
         }
