@@ -1,7 +1,8 @@
 // A server that uses every optional field of the protocol, on the official TypeScript SDK: `node fields_server.mjs ERA`, over
 // standard input and output.
 //
-// ERA is `both`, or `legacy` for a server of 2025-11-25 only. A tool requests input with `inputRequired`: the SDK sends real
+// ERA is `both`, or `legacy` for a server of 2025-11-25 only; with `definitions`, the program prints what it serves as one JSON
+// document, for the same server on another SDK. A tool requests input with `inputRequired`: the SDK sends real
 // requests to a client with a session, and returns the result of type `input_required` to other clients.
 
 import { createRequire } from "node:module";
@@ -212,7 +213,7 @@ function make() {
   handle("tools/call", call);
   handle("prompts/get", ({ params }) => ({
     description: `A letter to ${params.arguments?.to}`,
-    messages: blocks.map((content, at) => ({ role: at % 2 ? "assistant" : "user", content })),
+    messages: letter(),
     _meta: meta("prompt"),
   }));
   handle("resources/read", ({ params: { uri } }) => {
@@ -226,5 +227,12 @@ function make() {
   return server;
 }
 
-if (process.argv[2] === "legacy") await make().connect(new StdioServerTransport());
+const letter = () => blocks.map((content, at) => ({ role: at % 2 ? "assistant" : "user", content }));
+const definitions = () => ({
+  ...{ information, tools, prompts, resource, templates, contents, requests, letter: letter() },
+  results: { content: results.content(), structured: results.structured(), wrong: results.wrong() },
+});
+
+if (process.argv[2] === "definitions") console.log(JSON.stringify(definitions()));
+else if (process.argv[2] === "legacy") await make().connect(new StdioServerTransport());
 else serveStdio(make);

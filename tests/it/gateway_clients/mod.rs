@@ -27,7 +27,7 @@ use serde_json::Value;
 /// The installed clients.
 pub(super) struct Installed {
     pub(super) modules: PathBuf,
-    venv: PathBuf,
+    pub(super) venv: PathBuf,
     venv_before: PathBuf,
     /// The home folder of the clients.
     home: tempfile::TempDir,
@@ -66,7 +66,7 @@ impl Installed {
     }
 
     /// A program on the TypeScript SDK.
-    fn script(&self, name: &str, arguments: &[&str]) -> Client {
+    pub(super) fn script(&self, name: &str, arguments: &[&str]) -> Client {
         let script = root().join("tests/conformance").join(name).display().to_string();
         self.program(self.node(), &[&[script.as_str()], arguments].concat())
     }

@@ -50,6 +50,8 @@ struct Compared {
     prompts: Vec<(&'static str, Value)>,
     reads: Vec<&'static str>,
     completions: Vec<Value>,
+    /// Options of `serve`.
+    options: &'static [&'static str],
     /// Methods of server requests that arrive by chance.
     by_chance: &'static [&'static str],
     /// A tool, and the text of its result once the server knows its client.
@@ -78,7 +80,7 @@ impl Compared {
         std::fs::write(&path, json!({"mcpServers": {"it": server}}).to_string()).unwrap();
         let file = path.display().to_string();
         let arguments = ["serve", &file, "--stdio", "--only", "it", "--raw-names"];
-        Run::new(folder, folder, &arguments).piped_input().start()
+        Run::new(folder, folder, &[&arguments[..], self.options].concat()).piped_input().start()
     }
 
     /// Everything that the server offers and returns, by request.
@@ -140,7 +142,12 @@ fn handshake(result: &Value) -> Value {
         None => result["_meta"]["io.modelcontextprotocol/serverInfo"].clone(),
     };
     info.as_object_mut().unwrap().retain(|member, _| !OF_THE_GATEWAY.contains(&member.as_str()));
-    json!([info, result["capabilities"], result["instructions"]])
+    let mut capabilities = result["capabilities"].clone();
+    for members in capabilities.as_object_mut().unwrap().values_mut().filter_map(Value::as_object_mut) {
+        // That means the same as an absent member.
+        members.retain(|_, value| *value != false);
+    }
+    json!([info, capabilities, result["instructions"]])
 }
 
 /// Removes what differs by design, by chance or by the clock.

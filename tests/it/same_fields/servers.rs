@@ -24,6 +24,7 @@ fn lists_of(command: Vec<String>) -> Compared {
         prompts: Vec::new(),
         reads: Vec::new(),
         completions: Vec::new(),
+        options: &[],
         by_chance: &[],
         ready: None,
     }
@@ -78,6 +79,7 @@ fn server_everything_is_the_same_through_the_gateway() {
             json!({"ref": {"type": "ref/resource", "uri": "demo://resource/dynamic/text/{resourceId}"}, "argument": {"name": "resourceId", "value": "1"}}),
         ],
         // It requests the roots at a time after its start, in any call. Its result of `get-roots-list` contains them.
+        options: &[],
         by_chance: &["roots/list"],
         ready: Some(("get-roots-list", "file:///work")),
     };
@@ -152,4 +154,20 @@ fn every_field_of_the_typescript_sdk_is_the_same_through_the_gateway() {
     check(&server("legacy"), folder.path());
     let both = Compared { direct: &[ClientEra::Legacy, ClientEra::Modern], ..server("both") };
     check(&both, folder.path());
+}
+
+#[test]
+fn every_field_of_the_python_sdk_is_the_same_through_the_gateway() {
+    let Some(installed) = Installed::ready() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let definitions = folder.path().join("definitions.json");
+    let printed = installed.script("fields_server.mjs", &["definitions"]).json();
+    std::fs::write(&definitions, printed.to_string()).unwrap();
+    let script = root().join("tests/python/fields_server.py");
+    let command = [installed.venv.join("bin/python"), script, definitions];
+    let command: Vec<String> = command.iter().map(|it| it.display().to_string()).collect();
+    let server = || fields_of(command.clone(), vec![("PYTHONWARNINGS", "ignore".to_owned())]);
+    check(&Compared { options: &["--era", "legacy"], ..server() }, folder.path());
+    // In the modern era, this SDK leaves out the `_meta` of input requests.
+    check(&Compared { direct: &[ClientEra::Modern], ..server() }, folder.path());
 }
