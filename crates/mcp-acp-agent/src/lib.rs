@@ -92,6 +92,10 @@ mod session;
 mod start_error;
 mod status;
 
+/// The version of the SDK whose types are used here.
+#[cfg(feature = "sdk")]
+#[doc(no_inline)]
+pub use agent_client_protocol;
 pub use mcp_host::ToolCall;
 pub use mcp_registry::ExposedTool;
 
@@ -117,6 +121,10 @@ pub use session::registry::{ReplacedServers, SessionRegistry, SessionSlot};
 pub use session::{PendingSession, SessionMcp};
 pub use status::update::{NoticeSupport, StatusUpdate, StatusUpdates};
 pub use status::{ConnectionState, ServerStatus, StatusStream};
+/// For [`OAuthLogins`].
+#[cfg(feature = "oauth")]
+#[doc(no_inline)]
+pub use url::Url;
 
 /// Compiles the program of the README.
 #[cfg(all(doctest, feature = "sdk"))]

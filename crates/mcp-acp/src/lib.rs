@@ -52,6 +52,10 @@ mod version;
 
 pub use mcp_config::acp::{Leniency, Tolerance};
 
+/// The version of the protocol types that are converted.
+#[cfg(feature = "schema")]
+#[doc(no_inline)]
+pub use agent_client_protocol_schema;
 pub use capabilities::Capabilities;
 pub use diagnostic::{RequestDiagnostic, RequestWarning, WarningEffect};
 pub use policy::{AgentProfile, FolderStatus, InvalidEntryPolicy, Policy};

@@ -71,6 +71,9 @@ pub use limits::rate_limits::{InvalidRate, Rate, RateLimits};
 pub use lists::gateway_resources::GatewayResource;
 pub use protocol::meta::{DIALOG_HEADER, DIALOG_KEY};
 pub use protocol::task_ids::TaskKey;
+/// The source of [`ServeError::Tls`].
+#[doc(no_inline)]
+pub use rustls::Error as TlsError;
 pub use stdio::serve_stdio;
 
 /// Compiles the program of the README.

@@ -143,6 +143,10 @@ pub use host::Host;
 pub use host::options::{
     CatalogOptions, ConnectionOptions, HostOptions, ProcessOptions, ServerRequestOptions, TelemetryOptions,
 };
+/// For logins and their store.
+#[cfg(feature = "oauth")]
+#[doc(no_inline)]
+pub use mcp_model::Url;
 pub use mcp_registry::{ActiveProblem, NetworkFailure, Projection, Provider, ProviderFailure, RetryDecision};
 pub use notifications::stream::{NotificationStream, NotificationStreamItem, ServerNotification};
 pub use notifications::subscriptions::Subscription;

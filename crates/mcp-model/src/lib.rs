@@ -32,6 +32,9 @@ mod protocol;
 mod result;
 mod server;
 
+/// The error of [`ResourceBody::to_bytes`].
+#[doc(no_inline)]
+pub use base64::DecodeError;
 /// For [`RawJson`], which shares its bytes.
 #[doc(no_inline)]
 pub use bytes::Bytes;

@@ -52,6 +52,9 @@ mod serve;
 mod text;
 mod transport;
 
+/// For [`ReplayedMessage`].
+#[doc(no_inline)]
+pub use bytes::Bytes;
 pub use mcp_transport::{endpoint_secrets, json_secrets};
 pub use proxy::{ProxyError, RecordingProxy, environment_secrets};
 pub use recorder::Recorder;

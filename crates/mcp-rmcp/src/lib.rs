@@ -26,6 +26,10 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+/// The version of rmcp whose types are used here.
+#[doc(no_inline)]
+pub use rmcp;
+
 pub use convert::{
     ConvertError, content_from_rmcp, content_to_rmcp, error_from_rmcp, error_to_rmcp, result_from_rmcp,
     result_to_rmcp, tool_from_rmcp, tool_to_rmcp,

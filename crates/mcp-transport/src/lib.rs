@@ -112,6 +112,10 @@ pub use transport::{
     OutboundMessage, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId, Transport,
     TransportProbe,
 };
+/// For [`ProxyAddress`].
+#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
+#[doc(no_inline)]
+pub use url::Url;
 
 /// Compiles the program of the README.
 #[cfg(all(doctest, feature = "stdio"))]

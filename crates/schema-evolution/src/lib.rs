@@ -23,6 +23,9 @@ pub use error::{Error, ReleaseError, Side};
 pub use generate::{Generator, generate};
 pub use releases::{Outcome, Releases, check_snapshot};
 pub use render::{render_json, render_sarif, render_text};
+/// The version of a release.
+#[doc(no_inline)]
+pub use semver::Version;
 
 /// Fails a test if a schema is not compatible with its last release.
 ///
