@@ -39,8 +39,8 @@ const SERVERS: [BrokenServer; 8] = [
         list: LIST,
     },
     BrokenServer {
-        description: "exits at the start, with the reason on standard error",
-        before: "echo 'Error: API_KEY is not set' >&2; exit 1",
+        description: "exits at the first request, with the reason on standard error",
+        before: "read -r line; echo 'Error: API_KEY is not set' >&2; exit 1",
         tool: HELLO,
         list: LIST,
     },
