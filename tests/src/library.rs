@@ -6,6 +6,9 @@ pub struct Model;
 #[doc = include_str!("../../docs/library/mcp-config.md")]
 pub struct Config;
 
+#[doc = include_str!("../../docs/library/reader.md")]
+pub struct Reader;
+
 #[doc = include_str!("../../docs/library/mcp-transport.md")]
 pub struct Transport;
 

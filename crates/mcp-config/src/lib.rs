@@ -2,7 +2,8 @@
 //!
 //! [`read`] turns the text of a file, in the dialect of a [`Profile`], into servers and diagnostics with positions and help
 //! ([`Reading`]). [`resolve()`] replaces variables and returns an endpoint to connect to. Everything is pure: no files, no
-//! process environment, no clock. Diagnostics, [`render()`] and `Debug` never print secrets.
+//! process environment, no clock. Diagnostics, [`render()`] and `Debug` never print secrets. The module [`reader`] reads
+//! configurations that have nothing to do with MCP.
 //!
 //! ```
 //! use mcp_config::{Colour, Document, Profile, read, render};
@@ -38,6 +39,8 @@ mod dialect;
 mod edit;
 mod profile;
 mod read;
+#[cfg(feature = "files")]
+pub mod reader;
 #[cfg(feature = "files")]
 mod render;
 #[cfg(feature = "files")]

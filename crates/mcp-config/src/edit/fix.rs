@@ -3,7 +3,7 @@
 use crate::diagnostic::{Applicability, Code, Diagnostic, RawDiagnostic, apply_edits};
 use crate::profile::policy::Policy;
 use crate::read::{Document, read};
-use crate::syntax::{self, ChangedPointers, difference};
+use crate::syntax::{self, ChangedPointers, Syntax, difference};
 
 /// The reason why fixes were not applied. If one cannot be applied, none is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,17 +39,32 @@ pub fn apply_fixes<'a>(
     document: &Document<'_>,
     diagnostics: impl IntoIterator<Item = &'a Diagnostic>,
 ) -> Result<String, FixError> {
+    let read = |text: &str| read(&Document { text, ..*document }).diagnostics;
+    apply_with(document.text, syntax_of(document), &read, diagnostics)
+}
+
+fn syntax_of(document: &Document<'_>) -> Syntax {
+    Policy::for_profile(document.profile).syntax_of(document.name, document.text)
+}
+
+/// Applies fixes to a text of any configuration; `read` returns its diagnostics.
+pub(crate) fn apply_with<'a>(
+    text: &str,
+    syntax: Syntax,
+    read: &dyn Fn(&str) -> Vec<Diagnostic>,
+    diagnostics: impl IntoIterator<Item = &'a Diagnostic>,
+) -> Result<String, FixError> {
+    let original = text;
     let fixed: Vec<_> = diagnostics.into_iter().filter_map(|it| Some((it, it.fix.as_ref()?))).collect();
     // Two diagnostics about a shared value (an alias) have the same fix; it counts once.
     let edits = fixed.iter().flat_map(|it| &it.1.edits);
-    let text = apply_edits(document.text, edits).ok_or(FixError::Overlap)?;
+    let text = apply_edits(original, edits).ok_or(FixError::Overlap)?;
     let mut changed = ChangedPointers::default();
     for (_, fix) in &fixed {
         changed.old.extend(fix.changed[0].iter().cloned());
         changed.new.extend(fix.changed[1].iter().cloned());
     }
-    let syntax = Policy::for_profile(document.profile).syntax_of(document.name, document.text);
-    let (old, new) = (syntax::parse_as(document.text, syntax), syntax::parse_as(&text, syntax));
+    let (old, new) = (syntax::parse_as(original, syntax), syntax::parse_as(&text, syntax));
     let known = |it: &RawDiagnostic| {
         old.diagnostics.iter().any(|old| (old.code, &old.pointer) == (it.code, &it.pointer))
     };
@@ -60,10 +75,10 @@ pub fn apply_fixes<'a>(
     if let Some(pointer) = difference(&old, &new, &changed) {
         return Err(FixError::OtherValueChanged { pointer });
     }
-    let again = read(&Document { text: &text, ..*document });
+    let again = read(&text);
     for (diagnostic, _) in &fixed {
         let same = |it: &&Diagnostic| it.code == diagnostic.code && it.pointer == diagnostic.pointer;
-        if again.diagnostics.iter().any(|it| same(&it)) {
+        if again.iter().any(|it| same(&it)) {
             let Diagnostic { code, pointer, .. } = (*diagnostic).clone();
             return Err(FixError::NotFixed { code, pointer });
         }
@@ -89,15 +104,25 @@ const MAX_SINGLE_FIXES: usize = 50;
 /// Applies every fix that is at least as certain as `least`, repeatedly, until none is left. A fix that cannot be
 /// verified is skipped.
 pub fn fix_all(document: &Document<'_>, least: Applicability) -> FixedFile {
-    let mut res = FixedFile { text: document.text.to_owned(), fixed: Vec::new() };
+    let read = |text: &str| read(&Document { text, ..*document }).diagnostics;
+    fix_all_with(document.text, syntax_of(document), &read, least)
+}
+
+/// Fixes a text of any configuration; `read` returns its diagnostics.
+pub(crate) fn fix_all_with(
+    text: &str,
+    syntax: Syntax,
+    read: &dyn Fn(&str) -> Vec<Diagnostic>,
+    least: Applicability,
+) -> FixedFile {
+    let mut res = FixedFile { text: text.to_owned(), fixed: Vec::new() };
     for _ in 0..MAX_ROUNDS {
-        let now = Document { text: &res.text, ..*document };
         let wanted: Vec<Diagnostic> =
-            read(&now).diagnostics.into_iter().filter(|it| is_selected(it, least)).collect();
+            read(&res.text).into_iter().filter(|it| is_selected(it, least)).collect();
         if wanted.is_empty() {
             break;
         }
-        if let Ok(text) = apply_fixes(&now, &wanted) {
+        if let Ok(text) = apply_with(&res.text, syntax, read, &wanted) {
             res.text = text;
             res.fixed.extend(wanted);
             continue;
@@ -107,7 +132,7 @@ pub fn fix_all(document: &Document<'_>, least: Applicability) -> FixedFile {
         let mut text = None;
         for diagnostic in wanted.into_iter().take(MAX_SINGLE_FIXES) {
             chosen.push(diagnostic);
-            match apply_fixes(&now, &chosen) {
+            match apply_with(&res.text, syntax, read, &chosen) {
                 Ok(new) => text = Some(new),
                 Err(_) => {
                     chosen.pop();

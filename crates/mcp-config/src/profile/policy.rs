@@ -228,6 +228,13 @@ static MCP_JSON: Policy = Policy {
     ..BASE
 };
 
+/// Configurations that have nothing to do with MCP.
+const GENERAL: Policy = Policy { unknown_key: Severity::Error, wording: Wording::Plain, ..BASE };
+pub(crate) static GENERAL_YAML: Policy = GENERAL;
+pub(crate) static GENERAL_JSON: Policy =
+    Policy { syntax: Syntax::JsonWithComments, wording: Wording::Json, ..GENERAL };
+pub(crate) static GENERAL_TOML: Policy = Policy { syntax: Syntax::Toml, ..GENERAL };
+
 impl Policy {
     /// The rules of `profile`.
     pub(crate) fn for_profile(profile: Profile) -> &'static Policy {

@@ -1,6 +1,6 @@
 //! Reads a whole file: servers and diagnostics.
 
-mod fix_plan;
+pub(crate) mod fix_plan;
 mod positions;
 
 use std::collections::HashMap;
@@ -180,10 +180,7 @@ fn finish(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<'_>) ->
         let fix = source.fix(&diagnostic);
         diagnostics.push(diagnostic.locate(lines, owner.map(|index| read[index].name.clone()), fix));
     }
-    diagnostics.sort_by(|a, b| {
-        let key = |it: &Diagnostic| (it.span.start, it.severity, it.code, it.span.end);
-        key(a).cmp(&key(b)).then_with(|| a.pointer.cmp(&b.pointer)).then_with(|| a.message.cmp(&b.message))
-    });
+    sort_diagnostics(&mut diagnostics);
     let (servers, entries) = (Vec::with_capacity(read.len()), Vec::with_capacity(read.len()));
     let mut res = Reading { servers, entries, diagnostics, refused, positions };
     for (entry, has_error) in read.into_iter().zip(has_error) {
@@ -193,6 +190,14 @@ fn finish(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<'_>) ->
         res.servers.extend(spec.filter(|_| !has_error));
     }
     res
+}
+
+/// Sorts diagnostics by their positions.
+pub(crate) fn sort_diagnostics(diagnostics: &mut [Diagnostic]) {
+    diagnostics.sort_by(|a, b| {
+        let key = |it: &Diagnostic| (it.span.start, it.severity, it.code, it.span.end);
+        key(a).cmp(&key(b)).then_with(|| a.pointer.cmp(&b.pointer)).then_with(|| a.message.cmp(&b.message))
+    });
 }
 
 impl Reading {

@@ -20,6 +20,7 @@ mod oracles;
 mod other_programs;
 mod program_by_content;
 mod property;
+mod reader;
 mod resolve;
 mod sarif;
 mod schema_agreement;

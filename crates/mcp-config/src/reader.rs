@@ -1,0 +1,215 @@
+//! A reader for configurations of any program: YAML, JSON or TOML, every mistake in one pass, with positions,
+//! suggestions and fixes.
+//!
+//! A configuration is a set of serde structs. Each field is a [`Required`] or an [`Optional`], which knows its position.
+//! [`read`] reports every unknown key, missing key and wrong type at once; a check of the program adds its own mistakes.
+//! [`fix_all`] corrects what can be corrected, and reads the text again to verify it. Messages do not quote values, because
+//! these may be secrets.
+//!
+//! ```
+//! use mcp_config::reader::{Format, Optional, Report, Required, read};
+//! use serde::Deserialize;
+//!
+//! #[derive(Deserialize)]
+//! struct Job {
+//!     folder: Required<String>,
+//!     keep: Optional<i64>,
+//! }
+//!
+//! let check = |job: &Job, report: &Report| {
+//!     if job.keep.value().is_some_and(|keep| *keep < 1) {
+//!         report.error(&job.keep, "'keep' must be at least 1", "write the number of backups to keep");
+//!     }
+//! };
+//! let document = read("folder: /home\nkeeep: 3\n", Format::Yaml, check);
+//! let [mistake] = &document.diagnostics[..] else { panic!("the text has one mistake") };
+//! assert_eq!((mistake.line, mistake.help.as_deref()), (2, Some("did you mean `keep`?")));
+//! assert_eq!(document.value.unwrap().folder.value().unwrap(), "/home");
+//! ```
+//!
+//! Limits: a text has at most 1 MiB, 64 levels and 100,000 values, with aliases expanded; more is one error
+//! ([`Code::TooLarge`]). Values are `bool`, `i64`, `f64`, `String`, lists, maps from `String`, structs of at most 127 fields,
+//! and enums of unit variants. Other types, such as `u32`, `Option` and untagged enums, are reported as a wrong type.
+
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
+
+use crate::de::{Field, Location, OptionalField, ReadContext};
+use crate::diagnostic::{Applicability, Code, Diagnostic, LineIndex};
+use crate::edit::fix::{FixError, FixedFile, apply_with, fix_all_with};
+use crate::profile::policy::{GENERAL_JSON, GENERAL_TOML, GENERAL_YAML, Policy};
+use crate::read::fix_plan::SourceTree;
+use crate::read::sort_diagnostics;
+use crate::syntax::{self, ParsedText, Syntax};
+
+/// The format of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// YAML 1.2.
+    Yaml,
+    /// JSON with comments and trailing commas.
+    Json,
+    /// TOML.
+    Toml,
+}
+
+impl Format {
+    fn syntax(self) -> Syntax {
+        self.policy().syntax
+    }
+
+    fn policy(self) -> &'static Policy {
+        match self {
+            Format::Yaml => &GENERAL_YAML,
+            Format::Json => &GENERAL_JSON,
+            Format::Toml => &GENERAL_TOML,
+        }
+    }
+}
+
+/// A field that must be in the file.
+#[derive(Debug)]
+pub struct Required<T>(Field<T>);
+
+/// A field that may be missing.
+#[derive(Debug)]
+pub struct Optional<T>(OptionalField<T>);
+
+impl<T> Required<T> {
+    /// The value; `None` if it is missing or has a mistake, which is reported.
+    pub fn value(&self) -> Option<&T> {
+        self.0.value()
+    }
+}
+
+impl<T> Optional<T> {
+    /// The value; `None` if it is missing, or has a mistake, which is reported.
+    pub fn value(&self) -> Option<&T> {
+        self.0.value()
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Required<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Field::deserialize(deserializer).map(Required)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Optional<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        OptionalField::deserialize(deserializer).map(Optional)
+    }
+}
+
+/// A field with a position in the file: [`Required`] or [`Optional`].
+pub trait Spanned: sealed::Sealed {}
+
+impl<T> Spanned for Required<T> {}
+impl<T> Spanned for Optional<T> {}
+
+mod sealed {
+    use super::{Location, Optional, Required};
+
+    pub trait Sealed {
+        #[doc(hidden)]
+        #[expect(private_interfaces, reason = "only this module calls it")]
+        fn location(&self) -> Location;
+    }
+
+    impl<T> Sealed for Required<T> {
+        #[expect(private_interfaces, reason = "only this module calls it")]
+        fn location(&self) -> Location {
+            self.0.at
+        }
+    }
+
+    impl<T> Sealed for Optional<T> {
+        #[expect(private_interfaces, reason = "only this module calls it")]
+        fn location(&self) -> Location {
+            self.0.at
+        }
+    }
+}
+
+/// Receives the mistakes that a program finds itself.
+pub struct Report<'a>(&'a ReadContext);
+
+impl std::fmt::Debug for Report<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Report").finish_non_exhaustive()
+    }
+}
+
+impl Report<'_> {
+    /// Adds an error at a field, with the code [`Code::OutOfRange`]. The message should not quote a value that may be a
+    /// secret.
+    pub fn error(&self, field: &impl Spanned, message: impl Into<String>, help: impl Into<String>) {
+        self.0.error(Code::OutOfRange, &field.location(), message, help);
+    }
+
+    /// Adds a warning at a field, likewise.
+    pub fn warning(&self, field: &impl Spanned, message: impl Into<String>, help: impl Into<String>) {
+        self.0.warning(Code::OutOfRange, &field.location(), message, help);
+    }
+}
+
+/// A text that was read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Document<T> {
+    /// What was understood; `None` if the text has no readable root. Fields with mistakes have no value.
+    pub value: Option<T>,
+    /// Every mistake, in the order of the text. [`render`](crate::render()) prints them.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads a text, and passes what was understood to `check`. Never fails: every mistake is in the diagnostics.
+pub fn read<T: DeserializeOwned>(
+    text: &str,
+    format: Format,
+    check: impl FnOnce(&T, &Report<'_>),
+) -> Document<T> {
+    let ParsedText { root, dropped: _, diagnostics, extensions: _ } = syntax::parse_as(text, format.syntax());
+    let context = ReadContext::new(format.policy(), "");
+    diagnostics.into_iter().for_each(|it| context.report(it));
+    let value: Option<T> = root.as_ref().and_then(|root| context.read(root, &Location::root(root, &context)));
+    if let Some(value) = &value {
+        check(value, &Report(&context));
+    }
+    let lines = LineIndex::new(text);
+    let source = SourceTree { text, syntax: format.syntax(), root: root.as_ref() };
+    let mut diagnostics: Vec<_> = context
+        .into_diagnostics()
+        .into_iter()
+        .map(|it| {
+            let fix = source.fix(&it);
+            it.locate(&lines, None, fix)
+        })
+        .collect();
+    sort_diagnostics(&mut diagnostics);
+    Document { value, diagnostics }
+}
+
+/// Applies the fixes of these diagnostics to the text that they were made from. Diagnostics without a fix are ignored.
+///
+/// The new text is read again with `check`. Every mistake must have disappeared, and only the values that the fixes name may
+/// differ; otherwise nothing is changed.
+pub fn apply_fixes<'a, T: DeserializeOwned>(
+    text: &str,
+    format: Format,
+    check: impl Fn(&T, &Report<'_>),
+    diagnostics: impl IntoIterator<Item = &'a Diagnostic>,
+) -> Result<String, FixError> {
+    apply_with(text, format.syntax(), &|text| read(text, format, &check).diagnostics, diagnostics)
+}
+
+/// Applies every fix that is at least as certain as `least`, repeatedly, until none is left. A fix that cannot be
+/// verified is skipped.
+pub fn fix_all<T: DeserializeOwned>(
+    text: &str,
+    format: Format,
+    check: impl Fn(&T, &Report<'_>),
+    least: Applicability,
+) -> FixedFile {
+    fix_all_with(text, format.syntax(), &|text| read(text, format, &check).diagnostics, least)
+}

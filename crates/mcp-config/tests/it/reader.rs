@@ -1,0 +1,31 @@
+//! The reader for other programs' configurations, by its example.
+
+#[path = "../../examples/backup_jobs.rs"]
+#[expect(dead_code, reason = "the example's `main`")]
+mod backup_jobs;
+
+use backup_jobs::{TEXTS, fixed, jobs, mistakes};
+
+#[test]
+fn example_reports_all_mistakes_and_fixes_the_certain_ones() {
+    let mut positions = Vec::new();
+    for (name, format, text) in TEXTS {
+        let found = mistakes(text, format);
+        let (at, messages): (Vec<&str>, Vec<&str>) =
+            found.iter().map(|it| it.split_once(' ').unwrap()).unzip();
+        for (message, start) in messages.iter().zip([
+            "unknown key 'schedul' (did you mean `schedule`?)",
+            "'compress' must be true or false, not text (write `true` or `false`, without quotes",
+            "'folder' is required (add `folder`)",
+            "'name' must be text, not a number (put the value into quotes)",
+            "'keep' must be from 1 to 365 (write how many backups are kept)",
+        ]) {
+            assert!(message.starts_with(start), "{name}: {messages:#?}");
+        }
+        positions.push(at.join(" "));
+        let fixed = fixed(text, format);
+        assert_eq!(jobs(&fixed, format), ["home /home compress=true"], "{name}: {fixed}");
+        assert_eq!(mistakes(&fixed, format).len(), 2, "{name}: {fixed}");
+    }
+    assert_eq!(positions, ["4:5 5:15 6:5 6:11 7:11", "3:41 3:73 4:6 4:14 4:25", "4:1 5:12 8:1 8:8 9:8"]);
+}
