@@ -320,8 +320,9 @@ fn check(profile: Profile) -> BTreeSet<&'static str> {
             for changed in reduced(document, place) {
                 reasons.extend(subject.check(&changed));
             }
-            if let Some(changed) = extended(document, place, "unknown-key", json!({ "a": [1] })) {
-                reasons.extend(subject.check(&changed));
+            for (key, value) in [("unknown-key", json!({ "a": [1] })), ("", json!("x"))] {
+                let changed = extended(document, place, key, value);
+                reasons.extend(changed.iter().flat_map(|it| subject.check(it)));
             }
         }
     }
