@@ -90,9 +90,14 @@ async fn serve(listener: TcpListener, script: Script) -> io::Result<()> {
             let mut lines = BufReader::new(read).lines();
             while let Some(message) = lines.next_line().await? {
                 for action in script(&serde_json::from_str(&message)?) {
-                    if let ServerAction::Send(text) | ServerAction::Respond(_, text) = action {
-                        write.write_all(format!("{text}\n").as_bytes()).await?;
-                    }
+                    let text = match action {
+                        ServerAction::Send(text) | ServerAction::Respond(_, text) => format!("{text}\n"),
+                        ServerAction::SendFirstHalf(text) => text[..text.len() / 2].to_owned(),
+                        ServerAction::SendSecondHalf(text) => format!("{}\n", &text[text.len() / 2..]),
+                        ServerAction::KeepOpen => continue,
+                        ServerAction::Disconnect => return Ok(()),
+                    };
+                    write.write_all(text.as_bytes()).await?;
                 }
             }
             io::Result::Ok(())
@@ -108,7 +113,7 @@ pub(crate) async fn check() {
         tokio::spawn(serve(listener, script));
         Arc::new(TcpDial(address)) as Arc<dyn Dial>
     };
-    let mismatches = check_transport(ResponseForm::Stream, start).await;
+    let mismatches = check_transport(ResponseForm::Shared, start).await;
     let lines: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
     assert!(lines.is_empty(), "{}", lines.join("\n"));
 }

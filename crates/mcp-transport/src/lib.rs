@@ -30,8 +30,8 @@
 //! ```
 //!
 //! Features, all on by default: `stdio` (child processes; Unix), `http` (Streamable HTTP), `sse` (HTTP with server-sent
-//! events, 2024-11-05), `websocket`, and `endpoint`: [`dialer`], for any of these. A transport of your own implements [`Transport`] and [`Dial`]; the
-//! feature `testing`, off by default, checks it.
+//! events, 2024-11-05), `websocket`, and `endpoint`: [`dialer`], for any of these. A transport of your own implements
+//! [`Transport`] and [`Dial`]; the feature `testing`, off by default, checks it and has scripted servers for tests.
 //!
 //! Related crates: `mcp-host-oauth` logs in to servers, `mcp-host-recording` records and replays sessions, and
 //! `mcp-host-rmcp` runs these transports under the client of the official SDK.

@@ -1,8 +1,35 @@
-//! Conformance checks for transports. Feature `testing`.
+//! Scripted servers, and the conformance check of transports. Feature `testing`.
 //!
 //! [`check_transport`] runs sessions over a transport against scripted servers, in both eras of the protocol, and compares
 //! the outcomes with a table. mcp-transport's own transports are checked with the same table.
+//!
+//! [`scripted_dial`] connects sessions to a scripted server in memory, to test code that uses a [`Session`]:
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use mcp_model::RawJson;
+//! use mcp_transport::testing::{ServerAction, json, scripted_dial, scripted_server};
+//! use mcp_transport::{CallOptions, Session, SessionOptions};
+//!
+//! let tools = vec![json!({"name": "weather", "inputSchema": {"type": "object"}})];
+//! let script = scripted_server(tools, |message| match message["params"]["name"].as_str() {
+//!     Some("weather") => {
+//!         let content = json!([{"type": "text", "text": "rain"}]);
+//!         vec![ServerAction::result(message, &json!({"content": content}))]
+//!     }
+//!     Some(_) => vec![ServerAction::error(message, -32602, "unknown tool")],
+//!     None => Vec::new(),
+//! });
+//! let session = Session::connect(scripted_dial(script), SessionOptions::default()).await?;
+//! assert_eq!(&*session.list_tools().await?.items[0].name, "weather");
+//! let called = session.call_tool("weather", &RawJson::empty_object(), CallOptions::default()).await?;
+//! assert_eq!(called.value.text(), "rain");
+//! # Ok(())
+//! # }
+//! ```
 
+mod in_memory;
 mod script;
 mod table;
 
@@ -10,9 +37,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use in_memory::scripted_dial;
 use mcp_model::Era;
 use parking_lot::Mutex;
-pub use serde_json::Value;
+pub use script::scripted_server;
+pub use serde_json::{Value, json};
 
 use crate::session::{Eras, Session, SessionOptions};
 use crate::transport::Dial;
@@ -21,8 +50,11 @@ use crate::transport::Dial;
 const BOUND: Duration = Duration::from_secs(60);
 
 /// One action of a scripted server in response to a message.
-#[derive(Debug, Clone)]
-#[expect(clippy::exhaustive_enums, reason = "a server performs each")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a server performs each, so that a row does not fail for another reason"
+)]
 pub enum ServerAction {
     /// Sends this text as a message. If each request has a response of its own, in that of the current request.
     Send(String),
@@ -30,18 +62,40 @@ pub enum ServerAction {
     Respond(Value, String),
     /// Responds to the current request later. Only of interest if each request has a response of its own.
     KeepOpen,
+    /// Sends the first half of the bytes of this message. A server that cannot send halves ignores it.
+    SendFirstHalf(String),
+    /// Sends the other half. A server that cannot send halves, or whose requests have responses of their own, ignores it.
+    SendSecondHalf(String),
+    /// Ends the connection without a message. If each request has a response of its own, that of the current message.
+    Disconnect,
+}
+
+impl ServerAction {
+    /// Sends this result of a request.
+    pub fn result(request: &Value, result: &Value) -> ServerAction {
+        ServerAction::Send(json!({"jsonrpc": "2.0", "id": request["id"], "result": result}).to_string())
+    }
+
+    /// Sends this error as the response to a request.
+    pub fn error(request: &Value, code: i64, message: &str) -> ServerAction {
+        let error = json!({"code": code, "message": message});
+        ServerAction::Send(json!({"jsonrpc": "2.0", "id": request["id"], "error": error}).to_string())
+    }
 }
 
 /// The actions of a server for each message that it receives.
 pub type Script = Arc<dyn Fn(&Value) -> Vec<ServerAction> + Send + Sync>;
 
-/// The number of messages that a server can send in response to one message.
+/// How a transport receives the response to a request. A failure of a response of its own ends one call, and its end shows
+/// that no message will follow. On a shared stream a failure ends all calls, and a missing response is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[non_exhaustive]
 pub enum ResponseForm {
-    /// Any number, on a stream.
+    /// On the stream of the connection, with all other messages: [`StreamId::Shared`](crate::StreamId::Shared).
+    Shared,
+    /// On a stream of its own, with any number of messages.
     Stream,
-    /// One, because a response is a document. Rows with several messages are left out.
+    /// As a document of its own, which is one message. Rows with several messages are left out.
     Document,
 }
 
@@ -66,8 +120,9 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Checks a transport. `start` starts a server that performs the script over the transport, and returns the dial to it; the
-/// server runs until the connection ends. Returns the rows that differ; an empty list is a success.
+/// Checks a transport. `start` starts a server that performs the script over the transport, and returns the dial to it. The
+/// server accepts connections, one after another, as long as the check runs. Returns the rows that differ; an empty list is
+/// a success.
 ///
 /// It takes some seconds, because a call that gets no response has to time out. Dropping the future ends the sessions.
 ///
@@ -78,7 +133,7 @@ pub async fn check_transport(
 ) -> Vec<Mismatch> {
     let mut res = Vec::new();
     for era in [Era::Legacy, Era::Modern] {
-        for row in table::rows().into_iter().filter(|it| form == ResponseForm::Stream || !it.is_stream) {
+        for row in table::rows().into_iter().filter(|it| form != ResponseForm::Document || !it.is_stream) {
             let received = Arc::new(Mutex::new(Vec::new()));
             let log = Arc::clone(&received);
             let script: Script = Arc::new(move |message| {
@@ -91,28 +146,41 @@ pub async fn check_transport(
                     Era::Legacy => Eras::Legacy,
                     Era::Modern => Eras::Modern,
                 };
-                let options = SessionOptions { eras, ..SessionOptions::default() };
+                let mut options = SessionOptions { eras, ..SessionOptions::default() };
+                options.limits.startup = row.startup.unwrap_or(options.limits.startup);
                 match Session::connect(dial, options).await {
-                    Ok(session) => (row.run)(Arc::new(session), ReceivedMessages(received)).await,
-                    Err(error) => format!("no session: {error}"),
+                    Ok(session) => {
+                        let session = Arc::new(session);
+                        (row.run)(Run { session, received: ReceivedMessages(received), form, era }).await
+                    }
+                    Err(error) => table::connect_outcome(&error),
                 }
             };
             let got = tokio::time::timeout(BOUND, run).await.unwrap_or_else(|_| "it hangs".to_owned());
-            if got != row.want {
-                res.push(Mismatch { row: row.name, era, got, want: row.want });
+            let want = if form == ResponseForm::Shared { row.want } else { row.want_of_own };
+            if got != want {
+                res.push(Mismatch { row: row.name, era, got, want });
             }
         }
     }
     res
 }
 
+/// The session of a row, and what its server received.
+struct Run {
+    session: Arc<Session>,
+    received: ReceivedMessages,
+    form: ResponseForm,
+    era: Era,
+}
+
 /// The messages that a server received.
 struct ReceivedMessages(Arc<Mutex<Vec<Value>>>);
 
 impl ReceivedMessages {
-    /// Waits for a call of a tool.
-    async fn wait_for_call(&self) {
-        self.wait_for(|message| message["method"] == "tools/call").await;
+    /// Waits for a message with this method.
+    async fn wait_for_method(&self, method: &str) {
+        self.wait_for(|message| message["method"] == method).await;
     }
 
     /// Waits for a message, and returns it.

@@ -1,7 +1,6 @@
-//! Conformance tests: one table of behaviours, run on all four transports in both eras against a scripted peer
-//! that can misbehave. Streamable HTTP is tested with event streams and with JSON documents as responses.
-//! [`table`] has the behaviour of the peer and the expected result; [`peers`] implements the behaviour on each
-//! transport.
+//! Conformance tests: the table of `mcp_transport::testing`, run on all transports in both eras against a peer that can
+//! misbehave. Streamable HTTP is tested with event streams and with JSON documents as responses.
+//! [`peers`] performs the scripts on each transport; [`ends`] has the outcomes that differ between the transports.
 //!
 //! Known failures of other clients, and the tests that show that this one does not have them:
 //!
@@ -27,39 +26,36 @@
 
 #[cfg(target_os = "linux")]
 mod cycles;
-mod drive;
+mod ends;
 mod framing;
 mod peers;
 mod process;
 mod relay;
-mod script;
 mod streams;
-mod table;
 
-use std::time::Duration;
+use std::cell::RefCell;
 
-use mcp_model::Era;
-use peers::{Peer, TransportKind, Variant};
+use mcp_model::Limits;
+use mcp_transport::testing::{Mismatch, ResponseForm, check_transport, scripted_dial};
+use peers::{PLAIN, Peer, TransportKind, UNUSUAL};
 
-/// The time limit of a row. A row that reaches it hangs.
-const BOUND: Duration = Duration::from_secs(60);
-
-/// Runs all rows on one transport in both eras. Fails with the differences from the table.
+/// Runs the table on one transport, with peers that write in both styles. Fails with the differences.
 async fn check(transport: TransportKind) {
-    let mut wrong = Vec::new();
-    for era in [Era::Legacy, Era::Modern] {
-        let variant = Variant { transport, era };
-        for row in table::rows().into_iter().filter(|it| it.is_for(variant)) {
-            let want = row.want(variant);
-            let peer = Peer::start(variant, row.style, row.script).await;
-            let got = tokio::time::timeout(BOUND, (row.drive)(variant, peer, row.limits)).await;
-            let got = got.unwrap_or_else(|_| "it hangs".to_owned());
-            if got != want {
-                wrong.push(format!("{era:?}, {}: {got}, and not {want}", row.name));
-            }
-        }
+    for style in [PLAIN, UNUSUAL] {
+        let peers = RefCell::new(Vec::new());
+        let start = async |script| {
+            let peer = Peer::start(transport, style, script).await;
+            let dial = peer.dial(&Limits::default());
+            peers.borrow_mut().push(peer);
+            dial
+        };
+        let mismatches = check_transport(transport.response_form(), start).await;
+        assert!(mismatches.is_empty(), "{transport:?}, {style:?}\n{}", lines(&mismatches));
     }
-    assert!(wrong.is_empty(), "{transport:?}\n{}", wrong.join("\n"));
+}
+
+fn lines(mismatches: &[Mismatch]) -> String {
+    mismatches.iter().map(|it| format!("{it}\n")).collect()
 }
 
 #[tokio::test]
@@ -85,4 +81,10 @@ async fn hd_117_hd_119_http_matches_the_table() {
 #[tokio::test]
 async fn hd_117_hd_119_http_with_json_matches_the_table() {
     check(TransportKind::HttpJson).await;
+}
+
+#[tokio::test]
+async fn hd_117_hd_119_in_memory_matches_the_table() {
+    let mismatches = check_transport(ResponseForm::Shared, async |script| scripted_dial(script)).await;
+    assert!(mismatches.is_empty(), "{}", lines(&mismatches));
 }

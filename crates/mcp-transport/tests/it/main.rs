@@ -6,7 +6,7 @@
 mod beside_rmcp;
 mod cache;
 mod callers;
-#[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
+#[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket", feature = "testing"))]
 mod conformance;
 mod features;
 mod handlers;

@@ -7,15 +7,30 @@ use serde_json::{Value, json};
 
 use super::{Script, ServerAction};
 
-/// A server that handles the handshake and lists, and responds to a call of `other` with `hello`. `rest` handles other
+/// A script that handles the handshake of both eras and the list of these tools. `rest` handles the other messages,
+/// notifications included.
+pub fn scripted_server(
+    tools: Vec<Value>,
+    rest: impl Fn(&Value) -> Vec<ServerAction> + Send + Sync + 'static,
+) -> Script {
+    let tools = json!({"tools": tools, "ttlMs": 600_000});
+    Arc::new(move |message| match message["method"].as_str() {
+        Some("initialize") => vec![ServerAction::result(message, &initialized())],
+        Some("server/discover") => vec![ServerAction::result(message, &discovered())],
+        Some("tools/list") => vec![ServerAction::result(message, &tools)],
+        _ => rest(message),
+    })
+}
+
+/// A server with two tools, one of which is invalid. It responds to a call of `other` with `hello`. `rest` handles other
 /// messages.
 pub(super) fn server(rest: impl Fn(&Value) -> Vec<ServerAction> + Send + Sync + 'static) -> Script {
-    let one = |text| vec![ServerAction::Send(text)];
-    Arc::new(move |message| match (message["method"].as_str(), message["params"]["name"].as_str()) {
-        (Some("initialize"), _) => one(initialized(message)),
-        (Some("server/discover"), _) => one(discovered(message)),
-        (Some("tools/list"), _) => one(listed(message)),
-        (Some("tools/call"), Some("other")) => one(tool_result(message, "hello")),
+    let tools = vec![
+        json!({"name": "good", "inputSchema": {"type": "object"}}),
+        json!({"name": "bad", "inputSchema": "anything"}),
+    ];
+    scripted_server(tools, move |message| match message["params"]["name"].as_str() {
+        Some("other") => vec![ServerAction::Send(tool_result(message, "hello"))],
         _ => rest(message),
     })
 }
@@ -77,48 +92,60 @@ pub(super) fn large_then_small(size: usize) -> Script {
     })
 }
 
-fn initialized(message: &Value) -> String {
-    result(
-        message,
-        &json!({
-            "protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}},
-            "serverInfo": {"name": "scripted", "version": "1"},
-        }),
-    )
+/// A server that sends half of the response to a call, and the rest when the call was cancelled.
+pub(super) fn in_two() -> Script {
+    let held = Mutex::new(None);
+    server(move |message| match message["method"].as_str() {
+        Some("tools/call") => {
+            let text = tool_result(message, "too late");
+            *held.lock() = Some(text.clone());
+            vec![ServerAction::SendFirstHalf(text), ServerAction::KeepOpen]
+        }
+        Some("notifications/cancelled") => {
+            held.lock().take().map(ServerAction::SendSecondHalf).into_iter().collect()
+        }
+        _ => Vec::new(),
+    })
 }
 
-fn discovered(message: &Value) -> String {
-    result(
-        message,
-        &json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"],
-            "capabilities": {"tools": {"listChanged": true}},
-            "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "scripted", "version": "1"}},
-        }),
-    )
+/// A server that does this in the handshake, and otherwise works.
+pub(super) fn opening(action: ServerAction) -> Script {
+    let usual = server(|_| Vec::new());
+    Arc::new(move |message| match message["method"].as_str() {
+        Some("initialize" | "server/discover") => vec![action.clone()],
+        _ => usual(message),
+    })
 }
 
-/// A list of two tools, one of which is invalid.
-fn listed(message: &Value) -> String {
-    let tools = json!([
-        {"name": "good", "inputSchema": {"type": "object"}},
-        {"name": "bad", "inputSchema": "anything"},
-    ]);
-    result(message, &json!({"tools": tools, "ttlMs": 600_000}))
+fn initialized() -> Value {
+    json!({
+        "protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}},
+        "serverInfo": {"name": "scripted", "version": "1"},
+    })
 }
 
-fn result(message: &Value, result: &Value) -> String {
-    json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string()
+fn discovered() -> Value {
+    json!({
+        "resultType": "complete", "supportedVersions": ["2026-07-28"],
+        "capabilities": {"tools": {"listChanged": true}},
+        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "scripted", "version": "1"}},
+    })
 }
 
 /// The response to a call of a tool.
 pub(super) fn tool_result(message: &Value, text: &str) -> String {
-    result(message, &json!({"content": [{"type": "text", "text": text}]}))
+    let result = json!({"content": [{"type": "text", "text": text}]});
+    json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string()
 }
 
 /// The same with another id.
 pub(super) fn tool_result_for(id: &Value, text: &str) -> String {
     tool_result(&json!({"id": id}), text)
+}
+
+/// An error response.
+pub(super) fn error(id: &Value, code: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "no"}}).to_string()
 }
 
 /// A notification.

@@ -12,14 +12,14 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use mcp_model::{Endpoint, Era, Limits, RawJson, Secret};
+use mcp_model::{Endpoint, Limits, RawJson, Secret};
 use mcp_testkit::servers::shell_server;
 use mcp_testkit::wait::wait_until;
-use mcp_transport::CallOptions;
+use mcp_transport::testing::{ServerAction, json, scripted_server};
+use mcp_transport::{CallOptions, Eras};
 use tokio::runtime::Handle;
 
-use super::peers::{PLAIN, Peer, TransportKind, Variant, connect};
-use super::script;
+use super::peers::{PLAIN, Peer, TransportKind, connect};
 
 /// The environment variable that passes the transport and the port to the counting process.
 const PEER: &str = "MCP_TEST_CYCLES_PEER";
@@ -60,11 +60,17 @@ fn hd_117_cycles_leave_nothing() {
 
 /// Runs the counting process on one transport.
 async fn watch(name: &str, transport: TransportKind) {
-    let peer =
-        Peer::start(Variant { transport, era: Era::Legacy }, PLAIN, script::first_after(|_| vec![])).await;
+    let script = scripted_server(Vec::new(), |message| match message["method"].as_str() {
+        Some("tools/call") => {
+            let result = json!({"content": [{"type": "text", "text": "hello"}]});
+            vec![ServerAction::result(message, &result)]
+        }
+        _ => Vec::new(),
+    });
+    let peer = Peer::start(transport, PLAIN, script).await;
     let counting = tokio::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "conformance::cycles::hd_117_cycles_leave_nothing", "--nocapture"])
-        .env(PEER, format!("{name} {}", peer.relay.begin.port()))
+        .env(PEER, format!("{name} {}", peer.port))
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output()
@@ -147,7 +153,7 @@ async fn count(transport: TransportKind, port: u16) {
 }
 
 async fn cycle(endpoint: &Endpoint, connected: impl Fn()) {
-    let session = connect(endpoint, Era::Legacy, &Limits::default()).await.unwrap();
+    let session = connect(endpoint, Eras::Legacy, &Limits::default()).await.unwrap();
     connected();
     let answer = session.call_tool("first", &RawJson::empty_object(), CallOptions::default()).await.unwrap();
     assert_eq!(answer.value.text(), "hello");

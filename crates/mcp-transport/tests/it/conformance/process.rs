@@ -2,13 +2,13 @@
 //! what the test sends. It exits when the test closes the socket, and closes the socket when its input ends.
 
 use mcp_model::{Secret, StdioEndpoint};
-use serde_json::Value;
+use mcp_transport::testing::{Script, ServerAction, Value};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use super::framing;
-use super::peers::{Action, Script, WriteStyle};
+use super::peers::WriteStyle;
 
 /// The script of the process. Its last line, which is not JSON-RPC, tells the test that its input has ended. It
 /// waits for its own children, because not every system reaps orphans at once.
@@ -62,11 +62,11 @@ async fn serve(socket: TcpStream, style: WriteStyle, script: &Script) -> std::io
         for act in script(&message) {
             let line = |text: &str| framing::line(text, style.line_ending);
             let bytes = match act {
-                Action::Send(text) | Action::Respond(_, text) => line(&text),
-                Action::SendFirstHalf(text) => framing::halves(&line(&text)).0.to_owned(),
-                Action::SendSecondHalf(text) => framing::halves(&line(&text)).1.to_owned(),
-                Action::KeepOpen => continue,
-                Action::Disconnect => return Ok(()),
+                ServerAction::Send(text) | ServerAction::Respond(_, text) => line(&text),
+                ServerAction::SendFirstHalf(text) => framing::halves(&line(&text)).0.to_owned(),
+                ServerAction::SendSecondHalf(text) => framing::halves(&line(&text)).1.to_owned(),
+                ServerAction::KeepOpen => continue,
+                ServerAction::Disconnect => return Ok(()),
             };
             writer.write_all(bytes.as_bytes()).await?;
         }

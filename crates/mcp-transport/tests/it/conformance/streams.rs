@@ -4,33 +4,24 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use serde_json::Value;
+use mcp_transport::testing::{ResponseForm, Script, ServerAction, Value};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::framing;
-use super::peers::{Action, Script, WriteStyle};
+use super::peers::WriteStyle;
 use crate::http::peer::{Peer, ReceivedRequest, Reply, Step, reply};
 
 /// The open responses, by the id of their request.
 type Lanes = Arc<Mutex<HashMap<String, UnboundedSender<Step>>>>;
 
-/// The form of a response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    /// An event stream.
-    Events,
-    /// A JSON document, which is one message. Further messages are not received.
-    Json,
-}
-
-pub(super) async fn start(form: Form, style: WriteStyle, script: Script) -> Peer {
+pub(super) async fn start(form: ResponseForm, style: WriteStyle, script: Script) -> Peer {
     let lanes = Lanes::default();
     Peer::start(move |received| answer(received, form, style, &script, &lanes)).await
 }
 
 fn answer(
     received: &ReceivedRequest,
-    form: Form,
+    form: ResponseForm,
     style: WriteStyle,
     script: &Script,
     lanes: &Lanes,
@@ -43,11 +34,11 @@ fn answer(
     let message = received.rpc();
     let acts = script(&message);
     if message["id"].is_null() || message["method"].is_null() {
-        let dies = acts.iter().any(|it| matches!(it, Action::Disconnect));
+        let dies = acts.iter().any(|it| matches!(it, ServerAction::Disconnect));
         return if dies { vec![Step::Close] } else { reply(202, "", "") };
     }
     let (lane, steps) = unbounded_channel();
-    if form == Form::Events {
+    if form == ResponseForm::Stream {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
         lane.send(Step::Write(head.into())).unwrap();
         if !style.begin.is_empty() {
@@ -55,32 +46,33 @@ fn answer(
         }
     }
     let framed = move |text: &str| match form {
-        Form::Events => framing::chunk(&framing::event(text, style.line_ending)),
-        Form::Json => document(text, style),
+        ResponseForm::Stream => framing::chunk(&framing::event(text, style.line_ending)),
+        _ => document(text, style),
     };
     let begun = move |text: &str| match form {
-        Form::Events => framing::chunk(framing::halves(&framing::event(text, style.line_ending)).0),
-        Form::Json => framing::halved(&document(text, style)).0.to_vec(),
+        ResponseForm::Stream => framing::chunk(framing::halves(&framing::event(text, style.line_ending)).0),
+        _ => framing::halved(&document(text, style)).0.to_vec(),
     };
     // The end of a response. A document has a content length and needs none.
-    let end = move || Step::Write(if form == Form::Events { b"0\r\n\r\n".to_vec() } else { Vec::new() });
+    let end =
+        move || Step::Write(if form == ResponseForm::Stream { b"0\r\n\r\n".to_vec() } else { Vec::new() });
     let key = |id: &Value| id.to_string();
     lanes.lock().unwrap().insert(key(&message["id"]), lane.clone());
     let mut over = !acts.is_empty();
     for act in acts {
         let step = match act {
-            Action::Send(text) => Step::Write(framed(&text)),
-            Action::SendFirstHalf(text) => Step::Write(begun(&text)),
-            Action::Disconnect => Step::Close,
-            Action::Respond(id, text) => {
+            ServerAction::Send(text) => Step::Write(framed(&text)),
+            ServerAction::SendFirstHalf(text) => Step::Write(begun(&text)),
+            ServerAction::Disconnect => Step::Close,
+            ServerAction::Respond(id, text) => {
                 if let Some(lane) = lanes.lock().unwrap().remove(&key(&id)) {
                     let _ = lane.send(Step::Write(framed(&text)));
                     let _ = lane.send(end());
                 }
                 continue;
             }
-            Action::SendSecondHalf(_) => continue,
-            Action::KeepOpen => {
+            ServerAction::SendSecondHalf(_) => continue,
+            ServerAction::KeepOpen => {
                 over = false;
                 continue;
             }
