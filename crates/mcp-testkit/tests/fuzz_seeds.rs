@@ -1,7 +1,7 @@
 //! The properties of the fuzz targets hold on their seeds and on mutations of them.
 
 use mcp_config::Profile;
-use mcp_testkit::properties::{config, gateway, host, recording, registry, transport};
+use mcp_testkit::properties::{config, gateway, host, recording, registry, schema, transport};
 use mcp_testkit::seeds::check_seeds;
 
 #[test]
@@ -61,4 +61,9 @@ fn messages_from_servers() {
     check_seeds("stdio_lines", transport::stdio_lines);
     check_seeds("event_stream", transport::event_stream);
     check_seeds("error_response", transport::error_response);
+}
+
+#[test]
+fn changes_of_schemas() {
+    check_seeds("schema_change", schema::schema_change);
 }

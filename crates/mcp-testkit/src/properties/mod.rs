@@ -7,4 +7,5 @@ pub mod gateway;
 pub mod host;
 pub mod recording;
 pub mod registry;
+pub mod schema;
 pub mod transport;

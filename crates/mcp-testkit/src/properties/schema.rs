@@ -1,0 +1,36 @@
+//! Properties of schema-evolution.
+
+use schema_evolution::{Generator, Use, Verdict, compare, render_json, render_sarif, render_text};
+use serde_json::{Deserializer, Value};
+
+/// The number of documents that are tried for each direction.
+const DOCUMENTS: u64 = 8;
+
+/// Input: two schemas. Compares them; no change that is called harmless is felt by a validator.
+pub fn schema_change(bytes: &[u8]) {
+    let mut values = Deserializer::from_slice(bytes).into_iter::<Value>();
+    let (Some(Ok(old)), Some(Ok(new))) = (values.next(), values.next()) else { return };
+    let Ok(comparison) = compare(&old, &new) else { return };
+    for side in [Use::Reader, Use::Writer] {
+        let text = render_text(&comparison, side);
+        assert!(text.contains('\n') || comparison.changes.is_empty(), "{text}");
+        assert!(render_json(&comparison, side).is_object());
+        assert!(render_sarif(&comparison, side, "schema.json").is_object());
+    }
+    // A reader must accept the old documents, a reader of what is written the new ones.
+    for (side, from, to) in [(Use::Reader, &old, &new), (Use::Writer, &new, &old)] {
+        if comparison.verdict(side) == Verdict::Harmless {
+            check_accepted(from, to);
+        }
+    }
+}
+
+/// What `from` accepts, `to` accepts.
+fn check_accepted(from: &Value, to: &Value) {
+    let Some(generator) = Generator::new(from) else { return };
+    let options = jsonschema::options().should_validate_formats(true).should_ignore_unknown_formats(true);
+    let Ok(validator) = options.offline().build(to) else { return };
+    for document in (0..DOCUMENTS).filter_map(|seed| generator.document(seed)) {
+        assert!(validator.is_valid(&document), "{to} refuses {document}");
+    }
+}
