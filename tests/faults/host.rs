@@ -11,8 +11,8 @@ use mcp_host::{
     NotificationStreamItem, RestartPolicy, ServerState, ServerStatus, Supervision, ToolCall,
 };
 use mcp_model::{
-    Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, RawJson, ServerId,
-    ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec, UrlEndpoint,
+    Dialect, Endpoint, Limits, Origin, RawJson, ServerId, ServerSpec, Sharing, StdioSpec, TransportSpec,
+    UrlEndpoint,
 };
 use mcp_tests::faults::Api;
 use mcp_transport::{CallError, CallOptions, DialOptions, Session, SessionOptions, dialer};
@@ -194,26 +194,10 @@ fn id(name: &str) -> ServerId {
 
 /// A server as a configuration defines it.
 pub(crate) fn server(name: &str, endpoint: Endpoint, limits: Limits) -> ResolvedServer {
-    let spec = ServerSpec {
-        id: id(name),
-        description: None,
-        origin: Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 },
-        // The endpoint determines how it starts.
-        transport: TransportSpec::Stdio(StdioSpec {
-            command: name.into(),
-            args: Vec::new(),
-            env: Vec::new(),
-            env_file: None,
-            inherit: StdioEndpoint::new(name).inherit,
-            cwd: None,
-            encoding: "utf-8".into(),
-        }),
-        limits,
-        discovery: Discovery::default(),
-        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
-        sharing: Sharing::Shared,
-        config: None,
-        metadata: Default::default(),
-    };
+    let origin = Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 };
+    // The endpoint determines how it starts.
+    let transport = TransportSpec::Stdio(StdioSpec::new(name));
+    let mut spec = ServerSpec::new(id(name), origin, transport);
+    (spec.limits, spec.sharing) = (limits, Sharing::Shared);
     ResolvedServer::new(spec, endpoint)
 }

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use mcp_config::ResolvedServer;
 use mcp_host::{DesiredServers, Dialer, Host, HostOptions, HostSnapshot};
-use mcp_model::ServerSpec;
 
 use crate::login::LoginStates;
 #[cfg(feature = "oauth")]
@@ -215,8 +214,9 @@ fn is_same_server(ours: &ResolvedServer, theirs: &ResolvedServer) -> bool {
     if ours.endpoint != theirs.endpoint || ours.config != theirs.config {
         return false;
     }
-    let (origin, metadata) = (theirs.spec.origin.clone(), theirs.spec.metadata.clone());
-    ServerSpec { origin, metadata, ..ours.spec.clone() } == theirs.spec
+    let mut spec = ours.spec.clone();
+    (spec.origin, spec.metadata) = (theirs.spec.origin.clone(), theirs.spec.metadata.clone());
+    spec == theirs.spec
 }
 
 fn declared(options: &HostOptions) -> Option<&mcp_transport::ClientCapabilities> {

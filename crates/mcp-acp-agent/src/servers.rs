@@ -12,8 +12,8 @@ use mcp_acp::{
 use mcp_config::{ResolveContext, ResolvedServer, resolve};
 use mcp_host::{DesiredServers, FailedServer, HostError};
 use mcp_model::{
-    Dialect, Discovery, Endpoint, EnvInherit, ErrorKind, Exposure, Limits, NameClass, NamePolicy, Origin,
-    Passthrough, Secret, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec,
+    Dialect, Endpoint, EnvInherit, ErrorKind, Limits, Origin, Passthrough, Secret, ServerId, ServerSpec,
+    Sharing, StdioEndpoint, StdioSpec, TransportSpec,
 };
 use mcp_transport::secret_parts;
 use serde::{Deserialize, Serialize};
@@ -222,33 +222,13 @@ fn resolve_over_acp(
     let invalid = |what: String| HostError::new(ErrorKind::McpConfig, format!("server '{name}': {what}"));
     let Entry { server_id } = json.read().map_err(|_| invalid("'serverId' must be a string".to_owned()))?;
     let id = ServerId::parse(name).map_err(|error| invalid(error.to_string()))?;
-    let stdio = StdioSpec {
-        command: "MCP over ACP".to_owned(),
-        args: Vec::new(),
-        env: Vec::new(),
-        env_file: None,
-        inherit: EnvInherit::None,
-        cwd: None,
-        encoding: "utf-8".to_owned(),
-    };
+    let mut stdio = StdioSpec::new("MCP over ACP");
+    stdio.inherit = EnvInherit::None;
     let endpoint = Endpoint::Stdio(StdioEndpoint::new(stdio.command.clone()));
-    let spec = ServerSpec {
-        id,
-        description: None,
-        origin: Origin {
-            dialect: Dialect::Acp,
-            file: "request".to_owned(),
-            pointer: String::new(),
-            span: 0..0,
-        },
-        transport: TransportSpec::Stdio(stdio),
-        limits: limits.clone(),
-        discovery: Discovery::default(),
-        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
-        sharing: Sharing::Shared,
-        config: None,
-        metadata: std::collections::BTreeMap::new(),
-    };
+    let file = "request".to_owned();
+    let origin = Origin { dialect: Dialect::Acp, file, pointer: String::new(), span: 0..0 };
+    let mut spec = ServerSpec::new(id, origin, TransportSpec::Stdio(stdio));
+    (spec.limits, spec.sharing) = (limits.clone(), Sharing::Shared);
     Ok((ResolvedServer::new(spec, endpoint), server_id))
 }
 

@@ -24,8 +24,7 @@ use mcp_config::ResolvedServer;
 use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
 use mcp_host::{DesiredServers, Dialer, Host, HostOptions};
 use mcp_model::{
-    Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, ServerId, ServerSpec,
-    Sharing, StdioEndpoint, StdioSpec, TransportSpec, code,
+    Dialect, Endpoint, Origin, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec, code,
 };
 use mcp_transport::{Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, StreamId, Transport};
 
@@ -375,25 +374,9 @@ impl Transport for Echo {
 
 fn server(number: usize) -> ResolvedServer {
     let endpoint = StdioEndpoint::new("echo");
-    let spec = ServerSpec {
-        id: ServerId::parse(&format!("s{number}")).expect("it is a name"),
-        description: None,
-        origin: Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 },
-        transport: TransportSpec::Stdio(StdioSpec {
-            command: "echo".into(),
-            args: Vec::new(),
-            env: Vec::new(),
-            env_file: None,
-            inherit: endpoint.inherit,
-            cwd: None,
-            encoding: "utf-8".into(),
-        }),
-        limits: Limits::default(),
-        discovery: Discovery::default(),
-        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
-        sharing: Sharing::Shared,
-        config: None,
-        metadata: Default::default(),
-    };
+    let id = ServerId::parse(&format!("s{number}")).expect("it is a name");
+    let origin = Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 };
+    let mut spec = ServerSpec::new(id, origin, TransportSpec::Stdio(StdioSpec::new("echo")));
+    spec.sharing = Sharing::Shared;
     ResolvedServer::new(spec, Endpoint::Stdio(endpoint))
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use divan::{AllocProfiler, Bencher, black_box};
 use mcp_model::{
-    Discovery, Endpoint, Exposure, Filter, Limits, NameClass, NameLimit, NamePolicy, RawJson, Rules,
-    ServerId, Sharing, StdioEndpoint, Transform, read_tools,
+    Discovery, Endpoint, Exposure, Filter, Limits, NameClass, NamePolicy, RawJson, Rules, ServerId, Sharing,
+    StdioEndpoint, Transform, read_tools,
 };
 use mcp_registry::{
     Builtins, Catalog, CompiledRules, DesiredServer, ExposureSettings, ReloadPlan, RuntimeSettings,
@@ -35,22 +35,23 @@ fn names(count: usize) -> Vec<String> {
 /// Rules with a hundred patterns, few of which match, so that most names are compared with all of them.
 fn rules(naming: NamePolicy) -> Rules {
     let pattern = |it: usize| format!("area{}*_resource{it}_*{it}", it % 9);
-    Rules {
-        filter: Filter {
-            whitelist: (0..50).map(pattern).collect(),
-            blacklist: (50..100).map(pattern).collect(),
-        },
-        transforms: vec![Transform::Suffix("_x".to_owned())],
-        naming,
-        limit: NameLimit::Common,
-    }
+    let mut rules = Rules::new(naming);
+    rules.filter =
+        Filter { whitelist: (0..50).map(pattern).collect(), blacklist: (50..100).map(pattern).collect() };
+    rules.transforms = vec![Transform::Suffix("_x".to_owned())];
+    rules
 }
 
 /// Rules whose patterns begin and end with `*`, so that no name is rejected by its first or last character.
 fn inner_rules() -> Rules {
     let pattern = |it: usize| format!("*resource{it}_*{it}*");
-    let filter = Filter { whitelist: Vec::new(), blacklist: (0..100).map(pattern).collect() };
-    Rules { filter, transforms: Vec::new(), naming: NamePolicy::Reject, limit: NameLimit::Common }
+    with_blacklist((0..100).map(pattern).collect())
+}
+
+fn with_blacklist(blacklist: Vec<String>) -> Rules {
+    let mut rules = Rules::new(NamePolicy::Reject);
+    rules.filter.blacklist = blacklist;
+    rules
 }
 
 fn servers(tools: usize, count: usize) -> Vec<ServerEntry> {
@@ -95,8 +96,7 @@ fn match_10_000_names_with_a_regex_set(bencher: Bencher<'_, '_>, which: &str) {
     let set = RegexSet::new(&expressions).expect("these are regular expressions");
     let count = || names.iter().filter(|it| set.matches(it).iter().next().is_some()).count();
     // Both must have the same result.
-    let list = [whitelist, blacklist].concat();
-    let rules = Rules { filter: Filter { whitelist: Vec::new(), blacklist: list }, ..inner_rules() };
+    let rules = with_blacklist([whitelist, blacklist].concat());
     let server = ServerId::parse("server").expect("an id");
     let decider = CompiledRules::new(&server, &rules);
     assert_eq!(count(), names.iter().filter(|it| !decider.allows(it)).count());
@@ -107,7 +107,7 @@ fn match_10_000_names_with_a_regex_set(bencher: Bencher<'_, '_>, which: &str) {
 #[divan::bench(args = [1, 5, 100, 1_000])]
 fn prepare_patterns(bencher: Bencher<'_, '_>, count: usize) {
     let blacklist = (0..count).map(|it| format!("*resource{it}_*{it}*")).collect();
-    let rules = Rules { filter: Filter { whitelist: Vec::new(), blacklist }, ..inner_rules() };
+    let rules = with_blacklist(blacklist);
     let server = ServerId::parse("server").expect("an id");
     bencher.bench_local(|| CompiledRules::new(&server, &rules).allows("x"));
 }

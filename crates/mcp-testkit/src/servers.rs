@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mcp_config::ResolvedServer;
 use mcp_demo::CustomTools;
 use mcp_model::{
-    Dialect, Discovery, Endpoint, Exposure, Limits, NameClass, NamePolicy, Origin, Secret, ServerId,
-    ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec,
+    Dialect, Endpoint, Origin, Secret, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec,
 };
 use mcp_transport::{Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, StreamId, Transport};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
@@ -48,26 +47,10 @@ pub fn shell_server(tool: &str) -> StdioEndpoint {
 /// A configured server with the command `npx`, whose tools are named `<id>__<tool>`.
 pub fn configured_server(id: &str) -> ResolvedServer {
     let endpoint = StdioEndpoint::new("npx");
-    let spec = ServerSpec {
-        id: ServerId::parse(id).unwrap(),
-        description: None,
-        origin: Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 },
-        transport: TransportSpec::Stdio(StdioSpec {
-            command: "npx".into(),
-            args: Vec::new(),
-            env: Vec::new(),
-            env_file: None,
-            inherit: endpoint.inherit,
-            cwd: None,
-            encoding: "utf-8".into(),
-        }),
-        limits: Limits::default(),
-        discovery: Discovery::default(),
-        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
-        sharing: Sharing::Shared,
-        config: None,
-        metadata: Default::default(),
-    };
+    let origin = Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 };
+    let transport = TransportSpec::Stdio(StdioSpec::new("npx"));
+    let mut spec = ServerSpec::new(ServerId::parse(id).unwrap(), origin, transport);
+    spec.sharing = Sharing::Shared;
     ResolvedServer::new(spec, Endpoint::Stdio(endpoint))
 }
 

@@ -20,8 +20,8 @@ use mcp_benches::{Failure, TEXT, bench_server::BenchServer};
 use mcp_config::{Document, Profile};
 use mcp_host::{DesiredServers, Host, HostOptions, LoadRequest, ServerState, ToolCall, load};
 use mcp_model::{
-    Content, Endpoint, Filter, NameLimit, NamePolicy, RawJson, Rules, Secret, ServerId, StdioEndpoint,
-    UrlEndpoint, read_tools,
+    Content, Endpoint, Filter, NamePolicy, RawJson, Rules, Secret, ServerId, StdioEndpoint, UrlEndpoint,
+    read_tools,
 };
 use mcp_registry::{CompiledRules, ValidatorCache};
 use mcp_transport::{CallOptions, DialOptions, Session, SessionOptions, dialer};
@@ -372,9 +372,10 @@ fn names() -> Vec<String> {
 /// A hundred patterns, few of which match, so that most names are tested against all.
 fn rules() -> Rules {
     let pattern = |it: usize| format!("area{}*_resource{it}_*{it}", it % 9);
-    let filter =
+    let mut rules = Rules::new(NamePolicy::Reject);
+    rules.filter =
         Filter { whitelist: (0..50).map(pattern).collect(), blacklist: (50..100).map(pattern).collect() };
-    Rules { filter, transforms: Vec::new(), naming: NamePolicy::Reject, limit: NameLimit::Common }
+    rules
 }
 
 fn matching(times: usize) -> Result<(), Failure> {

@@ -1,10 +1,8 @@
 //! A new server from a few values; all others are the dialect's defaults.
 
-use std::collections::BTreeMap;
-
 use mcp_model::{
-    Dialect, Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, Origin, ServerId, ServerSpec,
-    Sharing, SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
+    Dialect, EnvInherit, Exposure, NameClass, NamePolicy, Origin, ServerId, ServerSpec, Sharing, StdioSpec,
+    TransportKind, TransportSpec, UrlSpec,
 };
 
 use crate::diagnostic::redact::{NamesOnly, redact_url};
@@ -127,26 +125,17 @@ impl NewServer {
                 (EnvInherit::All, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::Auto)
             }
         };
-        let mut limits = Limits::default();
         let transport = match reach {
-            NewTransport::Stdio { command, args, env } => TransportSpec::Stdio(StdioSpec {
-                command,
-                args: args.iter().map(|it| parse_value(it, rule)).collect(),
-                env: values(env),
-                env_file: None,
-                inherit,
-                cwd: None,
-                encoding: "utf-8".to_owned(),
-            }),
+            NewTransport::Stdio { command, args, env } => {
+                let mut spec = StdioSpec::new(command);
+                spec.args = args.iter().map(|it| parse_value(it, rule)).collect();
+                spec.env = values(env);
+                spec.inherit = inherit;
+                TransportSpec::Stdio(spec)
+            }
             NewTransport::Url { kind, url, headers } => {
-                let spec = UrlSpec {
-                    url: parse_value(&url, rule),
-                    headers: values(headers),
-                    session_id: None,
-                    client_credentials: None,
-                    terminate_on_close: true,
-                    sse_fallback: SseFallback::Never,
-                };
+                let mut spec = UrlSpec::new(parse_value(&url, rule));
+                spec.headers = values(headers);
                 match kind {
                     UrlTransportKind::Http => TransportSpec::Http(spec),
                     UrlTransportKind::Sse => TransportSpec::Sse(spec),
@@ -154,24 +143,17 @@ impl NewServer {
                 }
             }
         };
-        if transport.kind() == TransportKind::Sse && dialect == Dialect::HoloDeck {
-            limits.connect = crate::dialect::lowering::SSE_CONNECT;
+        let origin = Origin { dialect, file: String::new(), pointer: String::new(), span: 0..0 };
+        let mut spec = ServerSpec::new(id, origin, transport);
+        (spec.description, spec.sharing) = (description, sharing);
+        if spec.transport.kind() == TransportKind::Sse && dialect == Dialect::HoloDeck {
+            spec.limits.connect = crate::dialect::lowering::SSE_CONNECT;
         }
-        let mut exposure = Exposure::all(naming);
+        spec.exposure = Exposure::all(naming);
         if dialect == Dialect::Dominds {
-            (exposure.prompts.naming, exposure.resources.naming) = (NamePolicy::Slug, NamePolicy::Slug);
+            let Exposure { tools: _, prompts, resources } = &mut spec.exposure;
+            (prompts.naming, resources.naming) = (NamePolicy::Slug, NamePolicy::Slug);
         }
-        ServerSpec {
-            id,
-            description,
-            origin: Origin { dialect, file: String::new(), pointer: String::new(), span: 0..0 },
-            transport,
-            limits,
-            discovery: Discovery::default(),
-            exposure,
-            sharing,
-            config: None,
-            metadata: BTreeMap::new(),
-        }
+        spec
     }
 }

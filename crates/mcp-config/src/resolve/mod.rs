@@ -157,7 +157,7 @@ fn stdio(
     resolver: &mut Resolver<'_>,
     context: &ResolveContext<'_>,
 ) -> Option<Endpoint> {
-    let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
+    let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, .. } = spec;
     let before = resolver.errors.len();
     let mut arguments = Vec::new();
     for (index, value) in args.iter().enumerate() {
@@ -257,7 +257,7 @@ fn last_of_each(variables: Vec<(String, Secret)>) -> Vec<(String, Secret)> {
 }
 
 fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Option<UrlEndpoint> {
-    let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback } = spec;
+    let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback, .. } = spec;
     let before = resolver.errors.len();
     let key = resolver.url_key.clone();
     let pointer = resolver.pointer(&[&key]);
@@ -303,20 +303,16 @@ impl Resolver<'_> {
         &mut self,
         credentials: &ClientCredentials<ConfigValue>,
     ) -> Option<ClientCredentials<Secret>> {
-        let ClientCredentials { grant, client_id, key, scopes, issuer } = credentials;
+        let ClientCredentials { grant, client_id, key, scopes, issuer, .. } = credentials;
         let (name, make): (_, fn(Secret) -> ClientKey<Secret>) = match key {
             ClientKey::Secret(_) => ("clientSecret", ClientKey::Secret),
             ClientKey::PrivateKey(_) => ("privateKey", ClientKey::PrivateKey),
         };
         let pointer = self.pointer(&["auth", name]);
         let value = self.value(key.value(), &pointer, &format!("auth.{name}"))?;
-        Some(ClientCredentials {
-            grant: *grant,
-            client_id: client_id.clone(),
-            key: make(value),
-            scopes: scopes.clone(),
-            issuer: issuer.clone(),
-        })
+        let mut resolved = ClientCredentials::new(*grant, client_id, make(value));
+        (resolved.scopes, resolved.issuer) = (scopes.clone(), issuer.clone());
+        Some(resolved)
     }
 
     fn report_check(&mut self, error: CheckError, pointer: &str) {

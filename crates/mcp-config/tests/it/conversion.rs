@@ -13,15 +13,15 @@ fn write(servers: &[ServerSpec], profile: Profile) -> WrittenFile {
 
 /// Servers without their origin and without the mark of deprecated items.
 fn bare(servers: Vec<ServerSpec>) -> Vec<ServerSpec> {
-    let bare = |it: ServerSpec| {
-        let mut metadata = it.metadata;
+    let bare = |mut it: ServerSpec| {
+        let metadata = &mut it.metadata;
         metadata.remove("legacy");
         metadata.remove("profile");
         // The key of the URL in an editor file, and the defaults of its inputs.
         metadata.remove("url_key");
         metadata.remove("inputs");
-        let origin = Origin { file: String::new(), pointer: String::new(), span: 0..0, ..it.origin };
-        ServerSpec { origin, metadata, ..it }
+        it.origin = Origin { file: String::new(), pointer: String::new(), span: 0..0, ..it.origin };
+        it
     };
     servers.into_iter().map(bare).collect()
 }

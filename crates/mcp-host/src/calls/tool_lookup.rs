@@ -1,7 +1,7 @@
 //! Lookup of a tool by name, with an error that explains why it is missing.
 
 use mcp_config::ResolvedServer;
-use mcp_model::{ErrorKind, Filter, Rules, ServerId};
+use mcp_model::{ErrorKind, Filter, ServerId};
 use mcp_registry::{
     Catalog, CompiledRules, Decision, ExposedTool, ListKind, ServerLists, ToolLookup, decide,
 };
@@ -157,8 +157,8 @@ fn lists_name(server: &ResolvedServer, lists: &ServerLists, name: &str) -> bool 
 fn has_prefix(server: &ResolvedServer, name: &str) -> bool {
     // A text that no prefix or suffix contains.
     const PROBE: &str = "q7zq";
-    let Rules { filter: _, transforms, naming, limit } = server.spec.exposure.tools.clone();
-    let rules = Rules { filter: Filter::default(), transforms, naming, limit };
+    let mut rules = server.spec.exposure.tools.clone();
+    rules.filter = Filter::default();
     let Some(exposed) = decide(&server.spec.id, &rules, PROBE).exposed else { return false };
     // A long name is cut at the end, so it shows no suffix.
     let Some((prefix, suffix)) = exposed.as_str().rsplit_once(PROBE) else { return false };

@@ -214,7 +214,7 @@ fn unattended_grant(
     credentials: &ClientCredentials<Secret>,
     kind: UnattendedGrantKind,
 ) -> Result<UnattendedGrant, InvalidPrivateKey> {
-    let ClientCredentials { grant: _, client_id, key, scopes, issuer } = credentials.clone();
+    let ClientCredentials { grant: _, client_id, key, scopes, issuer, .. } = credentials.clone();
     let authentication = match key {
         ClientKey::Secret(secret) => ClientAuthentication::Secret(secret),
         ClientKey::PrivateKey(text) => ClientAuthentication::PrivateKey(PrivateKey::from_pem(&text, None)?),

@@ -3,10 +3,7 @@
 /// The credentials of an OAuth client: the host itself is the client, and no user logs in at it. `V` is the type of secret
 /// values, unresolved or resolved.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "readers and writers name every field, so that none is forgotten"
-)]
+#[non_exhaustive]
 pub struct ClientCredentials<V> {
     /// What the host does with them.
     pub grant: ClientGrant,
@@ -18,6 +15,13 @@ pub struct ClientCredentials<V> {
     pub scopes: Vec<String>,
     /// The only issuer that receives the credentials; any that the server names if `None`.
     pub issuer: Option<String>,
+}
+
+impl<V> ClientCredentials<V> {
+    /// Creates credentials for the scopes that the server names, at any issuer.
+    pub fn new(grant: ClientGrant, client_id: impl Into<String>, key: ClientKey<V>) -> ClientCredentials<V> {
+        ClientCredentials { grant, client_id: client_id.into(), key, scopes: Vec::new(), issuer: None }
+    }
 }
 
 /// For whom a client obtains tokens.

@@ -16,18 +16,14 @@ pub struct Exposure {
 impl Exposure {
     /// Creates rules with the same naming for all lists, without filters and transforms.
     pub fn all(naming: NamePolicy) -> Exposure {
-        let limit = NameLimit::default();
-        let rules = Rules { filter: Filter::default(), transforms: Vec::new(), naming, limit };
+        let rules = Rules::new(naming);
         Exposure { tools: rules.clone(), prompts: rules.clone(), resources: rules }
     }
 }
 
 /// The rules for one list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "readers and writers name every field, so that none is forgotten"
-)]
+#[non_exhaustive]
 pub struct Rules {
     /// The filter.
     pub filter: Filter,
@@ -37,6 +33,13 @@ pub struct Rules {
     pub naming: NamePolicy,
     /// The length limit; ignored under [`NamePolicy::Pass`].
     pub limit: NameLimit,
+}
+
+impl Rules {
+    /// Creates rules without a filter and transforms, with the default length limit.
+    pub fn new(naming: NamePolicy) -> Rules {
+        Rules { filter: Filter::default(), transforms: Vec::new(), naming, limit: NameLimit::default() }
+    }
 }
 
 /// A whitelist and a blacklist of patterns over original names (DM-036 to DM-041).

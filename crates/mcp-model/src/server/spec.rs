@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::json::raw::RawJson;
 use crate::server::credentials::ClientCredentials;
-use crate::server::exposure::Exposure;
+use crate::server::exposure::{Exposure, NameClass, NamePolicy};
 use crate::server::id::ServerId;
 use crate::server::limits::Limits;
 use crate::server::secret::Secret;
@@ -19,10 +19,7 @@ use crate::server::secret::Secret;
 ///
 /// `Debug` prints only the keys of `metadata`, because unknown content may contain secrets.
 #[derive(derive_more::Debug, Clone, PartialEq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "readers and writers name every field, so that none is forgotten"
-)]
+#[non_exhaustive]
 pub struct ServerSpec {
     /// The server's name.
     pub id: ServerId,
@@ -45,6 +42,25 @@ pub struct ServerSpec {
     /// Dialect-specific content without a place in this model (`server` of a HoloDeck item, `_meta` of an ACP entry).
     #[debug("{:?}", metadata.keys())]
     pub metadata: BTreeMap<String, RawJson>,
+}
+
+impl ServerSpec {
+    /// Creates a spec with the defaults of all other fields: nothing is filtered, invalid names are qualified
+    /// ([`NamePolicy::Qualify`]), and sharing is [`Sharing::Auto`].
+    pub fn new(id: ServerId, origin: Origin, transport: TransportSpec) -> ServerSpec {
+        ServerSpec {
+            id,
+            description: None,
+            origin,
+            transport,
+            limits: Limits::default(),
+            discovery: Discovery::default(),
+            exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
+            sharing: Sharing::Auto,
+            config: None,
+            metadata: BTreeMap::new(),
+        }
+    }
 }
 
 /// The source of a spec.
@@ -140,10 +156,7 @@ impl TransportKind {
 
 /// A child process, unresolved.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "readers and writers name every field, so that none is forgotten"
-)]
+#[non_exhaustive]
 pub struct StdioSpec {
     /// The program: a name looked up on `PATH`, or a path. Never passed to a shell.
     pub command: String,
@@ -161,12 +174,25 @@ pub struct StdioSpec {
     pub encoding: String,
 }
 
+impl StdioSpec {
+    /// Creates a spec without arguments and variables, with UTF-8 and the safe part of the environment
+    /// ([`EnvInherit::Safe`]).
+    pub fn new(command: impl Into<String>) -> StdioSpec {
+        StdioSpec {
+            command: command.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            env_file: None,
+            inherit: EnvInherit::Safe,
+            cwd: None,
+            encoding: "utf-8".to_owned(),
+        }
+    }
+}
+
 /// A server at a URL, unresolved.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "readers and writers name every field, so that none is forgotten"
-)]
+#[non_exhaustive]
 pub struct UrlSpec {
     /// The URL.
     pub url: ConfigValue,
@@ -180,6 +206,20 @@ pub struct UrlSpec {
     pub terminate_on_close: bool,
     /// Whether the transport of 2024-11-05 is tried if the server does not support Streamable HTTP.
     pub sse_fallback: SseFallback,
+}
+
+impl UrlSpec {
+    /// Creates a spec without headers and credentials, which ends its session on close.
+    pub fn new(url: ConfigValue) -> UrlSpec {
+        UrlSpec {
+            url,
+            headers: Vec::new(),
+            session_id: None,
+            client_credentials: None,
+            terminate_on_close: true,
+            sse_fallback: SseFallback::Never,
+        }
+    }
 }
 
 /// Whether HTTP with server-sent events of 2024-11-05 is tried at the same URL if Streamable HTTP finds no server
@@ -286,10 +326,7 @@ impl EnvInherit {
 /// The lists that are requested after the connection (HD-029, HD-030). Items of other lists cannot be called, and the
 /// error of such a call says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "readers and writers name every field, so that none is forgotten"
-)]
+#[non_exhaustive]
 pub struct Discovery {
     /// Request the tools.
     pub tools: bool,

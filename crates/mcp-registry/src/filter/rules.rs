@@ -114,7 +114,7 @@ impl<'a> CompiledRules<'a> {
     }
 
     fn apply<'n>(&self, original: &'n str) -> Result<(Cow<'n, str>, Reason), (Verdict, Reason)> {
-        let Rules { filter: _, transforms, naming, limit } = self.rules;
+        let Rules { filter: _, transforms, naming, limit, .. } = self.rules;
         if original.is_empty() {
             return Err((Verdict::InvalidName, "a name must not be empty".into()));
         }

@@ -40,11 +40,11 @@ fn transform() -> impl Strategy<Value = Transform> {
 fn rules(naming: impl Strategy<Value = NamePolicy>) -> impl Strategy<Value = Rules> {
     let patterns = || prop::collection::vec("[ab*]{0,3}", 0..3);
     (patterns(), patterns(), prop::collection::vec(transform(), 0..3), naming, limit()).prop_map(
-        |(whitelist, blacklist, transforms, naming, limit)| Rules {
-            filter: Filter { whitelist, blacklist },
-            transforms,
-            naming,
-            limit,
+        |(whitelist, blacklist, transforms, naming, limit)| {
+            let mut rules = Rules::new(naming);
+            rules.filter = Filter { whitelist, blacklist };
+            (rules.transforms, rules.limit) = (transforms, limit);
+            rules
         },
     )
 }
@@ -205,8 +205,8 @@ proptest! {
                 [first, rest @ ..] => name.first() == Some(first) && defined(rest, &name[1..]),
             }
         }
-        let filter = Filter { whitelist: vec![pattern.clone()], blacklist: Vec::new() };
-        let rules = Rules { filter, transforms: Vec::new(), naming: NamePolicy::Pass, limit: NameLimit::Common };
+        let mut rules = Rules::new(NamePolicy::Pass);
+        rules.filter.whitelist.push(pattern.clone());
         let shown = decide(&ServerId::parse("s").expect("an id"), &rules, &name).exposed.is_some();
         prop_assert_eq!(shown, !name.is_empty() && defined(pattern.as_bytes(), name.as_bytes()));
     }

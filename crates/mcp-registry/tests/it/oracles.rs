@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use mcp_model::{Filter, NameClass, NameLimit, NamePolicy, Rules, ServerId, Transform};
+use mcp_model::{Filter, NameClass, NamePolicy, Rules, ServerId, Transform};
 use mcp_registry::{CompiledRules, Verdict, decide};
 use serde_json::Value;
 
@@ -79,8 +79,8 @@ fn dm_036_patterns_match_as_dominds_does() {
     assert!(rows.len() >= 20, "only {} rows", rows.len());
     for row in rows {
         let filter = Filter { whitelist: vec![text(&row["pattern"]).to_owned()], blacklist: Vec::new() };
-        let rules =
-            Rules { filter, transforms: Vec::new(), naming: NamePolicy::Pass, limit: NameLimit::Common };
+        let mut rules = Rules::new(NamePolicy::Pass);
+        rules.filter = filter;
         let got = CompiledRules::new(&server("s"), &rules).allows(text(&row["name"]));
         assert_eq!(Value::from(got), row[DOMINDS], "{row}");
     }
@@ -90,12 +90,8 @@ fn dm_036_patterns_match_as_dominds_does() {
 fn dm_037_to_dm_041_filters_rule_as_dominds_does() {
     let Some(dominds) = recording("dominds.json") else { return };
     for row in rows(&dominds, "filters") {
-        let rules = Rules {
-            filter: filter(row),
-            transforms: Vec::new(),
-            naming: NamePolicy::Reject,
-            limit: NameLimit::Common,
-        };
+        let mut rules = Rules::new(NamePolicy::Reject);
+        rules.filter = filter(row);
         for (name, want) in rows(row, "names").iter().zip(rows(row, DOMINDS)) {
             let want = match text(&want["kind"]) {
                 "blacklisted" => format!("blacklist `{}`", text(&want["pattern"])),
@@ -112,13 +108,8 @@ fn dm_037_to_dm_041_filters_rule_as_dominds_does() {
 fn dm_042_to_dm_045_transforms_change_names_as_dominds_does() {
     let Some(dominds) = recording("dominds.json") else { return };
     for row in rows(&dominds, "transforms") {
-        let transforms = transforms(&row["transform"]);
-        let rules = Rules {
-            filter: Filter::default(),
-            transforms,
-            naming: NamePolicy::Pass,
-            limit: NameLimit::Common,
-        };
+        let mut rules = Rules::new(NamePolicy::Pass);
+        rules.transforms = transforms(&row["transform"]);
         for (name, want) in rows(row, "names").iter().zip(rows(row, DOMINDS)) {
             let (name, want) = (text(name), text(want));
             let got = decide(&server("s"), &rules, name);
@@ -144,13 +135,8 @@ fn dm_047_dm_048_each_files_names_come_out_as_dominds_has_them() {
                 "override" => &config["tools"]["transform"]["transform"],
                 other => panic!("{file}: unknown kind of transform {other}"),
             };
-            let transforms = transforms(chosen);
-            let rules = Rules {
-                filter: filter(&config["tools"]),
-                transforms,
-                naming: NamePolicy::Reject,
-                limit: NameLimit::Common,
-            };
+            let mut rules = Rules::new(NamePolicy::Reject);
+            (rules.filter, rules.transforms) = (filter(&config["tools"]), transforms(chosen));
             for tool in tools.as_array().expect("a list of tools") {
                 let decision = decide(&server(id), &rules, text(&tool["name"]));
                 let got = (decision.verdict, decision.exposed.as_ref().map(|it| it.as_str()), decision.rule);
@@ -189,9 +175,7 @@ fn hd_114_sk_01_x_03_names_are_those_of_holodeck_and_semantic_kernel() {
     for row in rows {
         let input = text(&row["input"]);
         let named = |naming| {
-            let limit = NameLimit::Common;
-            let rules = Rules { filter: Filter::default(), transforms: Vec::new(), naming, limit };
-            let exposed = decide(&server("item"), &rules, input).exposed;
+            let exposed = decide(&server("item"), &Rules::new(naming), input).exposed;
             exposed.map(|it| it.as_str().to_owned())
         };
         let compare = |naming, want: String| {

@@ -135,7 +135,8 @@ pub fn names(bytes: &[u8]) {
     ];
     for naming in policies {
         for limit in [NameLimit::Common, NameLimit::Gemini, NameLimit::Anthropic] {
-            let rules = Rules { filter: filter.clone(), transforms: transforms.clone(), naming, limit };
+            let mut rules = Rules::new(naming);
+            (rules.filter, rules.transforms, rules.limit) = (filter.clone(), transforms.clone(), limit);
             let decider = CompiledRules::new(&server, &rules);
             for name in &names {
                 let decision = decider.decide(name);

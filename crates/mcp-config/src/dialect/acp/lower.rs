@@ -4,11 +4,10 @@
 //! are those of existing agents (ACPX-01).
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use mcp_model::{
-    ConfigValue, Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, RawJson, ServerId,
-    ServerSpec, Severity, Sharing, SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
+    ConfigValue, EnvInherit, RawJson, ServerId, ServerSpec, Severity, Sharing, StdioSpec, TransportKind,
+    TransportSpec, UrlSpec,
 };
 
 use crate::de::{DeferredField, Field, FieldState, Location, ReadContext};
@@ -61,15 +60,9 @@ pub(super) fn stdio(
         Some(text) => Some(text.clone()),
         None => options.cwd.map(str::to_owned),
     };
-    let spec = StdioSpec {
-        command: command_path(&command, !args.is_empty(), &server, options)?,
-        args,
-        env,
-        env_file: None,
-        inherit: EnvInherit::All,
-        cwd,
-        encoding: "utf-8".to_owned(),
-    };
+    let mut spec = StdioSpec::new(command_path(&command, !args.is_empty(), &server, options)?);
+    (spec.args, spec.env, spec.cwd) = (args, env, cwd);
+    spec.inherit = EnvInherit::All;
     Some(spec_of(id?, TransportSpec::Stdio(spec), STDIO_KEYS, node, at, options))
 }
 
@@ -94,14 +87,8 @@ pub(super) fn url(
     lowering::warn_without_effect(kind.as_str(), &foreign, context);
     required("headers", &headers.state, &headers.at, &server, options);
     let headers = pairs::pairs(headers, PairKind::Headers, &server, context);
-    let spec = UrlSpec {
-        url: url_value(&url, kind, &server, context)?,
-        headers,
-        session_id: None,
-        client_credentials: None,
-        terminate_on_close: true,
-        sse_fallback: SseFallback::Never,
-    };
+    let mut spec = UrlSpec::new(url_value(&url, kind, &server, context)?);
+    spec.headers = headers;
     let transport = match kind {
         TransportKind::Sse => TransportSpec::Sse(spec),
         TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http => TransportSpec::Http(spec),
@@ -157,20 +144,11 @@ fn spec_of(
     let meta = node.get("_meta").and_then(|it| to_json(&it.value)).map(|it| RawJson::parse(it.into()));
     let sharing = node.get("_meta").and_then(|it| it.value.get(META_SHARING)).and_then(|it| it.value.text());
     let sharing = sharing.and_then(|it| serde_json::from_value(it.into()).ok());
-    let metadata: BTreeMap<_, _> =
+    let mut spec = ServerSpec::new(id, options.context.origin(at, node.span.clone()), transport);
+    spec.sharing = SharingKey::sharing(sharing, Sharing::PerOwner);
+    spec.metadata =
         metadata(policy.profile, [("_meta", meta), ("extra", lowering::unknown_members(node, known))]);
-    ServerSpec {
-        id,
-        description: None,
-        origin: options.context.origin(at, node.span.clone()),
-        transport,
-        limits: Limits::default(),
-        discovery: Discovery::default(),
-        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
-        sharing: SharingKey::sharing(sharing, Sharing::PerOwner),
-        config: None,
-        metadata,
-    }
+    spec
 }
 
 /// The name of a server in messages.

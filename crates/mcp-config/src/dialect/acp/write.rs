@@ -40,6 +40,7 @@ pub(crate) fn write_server(
         sharing,
         config,
         metadata,
+        ..
     } = server;
     let kind = transport.kind();
     let mut res = Vec::new();
@@ -57,7 +58,7 @@ pub(crate) fn write_server(
     res.push(("name".to_owned(), OutputValue::text(id.as_str())));
     match transport {
         TransportSpec::Stdio(spec) => {
-            let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
+            let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, .. } = spec;
             res.push((
                 "command".to_owned(),
                 OutputValue::Text(resolve_program(command, origin.dialect, report)?),
@@ -82,8 +83,15 @@ pub(crate) fn write_server(
             report.unsupported_if(encoding != "utf-8", "encoding", "an encoding");
         }
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
-            let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback } =
-                spec;
+            let UrlSpec {
+                url,
+                headers,
+                session_id,
+                client_credentials,
+                terminate_on_close,
+                sse_fallback,
+                ..
+            } = spec;
             report.unsupported_if(client_credentials.is_some(), "auth", "client credentials");
             common::report_fallback(*sse_fallback, report);
             common::write_config(config.as_ref(), None, OutputValue::Text, report);

@@ -3,7 +3,7 @@
 //! A `transform` list at `tools`, `prompts` or `resources` replaces that of the server, even if empty (DMX-09). Skills
 //! have other rules; they are checked and kept in the metadata.
 
-use mcp_model::{Exposure, Filter, NameLimit, NamePolicy, RawJson, Rules, Transform};
+use mcp_model::{Exposure, Filter, NamePolicy, RawJson, Rules, Transform};
 use serde_json::json;
 
 use crate::de::{Field, OptionalField, ReadContext, dominds_path};
@@ -43,7 +43,9 @@ pub(super) fn lower(named: ExposureFields, context: &ReadContext) -> LoweredExpo
 }
 
 fn rules(filter: Filter, transforms: Vec<Transform>, naming: NamePolicy) -> Rules {
-    Rules { filter, transforms, naming, limit: NameLimit::Common }
+    let mut rules = Rules::new(naming);
+    (rules.filter, rules.transforms) = (filter, transforms);
+    rules
 }
 
 fn list_rules(

@@ -3,8 +3,8 @@
 //! The serde struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_model::{
-    ConfigValue, Discovery, EnvInherit, Limits, RawJson, Secret, ServerId, ServerSpec, Severity, Sharing,
-    SseFallback, StdioSpec, TransportSpec, UrlSpec,
+    ConfigValue, EnvInherit, RawJson, Secret, ServerId, ServerSpec, Severity, Sharing, StdioSpec,
+    TransportSpec, UrlSpec,
 };
 
 use crate::de::{
@@ -69,18 +69,15 @@ pub(super) fn lower(
             lowering::warn_without_effect("stdio", &foreign, context);
             let has_args = args.value().is_some_and(|it| !it.is_empty());
             let args = args.take().unwrap_or_default().into_iter().filter_map(|it| argument(it, context));
+            let args: Vec<_> = args.collect();
             let env_at = env.at;
-            let spec = StdioSpec {
-                args: args.collect(),
-                env: lowering::environment(env.take(), &env_at, context, |it, at| {
-                    host_value(it, at, checks::check_env_value, context)
-                }),
-                env_file: None,
-                inherit: EnvInherit::All,
-                cwd: non_empty(&cwd, context).map(|it| it.trim().to_owned()),
-                encoding: "utf-8".to_owned(),
-                command: command_value(&command, has_args, context)?,
-            };
+            let env = lowering::environment(env.take(), &env_at, context, |it, at| {
+                host_value(it, at, checks::check_env_value, context)
+            });
+            let cwd = non_empty(&cwd, context).map(|it| it.trim().to_owned());
+            let mut spec = StdioSpec::new(command_value(&command, has_args, context)?);
+            (spec.args, spec.env, spec.cwd) = (args, env, cwd);
+            spec.inherit = EnvInherit::All;
             Some(TransportSpec::Stdio(spec))
         }
         Some(DomindsTransport::StreamableHttp) => {
@@ -94,37 +91,26 @@ pub(super) fn lower(
             let headers = lowering::headers(headers.take(), context, |it, at| {
                 host_value(it, at, checks::check_header_value, context)
             });
-            Some(TransportSpec::Http(UrlSpec {
-                headers,
-                session_id: session_value(session_id, context),
-                client_credentials: None,
-                terminate_on_close: true,
-                sse_fallback: SseFallback::Never,
-                url: url_value(&url, context)?,
-            }))
+            let session_id = session_value(session_id, context);
+            let mut spec = UrlSpec::new(url_value(&url, context)?);
+            (spec.headers, spec.session_id) = (headers, session_id);
+            Some(TransportSpec::Http(spec))
         }
         None => None,
     };
     let stateless = truely_stateless.take().unwrap_or(false);
     let default = if stateless { Sharing::Shared } else { Sharing::PerOwner };
-    Some(ServerSpec {
-        id: id?,
-        description: None,
-        origin: context.origin(at, at.span(context)),
-        transport: transport_spec?,
-        limits: Limits::default(),
-        discovery: Discovery::default(),
-        exposure: named.exposure,
-        sharing: SharingKey::sharing(sharing.value().copied(), default),
-        config: None,
-        metadata: metadata(
-            context.policy.profile,
-            [
-                ("resources", named.resources.map(Ok::<RawJson, _>)),
-                (SHARING_KEY, sharing.value().map(RawJson::from_value)),
-            ],
-        ),
-    })
+    let mut spec = ServerSpec::new(id?, context.origin(at, at.span(context)), transport_spec?);
+    spec.exposure = named.exposure;
+    spec.sharing = SharingKey::sharing(sharing.value().copied(), default);
+    spec.metadata = metadata(
+        context.policy.profile,
+        [
+            ("resources", named.resources.map(Ok::<RawJson, _>)),
+            (SHARING_KEY, sharing.value().map(RawJson::from_value)),
+        ],
+    );
+    Some(spec)
 }
 
 fn parse_id(name: &str, at: &Location, context: &ReadContext) -> Option<ServerId> {

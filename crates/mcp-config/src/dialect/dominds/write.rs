@@ -30,10 +30,11 @@ pub(crate) fn write_server(
         sharing,
         config,
         metadata,
+        ..
     } = server;
     let mut res = match transport {
         TransportSpec::Stdio(spec) => {
-            let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
+            let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, .. } = spec;
             let command = report.required("command", rewrite_text(command, origin.dialect, RULE))?;
             let mut res = vec![
                 ("transport".to_owned(), OutputValue::text("stdio")),
@@ -80,7 +81,7 @@ pub(crate) fn write_server(
 }
 
 fn http(spec: &UrlSpec, report: &mut WriteReport<'_>) -> Option<Vec<(String, OutputValue)>> {
-    let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback } = spec;
+    let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback, .. } = spec;
     report.unsupported_if(client_credentials.is_some(), "auth", "client credentials");
     common::report_fallback(*sse_fallback, report);
     let text = report.required("url", reference_text(url, RULE))?;
@@ -105,7 +106,7 @@ fn http(spec: &UrlSpec, report: &mut WriteReport<'_>) -> Option<Vec<(String, Out
 /// Whether a blacklist hides the tools, the prompts and the resources. It does so for tools and prompts that the
 /// spec does not list, because Dominds always lists them.
 fn hidden(discovery: Discovery, exposure: &Exposure, report: &mut WriteReport<'_>) -> [bool; 3] {
-    let Discovery { tools, prompts } = discovery;
+    let Discovery { tools, prompts, .. } = discovery;
     let mut hide = |list: &str, listed: bool, rules: &Rules| {
         let free = rules.filter == Filter::default();
         if !listed && free {
@@ -131,7 +132,7 @@ fn exposed(exposure: &Exposure, hidden: [bool; 3], settings: Option<&RawJson>) -
     let shared = &exposure.resources.transforms;
     let mut res = Vec::new();
     for ((list, rules), hidden) in lists.into_iter().zip(hidden) {
-        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
+        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _, .. } = rules;
         let mut members = Vec::new();
         common::push_non_empty(&mut members, "whitelist", patterns(whitelist));
         common::push_non_empty(&mut members, "blacklist", patterns(blacklist));

@@ -76,7 +76,9 @@ pub(super) fn read(
         let help = "add the only authorization server that may receive the tokens of users";
         context.error(Code::MissingKey, &at, message, help);
     }
-    Some(ClientCredentials { grant, client_id: client_id?, key: key?, scopes, issuer })
+    let mut credentials = ClientCredentials::new(grant, client_id?, key?);
+    (credentials.scopes, credentials.issuer) = (scopes, issuer);
+    Some(credentials)
 }
 
 fn read_grant(member: &Member, auth: &Location, context: &ReadContext) -> Option<ClientGrant> {

@@ -3,8 +3,8 @@
 //! The serde struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_model::{
-    ClientGrant, ConfigValue, Discovery, EnvInherit, RawJson, ServerId, ServerSpec, Sharing, StdioSpec,
-    TransportKind, TransportSpec, UrlSpec,
+    ClientGrant, ConfigValue, EnvInherit, RawJson, ServerId, ServerSpec, Sharing, StdioSpec, TransportKind,
+    TransportSpec, UrlSpec,
 };
 
 use crate::de::{Location, NullableField, ReadContext};
@@ -197,9 +197,10 @@ pub(super) fn lower(
                 .map(|it| values.without_shell_syntax().value(it.clone(), at, checks::check_argument));
             program.lower(&values).map(|(command, args, mut env)| {
                 fields::add_required_variables(env_keys, &mut env, context);
-                let encoding = "utf-8".to_owned();
-                let inherit = EnvInherit::All;
-                TransportSpec::Stdio(StdioSpec { command, args, env, env_file, inherit, cwd, encoding })
+                let mut spec = StdioSpec::new(command);
+                (spec.args, spec.env, spec.env_file, spec.cwd) = (args, env, env_file, cwd);
+                spec.inherit = EnvInherit::All;
+                TransportSpec::Stdio(spec)
             })
         }
         TransportChoice::Url(kind, sse_fallback) => {
@@ -223,14 +224,10 @@ pub(super) fn lower(
                 report_shared_use(&sharing, &headers, at, context);
             }
             url.value(kind, &values).map(|url| {
-                let spec = UrlSpec {
-                    url,
-                    headers,
-                    session_id: None,
-                    client_credentials,
-                    terminate_on_close: true,
-                    sse_fallback,
-                };
+                let mut spec = UrlSpec::new(url);
+                spec.headers = headers;
+                spec.client_credentials = client_credentials;
+                spec.sse_fallback = sse_fallback;
                 match kind {
                     TransportKind::Sse => TransportSpec::Sse(spec),
                     TransportKind::WebSocket => TransportSpec::WebSocket(spec),
@@ -253,18 +250,10 @@ pub(super) fn lower(
             ("extra", lowering::unknown_members(node, LOWERED_KEYS)),
         ],
     );
-    let spec = ServerSpec {
-        id,
-        description: description.take(),
-        origin: context.origin(at, node.span.clone()),
-        transport,
-        limits,
-        discovery: Discovery::default(),
-        exposure,
-        sharing: SharingKey::sharing(sharing.value().copied(), Sharing::Auto),
-        config: None,
-        metadata,
-    };
+    let mut spec = ServerSpec::new(id, context.origin(at, node.span.clone()), transport);
+    spec.description = description.take();
+    spec.sharing = SharingKey::sharing(sharing.value().copied(), Sharing::Auto);
+    (spec.limits, spec.exposure, spec.metadata) = (limits, exposure, metadata);
     LoweredEntry { kind, nothing_to_start: false, spec: Some(spec) }
 }
 

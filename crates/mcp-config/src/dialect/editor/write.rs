@@ -34,12 +34,13 @@ pub(crate) fn write_server(
         sharing,
         config,
         metadata,
+        ..
     } = server;
     let kind = transport.kind();
     let mut res = Vec::new();
     match transport {
         TransportSpec::Stdio(spec) => {
-            let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
+            let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, .. } = spec;
             match rewrite_text(command, origin.dialect, RULE) {
                 Ok(text) => res.push(("command".to_owned(), OutputValue::Text(text))),
                 Err(why) => return report.server_omitted("command", why),
@@ -67,8 +68,15 @@ pub(crate) fn write_server(
             report.unsupported_if(encoding != "utf-8", "encoding", "an encoding");
         }
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
-            let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback } =
-                spec;
+            let UrlSpec {
+                url,
+                headers,
+                session_id,
+                client_credentials,
+                terminate_on_close,
+                sse_fallback,
+                ..
+            } = spec;
             // Files of this dialect keep the key `auth` as it is.
             report.unsupported_if(
                 client_credentials.is_some() && origin.dialect != Dialect::McpJson,
@@ -135,7 +143,7 @@ fn write_limits(members: &mut Vec<(String, OutputValue)>, limits: &Limits) {
 /// Writes the filter of tools. A whitelist together with a blacklist cannot be expressed.
 fn tool_filter(members: &mut Vec<(String, OutputValue)>, exposure: &Exposure, report: &mut WriteReport<'_>) {
     for (list, rules) in common::lists(exposure) {
-        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
+        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _, .. } = rules;
         let patterns = |it: &[String]| OutputValue::List(it.iter().map(OutputValue::text).collect());
         match (list, &whitelist[..], &blacklist[..]) {
             (_, [], []) => {}

@@ -2,10 +2,7 @@
 //!
 //! The serde struct is destructured without `..`, so a new field fails to compile until it is handled.
 
-use mcp_model::{
-    Discovery, EnvInherit, Exposure, Limits, NameClass, NamePolicy, RawJson, ServerSpec, Sharing,
-    SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
-};
+use mcp_model::{Limits, RawJson, ServerSpec, Sharing, StdioSpec, TransportKind, TransportSpec, UrlSpec};
 
 use crate::de::{FieldState, Location, ReadContext};
 use crate::dialect::holodeck::transport::TransportFields;
@@ -121,48 +118,29 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
     let transport = match kind? {
         TransportKind::Stdio => {
             let (command, args) = reach.stdio(args)?;
-            TransportSpec::Stdio(StdioSpec {
-                command,
-                args,
-                env,
-                env_file: env_file.take().map(|it| parse_value(it, variables)),
-                inherit: EnvInherit::Safe,
-                cwd: None,
-                encoding,
-            })
+            let mut spec = StdioSpec::new(command);
+            (spec.args, spec.env, spec.encoding) = (args, env, encoding);
+            spec.env_file = env_file.take().map(|it| parse_value(it, variables));
+            TransportSpec::Stdio(spec)
         }
         kind @ (TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http) => {
-            let url = reach.url_value(kind)?;
-            let terminate_on_close = terminate_on_close.take().unwrap_or(true);
-            let sse_fallback = SseFallback::Never;
-            let spec = UrlSpec {
-                url,
-                headers,
-                session_id: None,
-                client_credentials: None,
-                terminate_on_close,
-                sse_fallback,
-            };
+            let mut spec = UrlSpec::new(reach.url_value(kind)?);
+            spec.terminate_on_close = terminate_on_close.take().unwrap_or(true);
+            if kind != TransportKind::WebSocket {
+                spec.headers = headers;
+            }
             match kind {
                 TransportKind::Sse => TransportSpec::Sse(spec),
-                TransportKind::WebSocket => TransportSpec::WebSocket(UrlSpec { headers: Vec::new(), ..spec }),
+                TransportKind::WebSocket => TransportSpec::WebSocket(spec),
                 TransportKind::Stdio | TransportKind::Http => TransportSpec::Http(spec),
             }
         }
     };
-    Some(ServerSpec {
-        id: id?,
-        description: description.take(),
-        origin: context.origin(at, node.span.clone()),
-        transport,
-        limits,
-        discovery: Discovery {
-            tools: load_tools.take().unwrap_or(true),
-            prompts: load_prompts.take().unwrap_or(true),
-        },
-        exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
-        sharing: SharingKey::sharing(sharing.value().copied(), Sharing::Auto),
-        config,
-        metadata,
-    })
+    let mut spec = ServerSpec::new(id?, context.origin(at, node.span.clone()), transport);
+    spec.description = description.take();
+    spec.discovery.tools = load_tools.take().unwrap_or(true);
+    spec.discovery.prompts = load_prompts.take().unwrap_or(true);
+    spec.sharing = SharingKey::sharing(sharing.value().copied(), Sharing::Auto);
+    (spec.limits, spec.config, spec.metadata) = (limits, config, metadata);
+    Some(spec)
 }

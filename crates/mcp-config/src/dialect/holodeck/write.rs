@@ -34,6 +34,7 @@ pub(crate) fn write_server(
         sharing,
         config,
         metadata,
+        ..
     } = server;
     let kind = transport.kind();
     let name = name(id.as_str(), policy, report)?;
@@ -92,7 +93,7 @@ pub(crate) fn write_server(
     {
         add("config", data);
     }
-    let Discovery { tools, prompts } = discovery;
+    let Discovery { tools, prompts, .. } = discovery;
     if !tools {
         add("load_tools", OutputValue::scalar(false));
     }
@@ -145,7 +146,7 @@ fn stdio(
     policy: &Policy,
     report: &mut WriteReport<'_>,
 ) -> Option<Vec<(String, OutputValue)>> {
-    let StdioSpec { command, args, env, env_file, inherit, cwd, encoding } = spec;
+    let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, .. } = spec;
     let rule = policy.variables;
     if let Some(commands) = policy.commands
         && !commands.contains(&command.as_str())
@@ -180,7 +181,7 @@ fn url(
     policy: &Policy,
     report: &mut WriteReport<'_>,
 ) -> Option<Vec<(String, OutputValue)>> {
-    let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback } = spec;
+    let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback, .. } = spec;
     report.unsupported_if(client_credentials.is_some(), "auth", "client credentials");
     common::report_fallback(*sse_fallback, report);
     let rule = policy.variables;

@@ -114,7 +114,7 @@ pub(crate) fn default_connect(kind: TransportKind) -> Duration {
 
 /// Reports lists that are not requested, for dialects that always request them.
 pub(crate) fn report_discovery(discovery: Discovery, report: &mut WriteReport<'_>) {
-    let Discovery { tools, prompts } = discovery;
+    let Discovery { tools, prompts, .. } = discovery;
     if !tools {
         report.unsupported("discovery.tools", "that tools are not listed");
     }
@@ -127,7 +127,7 @@ pub(crate) fn report_discovery(discovery: Discovery, report: &mut WriteReport<'_
 /// Name lengths are configured in the host, not in a dialect.
 pub(crate) fn report_exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: &mut WriteReport<'_>) {
     for (list, rules) in lists(exposure) {
-        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _ } = rules;
+        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _, .. } = rules;
         if !whitelist.is_empty() || !blacklist.is_empty() {
             report.unsupported(format!("{list}.filter"), "this filter");
         }

@@ -59,7 +59,7 @@ impl CompiledRules<'_> {
     }
 
     fn run(&self, walk: &mut StepRecorder, list: ListKind, original: &str) -> Option<()> {
-        let Rules { filter: _, transforms, naming, limit } = self.rules;
+        let Rules { filter: _, transforms, naming, limit, .. } = self.rules;
         let is_name = match list {
             ListKind::Tool | ListKind::Prompt => true,
             ListKind::Resource => false,

@@ -1,6 +1,6 @@
 //! Tests of the rules, one row each. The rows of filters and transforms were also run with Dominds itself.
 
-use mcp_model::{Filter, NameClass, NameLimit};
+use mcp_model::{NameClass, NameLimit};
 
 use super::*;
 use crate::lists::ListKind;
@@ -8,8 +8,7 @@ use crate::lists::ListKind;
 /// Parses rules such as `white=a,b black=c prefix=x_ replace=old_>new_ suffix=_y`, in any order. Transforms keep
 /// their order.
 pub(crate) fn rules(naming: NamePolicy, text: &str) -> Rules {
-    let (transforms, limit) = (Vec::new(), NameLimit::default());
-    let mut res = Rules { filter: Filter::default(), transforms, naming, limit };
+    let mut res = Rules::new(naming);
     for word in text.split_whitespace() {
         let (key, value) = word.split_once('=').expect("a word has `=`");
         let patterns = || value.split(',').map(str::to_owned).collect();
@@ -156,7 +155,8 @@ fn x_01_x_03_sk_01_a_normalised_name_stands_alone() {
 /// longer.
 #[track_caller]
 fn check_limit(naming: NamePolicy, limit: NameLimit, longest: usize, longer: Verdict) {
-    let rules = Rules { limit, ..rules(naming, "") };
+    let mut rules = rules(naming, "");
+    rules.limit = limit;
     let server = ServerId::parse("s").unwrap();
     let name = |length: usize| decide(&server, &rules, &"x".repeat(length));
     let shown = |it: &Decision| it.exposed.as_ref().map(|it| it.as_str().to_owned());

@@ -61,7 +61,9 @@ fn transport_config_and_discovery_count() {
     let endpoint = || UrlEndpoint::new("https://example.com/mcp".parse().expect("a URL"));
     let of = |config: Option<&str>, tools, prompts| {
         let config = config.map(Secret::from);
-        RuntimeSettings::new(Endpoint::Http(endpoint()), config, Discovery { tools, prompts })
+        let mut discovery = Discovery::default();
+        (discovery.tools, discovery.prompts) = (tools, prompts);
+        RuntimeSettings::new(Endpoint::Http(endpoint()), config, discovery)
     };
     check(&[
         of(None, true, true),

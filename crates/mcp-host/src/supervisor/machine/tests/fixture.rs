@@ -5,9 +5,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use mcp_config::ResolvedServer;
 use mcp_model::{
-    ClientCredentials, ClientGrant, ClientKey, Dialect, Discovery, Endpoint, Era, ErrorKind, Exposure,
-    Limits, NameClass, NamePolicy, Origin, RawJson, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec,
-    Transform, TransportSpec, UrlEndpoint, read_tools,
+    ClientCredentials, ClientGrant, ClientKey, Dialect, Endpoint, Era, ErrorKind, Exposure, NameClass,
+    NamePolicy, Origin, RawJson, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, Transform,
+    TransportSpec, UrlEndpoint, read_tools,
 };
 use mcp_registry::{Builtins, ListKind, Problem, ProviderRejection, ServerLists};
 use mcp_transport::ListChangeCounts;
@@ -46,36 +46,18 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
     if option == "nowrite" {
         shown.tools.filter.blacklist.push("write".to_owned());
     }
-    let spec = ServerSpec {
-        id: ServerId::parse(id).unwrap(),
-        description: None,
-        origin: Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 },
-        transport: TransportSpec::Stdio(StdioSpec {
-            command: "npx".into(),
-            args: Vec::new(),
-            env: Vec::new(),
-            env_file: None,
-            inherit: endpoint.inherit,
-            cwd: None,
-            encoding: "utf-8".into(),
-        }),
-        limits: match option {
-            "brief" => {
-                let mut limits = Limits::default();
-                limits.request = Duration::from_secs(1);
-                limits
-            }
-            _ => Limits::default(),
-        },
-        discovery: Discovery { tools: option != "unloaded", ..Discovery::default() },
-        exposure: shown,
-        sharing: match option {
-            "own" => Sharing::PerOwner,
-            "auto" => Sharing::Auto,
-            _ => Sharing::Shared,
-        },
-        config: None,
-        metadata: Default::default(),
+    let origin = Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 };
+    let transport = TransportSpec::Stdio(StdioSpec::new("npx"));
+    let mut spec = ServerSpec::new(ServerId::parse(id).unwrap(), origin, transport);
+    if option == "brief" {
+        spec.limits.request = Duration::from_secs(1);
+    }
+    spec.discovery.tools = option != "unloaded";
+    spec.exposure = shown;
+    spec.sharing = match option {
+        "own" => Sharing::PerOwner,
+        "auto" => Sharing::Auto,
+        _ => Sharing::Shared,
     };
     let endpoint = match option {
         "user" => user_endpoint(runtime),
@@ -86,13 +68,10 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
 
 fn user_endpoint(runtime: &str) -> Endpoint {
     let mut endpoint = UrlEndpoint::new(format!("https://a.example/{runtime}").parse().unwrap());
-    endpoint.client_credentials = Some(ClientCredentials {
-        grant: ClientGrant::TokenExchange,
-        client_id: "host".to_owned(),
-        key: ClientKey::Secret("secret".into()),
-        scopes: Vec::new(),
-        issuer: Some("https://id.example".to_owned()),
-    });
+    let key = ClientKey::Secret("secret".into());
+    let mut credentials = ClientCredentials::new(ClientGrant::TokenExchange, "host", key);
+    credentials.issuer = Some("https://id.example".to_owned());
+    endpoint.client_credentials = Some(credentials);
     Endpoint::Http(endpoint)
 }
 
