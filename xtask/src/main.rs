@@ -41,7 +41,7 @@ Usage: cargo xtask <command>
   schema [--check]                  write schemas/<dialect>.schema.json, or fail if one is stale or incompatible
   schema --release                  freeze the schemas as the release of this version
   docs [--check]                    write the generated pages, or fail if one is stale
-  package [--tests]                 package the published crates, build the packages, and run tests of some or all of them
+  package [--tests]                 package the published crates, check them with the oldest dependencies, and run tests of some or all
   api [--check]                     write the public items of each library to api/, or fail if a file is stale
   semver                            compare the libraries with the last release; needs cargo-semver-checks
   deny                              check the dependency tree with deny.toml

@@ -1,8 +1,9 @@
-//! `cargo xtask package`: packages the published crates, builds the packages, and runs their tests.
+//! `cargo xtask package`: packages the published crates, checks that the packages build, and runs their tests.
 //!
-//! The packages are unpacked into a workspace of their own, which uses no file of the tree. A package contains the tests
-//! of `tests/` only if they need nothing outside of it: neither fixtures of the workspace nor mcp-testkit, which is not
-//! published.
+//! The packages are unpacked into a workspace of their own, which uses no file of the tree, and are built with the oldest
+//! versions of their dependencies that the manifests allow. All other tests use the versions of the lock file. A package
+//! contains the tests of `tests/` only if they need nothing outside of it: neither fixtures of the workspace nor
+//! mcp-testkit, which is not published.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +15,7 @@ use crate::error::Error;
 use crate::gates::packages;
 use crate::tree;
 
-/// Which packages' tests run. All are built.
+/// Which packages' tests run. All are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tests {
     /// Those of [`ALONE`].
@@ -26,7 +27,7 @@ pub(crate) enum Tests {
 const ALONE: [&str; 5] =
     ["mcp-host-model", "mcp-host-registry", "mcp-host-config", "mcp-host-acp", "schema-evolution"];
 
-/// Packages, unpacks, builds and tests the crates in a new folder of `target`.
+/// Packages, unpacks, checks and tests the crates in a new folder of `target`.
 ///
 /// Cargo reuses an unpacked package of the same version even if its content is old, so an existing folder would build
 /// against stale crates.
@@ -46,7 +47,7 @@ fn pack(folder: &Path) -> Result<(), Error> {
 }
 
 fn package_arguments(unpublished: &[String], in_ci: bool) -> Vec<&str> {
-    // The packages are built after they are unpacked.
+    // The packages are checked after they are unpacked.
     let mut res = vec!["package", "--workspace", "--no-verify"];
     res.extend(unpublished.iter().flat_map(|it| ["--exclude", it.as_str()]));
     if !in_ci {
@@ -55,7 +56,7 @@ fn package_arguments(unpublished: &[String], in_ci: bool) -> Vec<&str> {
     res
 }
 
-/// Unpacks the packages into a workspace with the lock file of the tree, and returns its folder.
+/// Unpacks the packages into a workspace with the oldest dependencies, and returns its folder.
 fn unpack(folder: &Path) -> Result<PathBuf, Error> {
     let failed = |what: &Path, error: std::io::Error| Error::message(format!("{}: {error}", what.display()));
     let workspace = folder.join("unpacked");
@@ -76,8 +77,10 @@ fn unpack(folder: &Path) -> Result<PathBuf, Error> {
     names.sort();
     let manifest = workspace.join("Cargo.toml");
     fs::write(&manifest, workspace_manifest(&names)).map_err(|error| failed(&manifest, error))?;
-    let lock = workspace.join("Cargo.lock");
-    fs::copy(tree::root().join("Cargo.lock"), &lock).map_err(|error| failed(&lock, error))?;
+    let mut update = cargo();
+    update.current_dir(&workspace).args(["update", "--quiet", "-Z", "direct-minimal-versions"]);
+    // Only with this variable a stable Cargo accepts the option.
+    run_command(update.env("RUSTC_BOOTSTRAP", "1"))?;
     Ok(workspace)
 }
 
@@ -110,7 +113,7 @@ fn test(workspace: &Path, tests: Tests) -> Result<(), Error> {
     };
     match tests {
         Tests::Some => {
-            run_command(&mut command(&["build", "--quiet", "--workspace"]))?;
+            run_command(&mut command(&["check", "--quiet", "--workspace"]))?;
             let names = ALONE.iter().flat_map(|it| ["--package", it]);
             run_command(command(&["test", "--quiet"]).args(names))
         }
