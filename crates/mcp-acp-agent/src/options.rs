@@ -37,10 +37,8 @@ pub struct ConnectOptions {
     /// then. `None`, the default: each session has its own. A session with a server over the ACP connection always has
     /// its own.
     pub shared: Option<SharedServers>,
-    /// Logins with OAuth, whose URLs are sent to the client. `None`, the default: only the `Authorization` header of an
-    /// entry is sent. Replaces [`ConnectionOptions::logins`](mcp_host::ConnectionOptions::logins).
     #[cfg(feature = "oauth")]
-    pub logins: Option<OAuthLogins>,
+    pub(crate) logins: Option<OAuthLogins>,
     /// Options of the host: client info, supervision, and handlers. Sampling and elicitation need
     /// [`HostOptions::server_requests`]; without them servers see no such capability. With the receipts in
     /// [`HostOptions::processes`], the next session with servers ends the processes of an agent that crashed; unless
@@ -54,9 +52,23 @@ pub struct ConnectOptions {
     pub environment: EnvInherit,
     /// A dialer that replaces the default transports.
     pub dialer: Option<Dialer>,
-    /// The ACP connection, for servers that the client provides. Without it those servers fail.
     #[cfg(feature = "mcp-over-acp")]
-    pub over_acp: Option<crate::over_acp::OverAcp>,
+    pub(crate) over_acp: Option<crate::over_acp::OverAcp>,
+}
+
+impl ConnectOptions {
+    /// Sets the logins with OAuth, whose URLs are sent to the client. `None`, the default: only the `Authorization` header
+    /// of an entry is sent. Replaces those of [`ConnectionOptions`](mcp_host::ConnectionOptions).
+    #[cfg(feature = "oauth")]
+    pub fn set_logins(&mut self, logins: Option<OAuthLogins>) {
+        self.logins = logins;
+    }
+
+    /// Sets the ACP connection, for servers that the client provides. Without it those servers fail.
+    #[cfg(feature = "mcp-over-acp")]
+    pub fn set_over_acp(&mut self, over_acp: Option<crate::over_acp::OverAcp>) {
+        self.over_acp = over_acp;
+    }
 }
 
 impl Default for ConnectOptions {

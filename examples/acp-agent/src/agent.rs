@@ -94,7 +94,7 @@ impl Agent {
         let slot = self.sessions.reserve(session.as_str(), &validated, &self.options)?;
         let over_acp = Some(OverAcp::new(connection)?);
         let mut options = self.options.clone();
-        options.over_acp = over_acp;
+        options.set_over_acp(over_acp);
         let servers = SessionMcp::connect(validated, options).await?;
         // Both or none, because `close` uses the same lock. There is no await: an installed set is reported.
         let mut turns = self.turns();

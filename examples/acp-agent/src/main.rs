@@ -122,7 +122,7 @@ impl Arguments {
             options.start = StartPolicy::FirstUse;
         }
         options.shared = self.share.then(SharedServers::new);
-        options.logins = self.login.then(|| self.logins());
+        options.set_logins(self.login.then(|| self.logins()));
         let sessions = SessionRegistry::with_capacity(self.max_sessions);
         Ok(Agent::new(capabilities, policy, options, sessions))
     }

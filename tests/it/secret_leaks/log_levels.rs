@@ -153,7 +153,7 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
         let wanted = load(&LoadRequest::new(&file)).unwrap().desired;
         let (id, endpoint) = (wanted.servers[0].spec.id.clone(), wanted.servers[0].endpoint.clone());
         let mut options = HostOptions::default();
-        options.connections.logins = Some(logins.clone());
+        options.connections.set_logins(Some(logins.clone()));
         let host = Host::start(options);
         host.apply(wanted).await;
         let mut published = host.subscribe();

@@ -81,7 +81,7 @@ fn agent(sessions: mpsc::UnboundedSender<SessionMcp>) -> impl ConnectTo<Client> 
                     capabilities.acp = true;
                     let validated = request.validate(&capabilities, Policy::default()).await?;
                     let mut options = options();
-                    options.over_acp = Some(OverAcp::new(through)?);
+                    options.set_over_acp(Some(OverAcp::new(through)?));
                     Ok::<_, Error>(SessionMcp::connect(validated, options).await?)
                 };
                 match set_up.await {

@@ -140,8 +140,8 @@ async fn try_log_out(context: &Context, target: &LoginTarget) -> Result<Report, 
 
 async fn revoke(server: &HttpServer, logins: &Logins) -> Result<Revocation, String> {
     let ResolvedServer { spec, endpoint, config: _, .. } = &server.server;
-    let authorities = DialOptions::default().authorities;
-    logins.revoke(&spec.id, endpoint, &authorities).await.map_err(|error| error.to_string())
+    let options = DialOptions::default();
+    logins.revoke(&spec.id, endpoint, options.authorities()).await.map_err(|error| error.to_string())
 }
 
 /// Lines from standard input. The thread is not joined, because a blocking read cannot be cancelled.
@@ -170,7 +170,7 @@ async fn connect(server: &HttpServer, logins: &Logins) -> Result<(), (ErrorKind,
     let mut dial = DialOptions::default();
     dial.limits = limits.clone();
     dial.extra_secrets = extra_secrets;
-    dial.authorization = logins.authorization(&spec.id, endpoint, &dial.authorities);
+    dial.set_authorization(logins.authorization(&spec.id, endpoint, dial.authorities()));
     let dial = dialer(endpoint, &dial).map_err(|error| (error.kind(), error.to_string()))?;
     let client = host::client_info();
     let mut options = SessionOptions::default();

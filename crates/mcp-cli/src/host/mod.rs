@@ -111,7 +111,7 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
     options.processes.receipts = state_path("receipts", &|name| env::var_os(name));
     options.processes.own_executable = env::current_exe().ok();
     options.processes.shutdown_grace = CALL_GRACE;
-    options.connections.logins = logins(None, None);
+    options.connections.set_logins(logins(None, None));
     options.supervision = supervision;
     options.server_requests.declared_capabilities = declared(APPS_CAPABILITY);
     // With `--verbose`, servers are requested to send log messages too.

@@ -69,9 +69,17 @@ pub struct ConnectionOptions {
     pub eras: Eras,
     /// Called with each connection failure, for hosts that word it differently from [`HostError`](crate::error::HostError).
     pub on_connect_failure: Option<OnConnectFailure>,
-    /// Logins to servers that require one. `None`: only the `Authorization` header of the configuration is sent.
     #[cfg(feature = "oauth")]
-    pub logins: Option<crate::state::logins::Logins>,
+    pub(crate) logins: Option<crate::state::logins::Logins>,
+}
+
+impl ConnectionOptions {
+    /// Sets the logins to servers that require one. `None`, the default: only the `Authorization` header of the
+    /// configuration is sent.
+    #[cfg(feature = "oauth")]
+    pub fn set_logins(&mut self, logins: Option<crate::state::logins::Logins>) {
+        self.logins = logins;
+    }
 }
 
 /// Options for server requests.

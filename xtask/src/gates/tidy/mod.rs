@@ -3,6 +3,7 @@
 mod language;
 mod machine_paths;
 mod orphan_files;
+mod public_fields;
 
 use crate::error::{Error, Violation};
 use crate::suites::fuzz;
@@ -58,6 +59,7 @@ fn check_file(file: &RustFile) -> Vec<Violation> {
             res.push(Violation::new(&file.path, file.line(at), format!("`{mark}`: unfinished code")));
         }
     }
+    res.extend(public_fields::check(file));
     res
 }
 

@@ -49,6 +49,15 @@ fn unfinished_code_is_found() {
 }
 
 #[test]
+fn a_public_field_with_a_condition_is_found() {
+    let what = "a/src/lib.rs:3: a public field has a `#[cfg]`: make it private, with a setter";
+    let file = |field: &str| format!("//! Subject.\npub struct S {{\n    {field}\n}}\n");
+    check_tree(&[("a/src/lib.rs", &file("#[cfg(feature = \"x\")] pub a: u8,"))], &[what]);
+    check_tree(&[("a/src/lib.rs", &file("#[cfg(feature = \"x\")] pub(crate) a: u8,"))], &[]);
+    check_tree(&[("a/src/lib.rs", &file("pub a: u8,"))], &[]);
+}
+
+#[test]
 fn an_undeclared_file_is_found() {
     let what = |path: &str| format!("{path}: no `mod` declares it, so it is never compiled");
     for undeclared in [

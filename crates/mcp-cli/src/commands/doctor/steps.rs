@@ -255,8 +255,9 @@ async fn connect(examination: &Examination, server: &ResolvedServer, endpoint: &
     dial.limits = limits.clone();
     dial.extra_secrets = extra_secrets;
     let logins = host::logins(None, None);
-    dial.authorization =
-        logins.and_then(|logins| logins.authorization(&server.spec.id, endpoint, &dial.authorities));
+    let authorization =
+        logins.and_then(|logins| logins.authorization(&server.spec.id, endpoint, dial.authorities()));
+    dial.set_authorization(authorization);
     let failed = |error: &ConnectError| StepResult::failed(error.to_string(), error.help());
     let dial = match dialer(endpoint, &dial) {
         Ok(dial) => dial,
