@@ -153,7 +153,7 @@ impl Host {
             leases: senders.leases.subscribe(),
             validators: ValidatorCache::new(),
             commands: commands.clone(),
-            reminder,
+            reminder: reminder.unwrap_or_else(|| admin::default_reminder(admin_tools)),
             idle,
             spills,
             ends: DialogEndCounter::default(),
@@ -207,7 +207,8 @@ impl Host {
         FollowHandle::begin(request, self.updates.clone()).await
     }
 
-    /// Waits until no server is in its first start; restarts are not waited for. Cancel-safe.
+    /// Waits until no server is [`ServerState::Starting`]: new servers and, after a reload, changed ones. Restarts of failed
+    /// servers are not waited for. Cancel-safe.
     pub async fn ready(&self) {
         let mut published = self.subscribe();
         let settled = |it: &Arc<HostSnapshot>| it.servers.iter().all(|it| it.state != ServerState::Starting);
@@ -215,7 +216,7 @@ impl Host {
         let _ = published.wait_for(settled).await;
     }
 
-    /// Waits until these servers are not in their first start. Returns their statuses in the order of `servers`,
+    /// Like [`ready`](Host::ready), for these servers. Returns their statuses in the order of `servers`,
     /// without those that are not configured. Cancel-safe.
     pub async fn wait_for(&self, servers: &[ServerId]) -> Vec<ServerStatus> {
         let of = |it: &Arc<HostSnapshot>| -> Vec<ServerStatus> {

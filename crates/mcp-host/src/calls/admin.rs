@@ -7,6 +7,7 @@ use mcp_registry::{ServerEntry, ServerLists};
 use serde::Deserialize;
 
 use crate::error::HostError;
+use crate::supervisor::dialog::ReminderText;
 
 /// Whether the host adds its own tools to the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,6 +19,19 @@ pub enum AdminTools {
     /// The host adds the toolset `mcp_admin` with `mcp_release`, `mcp_restart` and `mcp_disable` before all
     /// servers, so no server can take these names.
     Enabled,
+}
+
+/// The default text of reminders. It names a tool only if the host has that tool.
+pub(crate) fn default_reminder(admin_tools: AdminTools) -> ReminderText {
+    Arc::new(move |server, _| {
+        let fact = format!("This dialog has its own instance of the MCP server '{server}'.");
+        match admin_tools {
+            AdminTools::Enabled => format!(
+                "{fact} Release it with mcp_release({{\"serverId\":\"{server}\"}}) when its tools are no longer needed."
+            ),
+            AdminTools::Disabled => format!("{fact} It runs until the dialog ends or no longer uses it."),
+        }
+    })
 }
 
 /// The name of the toolset.

@@ -13,7 +13,7 @@ use crate::calls::spill::SpillPolicy;
 use crate::config::approval::Approval;
 use crate::supervisor::clock_jump::WallClock;
 use crate::supervisor::connector::OnConnectFailure;
-use crate::supervisor::dialog::{LeasePolicy, ReminderText, default_reminder};
+use crate::supervisor::dialog::{LeasePolicy, ReminderText};
 use crate::supervisor::machine::Supervision;
 use crate::telemetry::TraceSource;
 
@@ -35,8 +35,9 @@ pub struct HostOptions {
     pub supervision: Supervision,
     /// Leases of servers that are not shared.
     pub leases: LeasePolicy,
-    /// The reminder text for a dialog that has leased a server.
-    pub reminder: ReminderText,
+    /// The reminder text for a dialog that has leased a server. `None`: it says so, and how to release the server if the
+    /// host has its own tools ([`CatalogOptions::admin_tools`]).
+    pub reminder: Option<ReminderText>,
     /// The folder for results above their server's limit (`limits.result_bytes`, 256 KiB unless set). The result is cut
     /// either way; with a policy it names the file that has the rest. The files are removed with the host.
     pub spill: Option<SpillPolicy>,
@@ -53,7 +54,7 @@ pub struct ProcessOptions {
     /// The executable that replaces the command `mcp-host`. `None`: the command is looked up like any other.
     pub own_executable: Option<PathBuf>,
     /// The time that running calls and turns get when their instance is replaced, removed or disabled; 60 s unless
-    /// set. A call with an earlier deadline ends at that. New calls use the new instance at once.
+    /// set. A call with an earlier deadline ends at that. New calls use the new instance as soon as it is ready.
     pub drain: Duration,
     /// The time that running calls get when the host shuts down, and that a server gets to close; 5 s unless set.
     pub shutdown_grace: Duration,
@@ -131,7 +132,7 @@ impl Default for HostOptions {
             catalog: CatalogOptions::default(),
             supervision: Supervision::default(),
             leases: LeasePolicy::default(),
-            reminder: default_reminder(),
+            reminder: None,
             spill: None,
             telemetry: TelemetryOptions::default(),
         }

@@ -80,16 +80,6 @@ pub struct Reminder {
 /// Returns the text of a reminder.
 pub type ReminderText = Arc<dyn Fn(&ServerId, &DialogId) -> String + Send + Sync>;
 
-/// The default text of reminders.
-pub(crate) fn default_reminder() -> ReminderText {
-    Arc::new(|server, _| {
-        format!(
-            "This dialog has its own instance of the MCP server '{server}'. Release it with \
-             mcp_release({{\"serverId\":\"{server}\"}}) when its tools are no longer needed."
-        )
-    })
-}
-
 /// Guard of a dialog. Dropping the last one of a dialog queues its end.
 pub(crate) struct DialogLifetime {
     pub(crate) id: DialogId,

@@ -207,9 +207,11 @@ async fn leases_are_bounded_and_end_when_idle() {
     .await;
     let (one, two) = (fixture.host.dialog(DialogId::new("1")), fixture.host.dialog(DialogId::new("2")));
     assert!(call(&one, "a__t", "{}").await.success);
+    // The host has no tool that releases it.
+    assert!(!one.reminders()[0].text.contains("mcp_release"));
     assert_eq!(
         text_or_error(&call(&two, "a__t", "{}").await),
-        "MCPConnectionError: server 'a': the limit of 1 leased instances is reached; release one (mcp_release), or \
+        "MCPConnectionError: server 'a': the limit of 1 leased instances is reached; release one, or \
          end a dialog"
     );
     tokio::time::sleep(Duration::from_secs(50)).await;

@@ -124,7 +124,11 @@ impl fmt::Display for Mismatch {
 /// server accepts connections, one after another, as long as the check runs. Returns the rows that differ; an empty list is
 /// a success.
 ///
-/// It takes some seconds, because a call that gets no response has to time out. Dropping the future ends the sessions.
+/// It takes some seconds, because a call that gets no response has to time out; a transport with faults takes up to a
+/// minute longer for each of them. Dropping the future ends the sessions.
+///
+/// The table compares the outcomes of calls. It does not check what no outcome shows: the limit of a frame, line breaks in a
+/// body that is sent, the count of noise, and the end of `run` at the end of the queue or at a shutdown.
 ///
 /// The example `own_transport` is a transport over TCP with this check.
 pub async fn check_transport(

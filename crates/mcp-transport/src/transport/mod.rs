@@ -35,11 +35,13 @@ pub use outbound::{OutboundQueue, OutboundSender};
 ///   joins that task. The runtime is Tokio with time and I/O.
 /// - **Sending:** the transport connects, then takes [`Outbound`] commands from [`Link::outbound`] in order until the
 ///   connection ends. Messages are sent in this order; it may write several at once. It handles both commands: a message
-///   with a body, and the end of interest in a response.
+///   with a body, and the end of interest in a response. A transport with one message per line replaces line breaks in a
+///   body by blanks.
 /// - **Receiving:** each complete frame is passed to [`FrameSink::deliver`] in the order of its stream, with that stream.
-///   Bytes that are not a frame are counted with [`FrameSink::noise`] and skipped; they end nothing.
+///   Bytes that are not a frame are counted with [`FrameSink::noise`] and skipped; they end nothing. Over lines, a frame is
+///   a line that begins with `{` or `[`; the rest of a line at the end of the stream is not a frame.
 /// - **Bounds:** a frame has at most [`Limits::message_bytes`](mcp_model::Limits); the transport discards a larger one, or
-///   ends the connection. The outbound queue is bounded by the engine. `deliver` returns the class of the message: a
+///   ends the connection. The link has no limits: the dial gets those of the session when it is made. The outbound queue is bounded by the engine. `deliver` returns the class of the message: a
 ///   transport slows its reader down when a server sends many unsolicited messages, so that one server cannot occupy a
 ///   processor.
 /// - **Errors:** a failure of the whole connection ends `run` with a [`Disconnect`], which ends every call. A response

@@ -187,8 +187,7 @@ impl<I: Clone> Machine<I> {
         let most = self.settings.leases.max_leases;
         if self.leases.held.len() >= most {
             let message = format!(
-                "server '{server}': the limit of {most} leased instances is reached; release one (mcp_release), or end a \
-                 dialog"
+                "server '{server}': the limit of {most} leased instances is reached; release one, or end a dialog"
             );
             return self.reply(waiter, LeaseReply::Refused(HostError::new(ErrorKind::Connection, message)));
         }
