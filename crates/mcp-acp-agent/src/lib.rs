@@ -3,7 +3,7 @@
 //! An agent passes on the request as it was sent ([`TypedSessionRequest`]). An invalid request gives one error with
 //! all violations. Otherwise [`SessionMcp::connect`] starts the servers, each within its own timeout, and provides
 //! their tools. A cancelled request, a closed session and a disconnected client leave no process. A handler of
-//! agent-client-protocol 5 validates, connects and responds:
+//! agent-client-protocol 5 validates, connects and responds. For `serve(Stdio::new())` the SDK needs its feature `stdio`:
 //!
 //! ```no_run
 //! # #[cfg(feature = "sdk")]

@@ -89,7 +89,8 @@ pub struct OAuthOptions {
     pub unattended: Option<UnattendedGrant>,
     /// Certificate authorities that are trusted in addition to the system's.
     pub authorities: Authorities,
-    /// What to do when a login is required and there is no user agent: `` run `mcp-host login weather` ``.
+    /// What to do when a login is required and there is no user agent, for example `` run `mcp-host login
+    /// weather` ``. Unless set: log in to the server.
     pub login_hint: String,
 }
 

@@ -53,7 +53,7 @@ impl LoopbackRedirect {
     }
 
     /// Also accepts the redirect URL as a line from the user, for a browser on another machine, where the redirect
-    /// fails and shows the URL. `refused` is called for each other line; it must not block.
+    /// fails and shows the URL. `on_rejected_line` is called for each other line; it must not block.
     #[must_use]
     pub fn with_manual_input(
         self,

@@ -37,7 +37,7 @@ pub struct RefreshLock {
 }
 
 impl RefreshLock {
-    /// A lock that is released when `held` is dropped.
+    /// A lock that is released when `guard` is dropped.
     pub fn new(guard: impl Send + Sync + 'static) -> RefreshLock {
         RefreshLock { _guard: Box::new(guard) }
     }

@@ -8,7 +8,8 @@
 //!
 //! Guarantees:
 //! - Recording does not change any message.
-//! - No secret of an endpoint is in a recording, wherever a server repeats it; see [`endpoint_secrets`].
+//! - No secret of an endpoint is in a recording, wherever a server repeats it: `***` replaces it, also in what is replayed.
+//!   Secrets of fewer than six bytes are not replaced; see [`endpoint_secrets`].
 //! - A request is matched by its method and its parameters in canonical form, without `_meta`. Equal requests get the
 //!   recorded responses in order, and after the last one that response again. Requests whose parameters only describe the
 //!   client (`initialize`, `server/discover`), `ping` and `subscriptions/listen` are matched by method. Where a secret was
@@ -19,7 +20,9 @@
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use mcp_recording::Recording;
+//! use std::time::Duration;
+//!
+//! use mcp_recording::{Recorder, Recording};
 //! use mcp_transport::{Session, SessionOptions};
 //!
 //! let text = concat!(
@@ -32,6 +35,15 @@
 //! let server = recording.server("demo").expect("the recording has it");
 //! let session = Session::connect(server.dialer(), SessionOptions::default()).await?;
 //! assert_eq!(&*session.list_tools().await?.items[0].name, "echo");
+//!
+//! // A recorder wraps any dial. For a configured server that is `dialer(&endpoint, …)`, with `endpoint_secrets(&endpoint)`.
+//! let recorder = Recorder::default();
+//! let dial = recorder.wrap("demo", server.dialer(), &[]);
+//! let session = Session::connect(dial, SessionOptions::default()).await?;
+//! session.list_tools().await?;
+//! // After that the recording is complete.
+//! session.close(Duration::from_secs(1)).await;
+//! assert!(recorder.recording().to_text().contains(r#"{"method":"tools/list","result":{"tools":[{"name":"echo""#));
 //! # Ok(())
 //! # }
 //! ```
