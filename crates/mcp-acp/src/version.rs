@@ -184,7 +184,7 @@ impl From<TransportKind> for AcpTransport {
             TransportKind::Stdio => AcpTransport::Stdio,
             TransportKind::Http => AcpTransport::Http,
             TransportKind::Sse => AcpTransport::Sse,
-            TransportKind::WebSocket => AcpTransport::Other(kind.as_str().to_owned()),
+            TransportKind::WebSocket | _ => AcpTransport::Other(kind.as_str().to_owned()),
         }
     }
 }

@@ -50,8 +50,8 @@ pub(crate) fn run() -> Result<Vec<String>, Box<dyn Error>> {
     }
 
     // A view narrows what one agent sees; it renames nothing.
-    let mut reviewer = ViewFilter::default();
-    reviewer.tools = Selection::Patterns(vec!["git_*".to_owned(), "*read*".to_owned()]);
+    let tools = Selection::Patterns(vec!["git_*".to_owned(), "*read*".to_owned()]);
+    let reviewer = ViewFilter { tools, ..ViewFilter::default() };
     lines.push(format!("reviewer: {}", names(&catalog, &reviewer).join(", ")));
 
     // A model that leaves out the prefix means a tool that is unique without it.

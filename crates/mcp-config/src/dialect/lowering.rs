@@ -119,10 +119,12 @@ fn humanize(seconds: f64) -> String {
 pub(crate) fn url_rule(kind: TransportKind, policy: UrlPolicy) -> UrlRule {
     match (kind, policy) {
         (TransportKind::WebSocket, _) => UrlRule::WebSocket,
-        (TransportKind::Stdio | TransportKind::Sse | TransportKind::Http, UrlPolicy::Guarded) => {
+        (TransportKind::Stdio | TransportKind::Sse | TransportKind::Http | _, UrlPolicy::Guarded) => {
             UrlRule::HttpsOrLoopback
         }
-        (TransportKind::Stdio | TransportKind::Sse | TransportKind::Http, UrlPolicy::Any) => UrlRule::Http,
+        (TransportKind::Stdio | TransportKind::Sse | TransportKind::Http | _, UrlPolicy::Any) => {
+            UrlRule::Http
+        }
     }
 }
 

@@ -135,7 +135,7 @@ impl TransportSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
-#[expect(clippy::exhaustive_enums, reason = "readers and writers handle each")]
+#[non_exhaustive]
 pub enum TransportKind {
     /// A child process' standard streams.
     Stdio,

@@ -29,7 +29,7 @@ pub(super) async fn with_transport_probe(
     let handshake = async {
         match kind {
             TransportKind::Http => negotiate_any(dial.as_ref(), &connection, options).await,
-            TransportKind::Sse | TransportKind::Stdio | TransportKind::WebSocket => {
+            TransportKind::Sse | TransportKind::Stdio | TransportKind::WebSocket | _ => {
                 initialize(&connection, options, Epoch(0)).await
             }
         }
@@ -38,7 +38,7 @@ pub(super) async fn with_transport_probe(
     connection.shutdown(CLOSE_GRACE).await;
     let found = match kind {
         TransportKind::Http => format!("{SPEAKS_HTTP} at this URL, and not HTTP with server-sent events"),
-        TransportKind::Sse | TransportKind::Stdio | TransportKind::WebSocket => {
+        TransportKind::Sse | TransportKind::Stdio | TransportKind::WebSocket | _ => {
             format!("{SPEAKS_SSE} at this URL, and not Streamable HTTP")
         }
     };

@@ -91,7 +91,9 @@ pub(super) fn url(
     spec.headers = headers;
     let transport = match kind {
         TransportKind::Sse => TransportSpec::Sse(spec),
-        TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http => TransportSpec::Http(spec),
+        TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http | _ => {
+            TransportSpec::Http(spec)
+        }
     };
     Some(spec_of(id?, transport, URL_KEYS, node, at, options))
 }

@@ -49,7 +49,7 @@ pub(crate) fn write_server(
         (TransportKind::Stdio, AcpVersion::V2) => Some("stdio"),
         (TransportKind::Http, _) => Some("http"),
         (TransportKind::Sse, AcpVersion::V1) => Some("sse"),
-        (TransportKind::Sse, AcpVersion::V2) | (TransportKind::WebSocket, _) => {
+        (TransportKind::Sse, AcpVersion::V2) | (TransportKind::WebSocket | _, _) => {
             let why = format!("{} has no {} transport", report.title(), kind.as_str());
             return report.server_omitted("transport", why);
         }

@@ -210,7 +210,7 @@ pub(super) fn lower(
                     lowering::warn_without_effect(kind.as_str(), &foreign, context);
                     Vec::new()
                 }
-                TransportKind::Stdio | TransportKind::Sse | TransportKind::Http => {
+                TransportKind::Stdio | TransportKind::Sse | TransportKind::Http | _ => {
                     fields::headers(headers, &values)
                 }
             };
@@ -218,7 +218,7 @@ pub(super) fn lower(
             headers.extend(fields::variable_headers(env_http_headers, &bearer_token_env_var, context));
             let client_credentials = match kind {
                 TransportKind::Http | TransportKind::Sse => client_credentials::read(node, at, &values),
-                TransportKind::Stdio | TransportKind::WebSocket => None,
+                TransportKind::Stdio | TransportKind::WebSocket | _ => None,
             };
             if client_credentials.as_ref().is_some_and(|it| it.grant == ClientGrant::TokenExchange) {
                 report_shared_use(&sharing, &headers, at, context);
@@ -231,7 +231,7 @@ pub(super) fn lower(
                 match kind {
                     TransportKind::Sse => TransportSpec::Sse(spec),
                     TransportKind::WebSocket => TransportSpec::WebSocket(spec),
-                    TransportKind::Stdio | TransportKind::Http => TransportSpec::Http(spec),
+                    TransportKind::Stdio | TransportKind::Http | _ => TransportSpec::Http(spec),
                 }
             })
         }

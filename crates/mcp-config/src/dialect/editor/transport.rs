@@ -124,7 +124,7 @@ pub(super) fn choose_transport(
             Some(TransportChoice::Url(kind, SseFallback::Allowed))
         }
         DeclaredTransport::Kind(
-            kind @ (TransportKind::Http | TransportKind::Sse | TransportKind::WebSocket),
+            kind @ (TransportKind::Http | TransportKind::Sse | TransportKind::WebSocket | _),
         ) => Some(TransportChoice::Url(kind, SseFallback::Never)),
         DeclaredTransport::AnyUrl => Some(url.default_transport(options.program)),
         DeclaredTransport::Undeclared if has_command && has_url => {

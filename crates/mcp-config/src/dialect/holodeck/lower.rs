@@ -84,7 +84,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
     limits.request = fields::request_timeout(&request_timeout, context);
     limits.connect = lowering::duration(&timeout, context).unwrap_or(match kind {
         Some(TransportKind::Sse) => lowering::SSE_CONNECT,
-        Some(TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http) | None => {
+        Some(TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http | _) | None => {
             Limits::default().connect
         }
     });
@@ -123,7 +123,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
             spec.env_file = env_file.take().map(|it| parse_value(it, variables));
             TransportSpec::Stdio(spec)
         }
-        kind @ (TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http) => {
+        kind @ (TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http | _) => {
             let mut spec = UrlSpec::new(reach.url_value(kind)?);
             spec.terminate_on_close = terminate_on_close.take().unwrap_or(true);
             if kind != TransportKind::WebSocket {
@@ -132,7 +132,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
             match kind {
                 TransportKind::Sse => TransportSpec::Sse(spec),
                 TransportKind::WebSocket => TransportSpec::WebSocket(spec),
-                TransportKind::Stdio | TransportKind::Http => TransportSpec::Http(spec),
+                TransportKind::Stdio | TransportKind::Http | _ => TransportSpec::Http(spec),
             }
         }
     };

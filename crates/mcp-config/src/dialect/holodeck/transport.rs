@@ -61,7 +61,9 @@ impl TransportFields<'_> {
         let forgotten = self.implied && self.legacy.is_none() && !self.command.is_given();
         let (key, slot) = match kind {
             TransportKind::Stdio => ("url", self.url),
-            TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http => ("command", self.command),
+            TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http | _ => {
+                ("command", self.command)
+            }
         };
         if exclusive && slot.is_given() && !forgotten {
             let message = format!("'{key}' cannot be used with {} transport", kind.as_str());
@@ -198,7 +200,7 @@ fn has_effect(key: &str, kind: TransportKind) -> bool {
         TransportKind::Http => {
             ["headers", "timeout", "sse_read_timeout", "terminate_on_close"].contains(&key)
         }
-        TransportKind::WebSocket => false,
+        TransportKind::WebSocket | _ => false,
     }
 }
 

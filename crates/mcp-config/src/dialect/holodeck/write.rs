@@ -200,7 +200,7 @@ fn url(
         TransportKind::WebSocket if !headers.is_empty() => {
             report.omitted("headers", "a websocket has no headers there")
         }
-        TransportKind::WebSocket | TransportKind::Stdio => {}
+        TransportKind::WebSocket | TransportKind::Stdio | _ => {}
     }
     report.unsupported_if(session_id.is_some(), "session_id", "a session id");
     if kind == TransportKind::Http && !terminate_on_close {

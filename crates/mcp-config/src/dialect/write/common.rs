@@ -108,7 +108,9 @@ pub(crate) fn report_limits(
 pub(crate) fn default_connect(kind: TransportKind) -> Duration {
     match kind {
         TransportKind::Sse => SSE_CONNECT,
-        TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http => Limits::default().connect,
+        TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http | _ => {
+            Limits::default().connect
+        }
     }
 }
 
