@@ -97,6 +97,9 @@ pub use edit::new_server::{NewServer, NewTransport, UrlTransportKind};
 pub use edit::server_json::{PackageKind, PublishedServer, ServerJsonError, parse_server_json};
 #[cfg(feature = "files")]
 pub use edit::{EditError, Switch, add_server, prompts_for_inputs, remove_server, set_enabled};
+/// For [`Diagnostic`], [`Profile`] and the servers that were read.
+#[doc(no_inline)]
+pub use mcp_model::{Dialect, ErrorKind, Secret, ServerSpec, Severity};
 pub use profile::Profile;
 pub use read::{Document, Reading, ServerEntry};
 #[cfg(feature = "files")]

@@ -28,9 +28,17 @@
 //! ```
 //!
 //! Limits: a text has at most 1 MiB, 64 levels and 100,000 values, with aliases expanded; more is one error
-//! ([`Code::TooLarge`]). Values are `bool`, `i64`, `f64`, `String`, lists, maps from `String`, structs of at most 127 fields,
-//! and enums of unit variants. Other types, such as `u32`, `Option` and untagged enums, are reported as a wrong type.
+//! ([`Code::TooLarge`]).
+//!
+//! Types of values: `bool`, numbers of up to 64 bits, `String`, `Option`, lists, maps from `String`, structs of at most 127
+//! fields, and enums of unit variants. Others, such as tuples and untagged enums, cannot be read: every value is a wrong
+//! type. Wrap items as well (`Vec<Required<T>>`, `BTreeMap<String, Required<T>>`): an item has a position only if it is
+//! wrapped. A mistake in one that is not wrapped is reported at the whole list or map, which then has no value.
+//!
+//! [`render`](crate::render()) masks values and comments, because they may be secrets. Diagnostics have the codes and kinds
+//! of this crate's own dialects.
 
+use mcp_model::Severity;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 
 use crate::de::{Field, Location, OptionalField, ReadContext};
@@ -161,6 +169,13 @@ pub struct Document<T> {
     pub value: Option<T>,
     /// Every mistake, in the order of the text. [`render`](crate::render()) prints them.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+impl<T> Document<T> {
+    /// Returns whether a diagnostic is an error. A program should not run with such a configuration.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|it| it.severity == Severity::Error)
+    }
 }
 
 /// Reads a text, and passes what was understood to `check`. Never fails: every mistake is in the diagnostics.

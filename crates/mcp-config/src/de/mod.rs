@@ -63,9 +63,34 @@ impl<'a> NodeDeserializer<'a> {
         }
     }
 
+    fn integer(&self) -> Result<i64, ValueError> {
+        // Up to 2^53, an integral float is an exact integer.
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        let value = match self.content() {
+            Content::Integer(value) => Some(*value),
+            Content::Float(value) if value.fract() == 0.0 && value.abs() <= EXACT => Some(*value as i64),
+            Content::Large(_) => return Err(ValueError::OutOfRange),
+            _ => self.lax(lax::integer),
+        };
+        value.ok_or_else(|| self.wrong(Expected::Integer))
+    }
+
     fn wrong(&self, expected: Expected) -> ValueError {
         ValueError::WrongType { expected, found: self.node.map_or("nothing", Node::kind) }
     }
+}
+
+/// Methods for integer types, with the words for what such a type accepts.
+macro_rules! integers {
+    ($($method:ident $number:ty: $words:literal;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+            let value = self.integer()?;
+            if <$number>::try_from(value).is_err() {
+                return Err(self.wrong(Expected::Description($words)));
+            }
+            visitor.visit_i64(value)
+        }
+    )*};
 }
 
 impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
@@ -85,15 +110,17 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     }
 
     fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        // Up to 2^53, an integral float is an exact integer.
-        const EXACT: f64 = 9_007_199_254_740_992.0;
-        let value = match self.content() {
-            Content::Integer(value) => Some(*value),
-            Content::Float(value) if value.fract() == 0.0 && value.abs() <= EXACT => Some(*value as i64),
-            Content::Large(_) => return Err(ValueError::OutOfRange),
-            _ => self.lax(lax::integer),
-        };
-        visitor.visit_i64(value.ok_or_else(|| self.wrong(Expected::Integer))?)
+        visitor.visit_i64(self.integer()?)
+    }
+
+    integers! {
+        deserialize_i8 i8: "a whole number from -128 to 127";
+        deserialize_i16 i16: "a whole number from -32,768 to 32,767";
+        deserialize_i32 i32: "a whole number from -2,147,483,648 to 2,147,483,647";
+        deserialize_u8 u8: "a whole number from 0 to 255";
+        deserialize_u16 u16: "a whole number from 0 to 65,535";
+        deserialize_u32 u32: "a whole number from 0 to 4,294,967,295";
+        deserialize_u64 u64: "a whole number of at least 0";
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
@@ -104,6 +131,18 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
             _ => self.lax(lax::number),
         };
         visitor.visit_f64(value.ok_or_else(|| self.wrong(Expected::Number))?)
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        self.deserialize_f64(visitor)
+    }
+
+    /// A missing value and null are `None`.
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        match self.content() {
+            Content::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
@@ -200,8 +239,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     }
 
     forward_to_deserialize_any! {
-        i8 i16 i32 i128 u8 u16 u32 u64 u128 f32 char bytes byte_buf option unit unit_struct tuple tuple_struct
-        identifier
+        i128 u128 char bytes byte_buf unit unit_struct tuple tuple_struct identifier
     }
 }
 
