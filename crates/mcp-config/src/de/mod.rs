@@ -86,7 +86,7 @@ macro_rules! integers {
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
             let value = self.integer()?;
             if <$number>::try_from(value).is_err() {
-                return Err(self.wrong(Expected::Description($words)));
+                return Err(ValueError::OutsideType($words));
             }
             visitor.visit_i64(value)
         }

@@ -19,6 +19,8 @@ pub(crate) enum ValueError {
     UnknownVariant { expected: &'static [&'static str], suggestion: Option<(&'static str, Applicability)> },
     /// The number does not fit any of our number types.
     OutOfRange,
+    /// The number does not fit the type of the field. The words describe what fits.
+    OutsideType(&'static str),
     /// The value is a text instead of a mapping, because a space is missing after the `:` of its key.
     MissingSpace {
         /// The blank of another kind that is there.
@@ -51,7 +53,7 @@ impl ValueError {
                 Code::WrongType
             }
             ValueError::UnknownVariant { .. } => Code::UnknownWord,
-            ValueError::OutOfRange => Code::OutOfRange,
+            ValueError::OutOfRange | ValueError::OutsideType(_) => Code::OutOfRange,
             ValueError::Missing => Code::MissingKey,
         }
     }
@@ -76,6 +78,7 @@ impl ValueError {
             }
             ValueError::MissingSpace { .. } => format!("{name} must be a mapping, not text"),
             ValueError::OutOfRange => format!("{name} is too large a number"),
+            ValueError::OutsideType(words) => format!("{name} must be {words}"),
             ValueError::Missing => format!("{name} is required"),
             ValueError::Unreadable => format!("{name} cannot be read"),
         }
@@ -106,6 +109,7 @@ impl ValueError {
                 format!("Invalid mcp.yaml: {path} must be {words}")
             }
             ValueError::OutOfRange => format!("Invalid mcp.yaml: {path} is too large a number"),
+            ValueError::OutsideType(words) => format!("Invalid mcp.yaml: {path} must be {words}"),
             ValueError::Missing => format!("Invalid mcp.yaml: {path} is required"),
             ValueError::Unreadable => format!("Invalid mcp.yaml: {path} cannot be read"),
         }
@@ -120,6 +124,7 @@ impl ValueError {
             ValueError::WrongType { expected, found } => expected.fix(found),
             ValueError::MissingSpace { .. }
             | ValueError::OutOfRange
+            | ValueError::OutsideType(_)
             | ValueError::Missing
             | ValueError::Unreadable => None,
         }
@@ -145,6 +150,7 @@ impl ValueError {
                 format!("replace U+{:04X} after the `:` by a space: `key: value`", u32::from(*blank))
             }
             ValueError::OutOfRange => "write a smaller number".to_owned(),
+            ValueError::OutsideType(words) => format!("write {words}"),
             ValueError::Missing => format!("add `{}`", quoted(&last(pointer))),
             ValueError::Unreadable => "remove it".to_owned(),
         }
