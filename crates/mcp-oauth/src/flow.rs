@@ -136,7 +136,8 @@ impl Flow {
     fn prove_with(&self, key: Option<&ProofKey>, metadata: &AuthorizationMetadata) {
         // The HTTP client compares normalized URLs.
         let endpoint: Option<Url> = metadata.token_endpoint.parse().ok();
-        let proof = key.cloned().zip(endpoint).map(|(key, url)| TokenProof::new(key, url.into()));
+        let proof =
+            key.cloned().zip(endpoint).map(|(key, url)| TokenProof { key, token_endpoint: url.into() });
         self.http_client.prove_token_requests(proof);
     }
 

@@ -40,14 +40,6 @@ pub(crate) struct HttpClient {
 pub(crate) struct TokenProof {
     pub(crate) key: ProofKey,
     pub(crate) token_endpoint: String,
-    /// The last nonce of the endpoint.
-    nonce: Option<String>,
-}
-
-impl TokenProof {
-    pub(crate) fn new(key: ProofKey, token_endpoint: String) -> TokenProof {
-        TokenProof { key, token_endpoint, nonce: None }
-    }
 }
 
 /// Why a request failed.
@@ -104,27 +96,25 @@ impl HttpClient {
         let is_proven = |it: &TokenProof| parts.method == Method::POST && it.token_endpoint == url.as_str();
         let proof = self.proof.lock().clone().filter(is_proven);
         let sending = async {
-            let Some(mut proof) = proof else {
+            let Some(TokenProof { key, .. }) = proof else {
                 return self.send(url, parts.method, parts.headers, body).await;
             };
-            let response = self.send_proven(&proof, &url, parts.headers.clone(), body.clone()).await?;
+            let response = self.send_proven((&key, None), &url, parts.headers.clone(), body.clone()).await?;
             let Some(nonce) = requested_nonce(&response) else { return Ok(response) };
-            proof.nonce = Some(nonce);
-            self.send_proven(&proof, &url, parts.headers, body).await
+            self.send_proven((&key, Some(&nonce)), &url, parts.headers, body).await
         };
         tokio::time::timeout(REQUEST_TIMEOUT, sending).await.map_err(|_| HttpClientError::TimedOut)?
     }
 
     async fn send_proven(
         &self,
-        proof: &TokenProof,
+        (key, nonce): (&ProofKey, Option<&str>),
         url: &Url,
         mut headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<http::Response<Vec<u8>>, HttpClientError> {
-        let nonce = proof.nonce.as_deref();
         let request = ProvenRequest { method: "POST", url, token: None, body: None, nonce };
-        let value = proof.key.prove(&request, now()).and_then(|it| HeaderValue::try_from(it).ok());
+        let value = key.prove(&request, now()).and_then(|it| HeaderValue::try_from(it).ok());
         let value =
             value.ok_or_else(|| HttpClientError::Failed("the system provides no randomness".to_owned()))?;
         headers.insert("dpop", value);
