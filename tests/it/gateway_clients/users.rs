@@ -49,9 +49,10 @@ fn nothing_of_a_user_reaches_another() {
     let requests = std::env::var("MCP_TEST_USERS_REQUESTS").ok().and_then(|it| it.parse().ok());
     let folder = tempfile::tempdir().unwrap();
     let everything = modules.join("@modelcontextprotocol/server-everything/dist/index.js");
+    // With `auto`, requests of the shared instance can be refused until each client has its own.
     let servers = json!({
         "demo": {"command": binary(), "args": ["demo-server"]},
-        "everything": {"command": installed.node().to_str(), "args": [everything, "stdio"]},
+        "everything": {"command": installed.node().to_str(), "args": [everything, "stdio"], "sharing": "per-client"},
     });
     std::fs::write(folder.path().join("mcp.json"), json!({"mcpServers": servers}).to_string()).unwrap();
     std::fs::write(folder.path().join("scopes"), "read\n").unwrap();
