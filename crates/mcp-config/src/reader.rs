@@ -31,23 +31,25 @@
 //! ([`Code::TooLarge`]).
 //!
 //! Types of values: `bool`, numbers of up to 64 bits, `String`, `Option`, lists, maps from `String`, structs of at most 127
-//! fields, and enums of unit variants. Others, such as tuples and untagged enums, cannot be read: every value is a wrong
-//! type. Wrap items as well (`Vec<Required<T>>`, `BTreeMap<String, Required<T>>`): an item has a position only if it is
-//! wrapped. A mistake in one that is not wrapped is reported at the whole list or map, which then has no value.
+//! fields, and enums of unit variants. Others, such as tuples and untagged enums, cannot be read; a diagnostic says
+//! that the program is at fault. Wrap items as well (`Vec<Required<T>>`, `BTreeMap<String, Required<T>>`): after a mistake in
+//! an item that is not wrapped, the rest of the list or map is not read, and it has no value.
 //!
-//! [`render`](crate::render()) masks values and comments, because they may be secrets. Diagnostics have the codes and kinds
-//! of this crate's own dialects.
+//! [`render`](crate::render()) masks values and comments, because they may be secrets. Diagnostics have the codes of this
+//! crate's own dialects; [`Code::explain`] has examples from these.
 
-use mcp_model::Severity;
+use std::collections::BTreeSet;
+
+use mcp_model::{ErrorKind, Severity};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 
 use crate::de::{Field, Location, OptionalField, ReadContext};
-use crate::diagnostic::{Applicability, Code, Diagnostic, LineIndex};
+use crate::diagnostic::{Applicability, Code, Diagnostic, FixIntent, LineIndex, RawDiagnostic};
 use crate::edit::fix::{FixError, FixedFile, apply_with, fix_all_with};
 use crate::profile::policy::{GENERAL_JSON, GENERAL_TOML, GENERAL_YAML, Policy};
 use crate::read::fix_plan::SourceTree;
 use crate::read::sort_diagnostics;
-use crate::syntax::{self, ParsedText, Syntax};
+use crate::syntax::{self, ParsedText, Syntax, child};
 
 /// The format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,16 +195,32 @@ pub fn read<T: DeserializeOwned>(
     }
     let lines = LineIndex::new(text);
     let source = SourceTree { text, syntax: format.syntax(), root: root.as_ref() };
-    let mut diagnostics: Vec<_> = context
-        .into_diagnostics()
+    let mut diagnostics = context.into_diagnostics();
+    remove_misspelt(&mut diagnostics);
+    let mut diagnostics: Vec<_> = diagnostics
         .into_iter()
         .map(|it| {
             let fix = source.fix(&it);
-            it.locate(&lines, None, fix)
+            let mut res = it.locate(&lines, None, fix);
+            // The kind `McpConfig` is about servers.
+            if res.kind == ErrorKind::McpConfig {
+                res.kind = ErrorKind::Validation;
+            }
+            res
         })
         .collect();
     sort_diagnostics(&mut diagnostics);
     Document { value, diagnostics }
+}
+
+/// Removes the missing keys that another diagnostic already reports as misspelt.
+fn remove_misspelt(diagnostics: &mut Vec<RawDiagnostic>) {
+    let meant = |it: &RawDiagnostic| match &it.fix {
+        Some(FixIntent::RenameKey(name, _)) => it.pointer.rsplit_once('/').map(|it| child(it.0, name)),
+        _ => None,
+    };
+    let meant: BTreeSet<String> = diagnostics.iter().filter_map(meant).collect();
+    diagnostics.retain(|it| it.code != Code::MissingKey || !meant.contains(&it.pointer));
 }
 
 /// Applies the fixes of these diagnostics to the text that they were made from. Diagnostics without a fix are ignored.

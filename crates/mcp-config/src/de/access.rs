@@ -8,6 +8,15 @@ use crate::de::{Expected, Location, NodeDeserializer, ReadContext, ValueError};
 use crate::profile::policy::KeyRule;
 use crate::syntax::{Content, KeyKind, Member, Node};
 
+/// Reads an item, a member or a field. An error of a value without a field type is reported here, at that value.
+fn read_value<'de, T: DeserializeSeed<'de>>(
+    seed: T,
+    cursor: NodeDeserializer<'_>,
+) -> Result<T::Value, ValueError> {
+    let NodeDeserializer { context, node, at } = cursor;
+    seed.deserialize(cursor).map_err(|error| context.report_unwrapped(error, node, &at))
+}
+
 /// The items of a list.
 pub(super) struct ListAccess<'a> {
     context: &'a ReadContext,
@@ -29,12 +38,8 @@ impl<'de> SeqAccess<'de> for ListAccess<'_> {
         seed: T,
     ) -> Result<Option<T::Value>, ValueError> {
         let Some((index, node)) = self.items.next() else { return Ok(None) };
-        seed.deserialize(NodeDeserializer {
-            context: self.context,
-            node: Some(node),
-            at: self.at.item(index, node, self.context),
-        })
-        .map(Some)
+        let at = self.at.item(index, node, self.context);
+        read_value(seed, NodeDeserializer { context: self.context, node: Some(node), at }).map(Some)
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -73,12 +78,8 @@ impl<'de> MapAccess<'de> for NameMapAccess<'_> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
         let member = self.current.take().ok_or(ValueError::Unreadable)?;
-        let cursor = NodeDeserializer {
-            context: self.context,
-            node: Some(&member.value),
-            at: self.at.member(member, self.context),
-        };
-        seed.deserialize(cursor)
+        let at = self.at.member(member, self.context);
+        read_value(seed, NodeDeserializer { context: self.context, node: Some(&member.value), at })
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -144,7 +145,7 @@ impl<'de> MapAccess<'de> for StructAccess<'_> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
         let (at, node) = self.current.take().ok_or(ValueError::Unreadable)?;
-        seed.deserialize(NodeDeserializer { context: self.context, node, at })
+        read_value(seed, NodeDeserializer { context: self.context, node, at })
     }
 }
 

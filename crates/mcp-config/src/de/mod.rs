@@ -96,9 +96,9 @@ macro_rules! integers {
 impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     type Error = ValueError;
 
-    /// Only called for types that serde structs do not use.
+    /// Only called for types that serde structs of this crate do not use.
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, ValueError> {
-        Err(self.wrong(Expected::Description("something else")))
+        Err(ValueError::UnsupportedType)
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {

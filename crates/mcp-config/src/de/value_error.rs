@@ -21,6 +21,8 @@ pub(crate) enum ValueError {
     OutOfRange,
     /// The number does not fit the type of the field. The words describe what fits.
     OutsideType(&'static str),
+    /// The program has a type that this deserializer cannot read. The file is not at fault.
+    UnsupportedType,
     /// The value is a text instead of a mapping, because a space is missing after the `:` of its key.
     MissingSpace {
         /// The blank of another kind that is there.
@@ -28,8 +30,10 @@ pub(crate) enum ValueError {
     },
     /// The key is missing.
     Missing,
-    /// The serde struct requested something that the tree cannot provide, or the reason is already reported.
+    /// The serde struct requested something that the tree cannot provide.
     Unreadable,
+    /// The reason is already reported.
+    Reported,
 }
 
 /// The expected value.
@@ -49,9 +53,11 @@ pub(crate) enum Expected {
 impl ValueError {
     pub(crate) fn code(&self) -> Code {
         match self {
-            ValueError::WrongType { .. } | ValueError::MissingSpace { .. } | ValueError::Unreadable => {
-                Code::WrongType
-            }
+            ValueError::WrongType { .. }
+            | ValueError::MissingSpace { .. }
+            | ValueError::UnsupportedType
+            | ValueError::Unreadable
+            | ValueError::Reported => Code::WrongType,
             ValueError::UnknownVariant { .. } => Code::UnknownWord,
             ValueError::OutOfRange | ValueError::OutsideType(_) => Code::OutOfRange,
             ValueError::Missing => Code::MissingKey,
@@ -79,8 +85,9 @@ impl ValueError {
             ValueError::MissingSpace { .. } => format!("{name} must be a mapping, not text"),
             ValueError::OutOfRange => format!("{name} is too large a number"),
             ValueError::OutsideType(words) => format!("{name} must be {words}"),
+            ValueError::UnsupportedType => format!("the program cannot read {name}"),
             ValueError::Missing => format!("{name} is required"),
-            ValueError::Unreadable => format!("{name} cannot be read"),
+            ValueError::Unreadable | ValueError::Reported => format!("{name} cannot be read"),
         }
     }
 
@@ -111,7 +118,9 @@ impl ValueError {
             ValueError::OutOfRange => format!("Invalid mcp.yaml: {path} is too large a number"),
             ValueError::OutsideType(words) => format!("Invalid mcp.yaml: {path} must be {words}"),
             ValueError::Missing => format!("Invalid mcp.yaml: {path} is required"),
-            ValueError::Unreadable => format!("Invalid mcp.yaml: {path} cannot be read"),
+            ValueError::UnsupportedType | ValueError::Unreadable | ValueError::Reported => {
+                format!("Invalid mcp.yaml: {path} cannot be read")
+            }
         }
     }
 
@@ -125,8 +134,10 @@ impl ValueError {
             ValueError::MissingSpace { .. }
             | ValueError::OutOfRange
             | ValueError::OutsideType(_)
+            | ValueError::UnsupportedType
             | ValueError::Missing
-            | ValueError::Unreadable => None,
+            | ValueError::Unreadable
+            | ValueError::Reported => None,
         }
     }
 
@@ -152,7 +163,11 @@ impl ValueError {
             ValueError::OutOfRange => "write a smaller number".to_owned(),
             ValueError::OutsideType(words) => format!("write {words}"),
             ValueError::Missing => format!("add `{}`", quoted(&last(pointer))),
-            ValueError::Unreadable => "remove it".to_owned(),
+            ValueError::UnsupportedType => {
+                "this is a fault of the program, not of the file: it uses a type that its reader does not support"
+                    .to_owned()
+            }
+            ValueError::Unreadable | ValueError::Reported => "remove it".to_owned(),
         }
     }
 }
@@ -251,6 +266,14 @@ impl de::Error for ValueError {
     /// Discards the message, which may quote a value.
     fn custom<T: fmt::Display>(_: T) -> ValueError {
         ValueError::Unreadable
+    }
+
+    /// The text of an enum selects a variant that has content.
+    fn invalid_type(found: de::Unexpected<'_>, _: &dyn de::Expected) -> ValueError {
+        match found {
+            de::Unexpected::UnitVariant => ValueError::UnsupportedType,
+            _ => ValueError::Unreadable,
+        }
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> ValueError {

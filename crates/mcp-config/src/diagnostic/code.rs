@@ -30,7 +30,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The file is not well-formed YAML or JSON.
+    /// The file is not well-formed YAML, JSON or TOML.
     Syntax = "0001" Config,
     /// A mapping has the same key twice.
     DuplicateKey = "0002" Validation,

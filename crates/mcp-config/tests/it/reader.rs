@@ -4,8 +4,11 @@
 #[expect(dead_code, reason = "the example's `main`")]
 mod backup_jobs;
 
+use std::collections::BTreeMap;
+
 use backup_jobs::{TEXTS, fixed, jobs, mistakes};
-use mcp_config::reader::{Format, Optional, read};
+use mcp_config::Diagnostic;
+use mcp_config::reader::{Format, Optional, Required, read};
 use serde::Deserialize;
 
 #[test]
@@ -61,4 +64,95 @@ fn numbers_of_all_sizes_and_options_are_read() {
     check("note: null\n", Ok("None None None"));
     check("count: 256\n", Err("/count 'count' must be a whole number from 0 to 255"));
     check("count: -1\n", Err("/count 'count' must be a whole number from 0 to 255"));
+}
+
+#[derive(Debug, Deserialize)]
+#[expect(dead_code, reason = "only the mistakes are compared")]
+struct Photos {
+    library: Required<String>,
+    count: Optional<u8>,
+    layout: Optional<Layout>,
+    tags: Optional<Vec<String>>,
+    sizes: Optional<BTreeMap<String, i64>>,
+    pair: Optional<(i64, i64)>,
+    letter: Optional<char>,
+    backup: Optional<Backup>,
+    camera: Optional<Camera>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Layout {
+    Flat,
+    Dated,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(dead_code, reason = "only the mistakes are compared")]
+enum Backup {
+    Never,
+    Every(i64),
+}
+
+#[derive(Debug, Deserialize)]
+#[expect(dead_code, reason = "only the mistakes are compared")]
+struct Camera {
+    name: String,
+    note: Option<String>,
+}
+
+/// The mistakes of a text, as `POINTER DISPLAY (HELP)`, with the title of the fix.
+fn photo_mistakes(text: &str) -> Vec<String> {
+    let document = read::<Photos>(text, Format::Yaml, |_, _| ());
+    let line = |it: &Diagnostic| {
+        let fix = it.fix.as_ref().map_or(String::new(), |fix| format!(" -> {}", fix.title()));
+        format!("{} {it} ({}){fix}", it.pointer, it.help.as_deref().unwrap())
+    };
+    document.diagnostics.iter().map(line).collect()
+}
+
+#[test]
+fn unsupported_type_is_a_fault_of_the_program() {
+    for (text, name) in [("pair: [1, 2]", "pair"), ("letter: 5", "letter"), ("backup: every", "backup")] {
+        let want = format!(
+            "/{name} ValidationError: the program cannot read '{name}' (this is a fault of the program, not of the \
+             file: it uses a type that its reader does not support)"
+        );
+        assert_eq!(photo_mistakes(&format!("library: a\n{text}\n")), [want]);
+    }
+}
+
+#[test]
+fn mistake_in_an_unwrapped_value_is_reported_at_that_value() {
+    let mistakes =
+        photo_mistakes("library: a\ntags: [a, 1]\nsizes: {a: 1, b: x}\ncamera: {note: 5, name: x}\n");
+    assert_eq!(
+        mistakes,
+        [
+            "/tags/1 ValidationError: item 2 of 'tags' must be text, not a number (put the value into quotes) \
+             -> put it into quotes",
+            "/sizes/b ValidationError: 'b' must be a whole number, not text (write the number alone, without quotes \
+             or unit)",
+            "/camera/note ValidationError: 'note' must be text, not a number (put the value into quotes) \
+             -> put it into quotes",
+        ]
+    );
+    let missing = photo_mistakes("library: a\ncamera: {note: x}\n");
+    assert_eq!(missing, ["/camera/name ValidationError: 'name' is required (add `name`)"]);
+}
+
+#[test]
+fn misspelt_required_key_is_one_mistake() {
+    let want = "/libary ValidationError: unknown key 'libary' (did you mean `library`?) -> write `library`";
+    assert_eq!(photo_mistakes("libary: a\n"), [want]);
+    let missing = "/library ValidationError: 'library' is required (add `library`)";
+    assert_eq!(photo_mistakes("count: 1\n"), [missing]);
+}
+
+#[test]
+fn unknown_word_is_a_validation_error() {
+    let want =
+        "/layout ValidationError: 'layout' must be one of `flat`, `dated` (write one of `flat`, `dated`)";
+    assert_eq!(photo_mistakes("library: a\nlayout: round\n"), [want]);
 }
