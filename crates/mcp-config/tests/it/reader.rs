@@ -143,6 +143,13 @@ fn mistake_in_an_unwrapped_value_is_reported_at_that_value() {
 }
 
 #[test]
+fn unknown_alias_in_an_unwrapped_item_is_one_mistake() {
+    let mistakes = photo_mistakes("library: a\ntags: [a, *missing]\n");
+    let [mistake] = &mistakes[..] else { panic!("{mistakes:#?}") };
+    assert!(mistake.contains("missing"), "{mistake}");
+}
+
+#[test]
 fn misspelt_required_key_is_one_mistake() {
     let want = "/libary ValidationError: unknown key 'libary' (did you mean `library`?) -> write `library`";
     assert_eq!(photo_mistakes("libary: a\n"), [want]);
