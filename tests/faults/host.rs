@@ -50,7 +50,7 @@ pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
         server(FAULTY, faulty_one, time_limits.limits(time_limits.request)),
         server(NEIGHBOUR, neighbour, Limits::default()),
     ];
-    host.apply(DesiredServers { servers, failed: Vec::new() }).await;
+    host.apply(DesiredServers::new(servers)).await;
     host.wait_for(&[id(NEIGHBOUR)]).await;
     let api = CallApi::new(cell.api, &host).await;
     assert_eq!(api.call("neighbour__other", &RawJson::empty_object()).await, "hello", "while it begins");
@@ -194,7 +194,7 @@ fn id(name: &str) -> ServerId {
 
 /// A server as a configuration defines it.
 pub(crate) fn server(name: &str, endpoint: Endpoint, limits: Limits) -> ResolvedServer {
-    let origin = Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 };
+    let origin = Origin::new(Dialect::HoloDeck, "f");
     // The endpoint determines how it starts.
     let transport = TransportSpec::Stdio(StdioSpec::new(name));
     let mut spec = ServerSpec::new(id(name), origin, transport);

@@ -226,7 +226,7 @@ fn resolve_over_acp(
     stdio.inherit = EnvInherit::None;
     let endpoint = Endpoint::Stdio(StdioEndpoint::new(stdio.command.clone()));
     let file = "request".to_owned();
-    let origin = Origin { dialect: Dialect::Acp, file, pointer: String::new(), span: 0..0 };
+    let origin = Origin::new(Dialect::Acp, file);
     let mut spec = ServerSpec::new(id, origin, TransportSpec::Stdio(stdio));
     (spec.limits, spec.sharing) = (limits.clone(), Sharing::Shared);
     Ok((ResolvedServer::new(spec, endpoint), server_id))

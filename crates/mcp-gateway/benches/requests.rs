@@ -201,7 +201,7 @@ impl Served {
             let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(Echo) as Arc<dyn Dial>));
             let host = Host::with_dialer(HostOptions::default(), dialer);
             let servers = (0..SERVERS).map(server).collect();
-            host.apply(DesiredServers { servers, failed: Vec::new() }).await;
+            host.apply(DesiredServers::new(servers)).await;
             host.ready().await;
             let gateway = Gateway::new(Arc::new(host), {
                 let mut options = GatewayOptions::default();
@@ -375,7 +375,7 @@ impl Transport for Echo {
 fn server(number: usize) -> ResolvedServer {
     let endpoint = StdioEndpoint::new("echo");
     let id = ServerId::parse(&format!("s{number}")).expect("it is a name");
-    let origin = Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 };
+    let origin = Origin::new(Dialect::HoloDeck, "f");
     let mut spec = ServerSpec::new(id, origin, TransportSpec::Stdio(StdioSpec::new("echo")));
     spec.sharing = Sharing::Shared;
     ResolvedServer::new(spec, Endpoint::Stdio(endpoint))

@@ -47,7 +47,7 @@ pub fn shell_server(tool: &str) -> StdioEndpoint {
 /// A configured server with the command `npx`, whose tools are named `<id>__<tool>`.
 pub fn configured_server(id: &str) -> ResolvedServer {
     let endpoint = StdioEndpoint::new("npx");
-    let origin = Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 };
+    let origin = Origin::new(Dialect::HoloDeck, "f");
     let transport = TransportSpec::Stdio(StdioSpec::new("npx"));
     let mut spec = ServerSpec::new(ServerId::parse(id).unwrap(), origin, transport);
     spec.sharing = Sharing::Shared;

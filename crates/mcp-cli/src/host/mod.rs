@@ -212,7 +212,7 @@ mod tests {
             id: id.to_owned(),
             error: HostError::new(ErrorKind::McpConfig, String::new()),
         };
-        let desired = DesiredServers { servers: Vec::new(), failed: vec![failed("a"), failed("b")] };
+        let desired = DesiredServers::default().with_failed([failed("a"), failed("b")]);
         assert_eq!(select_server(desired.clone(), "b").unwrap().failed, [failed("b")]);
         let message = |desired| match select_server(desired, "c") {
             Err(Failure::Error { exit: Exit::Usage, message, help: None }) => message,

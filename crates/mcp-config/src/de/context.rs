@@ -45,7 +45,10 @@ impl ReadContext {
 
     /// The origin of the server at `at`.
     pub(crate) fn origin(&self, at: &Location, span: Range<usize>) -> Origin {
-        Origin { dialect: self.policy.dialect(), file: self.file.clone(), pointer: at.pointer(self), span }
+        let mut origin = Origin::new(self.policy.dialect(), self.file.as_str());
+        origin.pointer = at.pointer(self);
+        origin.span = span;
+        origin
     }
 
     /// Adds a diagnostic.

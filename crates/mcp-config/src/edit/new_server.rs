@@ -143,7 +143,7 @@ impl NewServer {
                 }
             }
         };
-        let origin = Origin { dialect, file: String::new(), pointer: String::new(), span: 0..0 };
+        let origin = Origin::new(dialect, "");
         let mut spec = ServerSpec::new(id, origin, transport);
         (spec.description, spec.sharing) = (description, sharing);
         if spec.transport.kind() == TransportKind::Sse && dialect == Dialect::HoloDeck {

@@ -20,7 +20,7 @@ fn bare(servers: Vec<ServerSpec>) -> Vec<ServerSpec> {
         // The key of the URL in an editor file, and the defaults of its inputs.
         metadata.remove("url_key");
         metadata.remove("inputs");
-        it.origin = Origin { file: String::new(), pointer: String::new(), span: 0..0, ..it.origin };
+        it.origin = Origin::new(it.origin.dialect, "");
         it
     };
     servers.into_iter().map(bare).collect()

@@ -20,7 +20,7 @@ async fn check(eras: Eras) {
     renamed.spec.exposure.tools.naming = NamePolicy::Qualify { class: NameClass::Strict };
     renamed.spec.exposure.tools.transforms =
         vec![mcp_model::Transform::Prefix { remove: String::new(), add: "new_".into() }];
-    fixture.host.apply(DesiredServers { servers: vec![renamed, server("own")], failed: Vec::new() }).await;
+    fixture.host.apply(DesiredServers::new(vec![renamed, server("own")])).await;
     changes.wait_for(|it| it.tools > before).await.unwrap();
     let now = names().await;
     assert!(!now.contains(&"demo__echo".to_owned()), "{now:?}");

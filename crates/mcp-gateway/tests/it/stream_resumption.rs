@@ -52,7 +52,7 @@ async fn rename(fixture: &TestGateway, prefix: &str) {
     let mut renamed = server("demo");
     renamed.spec.exposure.tools.transforms =
         vec![Transform::Prefix { remove: String::new(), add: prefix.into() }];
-    fixture.host.apply(DesiredServers { servers: vec![renamed, server("own")], failed: Vec::new() }).await;
+    fixture.host.apply(DesiredServers::new(vec![renamed, server("own")])).await;
 }
 
 #[tokio::test]

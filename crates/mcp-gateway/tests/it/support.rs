@@ -68,7 +68,7 @@ async fn host_with(
         },
         dialer,
     );
-    host.apply(DesiredServers { servers, failed: Vec::new() }).await;
+    host.apply(DesiredServers::new(servers)).await;
     host.ready().await;
     Arc::new(host)
 }

@@ -10,13 +10,27 @@ use crate::telemetry::metrics::ReloadOutcome;
 
 /// The servers to run, in the order of the catalog.
 #[derive(Debug, Clone, Default)]
-#[expect(clippy::exhaustive_structs, reason = "complete")]
+#[non_exhaustive]
 pub struct DesiredServers {
     /// Servers to start or keep.
     pub servers: Vec<ResolvedServer>,
     /// Invalid entries. They appear as statuses and problems and are not started; a running server with the same name
     /// is kept.
     pub failed: Vec<FailedServer>,
+}
+
+impl DesiredServers {
+    /// Creates a list without invalid entries.
+    pub fn new(servers: Vec<ResolvedServer>) -> DesiredServers {
+        DesiredServers { servers, failed: Vec::new() }
+    }
+
+    /// Adds invalid entries.
+    #[must_use]
+    pub fn with_failed(mut self, failed: impl IntoIterator<Item = FailedServer>) -> DesiredServers {
+        self.failed.extend(failed);
+        self
+    }
 }
 
 /// An invalid entry.

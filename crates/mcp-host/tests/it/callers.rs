@@ -77,7 +77,7 @@ async fn demo(server: ResolvedServer, eras: Eras) -> Host {
     options.server_requests.declared_capabilities = everything();
     options.connections.eras = eras;
     let host = Host::with_dialer(options, dialer);
-    host.apply(DesiredServers { servers: vec![server], failed: Vec::new() }).await;
+    host.apply(DesiredServers::new(vec![server])).await;
     host.ready().await;
     host
 }

@@ -17,7 +17,7 @@ pub(crate) fn demo_dialer() -> Dialer {
 #[tokio::test(start_paused = true)]
 async fn hd_100_demo_server_is_connected_called_and_changed() {
     let host = Host::with_dialer(HostOptions::default(), demo_dialer());
-    host.apply(DesiredServers { servers: vec![configured_server("demo")], failed: Vec::new() }).await;
+    host.apply(DesiredServers::new(vec![configured_server("demo")])).await;
     host.ready().await;
     let published = host.snapshot();
     assert!(published.catalog.tool("demo__change_tools").is_some());

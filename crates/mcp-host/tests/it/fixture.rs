@@ -75,7 +75,7 @@ impl HostFixture {
     }
 
     pub(crate) async fn apply(&self, servers: Vec<ResolvedServer>) {
-        self.host.apply(DesiredServers { servers, failed: Vec::new() }).await;
+        self.host.apply(DesiredServers::new(servers)).await;
     }
 
     /// Calls a tool with these JSON arguments.

@@ -24,7 +24,7 @@ async fn host(servers: Vec<ResolvedServer>) -> Host {
         },
         dialer,
     );
-    host.apply(DesiredServers { servers, failed: Vec::new() }).await;
+    host.apply(DesiredServers::new(servers)).await;
     host.ready().await;
     host
 }

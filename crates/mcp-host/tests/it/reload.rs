@@ -156,7 +156,7 @@ async fn dm_105_instance_is_kept_if_its_replacement_fails() {
     // The same when the new entry is invalid.
     let failure = HostError::new(ErrorKind::McpConfig, "bad");
     let failed = vec![FailedServer { id: "a".into(), error: failure }];
-    fixture.host.apply(DesiredServers { servers: Vec::new(), failed }).await;
+    fixture.host.apply(DesiredServers::default().with_failed(failed)).await;
     assert_eq!(fixture.summary(), "a:ready | a__t");
     assert_eq!(fixture.failure("a"), "MCPConfigError: bad");
     assert_eq!(fixture.peer("a").count("connect"), 1);

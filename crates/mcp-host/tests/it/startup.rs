@@ -146,7 +146,7 @@ async fn hd_116_missing_command_is_named() {
     let host = Host::start(HostOptions::default());
     let mut missing = configured_server("a");
     missing.endpoint = Endpoint::Stdio(StdioEndpoint::new("no-such-program-anywhere"));
-    host.apply(DesiredServers { servers: vec![missing], failed: Vec::new() }).await;
+    host.apply(DesiredServers::new(vec![missing])).await;
     host.ready().await;
     let failure = host.snapshot().servers[0].error.clone().unwrap();
     assert_eq!(
@@ -169,7 +169,7 @@ async fn command_mcp_host_is_the_current_executable() {
     });
     let mut own = configured_server("a");
     own.endpoint = Endpoint::Stdio(StdioEndpoint::new("mcp-host"));
-    host.apply(DesiredServers { servers: vec![own], failed: Vec::new() }).await;
+    host.apply(DesiredServers::new(vec![own])).await;
     host.ready().await;
     let failure = host.snapshot().servers[0].error.clone().unwrap().to_string();
     let want =

@@ -63,10 +63,10 @@ async fn panic_of_the_supervisor_task_is_reported() {
     let failed = vec![FailedServer { id: "c".into(), error: own }];
     fixture
         .host
-        .apply(DesiredServers {
-            servers: vec![changed(configured_server("a")), configured_server("b")],
-            failed,
-        })
+        .apply(
+            DesiredServers::new(vec![changed(configured_server("a")), configured_server("b")])
+                .with_failed(failed),
+        )
         .await;
     drop(sabotage);
     fixture.host.ready().await;

@@ -328,7 +328,7 @@ async fn published_values_print_no_secret() {
         endpoint.env.push(("KEY".to_owned(), "hunter2".into()));
     }
     let mut events = fixture.host.events();
-    let wanted = DesiredServers { servers: vec![secret], failed: Vec::new() };
+    let wanted = DesiredServers::new(vec![secret]);
     let printed = format!("{wanted:?}");
     fixture.host.apply(wanted).await;
     fixture.host.ready().await;

@@ -107,7 +107,7 @@ pub enum NameClass {
 
 /// The length limit of names, by provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[expect(clippy::exhaustive_enums, reason = "the registry decides on every value")]
+#[non_exhaustive]
 pub enum NameLimit {
     /// 64 bytes: OpenAI, and most others.
     #[default]

@@ -65,7 +65,7 @@ impl ServerSpec {
 
 /// The source of a spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a position in a file")]
+#[non_exhaustive]
 pub struct Origin {
     /// The dialect.
     pub dialect: Dialect,
@@ -75,6 +75,13 @@ pub struct Origin {
     pub pointer: String,
     /// The byte range of the entry in the file.
     pub span: Range<usize>,
+}
+
+impl Origin {
+    /// Creates the source of a server without an entry: an empty pointer and range.
+    pub fn new(dialect: Dialect, file: impl Into<String>) -> Origin {
+        Origin { dialect, file: file.into(), pointer: String::new(), span: 0..0 }
+    }
 }
 
 /// A configuration format for MCP servers.

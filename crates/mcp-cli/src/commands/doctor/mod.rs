@@ -147,7 +147,7 @@ fn refused_servers(file: &ConfigFile) -> DesiredServers {
     error.help = Some("correct what `mcp-host check` reports, then run `doctor` again".to_owned());
     let entries = file.loaded.reading.entries.iter();
     let failed = entries.map(|entry| FailedServer { id: entry.name.clone(), error: error.clone() });
-    DesiredServers { servers: Vec::new(), failed: failed.collect() }
+    DesiredServers::default().with_failed(failed)
 }
 
 /// The exit code. An error in the configuration takes precedence over a server that cannot be used.

@@ -46,7 +46,7 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
     if option == "nowrite" {
         shown.tools.filter.blacklist.push("write".to_owned());
     }
-    let origin = Origin { dialect: Dialect::HoloDeck, file: "f".into(), pointer: String::new(), span: 0..0 };
+    let origin = Origin::new(Dialect::HoloDeck, "f");
     let transport = TransportSpec::Stdio(StdioSpec::new("npx"));
     let mut spec = ServerSpec::new(ServerId::parse(id).unwrap(), origin, transport);
     if option == "brief" {

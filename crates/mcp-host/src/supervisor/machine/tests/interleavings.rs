@@ -177,7 +177,7 @@ impl<'a> Interleaving<'a> {
             ["want", ref servers @ ..] => {
                 self.wanted.extend(servers.iter().map(|it| (*it).to_owned()));
                 let servers = servers.iter().map(|it| server(it)).collect();
-                self.handle(MachineEvent::Configure(DesiredServers { servers, failed: Vec::new() }));
+                self.handle(MachineEvent::Configure(DesiredServers::new(servers)));
             }
             ["lease", dialog, server] => self.lease(dialog, server),
             ["release", dialog, server] => {
