@@ -225,8 +225,7 @@ fn resolve_over_acp(
     let mut stdio = StdioSpec::new("MCP over ACP");
     stdio.inherit = EnvInherit::None;
     let endpoint = Endpoint::Stdio(StdioEndpoint::new(stdio.command.clone()));
-    let file = "request".to_owned();
-    let origin = Origin::new(Dialect::Acp, file);
+    let origin = Origin::new(Dialect::Acp, "request");
     let mut spec = ServerSpec::new(id, origin, TransportSpec::Stdio(stdio));
     (spec.limits, spec.sharing) = (limits.clone(), Sharing::Shared);
     Ok((ResolvedServer::new(spec, endpoint), server_id))

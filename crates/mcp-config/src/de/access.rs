@@ -8,13 +8,22 @@ use crate::de::{Expected, Location, NodeDeserializer, ReadContext, ValueError};
 use crate::profile::policy::KeyRule;
 use crate::syntax::{Content, KeyKind, Member, Node};
 
-/// Reads an item, a member or a field. An error of a value without a field type is reported here, at that value.
+/// Reads an item, a member or a field, or reports at that value why it cannot be read. The returned error makes the
+/// parent fail as well, without a second diagnostic.
 fn read_value<'de, T: DeserializeSeed<'de>>(
     seed: T,
     cursor: NodeDeserializer<'_>,
 ) -> Result<T::Value, ValueError> {
     let NodeDeserializer { context, node, at } = cursor;
-    seed.deserialize(cursor).map_err(|error| context.report_unwrapped(error, node, &at))
+    seed.deserialize(cursor).map_err(|error| {
+        match (error, node.map(Node::content)) {
+            // The parser has already reported it.
+            (_, Some(Content::Broken)) => {}
+            (ValueError::WrongType { .. }, None) => context.report_value_error(ValueError::Missing, &at),
+            (error, _) => context.report_value_error(error, &at),
+        }
+        ValueError::Reported
+    })
 }
 
 /// The items of a list.
@@ -161,14 +170,10 @@ impl<'de> MapAccess<'de> for FieldAccess<'_> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
-        let NodeDeserializer { context, node, at } = self.0;
-        if node.is_some_and(|it| matches!(it.content(), Content::Broken)) {
-            return Err(ValueError::Unreadable);
+        if self.0.node.is_some_and(|it| matches!(it.content(), Content::Broken)) {
+            return Err(ValueError::Reported);
         }
-        seed.deserialize(self.0).map_err(|error| {
-            context.report_value_error(error, &at);
-            ValueError::Unreadable
-        })
+        read_value(seed, self.0)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::de::{Location, ValueError, suggest};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, RawDiagnostic, quoted};
 use crate::profile::foreign_keys::{self, ForeignKey};
 use crate::profile::policy::Policy;
-use crate::syntax::{Content, Key, Member, Node, Syntax, UnspacedKey, child, contains, unspaced_key};
+use crate::syntax::{Key, Member, Node, Syntax, UnspacedKey, child, contains, unspaced_key};
 
 /// The rules for a file, and the diagnostics reported so far.
 pub(crate) struct ReadContext {
@@ -117,23 +117,6 @@ impl ReadContext {
         let help = error.help(self.policy.wording, &pointer);
         let diagnostic = RawDiagnostic::new(error.code(), message, pointer, at.span(self));
         self.report(diagnostic.help(help).fix(error.fix()));
-    }
-
-    /// Reports why a value without a field type could not be read. The returned error makes its parent fail as well,
-    /// without a second diagnostic.
-    pub(super) fn report_unwrapped(
-        &self,
-        error: ValueError,
-        node: Option<&Node>,
-        at: &Location,
-    ) -> ValueError {
-        match (error, node.map(Node::content)) {
-            // The parser has already reported it.
-            (_, Some(Content::Broken)) => {}
-            (ValueError::WrongType { .. }, None) => self.report_value_error(ValueError::Missing, at),
-            (error, _) => self.report_value_error(error, at),
-        }
-        ValueError::Reported
     }
 
     /// Reads a serde struct of the file format, or reports why the value cannot be read.
