@@ -3,63 +3,14 @@
 //! An agent passes on the request as it was sent ([`TypedSessionRequest`]). An invalid request gives one error with
 //! all violations. Otherwise [`SessionMcp::connect`] starts the servers, each within its own timeout, and provides
 //! their tools. A cancelled request, a closed session and a disconnected client leave no process. A handler of
-//! agent-client-protocol 5 validates, connects and responds. For `serve(Stdio::new())` the SDK needs its feature `stdio`:
+//! agent-client-protocol 5 validates, connects and responds. This program is the example `acp_agent` of this crate;
+//! `Stdio` needs the feature `stdio` of agent-client-protocol.
 //!
-//! ```no_run
-//! # #[cfg(feature = "sdk")]
-//! # mod agent {
-//! use std::sync::Arc;
-//! use std::sync::atomic::{AtomicU64, Ordering};
+#![cfg_attr(feature = "sdk", doc = concat!("```no_run\n", include_str!("../examples/acp_agent.rs"), "```"))]
 //!
-//! use agent_client_protocol::v1::schema::NewSessionResponse;
-//! use agent_client_protocol::v1::{ConnectionTo, Responder};
-//! use agent_client_protocol::{Agent, Client, ConnectTo, Error, on_receive_request};
-//! use mcp_acp::{Capabilities, Policy};
-//! use mcp_acp_agent::{ConnectOptions, NewSession, SessionMcp, SessionRegistry, TypedSessionRequest};
-//!
-//! // What the agent declares in `initialize` as well.
-//! const CAPABILITIES: Capabilities = {
-//!     let mut capabilities = Capabilities::STDIO;
-//!     capabilities.http = true;
-//!     capabilities
-//! };
-//!
-//! async fn serve(client: impl ConnectTo<Agent>) -> Result<(), Error> {
-//!     let sessions = Arc::new(SessionRegistry::new());
-//!     let begun = Arc::clone(&sessions);
-//!     let options = ConnectOptions::default();
-//!     // Good as long as the agent loads no session of an earlier run: then ids have to be random.
-//!     let made = AtomicU64::new(0);
-//!     let served = Agent.v1().on_receive_request(
-//!         async move |request: NewSession,
-//!                     responder: Responder<NewSessionResponse>,
-//!                     connection: ConnectionTo<Client>| {
-//!             let (sessions, cancelled) = (Arc::clone(&begun), responder.cancellation());
-//!             let options = options.clone();
-//!             let id = format!("session-{}", made.fetch_add(1, Ordering::Relaxed));
-//!             // Awaiting in the handler itself would hold up every other message.
-//!             connection.spawn(async move {
-//!                 let set_up = async {
-//!                     let validated = request.validate(&CAPABILITIES, Policy::default()).await?;
-//!                     let slot = sessions.reserve(id.as_str(), &validated, &options)?;
-//!                     let servers = SessionMcp::connect(validated, options).await?;
-//!                     let exchanged = sessions.install(servers, slot)?;
-//!                     Ok(NewSessionResponse::new(id).meta(exchanged.servers.to_meta()))
-//!                 };
-//!                 responder.respond_with_result(cancelled.run_until_cancelled(set_up).await)
-//!             })
-//!         },
-//!         on_receive_request!(),
-//!     );
-//!     let ended = served.connect_to(client).await;
-//!     sessions.close_all().await;
-//!     ended
-//! }
-//! # }
-//! ```
-//!
-//! `examples/acp-agent` is a complete agent with versions 1 and 2, prompts and cancellation. Without the SDK, use
-//! plain values: [`mcp_acp::SessionRequest`] in, [`mcp_model::RpcError`] out. The example `acp_agent` of this crate does so.
+//! `examples/acp-agent` of the repository is a complete agent: versions 1 and 2, streamed turns, `session/cancel`,
+//! `load`, `resume` and `close`. Without the SDK, use plain values: [`mcp_acp::SessionRequest`] and
+//! [`mcp_acp::validate`] for a request, [`mcp_model::RpcError`] for its error.
 //!
 //! Every session has its own [`mcp_host::Host`]: sessions share no name, tool or process, unless the agent has
 //! [`SharedServers`]. The session's folders are the roots that its servers may request ([`FoldersAsRoots`]). The agent

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 mod evidence;
+#[cfg(feature = "sdk")]
 mod example;
 mod own_servers;
 mod processes;

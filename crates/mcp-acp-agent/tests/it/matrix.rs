@@ -104,19 +104,19 @@ async fn row(version: u8, declared: &str, method: &str) -> String {
     capabilities.sse = has("sse");
     capabilities.acp = has("acp");
     let mut client = match version {
-        1 => RawClient::of(agent_v1(&capabilities)),
-        _ => RawClient::of(agent_v2(&capabilities)),
+        1 => RawClient::connect(agent_v1(&capabilities)),
+        _ => RawClient::connect(agent_v2(&capabilities)),
     };
     let introduction = match version {
         1 => json!({"protocolVersion": 1}),
         _ => json!({"protocolVersion": 2, "info": {"name": "client", "version": "1"}, "capabilities": {}}),
     };
-    client.ask("initialize", introduction).await;
+    client.request("initialize", introduction).await;
     let mut cells = Vec::new();
     for transport in TRANSPORTS {
         let servers = json!([entry(version, transport)]);
         let params = json!({"cwd": std::env::temp_dir(), "sessionId": "s", "mcpServers": servers});
-        let answer = client.ask(method, params).await;
+        let answer = client.request(method, params).await;
         let cell = match (answer.get("result"), &answer["error"]) {
             (Some(_), _) => "ok".to_owned(),
             (None, error) => {

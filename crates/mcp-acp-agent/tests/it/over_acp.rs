@@ -142,18 +142,18 @@ async fn acpx_12_client_server_is_called_over_the_acp_connection() {
 /// A session whose client answers every `mcp/message` like this.
 async fn answered(error: Value) -> SessionMcp {
     let (sessions, mut made) = mpsc::unbounded_channel();
-    let mut client = RawClient::of(agent(sessions));
+    let mut client = RawClient::connect(agent(sessions));
     let servers = json!([{"type": "acp", "name": "editor", "serverId": "server-1"}]);
     let params = json!({"cwd": std::env::temp_dir(), "mcpServers": servers});
-    client.say(json!({"jsonrpc": "2.0", "id": "new", "method": "session/new", "params": params}));
+    client.send(json!({"jsonrpc": "2.0", "id": "new", "method": "session/new", "params": params}));
     loop {
-        let message = client.hear().await;
+        let message = client.receive().await;
         if message["id"] == "new" {
             return made.recv().await.unwrap();
         }
         if message["method"] == "mcp/message" {
             assert_eq!(message["params"]["serverId"], "server-1");
-            client.say(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
+            client.send(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
         }
     }
 }
@@ -162,21 +162,21 @@ async fn answered(error: Value) -> SessionMcp {
 #[tokio::test(start_paused = true)]
 async fn acpx_12_sessions_of_one_connection_use_different_request_ids() {
     let (sessions, mut made) = mpsc::unbounded_channel();
-    let mut client = RawClient::of(agent(sessions));
+    let mut client = RawClient::connect(agent(sessions));
     let servers = json!([{"type": "acp", "name": "editor", "serverId": "server-1"}]);
     let params = json!({"cwd": std::env::temp_dir(), "mcpServers": servers});
     let mut ids = Vec::new();
     for session in ["one", "two"] {
-        client.say(json!({"jsonrpc": "2.0", "id": session, "method": "session/new", "params": params}));
+        client.send(json!({"jsonrpc": "2.0", "id": session, "method": "session/new", "params": params}));
         loop {
-            let message = client.hear().await;
+            let message = client.receive().await;
             if message["id"] == session {
                 break;
             }
             if message["method"] == "mcp/message" {
                 ids.push(message["params"]["requestId"].to_string());
                 let error = json!({"code": -33002, "message": "no"});
-                client.say(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
+                client.send(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
             }
         }
     }

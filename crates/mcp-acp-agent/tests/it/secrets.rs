@@ -28,7 +28,7 @@ async fn acpx_04_values_that_the_sdk_prints_are_not_printed() {
         },
         on_receive_request!(),
     );
-    let theirs = RawClient::of(typed).ask("session/new", params()).await;
+    let theirs = RawClient::connect(typed).request("session/new", params()).await;
     assert_eq!(theirs["error"]["code"], -32602);
     // Should this fail one day, the SDK has mended it.
     assert!(theirs.to_string().contains("SECRET-2"), "{theirs}");
@@ -42,7 +42,7 @@ async fn acpx_04_values_that_the_sdk_prints_are_not_printed() {
         },
         on_receive_request!(),
     );
-    let ours = RawClient::of(raw).ask("session/new", params()).await;
+    let ours = RawClient::connect(raw).request("session/new", params()).await;
     assert!(!ours.to_string().contains("SECRET"), "{ours}");
     let error = serde_json::to_string_pretty(&ours["error"]).unwrap();
     insta::assert_snapshot!(error, @r#"
