@@ -43,7 +43,7 @@ Usage: cargo xtask <command>
   docs [--check]                    write the generated pages, or fail if one is stale
   package [--tests]                 package the published crates, check them with the oldest dependencies, and run tests of some or all
   api [--check]                     write the public items of each library to api/, or fail if a file is stale
-  semver                            compare the libraries with the last release; needs cargo-semver-checks
+  semver                            compare the libraries with the last release tag, by cargo-semver-checks
   deny                              check the dependency tree with deny.toml
   layers                            check dependencies, module order, forbidden words, error numbers, unsafe
   tidy                              check file heads, lengths, plain language, unfinished code, undeclared files

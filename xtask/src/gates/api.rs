@@ -14,11 +14,15 @@ use serde::Deserialize;
 use crate::cargo::{cargo, compiler, exit_code, output, run as run_command};
 use crate::error::Error;
 use crate::gates::packages;
+use crate::gates::tool::Tool;
 use crate::generated_files::{GeneratedFile, Mode, write_or_check};
 use crate::tree;
 
 /// The format that the library `public_api` reads: that of Rust 1.95.
 const FORMAT: u32 = 57;
+
+/// Must support the JSON format of the compiler.
+const SEMVER_CHECKS: Tool = Tool { name: "cargo-semver-checks", version: "0.51.0" };
 
 /// The variable with which Cargo starts this program as rustdoc.
 ///
@@ -98,7 +102,7 @@ pub(crate) fn run_as_rustdoc() -> Option<u8> {
     Some(status.map_or(1, |it| exit_code(it.code())))
 }
 
-/// `cargo xtask semver`: compares with the last release. It needs a release tag and cargo-semver-checks.
+/// `cargo xtask semver`: compares with the last release. Without a release tag there is nothing to compare with.
 pub(crate) fn check_semver() -> Result<(), Error> {
     let mut describe = Command::new("git");
     describe.current_dir(tree::root()).args(["describe", "--tags", "--abbrev=0", "--match", "v[0-9]*"]);
@@ -106,13 +110,8 @@ pub(crate) fn check_semver() -> Result<(), Error> {
         println!("nothing to compare with: there is no release tag `v…`");
         return Ok(());
     };
-    if output(cargo().args(["semver-checks", "--version"])).is_err() {
-        return Err(Error::message(
-            "cargo-semver-checks is missing: `cargo install cargo-semver-checks --locked`",
-        ));
-    }
-    let mut command = cargo();
-    command.args(["semver-checks", "--baseline-rev", tag.trim()]);
+    let mut command = Command::new(SEMVER_CHECKS.install()?);
+    command.current_dir(tree::root()).args(["semver-checks", "--baseline-rev", tag.trim()]);
     for library in packages::libraries()? {
         command.args(["--package", &library.package]);
     }

@@ -6,3 +6,4 @@ pub(crate) mod layers;
 pub(crate) mod packages;
 pub(crate) mod rules;
 pub(crate) mod tidy;
+mod tool;
