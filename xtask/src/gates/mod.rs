@@ -2,6 +2,7 @@
 
 pub(crate) mod api;
 pub(crate) mod deny;
+mod doc_dependencies;
 pub(crate) mod layers;
 pub(crate) mod packages;
 pub(crate) mod rules;

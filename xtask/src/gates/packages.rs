@@ -1,4 +1,5 @@
-//! Published packages: what each contains and says of itself, and the order of publication in CONTRIBUTING.md.
+//! Published packages: what each contains and says of itself, the order of publication in CONTRIBUTING.md, and the
+//! dependencies that pages name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use crate::cargo::{cargo, output};
 use crate::error::{Error, Violation};
+use crate::gates::doc_dependencies::{self, Dependency};
 use crate::tree::{self, package_name};
 
 /// The page with the table of packages.
@@ -24,11 +26,13 @@ struct Metadata {
 #[serde(default)]
 struct Package {
     name: String,
+    version: String,
+    features: BTreeMap<String, Vec<String>>,
     /// Absolute.
     manifest_path: String,
     /// Empty for a package that is not published.
     publish: Option<Vec<String>>,
-    dependencies: Vec<Dependency>,
+    dependencies: Vec<ManifestDependency>,
     targets: Vec<Target>,
     description: Option<String>,
     keywords: Vec<String>,
@@ -47,7 +51,7 @@ struct Target {
 }
 
 #[derive(Debug, Deserialize)]
-struct Dependency {
+struct ManifestDependency {
     name: String,
     /// `None` for a dependency from a registry.
     path: Option<String>,
@@ -58,6 +62,17 @@ struct Dependency {
 impl Package {
     fn is_published(&self) -> bool {
         self.publish.is_none()
+    }
+
+    /// The library of a published package.
+    fn to_dependency(&self) -> Option<Dependency<'_>> {
+        let library = self.targets.iter().find(|it| it.kind == ["lib"] && self.is_published())?;
+        Some(Dependency {
+            package: &self.name,
+            library: &library.name,
+            version: self.version.rsplit_once('.')?.0,
+            features: self.features.keys().map(String::as_str).collect(),
+        })
     }
 
     /// Packages of the workspace that must be published first. Cargo omits a development dependency without a version.
@@ -110,7 +125,30 @@ pub(crate) fn run() -> Result<(), Error> {
         res.extend(messages.into_iter().map(|it| Violation::new(&package.name, 0, it)));
     }
     res.extend(check_keywords(&packages));
+    res.extend(check_pages(&packages)?);
     Error::from_violations(res)
+}
+
+/// The violations of the pages with programs that use the libraries.
+fn check_pages(packages: &[Package]) -> Result<Vec<Violation>, Error> {
+    let libraries: Vec<_> = packages.iter().filter_map(Package::to_dependency).collect();
+    let folder = |path: &str| {
+        fs::read_dir(tree::root().join(path))
+            .map_err(|error| Error::message(format!("could not read {path}: {error}")))
+    };
+    let pages = folder("docs/library")?.flatten().map(|it| it.path());
+    let readmes = folder("crates")?.flatten().map(|it| it.path().join("README.md"));
+    let mut pages: Vec<_> = pages.chain(readmes).collect();
+    pages.sort();
+    let mut res = Vec::new();
+    for path in pages {
+        let Ok(page) = fs::read_to_string(&path) else { continue };
+        let name = path.strip_prefix(tree::root()).unwrap_or(&path).display().to_string();
+        res.extend(
+            doc_dependencies::check(&page, &libraries).into_iter().map(|it| Violation::new(&name, 0, it)),
+        );
+    }
+    Ok(res)
 }
 
 /// The files that every package contains. The licences and the changelog are links to those of the workspace, which Cargo
@@ -221,7 +259,7 @@ mod tests {
 
     #[track_caller]
     fn check(rows: &[&str], expected: &[&str]) {
-        let dependency = |name: &str, path: Option<&str>, req: &str| Dependency {
+        let dependency = |name: &str, path: Option<&str>, req: &str| ManifestDependency {
             name: name.to_owned(),
             path: path.map(str::to_owned),
             req: req.to_owned(),
