@@ -35,9 +35,8 @@ pub use convert::{
     result_to_rmcp, tool_from_rmcp, tool_to_rmcp,
 };
 
-use mcp_transport::internal::OutboundSender;
-use mcp_transport::internal::frame;
 use mcp_transport::internal::scan::{ResponseId, ScannedFrame, scan};
+use mcp_transport::internal::{OutboundSender, force_time, frame};
 use mcp_transport::{
     Dial, FrameSink, Link, MessageClass, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId,
 };
@@ -52,9 +51,6 @@ const MAX_QUEUED_MESSAGE_BYTES: usize = 64 << 20;
 
 /// Maximum number of bytes queued for the server.
 const MAX_OUTBOUND_BYTES: usize = 64 << 20;
-
-/// How much longer than its grace period a transport may take to close before it is aborted.
-const SHUTDOWN_MARGIN: Duration = Duration::from_millis(500);
 
 /// Options of an [`RmcpTransport`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,9 +159,9 @@ impl RmcpTransport {
             let disconnect = tokio::select! {
                 disconnect = &mut running => disconnect,
                 () = late => {
-                    stop_sender.send_replace(Some(Instant::now() + grace));
+                    stop_sender.send_replace(Some(Instant::now() + grace - force_time(grace)));
                     let stopped = Disconnect::new(DisconnectReason::Stopped);
-                    tokio::time::timeout(grace + SHUTDOWN_MARGIN, &mut running).await.unwrap_or(stopped)
+                    tokio::time::timeout(grace, &mut running).await.unwrap_or(stopped)
                 }
             };
             driver.finish(disconnect);
@@ -215,9 +211,8 @@ impl rmcp::transport::Transport<RoleClient> for RmcpTransport {
     }
 
     async fn close(&mut self) -> Result<(), RmcpError> {
-        let deadline = Instant::now() + self.grace;
-        self.stop.send_replace(Some(deadline));
-        if tokio::time::timeout_at(deadline + SHUTDOWN_MARGIN, self.disconnected()).await.is_err() {
+        self.stop.send_replace(Some(Instant::now() + self.grace - force_time(self.grace)));
+        if tokio::time::timeout(self.grace, self.disconnected()).await.is_err() {
             // Dropping the transport's future releases everything, by its contract.
             self.task.abort();
         }

@@ -24,10 +24,10 @@ use super::{
 };
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::rpc::engine::Engine;
-use crate::transport::{Dial, Epoch, FrameSink, Link, ShutdownSignal};
+use crate::transport::{Dial, Epoch, FrameSink, Link, ShutdownSignal, force_time};
 
-/// The margin that a transport may take beyond its grace period before it is aborted.
-const SHUTDOWN_MARGIN: Duration = Duration::from_secs(2);
+/// How long to wait for the drop of an aborted transport. Only one that blocks its thread takes longer.
+const ABORT_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The maximum grace period; a longer one might overflow the clock.
 const MAX_GRACE: Duration = Duration::from_secs(60 * 60);
@@ -221,9 +221,16 @@ impl Connection {
         }
     }
 
-    /// Shuts the transport down, and aborts it if it takes longer than `grace` and a margin.
-    pub(crate) async fn shutdown(&self, grace: Duration) -> Arc<Disconnect> {
-        let deadline = Instant::now() + grace.min(MAX_GRACE);
+    /// Shuts the transport down within `grace`. A part of it is reserved for ending the server by force.
+    pub(crate) async fn close(&self, grace: Duration) -> Arc<Disconnect> {
+        let grace = grace.min(MAX_GRACE);
+        let force_time = force_time(grace);
+        self.shutdown(grace - force_time, force_time).await
+    }
+
+    /// Shuts the transport down within `grace`, and aborts it if it takes longer by `force_time`.
+    pub(crate) async fn shutdown(&self, grace: Duration, force_time: Duration) -> Arc<Disconnect> {
+        let deadline = Instant::now() + grace;
         self.stop.send_if_modified(|it| {
             // The earlier deadline wins, so a second close can only shorten the shutdown.
             let sooner = it.is_none_or(|earlier| deadline < earlier);
@@ -232,14 +239,14 @@ impl Connection {
             }
             sooner
         });
-        if let Ok(disconnect) = tokio::time::timeout_at(deadline + SHUTDOWN_MARGIN, self.disconnected()).await
-        {
+        if let Ok(disconnect) = tokio::time::timeout_at(deadline + force_time, self.disconnected()).await {
             return disconnect;
         }
         let disconnect = self.engine.close(Disconnect::new(DisconnectReason::Stopped));
         update_state(&self.state, &disconnect);
         // Dropping the transport's future releases everything, by its contract.
         self.tasks.lock().abort_all();
+        let _ = tokio::time::timeout(ABORT_TIMEOUT, self.disconnected()).await;
         disconnect
     }
 }
@@ -281,6 +288,11 @@ impl TransportDriver {
 
 impl Drop for TransportDriver {
     fn drop(&mut self) {
-        self.finish(Disconnect::new(DisconnectReason::Broken("the connection was cut off".to_owned())));
+        let reason = match self.engine.disconnect() {
+            // The transport was aborted by a shutdown.
+            Some(disconnect) => disconnect.reason.clone(),
+            None => DisconnectReason::Broken("the connection was cut off".to_owned()),
+        };
+        self.finish(Disconnect::new(reason));
     }
 }

@@ -43,6 +43,9 @@ use crate::transport::{Dial, Epoch, HandshakeMode, MessageHead, OutboundMessage,
 /// The time that a connection may take to close after its handshake failed.
 pub(super) const CLOSE_GRACE: Duration = Duration::from_millis(500);
 
+/// The time that it may take longer to end the server by force, which gives evidence for the error.
+pub(super) const FORCE_TIME: Duration = Duration::from_secs(2);
+
 /// The result of a handshake.
 #[derive(Debug, Clone)]
 pub(crate) struct Negotiated {
@@ -160,10 +163,14 @@ pub(crate) async fn open(
             Ok(Err(failure)) => failure,
             Err(_) => {
                 let has_response = connection.has_response();
-                return Err(timeout_error(limit, has_response, connection.shutdown(CLOSE_GRACE).await));
+                return Err(timeout_error(
+                    limit,
+                    has_response,
+                    connection.shutdown(CLOSE_GRACE, FORCE_TIME).await,
+                ));
             }
         };
-        let closing = connection.shutdown(CLOSE_GRACE);
+        let closing = connection.shutdown(CLOSE_GRACE, FORCE_TIME);
         let disconnect = match &failure {
             // The connection is closed when it is dropped.
             HandshakeFailure::Restart { .. } => {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::SessionOptions;
 use super::connection::{Connection, SessionParts};
-use super::handshake::{CLOSE_GRACE, HandshakeFailure, initialize, negotiate_any};
+use super::handshake::{CLOSE_GRACE, FORCE_TIME, HandshakeFailure, initialize, negotiate_any};
 use crate::error::disconnect::{Disconnect, RequestError};
 use crate::error::{ConnectError, SPEAKS_HTTP, SPEAKS_SSE};
 use crate::transport::{Dial, Epoch, TransportProbe};
@@ -35,7 +35,7 @@ pub(super) async fn with_transport_probe(
         }
     };
     let handshake = tokio::time::timeout_at(until, handshake).await;
-    connection.shutdown(CLOSE_GRACE).await;
+    connection.shutdown(CLOSE_GRACE, FORCE_TIME).await;
     let found = match kind {
         TransportKind::Http => format!("{SPEAKS_HTTP} at this URL, and not HTTP with server-sent events"),
         TransportKind::Sse | TransportKind::Stdio | TransportKind::WebSocket | _ => {

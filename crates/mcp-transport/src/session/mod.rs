@@ -357,10 +357,14 @@ impl Session {
         Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
     }
 
-    /// Closes the connection: gracefully within `grace`, then by force. Calls in flight end with [`CallError::Closed`].
-    /// Returns when the server has ended or was cut off.
+    /// Closes the connection and returns when the server has ended or was cut off, at the latest when `grace` has passed.
+    /// Calls in flight end with [`CallError::Closed`].
+    ///
+    /// The server may end by itself within three quarters of `grace`, or all but 500 ms if that is longer. The rest is for
+    /// ending it by force. A zero `grace` cuts it off at once. At most an hour is used. Of several calls at once, the earliest
+    /// end applies. Dropping the future leaves the shutdown running; a transport that ignores it then ends with the session.
     pub async fn close(&self, grace: Duration) -> Arc<Disconnect> {
-        self.connection.shutdown(grace).await
+        self.connection.close(grace).await
     }
 
     /// What the server sent in vain so far.

@@ -333,6 +333,8 @@ impl Process {
         }
         if status.is_none() {
             self.child.kill();
+            // The rest of the group too, so that none holds the output while it is read.
+            self.group.kill();
             status = self.child.wait().await;
         }
         let _ = tokio::time::timeout(FINAL_READ_TIMEOUT, drain(reader)).await;

@@ -42,6 +42,11 @@ impl ProcessGroup {
         self.signal(Signal::SIGTERM);
     }
 
+    /// Sends SIGKILL to the group.
+    pub(crate) fn kill(&self) {
+        self.signal(Signal::SIGKILL);
+    }
+
     /// Ends the rest of the group after its leader was waited for: with SIGTERM until `deadline`, then with SIGKILL.
     pub(crate) async fn sweep(mut self, deadline: Instant) {
         let mut members = self.members(GroupMembers::Unknown);
@@ -80,7 +85,7 @@ impl ProcessGroup {
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        self.signal(Signal::SIGKILL);
+        self.kill();
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod process_id;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -24,6 +25,16 @@ pub(crate) use outbound::MAX_CALLS;
 #[cfg(feature = "stdio")]
 pub(crate) use outbound::{DirectSink, FlowState, yield_once};
 pub use outbound::{OutboundQueue, OutboundSender};
+
+/// The part of a grace period that is reserved for ending a server by force, and its maximum.
+const FORCE_DIVISOR: u32 = 4;
+const MAX_FORCE_TIME: Duration = Duration::from_millis(500);
+
+/// The end of a grace period that is reserved for ending the server by force. The deadline of the [`ShutdownSignal`] is
+/// before it.
+pub fn force_time(grace: Duration) -> Duration {
+    (grace / FORCE_DIVISOR).min(MAX_FORCE_TIME)
+}
 
 /// A transport that is not yet connected.
 ///

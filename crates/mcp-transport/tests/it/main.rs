@@ -6,6 +6,7 @@
 mod beside_rmcp;
 mod cache;
 mod callers;
+mod closing;
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket", feature = "testing"))]
 mod conformance;
 mod features;

@@ -215,7 +215,7 @@ impl Harness {
         let closing =
             Box::pin(tokio::task::unconstrained(async move { session.close(grace).await.to_string() }));
         let flag = Arc::new(WakeFlag { woken: AtomicBool::new(true), any: Arc::clone(&self.any) });
-        self.closings.push((closing, flag, Instant::now() + grace + Duration::from_secs(2)));
+        self.closings.push((closing, flag, Instant::now() + grace + GRAIN));
         self.may_end = true;
     }
 
