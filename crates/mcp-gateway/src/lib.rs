@@ -54,6 +54,7 @@ mod stdio;
 /// For mcp-cli, and parsers for the properties of the fuzz targets in mcp-testkit. Not part of the public API.
 #[doc(hidden)]
 pub mod internal {
+    pub use crate::access::is_admitted;
     pub use crate::access::scope;
     pub use crate::audit::line_writer::{LineTarget, LineWriter};
     pub use crate::http::{guard, headers};

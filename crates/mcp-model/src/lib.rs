@@ -32,6 +32,12 @@ mod protocol;
 mod result;
 mod server;
 
+/// Interfaces for other crates of this workspace. Not part of the public API; may change in any release.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::json::cursor::{JsonCursor, JsonSlice};
+}
+
 /// The error of [`ResourceBody::to_bytes`].
 #[doc(no_inline)]
 pub use base64::DecodeError;
@@ -39,7 +45,6 @@ pub use base64::DecodeError;
 #[doc(no_inline)]
 pub use bytes::Bytes;
 pub use error_kind::{ErrorKind, Severity};
-pub use json::cursor::{JsonCursor, JsonSlice};
 pub use json::raw::RawJson;
 pub use lists::page::{CacheScope, Freshness, InvalidItem, Page};
 pub use lists::prompt::{

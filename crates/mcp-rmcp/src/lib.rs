@@ -36,11 +36,11 @@ pub use convert::{
 };
 
 use mcp_transport::internal::scan::{ResponseId, ScannedFrame, scan};
-use mcp_transport::internal::{OutboundSender, force_time, frame};
+use mcp_transport::internal::{force_time, frame};
 use mcp_transport::{
-    Dial, FrameSink, Link, MessageClass, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId,
+    Dial, Disconnect, DisconnectReason, FrameSink, Link, MessageClass, OutboundQueue, OutboundSender,
+    RequestId, ShutdownSignal, StreamError, StreamId,
 };
-use mcp_transport::{Disconnect, DisconnectReason};
 use request_tracker::{Action, RequestTracker};
 
 /// Maximum number of server messages queued for the SDK; further notifications are dropped and requests refused.

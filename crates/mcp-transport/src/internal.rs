@@ -14,4 +14,4 @@ pub use crate::redact::{Redactor, argument_secrets, map_json_strings};
 pub use crate::rpc::{frame, scan};
 #[cfg(feature = "stdio")]
 pub use crate::stdio::{Line, LineBuffer};
-pub use crate::transport::{OutboundSender, force_time};
+pub use crate::transport::force_time;

@@ -109,8 +109,8 @@ pub use stdio::{
 pub use transport::process_id::ProcessIdCell;
 pub use transport::{
     Dial, Epoch, FrameSink, HandshakeMode, HeaderParam, Link, MessageClass, MessageHead, Outbound,
-    OutboundMessage, OutboundQueue, RequestId, ShutdownSignal, StreamError, StreamId, Transport,
-    TransportProbe,
+    OutboundMessage, OutboundQueue, OutboundSender, RequestId, ShutdownSignal, StreamError, StreamId,
+    Transport, TransportProbe,
 };
 /// For [`ProxyAddress`].
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]

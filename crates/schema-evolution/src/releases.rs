@@ -138,6 +138,7 @@ impl Releases {
 /// # Errors
 ///
 /// A message for the developer: the changes that break or are unknown, and what to do.
+#[doc(hidden)]
 pub fn check_snapshot(
     folder: &Path,
     version: &str,

@@ -5,3 +5,8 @@ pub(crate) mod principal;
 pub mod scope;
 pub(crate) mod secret_id;
 pub(crate) mod tokens;
+
+/// Whether a token of the list is in the value of an `Authorization` header, or the list is empty.
+pub fn is_admitted(tokens: &tokens::Tokens, authorization: Option<&str>) -> bool {
+    tokens.admit(authorization.map(str::as_bytes)).is_ok()
+}

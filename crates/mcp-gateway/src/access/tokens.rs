@@ -50,7 +50,7 @@ struct TokenId(blake3::Hash);
 
 /// Why a request is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenError {
+pub(crate) enum TokenError {
     /// There is no bearer token.
     Missing,
     /// The token is not accepted.
@@ -59,7 +59,7 @@ pub enum TokenError {
 
 /// An authenticated client.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Admission {
+pub(crate) struct Admission {
     pub(crate) principal: Principal,
     /// The token; `None` without tokens.
     pub(crate) token: Option<Arc<Token>>,
@@ -126,7 +126,7 @@ impl Tokens {
     }
 
     /// Authenticates the value of an `Authorization` header.
-    pub fn admit(&self, authorization: Option<&[u8]>) -> Result<Admission, TokenError> {
+    pub(crate) fn admit(&self, authorization: Option<&[u8]>) -> Result<Admission, TokenError> {
         if self.0.is_empty() {
             return Ok(Admission { principal: Principal::anonymous(), token: None, view: None });
         }

@@ -6,7 +6,8 @@
 
 use std::borrow::Cow;
 
-use mcp_model::{JsonCursor, RawJson, ServerId};
+use mcp_model::internal::JsonCursor;
+use mcp_model::{RawJson, ServerId};
 use mcp_registry::Catalog;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 

@@ -47,6 +47,7 @@ impl RawJson {
     }
 
     /// Returns what a cursor over `whole` has skipped, as a slice of it. A slice of another text is copied.
+    #[doc(hidden)]
     pub fn from_slice(whole: &ByteString, passed: JsonSlice<'_>) -> RawJson {
         RawJson::from_valid(RawJson::slice_at(whole, whole.as_ptr(), passed.as_str()).0)
     }

@@ -7,7 +7,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use mcp_model::{JsonCursor, JsonSlice, RawJson};
+use mcp_model::RawJson;
+use mcp_model::internal::{JsonCursor, JsonSlice};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
@@ -30,7 +31,7 @@ impl JsonDigest {
     }
 
     /// Hashes a text, as the JSON string with this content.
-    pub fn of_text(text: &str) -> JsonDigest {
+    pub(crate) fn of_text(text: &str) -> JsonDigest {
         let mut res = Vec::with_capacity(text.len() + 16);
         put_bytes(b's', text.as_bytes(), &mut res);
         JsonDigest::of_encoding(&res)

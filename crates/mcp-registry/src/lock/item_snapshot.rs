@@ -150,7 +150,7 @@ impl ItemSnapshot {
     }
 
     /// Returns the parts that differ.
-    pub fn changed_parts(&self, other: &ItemSnapshot) -> Vec<DefinitionPart> {
+    pub(crate) fn changed_parts(&self, other: &ItemSnapshot) -> Vec<DefinitionPart> {
         DefinitionPart::VARIANTS
             .iter()
             .copied()

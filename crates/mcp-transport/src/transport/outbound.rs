@@ -29,7 +29,7 @@ pub struct OutboundQueue {
     pub(crate) flow: Arc<FlowState>,
 }
 
-/// The engine's end of an [`OutboundQueue`].
+/// The engine's end of an [`OutboundQueue`]. A transport that wraps another one sends through it.
 pub struct OutboundSender {
     sender: mpsc::UnboundedSender<Outbound>,
     flow: Arc<FlowState>,
