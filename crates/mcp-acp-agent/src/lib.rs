@@ -53,6 +53,9 @@ pub use mcp_registry::ExposedTool;
 
 pub use error::SessionSetupError;
 pub use folder::check_folder;
+/// For [`StatusStream::stream`].
+#[doc(no_inline)]
+pub use futures_util::stream::BoxStream;
 pub use login::LoginPage;
 #[cfg(feature = "oauth")]
 pub use login::oauth::OAuthLogins;
@@ -67,6 +70,9 @@ pub use request::ForkSessionV2;
 pub use request::{LoadSession, NewSession, ResumeSession, TypedSessionRequest};
 #[cfg(feature = "protocol-v2")]
 pub use request::{NewSessionV2, ResumeSessionV2};
+/// For [`SessionMcp::to_meta`].
+#[doc(no_inline)]
+pub use serde_json;
 pub use server_set::SharedServers;
 pub use servers::ServerSource;
 pub use session::registry::{ReplacedServers, SessionRegistry, SessionSlot};

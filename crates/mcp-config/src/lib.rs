@@ -112,6 +112,10 @@ pub use render::{
 pub use resolve::dotenv::parse_env_file;
 #[cfg(feature = "files")]
 pub use resolve::{ResolveContext, ResolveError, ResolveErrors, ResolvedServer, resolve};
+/// For [`schema`], [`render_sarif`] and [`holodeck::McpToolConfig`].
+#[cfg(feature = "files")]
+#[doc(no_inline)]
+pub use serde_json;
 #[cfg(feature = "files")]
 pub use syntax::text_to_json;
 

@@ -41,8 +41,14 @@ mod state;
 mod tools;
 
 pub use http::HttpServer;
+/// For [`DemoError::Initialize`].
+#[doc(no_inline)]
+pub use rmcp;
 pub use serve::{DemoError, ServeOutcome, serve_custom_tools, serve_stdio, serve_stream};
 pub use state::CustomTools;
+/// For [`serve_stream`] and [`DemoError::Panicked`].
+#[doc(no_inline)]
+pub use tokio;
 
 /// Compiles the program of the README.
 #[cfg(doctest)]

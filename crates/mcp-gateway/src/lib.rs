@@ -76,6 +76,9 @@ pub use protocol::task_ids::TaskKey;
 #[doc(no_inline)]
 pub use rustls::Error as TlsError;
 pub use stdio::serve_stdio;
+/// For the streams of [`serve_stdio`].
+#[doc(no_inline)]
+pub use tokio;
 
 /// Compiles the program of the README.
 #[cfg(doctest)]

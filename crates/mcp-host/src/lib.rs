@@ -167,6 +167,9 @@ pub use supervisor::recording::recording_dialer;
 #[cfg(feature = "otel")]
 pub use telemetry::otel;
 pub use telemetry::{TraceSource, metrics};
+/// For [`Host::subscribe`].
+#[doc(no_inline)]
+pub use tokio;
 
 /// Compiles the program of the README.
 #[cfg(doctest)]

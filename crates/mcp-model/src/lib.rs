@@ -64,6 +64,9 @@ pub use result::call::{CallFailure, CallMetadata, CallResult, StructuredError, T
 pub use result::completion::Completion;
 pub use result::content::Content;
 pub use result::task::{TASKS_EXTENSION, Task, TaskStatus, read_created_task};
+/// For [`RawJson::copy_of`], and for errors of reading.
+#[doc(no_inline)]
+pub use serde_json;
 pub use server::credentials::{ClientCredentials, ClientGrant, ClientKey};
 #[cfg(feature = "endpoint")]
 pub use server::endpoint::{Endpoint, UrlEndpoint};

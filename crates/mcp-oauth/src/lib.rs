@@ -47,6 +47,12 @@ use proof::ProvenRequest;
 /// For implementations of [`UserAgent`].
 #[doc(no_inline)]
 pub use async_trait::async_trait;
+/// For [`Grant::to_json`].
+#[doc(no_inline)]
+pub use serde_json;
+/// For [`LoopbackRedirect::with_manual_input`].
+#[doc(no_inline)]
+pub use tokio;
 /// For [`Grant`] and [`OAuth::new`].
 #[doc(no_inline)]
 pub use url::Url;

@@ -74,6 +74,9 @@ pub use recording::{Exchange, RecordedResponse, Recording, ServerMessage, Server
 pub use replayer::{ReplayedMessage, Replayer};
 pub use serve::serve;
 pub use text::RecordingError;
+/// For the streams of [`serve`] and [`RecordingProxy::run`].
+#[doc(no_inline)]
+pub use tokio;
 
 /// Compiles the program of the README.
 #[cfg(doctest)]

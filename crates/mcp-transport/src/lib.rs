@@ -106,6 +106,9 @@ pub use stdio::{
     ProcessIdentity, ProgramLookup, ProgramSearch, ReapedGroup, ReceiptDirectory, find_program,
     missing_script,
 };
+/// For [`Session::state`] and [`ShutdownSignal`].
+#[doc(no_inline)]
+pub use tokio;
 pub use transport::process_id::ProcessIdCell;
 pub use transport::{
     Dial, Epoch, FrameSink, HandshakeMode, HeaderParam, Link, MessageClass, MessageHead, Outbound,

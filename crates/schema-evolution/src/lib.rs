@@ -26,6 +26,9 @@ pub use render::{render_json, render_sarif, render_text};
 /// The version of a release.
 #[doc(no_inline)]
 pub use semver::Version;
+/// The schemas are values of this version.
+#[doc(no_inline)]
+pub use serde_json;
 
 /// Fails a test if a schema is not compatible with its last release.
 ///
