@@ -21,16 +21,27 @@
 //! [`ToolCall::trace`](crate::calls::ToolCall::trace) or [`TelemetryOptions::trace`](crate::TelemetryOptions::trace) is
 //! set. Baggage is not sent: it may contain anything, and servers are third parties.
 
+use std::error::Error;
+
+/// For [`Export::recorder`].
+#[doc(no_inline)]
+pub use metrics;
+/// For [`Export::layer`].
+#[doc(no_inline)]
+pub use {tracing, tracing_subscriber};
+
 use mcp_model::TraceContext;
+use metrics::Recorder;
 use metrics_opentelemetry::{OpenTelemetryMetrics, OpenTelemetryRecorder};
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry::trace::{SpanContext, TraceContextExt, TracerProvider};
-use opentelemetry_otlp::{ExporterBuildError, MetricExporter, SpanExporter, WithExportConfig};
+use opentelemetry_otlp::{MetricExporter, SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::SdkMeterProvider;
-use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
+use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing::Subscriber;
-use tracing_opentelemetry::{OpenTelemetryLayer, OpenTelemetrySpanExt};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::telemetry::metrics::CALL_DURATION;
@@ -73,7 +84,7 @@ pub enum ExportError {
         what: &'static str,
         /// The cause.
         #[source]
-        source: ExporterBuildError,
+        source: Box<dyn Error + Send + Sync>,
     },
 }
 
@@ -92,7 +103,7 @@ pub fn export(collector: Collector) -> Result<Export, ExportError> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let Collector { endpoint, service } = collector;
     let resource = Resource::builder().with_service_name(service).build();
-    let failed = |what| move |source| ExportError::Exporter { what, source };
+    let failed = |what| move |source| ExportError::Exporter { what, source: Box::from(source) };
     let target = |path: &str| endpoint.as_ref().map(|it| format!("{}{path}", it.trim_end_matches('/')));
     let mut spans = SpanExporter::builder().with_http();
     if let Some(target) = target("/v1/traces") {
@@ -119,7 +130,7 @@ pub fn export(collector: Collector) -> Result<Export, ExportError> {
 impl Export {
     /// The layer for the program's `tracing` subscriber. It exports every span that it receives; filters are up to
     /// the program.
-    pub fn layer<S>(&self) -> OpenTelemetryLayer<S, SdkTracer>
+    pub fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
     {
@@ -127,7 +138,7 @@ impl Export {
     }
 
     /// The recorder for [`metrics`](crate::telemetry::metrics).
-    pub fn recorder(&self) -> OpenTelemetryRecorder {
+    pub fn recorder(&self) -> impl Recorder + Send + Sync + use<> {
         let mut res = OpenTelemetryRecorder::new(OpenTelemetryMetrics::new(self.metrics.meter(SCOPE)));
         res.set_histogram_bounds_mut([CALL_DURATION].into_iter(), &DURATIONS);
         res
