@@ -1,87 +1,111 @@
-//! The loop of an agent with a scripted model: `cargo run -p mcp-host-runtime --example agent [CONFIGURATION]`.
+//! An agent's loop with a scripted model: `cargo run -p mcp-host-runtime --example agent`.
 //!
-//! Without an argument it uses the configuration of the quick start, whose only server is the bundled demo server.
+//! Its configuration changes while a call runs, and two dialogs lease an instance each of the bundled demo server.
 
-#![expect(clippy::print_stdout, reason = "what the agent says is what it is for")]
+#![expect(clippy::print_stdout, reason = "the output shows what happens")]
 
 use std::collections::VecDeque;
 use std::error::Error;
+use std::fs;
 
-use mcp_host::{Dialog, DialogId, Host, HostOptions, LoadRequest, ToolCall, load};
-use mcp_model::RawJson;
+use mcp_host::{
+    Dialog, DialogId, FollowRequest, Host, HostEventKind, HostOptions, LoadRequest, NotificationStreamItem,
+    ToolCall,
+};
+use mcp_model::{RawJson, ServerId};
 
-const QUICK_START: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/quickstart/.minds/mcp.yaml");
+/// A server that is not shared: each dialog leases an instance of its own. The command `mcp-host` runs this program.
+const CONFIGURATION: &str = "
+version: 1
+servers:
+  demo:
+    transport: stdio
+    command: mcp-host
+    args: [demo-server]
+    transform: [{prefix: old_}]
+";
 
-/// A model's answer.
-enum Answer {
-    Call { tool: String, arguments: String },
-    Say(String),
-}
-
-/// The interface to a model: it gets the tools and the conversation, and answers.
+/// The interface to a model: it gets the tools and the results so far, and returns the next call, if any.
 trait Model {
-    fn answer(&mut self, tools: &[String], said: &[String]) -> Answer;
+    fn next_call(&mut self, tools: &[String], results: &[String]) -> Option<(String, String)>;
 }
 
-/// A scripted model that needs no provider: it makes these calls, then sums up.
+/// A scripted model that needs no provider. It finds the names of its tools in the list that it is shown.
 struct Script(VecDeque<(&'static str, &'static str)>);
 
 impl Model for Script {
-    fn answer(&mut self, tools: &[String], said: &[String]) -> Answer {
-        match self.0.pop_front() {
-            Some((tool, arguments)) => {
-                Answer::Call { tool: tool.to_owned(), arguments: arguments.to_owned() }
-            }
-            None => Answer::Say(format!("I have {} tools, and was told: {}", tools.len(), said.join(", "))),
-        }
+    fn next_call(&mut self, tools: &[String], _: &[String]) -> Option<(String, String)> {
+        let (tool, arguments) = self.0.pop_front()?;
+        let name = tools.iter().find(|name| name.ends_with(tool))?;
+        Some((name.clone(), arguments.to_owned()))
     }
 }
 
-/// Asks the model and makes its calls, until it returns a text.
-async fn run(dialog: &Dialog, model: &mut dyn Model) -> Result<String, Box<dyn Error>> {
-    let mut said = Vec::new();
+/// Asks the model and makes its calls until it has no more.
+async fn run(dialog: &Dialog, model: &mut dyn Model) -> Result<(), Box<dyn Error>> {
+    let mut results = Vec::new();
     loop {
-        // Pinned, so that the model can call the tools that it is shown, even if the configuration changes during
-        // the turn.
+        // Pinned: the model can call the tools that it is shown, even if the configuration changes during the turn.
         let turn = dialog.pin();
-        let tools: Vec<String> =
-            turn.snapshot().catalog.tools().iter().map(|it| it.name.to_string()).collect();
-        match model.answer(&tools, &said) {
-            Answer::Say(text) => return Ok(text),
-            Answer::Call { tool, arguments } => {
-                println!("{tool} {arguments}");
-                let result = turn.call(ToolCall::new(tool, RawJson::parse(arguments.into())?)).await;
-                // Errors are passed to the model, so that it can correct its calls.
-                said.push(match &result.error {
-                    None => result.text(),
-                    Some(error) => format!("{}: {}", error.kind, error.message),
-                });
-            }
-        }
+        let tools: Vec<_> = turn.snapshot().catalog.tools().iter().map(|it| it.name.to_string()).collect();
+        let Some((tool, arguments)) = model.next_call(&tools, &results) else { return Ok(()) };
+        let result = turn.call(ToolCall::new(&*tool, RawJson::parse(arguments.clone().into())?)).await;
+        // Errors are passed to the model, so that it can correct its calls.
+        let text = match &result.error {
+            None => result.text(),
+            Some(error) => format!("{}: {}", error.kind, error.message),
+        };
+        println!("{}: {tool} {arguments} -> {text}", dialog.id());
+        results.push(text);
     }
 }
 
-async fn agent(file: String) -> Result<(), Box<dyn Error>> {
-    let wanted = load(&LoadRequest::new(file))?.into_desired()?;
-    // The command `mcp-host` in a configuration runs this program; see `main`.
-    let own_executable = Some(std::env::current_exe()?);
-    let host = Host::start({
-        let mut res = HostOptions::default();
-        res.processes.own_executable = own_executable;
-        res
-    });
-    host.apply(wanted).await;
+async fn agent() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("mcp.yaml");
+    fs::write(&file, CONFIGURATION)?;
+    let mut options = HostOptions::default();
+    options.processes.own_executable = Some(std::env::current_exe()?);
+    let host = Host::start(options);
+    let following = host.follow(FollowRequest::new(vec![LoadRequest::new(&file)])).await;
     host.ready().await;
     for it in &host.snapshot().problems {
         println!("{}: {}", it.problem.severity, it.problem.message);
     }
-    let script = [
-        ("demo_echo", r#"{"text": "hello"}"#),
-        ("demo_add", r#"{"a": 2, "b": 3}"#),
-        ("demo_add", r#"{"a": "two"}"#),
-    ];
-    let dialog = host.dialog(DialogId::new("example"));
-    println!("{}", run(&dialog, &mut Script(script.into())).await?);
+
+    // Hot reload: the call that runs while the file is saved ends well, and the next turn has the new names.
+    let save = async {
+        fs::write(&file, CONFIGURATION.replace("old_", "new_"))?;
+        host.subscribe().wait_for(|it| it.catalog.tool("new_add").is_some()).await?;
+        println!("reloaded");
+        Ok(())
+    };
+    let ada = host.dialog(DialogId::new("ada"));
+    let mut slow = Script([("sleep", r#"{"ms": 3000}"#)].into());
+    tokio::try_join!(run(&ada, &mut slow), save)?;
+    run(&ada, &mut Script([("add", r#"{"a": "two"}"#), ("echo", r#"{"text": "hello"}"#)].into())).await?;
+
+    // Leases: `change_tools` adds a tool or removes it again, so its result shows the state of the instance.
+    let script = || Script([("change_tools", r#"{"name": "note"}"#)].into());
+    let bob = host.dialog(DialogId::new("bob"));
+    run(&ada, &mut script()).await?;
+    run(&bob, &mut script()).await?;
+    run(&ada, &mut script()).await?;
+    println!("leases: {}", host.leases().len());
+    // A released dialog gets a new instance with its next call.
+    host.release(ada.id(), &ServerId::parse("demo")?).await?;
+    run(&bob, &mut script()).await?;
+    run(&ada, &mut script()).await?;
+    // Dropping a dialog releases what it has leased.
+    let mut events = host.events();
+    drop(bob);
+    while let Some(NotificationStreamItem::Notification(event)) = events.next().await {
+        if let HostEventKind::Released { dialog, reason } = &event.kind {
+            println!("{dialog}: released {}: {reason:?}", event.server);
+            break;
+        }
+    }
+    following.stop().await;
     host.shutdown().await;
     Ok(())
 }
@@ -90,6 +114,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Runtime::new()?;
     match std::env::args().nth(1) {
         Some(it) if it == "demo-server" => Ok(runtime.block_on(mcp_demo::serve_stdio())?),
-        file => runtime.block_on(agent(file.unwrap_or_else(|| QUICK_START.to_owned()))),
+        _ => runtime.block_on(agent()),
     }
 }

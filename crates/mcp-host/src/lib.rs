@@ -97,7 +97,8 @@
 //!
 //! # An agent
 //!
-//! A complete agent with a scripted model (`cargo run -p mcp-host-runtime --example agent`):
+//! A complete agent with a scripted model, a reload during a call, and leases of two dialogs
+//! (`cargo run -p mcp-host-runtime --example agent`):
 //!
 #![doc = concat!("```no_run\n", include_str!("../examples/agent.rs"), "```")]
 #![forbid(unsafe_code)]
