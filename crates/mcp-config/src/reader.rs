@@ -33,10 +33,15 @@
 //! Types of values: `bool`, numbers of up to 64 bits, `String`, `Option`, lists, maps from `String`, structs of at most 127
 //! fields, and enums of unit variants. Others, such as tuples and untagged enums, cannot be read; a diagnostic says
 //! that the program is at fault. Wrap items as well (`Vec<Required<T>>`, `BTreeMap<String, Required<T>>`): after a mistake in
-//! an item that is not wrapped, the rest of the list or map is not read, and it has no value.
+//! an item that is not wrapped, the rest of the list or map is not read, and it has no value. TOML has no integers above
+//! `i64::MAX`.
 //!
-//! [`render`](crate::render()) masks values and comments, because they may be secrets. Diagnostics have the codes of this
-//! crate's own dialects; [`Code::explain`] has examples from these.
+//! A type may implement `Deserialize` itself, for example by `#[serde(try_from = "String")]`. Its error
+//! ([`serde::de::Error::custom`]) is reported at the value with its message, which should not quote a secret.
+//!
+//! [`Document::render`] prints the diagnostics with their lines, and masks the secrets that the program names.
+//! [`render`](crate::render()) is for configurations of MCP servers: it masks nearly all values of others. Diagnostics have the
+//! codes of this crate's own dialects; [`Code::explain`] has examples from these.
 
 use std::collections::BTreeSet;
 
@@ -49,6 +54,7 @@ use crate::edit::fix::{FixError, FixedFile, apply_with, fix_all_with};
 use crate::profile::policy::{GENERAL_JSON, GENERAL_TOML, GENERAL_YAML, Policy};
 use crate::read::fix_plan::SourceTree;
 use crate::read::sort_diagnostics;
+use crate::render::{Colour, ShownValues, render_by_key};
 use crate::syntax::{self, ParsedText, Syntax, child};
 
 /// The format of a text.
@@ -169,14 +175,26 @@ impl Report<'_> {
 pub struct Document<T> {
     /// What was understood; `None` if the text has no readable root. Fields with mistakes have no value.
     pub value: Option<T>,
-    /// Every mistake, in the order of the text. [`render`](crate::render()) prints them.
+    /// Every mistake, in the order of the text. [`Document::render`] prints them.
     pub diagnostics: Vec<Diagnostic>,
+    format: Format,
+    /// The starts of the values that were read.
+    read: BTreeSet<usize>,
 }
 
 impl<T> Document<T> {
     /// Returns whether a diagnostic is an error. A program should not run with such a configuration.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|it| it.severity == Severity::Error)
+    }
+
+    /// The diagnostics with their lines, for a terminal. `text` is the text that was read.
+    ///
+    /// Masks the values below the keys of secrets, at any level. So that a misspelt key reveals no secret, it also masks
+    /// comments, values that were not read, and texts that cannot be parsed. Without keys of secrets nothing is masked.
+    pub fn render(&self, name: &str, text: &str, colour: Colour, secret_keys: &[&str]) -> String {
+        let shown = ShownValues { read: &self.read, secret_keys };
+        render_by_key((name, text, self.format.syntax()), shown, &self.diagnostics, colour)
     }
 }
 
@@ -193,6 +211,7 @@ pub fn read<T: DeserializeOwned>(
     if let Some(value) = &value {
         check(value, &Report(&context));
     }
+    let read = context.locations.value_starts();
     let lines = LineIndex::new(text);
     let source = SourceTree { text, syntax: format.syntax(), root: root.as_ref() };
     let mut diagnostics = context.into_diagnostics();
@@ -210,7 +229,7 @@ pub fn read<T: DeserializeOwned>(
         })
         .collect();
     sort_diagnostics(&mut diagnostics);
-    Document { value, diagnostics }
+    Document { value, diagnostics, format, read }
 }
 
 /// Removes the missing keys that another diagnostic already reports as misspelt.

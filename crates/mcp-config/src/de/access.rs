@@ -86,7 +86,7 @@ impl<'de> MapAccess<'de> for NameMapAccess<'_> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
-        let member = self.current.take().ok_or(ValueError::Unreadable)?;
+        let member = self.current.take().ok_or(ValueError::UnsupportedType)?;
         let at = self.at.member(member, self.context);
         read_value(seed, NodeDeserializer { context: self.context, node: Some(&member.value), at })
     }
@@ -153,7 +153,7 @@ impl<'de> MapAccess<'de> for StructAccess<'_> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
-        let (at, node) = self.current.take().ok_or(ValueError::Unreadable)?;
+        let (at, node) = self.current.take().ok_or(ValueError::UnsupportedType)?;
         read_value(seed, NodeDeserializer { context: self.context, node, at })
     }
 }
@@ -196,7 +196,7 @@ impl<'de> VariantAccess<'de> for ShapeAccess<'_> {
     type Error = ValueError;
 
     fn unit_variant(self) -> Result<(), ValueError> {
-        Err(ValueError::Unreadable)
+        Err(ValueError::UnsupportedType)
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ValueError> {
@@ -212,6 +212,6 @@ impl<'de> VariantAccess<'de> for ShapeAccess<'_> {
         _: &'static [&'static str],
         _: V,
     ) -> Result<V::Value, ValueError> {
-        Err(ValueError::Unreadable)
+        Err(ValueError::UnsupportedType)
     }
 }

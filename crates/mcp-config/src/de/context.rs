@@ -27,7 +27,7 @@ pub(crate) struct ReadContext {
     /// The number of spelling suggestions that were looked up.
     suggestion_count: Cell<usize>,
     /// All visited locations.
-    pub(super) locations: LocationTable,
+    pub(crate) locations: LocationTable,
 }
 
 impl ReadContext {
@@ -115,8 +115,9 @@ impl ReadContext {
         let pointer = at.pointer(self);
         let message = error.message(self.policy.wording, &pointer);
         let help = error.help(self.policy.wording, &pointer);
-        let diagnostic = RawDiagnostic::new(error.code(), message, pointer, at.span(self));
-        self.report(diagnostic.help(help).fix(error.fix()));
+        let mut diagnostic = RawDiagnostic::new(error.code(), message, pointer, at.span(self));
+        diagnostic.help = help;
+        self.report(diagnostic.fix(error.fix()));
     }
 
     /// Reads a serde struct of the file format, or reports why the value cannot be read.

@@ -4,6 +4,7 @@
 //! a diagnostic. The missing fields of a struct share one entry, because an entry of a file lacks most fields.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -30,7 +31,7 @@ enum LocationPart {
 
 /// The locations that were created so far.
 #[derive(Debug, Default)]
-pub(super) struct LocationTable(RefCell<Vec<LocationEntry>>);
+pub(crate) struct LocationTable(RefCell<Vec<LocationEntry>>);
 
 #[derive(Debug)]
 struct LocationEntry {
@@ -149,6 +150,11 @@ impl Location {
 }
 
 impl LocationTable {
+    /// The starts of the values that were visited.
+    pub(crate) fn value_starts(&self) -> BTreeSet<usize> {
+        self.0.borrow().iter().map(|it| it.span.start as usize).collect()
+    }
+
     fn push(&self, parent: u32, segment: PathSegment, span: &Range<usize>, key: &Range<usize>) -> Location {
         let bytes = |range: &Range<usize>| range.start as u32..range.end as u32;
         let mut entries = self.0.borrow_mut();

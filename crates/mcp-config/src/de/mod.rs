@@ -63,16 +63,35 @@ impl<'a> NodeDeserializer<'a> {
         }
     }
 
-    fn integer(&self) -> Result<i64, ValueError> {
+    /// A whole number; one that is larger than 128 bits is cut to them.
+    fn integer(&self) -> Result<i128, ValueError> {
         // Up to 2^53, an integral float is an exact integer.
         const EXACT: f64 = 9_007_199_254_740_992.0;
         let value = match self.content() {
-            Content::Integer(value) => Some(*value),
-            Content::Float(value) if value.fract() == 0.0 && value.abs() <= EXACT => Some(*value as i64),
-            Content::Large(_) => return Err(ValueError::OutOfRange),
-            _ => self.lax(lax::integer),
+            Content::Integer(value) => Some(i128::from(*value)),
+            Content::Float(value) if value.fract() == 0.0 && value.abs() <= EXACT => Some(*value as i128),
+            Content::Large(text) => {
+                Some(text.parse().unwrap_or(if text.starts_with('-') { i128::MIN } else { i128::MAX }))
+            }
+            _ => self.lax(lax::integer).map(i128::from),
         };
         value.ok_or_else(|| self.wrong(Expected::Integer))
+    }
+
+    fn number(&self) -> Result<f64, ValueError> {
+        let value = match self.content() {
+            Content::Integer(value) => Some(*value as f64),
+            Content::Float(value) => Some(*value),
+            Content::Large(text) => match text.parse() {
+                Ok(value) if f64::is_finite(value) => Some(value),
+                _ if text.starts_with('-') => {
+                    return Err(ValueError::OutsideType("a number of at least -1.7e308".into()));
+                }
+                _ => return Err(ValueError::OutOfRange),
+            },
+            _ => self.lax(lax::number),
+        };
+        value.ok_or_else(|| self.wrong(Expected::Number))
     }
 
     fn wrong(&self, expected: Expected) -> ValueError {
@@ -82,13 +101,10 @@ impl<'a> NodeDeserializer<'a> {
 
 /// Methods for integer types, with the words for what such a type accepts.
 macro_rules! integers {
-    ($($method:ident $number:ty: $words:literal;)*) => {$(
+    ($($method:ident $visit:ident: $words:literal;)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-            let value = self.integer()?;
-            if <$number>::try_from(value).is_err() {
-                return Err(ValueError::OutsideType($words));
-            }
-            visitor.visit_i64(value)
+            let value = self.integer()?.try_into();
+            visitor.$visit(value.map_err(|_| ValueError::OutsideType($words.into()))?)
         }
     )*};
 }
@@ -110,31 +126,34 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     }
 
     fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        visitor.visit_i64(self.integer()?)
+        let value = self.integer()?;
+        visitor.visit_i64(value.try_into().map_err(|_| match value {
+            ..0 => ValueError::OutsideType("a whole number of at least -9,223,372,036,854,775,808".into()),
+            0.. => ValueError::OutOfRange,
+        })?)
     }
 
     integers! {
-        deserialize_i8 i8: "a whole number from -128 to 127";
-        deserialize_i16 i16: "a whole number from -32,768 to 32,767";
-        deserialize_i32 i32: "a whole number from -2,147,483,648 to 2,147,483,647";
-        deserialize_u8 u8: "a whole number from 0 to 255";
-        deserialize_u16 u16: "a whole number from 0 to 65,535";
-        deserialize_u32 u32: "a whole number from 0 to 4,294,967,295";
-        deserialize_u64 u64: "a whole number of at least 0";
+        deserialize_i8 visit_i8: "a whole number from -128 to 127";
+        deserialize_i16 visit_i16: "a whole number from -32,768 to 32,767";
+        deserialize_i32 visit_i32: "a whole number from -2,147,483,648 to 2,147,483,647";
+        deserialize_u8 visit_u8: "a whole number from 0 to 255";
+        deserialize_u16 visit_u16: "a whole number from 0 to 65,535";
+        deserialize_u32 visit_u32: "a whole number from 0 to 4,294,967,295";
+        deserialize_u64 visit_u64: "a whole number from 0 to 18,446,744,073,709,551,615";
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        let value = match self.content() {
-            Content::Integer(value) => Some(*value as f64),
-            Content::Float(value) => Some(*value),
-            Content::Large(_) => return Err(ValueError::OutOfRange),
-            _ => self.lax(lax::number),
-        };
-        visitor.visit_f64(value.ok_or_else(|| self.wrong(Expected::Number))?)
+        visitor.visit_f64(self.number()?)
     }
 
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        self.deserialize_f64(visitor)
+        let value = self.number()?;
+        let single = value as f32;
+        if single.is_infinite() && value.is_finite() {
+            return Err(ValueError::OutsideType("a number from -3.4e38 to 3.4e38".into()));
+        }
+        visitor.visit_f32(single)
     }
 
     /// A missing value and null are `None`.
@@ -218,10 +237,16 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
         visitor: V,
     ) -> Result<V::Value, ValueError> {
         let Some(words) = name.strip_prefix(SHAPE) else {
-            let Content::Text(text) = self.content() else {
-                return Err(self.wrong(Expected::OneOf(variants)));
+            return match self.content() {
+                Content::Text(text) => visitor.visit_enum(text.as_str().into_deserializer()),
+                content => {
+                    // The key of a variant with content. The visitor refuses such a variant: its type is not supported.
+                    let members = if let Content::Mapping(members) = content { &members[..] } else { &[] };
+                    let key = members.iter().find(|it| variants.contains(&&*it.key.text));
+                    key.map(|it| visitor.visit_enum((*it.key.text).into_deserializer())).transpose()?;
+                    Err(self.wrong(Expected::OneOf(variants)))
+                }
             };
-            return visitor.visit_enum(text.as_str().into_deserializer());
         };
         let shape = match self.content() {
             Content::Text(_) => "text",

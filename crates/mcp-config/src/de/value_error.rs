@@ -1,5 +1,6 @@
 //! Errors of reading a single value. Messages never quote the value.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de;
@@ -19,8 +20,10 @@ pub(crate) enum ValueError {
     UnknownVariant { expected: &'static [&'static str], suggestion: Option<(&'static str, Applicability)> },
     /// The number does not fit any of our number types.
     OutOfRange,
-    /// The number does not fit the type of the field. The words describe what fits.
-    OutsideType(&'static str),
+    /// The value does not fit the type of the field. The words describe what fits.
+    OutsideType(Cow<'static, str>),
+    /// The type of the field refuses the value, with this message.
+    Refused(String),
     /// The program has a type that this deserializer cannot read. The file is not at fault.
     UnsupportedType,
     /// The value is a text instead of a mapping, because a space is missing after the `:` of its key.
@@ -30,8 +33,6 @@ pub(crate) enum ValueError {
     },
     /// The key is missing.
     Missing,
-    /// The serde struct requested something that the tree cannot provide.
-    Unreadable,
     /// The reason is already reported.
     Reported,
 }
@@ -56,10 +57,9 @@ impl ValueError {
             ValueError::WrongType { .. }
             | ValueError::MissingSpace { .. }
             | ValueError::UnsupportedType
-            | ValueError::Unreadable
             | ValueError::Reported => Code::WrongType,
             ValueError::UnknownVariant { .. } => Code::UnknownWord,
-            ValueError::OutOfRange | ValueError::OutsideType(_) => Code::OutOfRange,
+            ValueError::OutOfRange | ValueError::OutsideType(_) | ValueError::Refused(_) => Code::OutOfRange,
             ValueError::Missing => Code::MissingKey,
         }
     }
@@ -87,7 +87,8 @@ impl ValueError {
             ValueError::OutsideType(words) => format!("{name} must be {words}"),
             ValueError::UnsupportedType => format!("the program cannot read {name}"),
             ValueError::Missing => format!("{name} is required"),
-            ValueError::Unreadable | ValueError::Reported => format!("{name} cannot be read"),
+            ValueError::Refused(message) => format!("{name} cannot be read: {message}"),
+            ValueError::Reported => format!("{name} cannot be read"),
         }
     }
 
@@ -118,7 +119,7 @@ impl ValueError {
             ValueError::OutOfRange => format!("Invalid mcp.yaml: {path} is too large a number"),
             ValueError::OutsideType(words) => format!("Invalid mcp.yaml: {path} must be {words}"),
             ValueError::Missing => format!("Invalid mcp.yaml: {path} is required"),
-            ValueError::UnsupportedType | ValueError::Unreadable | ValueError::Reported => {
+            ValueError::UnsupportedType | ValueError::Refused(_) | ValueError::Reported => {
                 format!("Invalid mcp.yaml: {path} cannot be read")
             }
         }
@@ -134,16 +135,16 @@ impl ValueError {
             ValueError::MissingSpace { .. }
             | ValueError::OutOfRange
             | ValueError::OutsideType(_)
+            | ValueError::Refused(_)
             | ValueError::UnsupportedType
             | ValueError::Missing
-            | ValueError::Unreadable
             | ValueError::Reported => None,
         }
     }
 
-    /// How to fix it.
-    pub(crate) fn help(&self, wording: Wording, pointer: &str) -> String {
-        match self {
+    /// How to fix it, if that is known.
+    pub(crate) fn help(&self, wording: Wording, pointer: &str) -> Option<String> {
+        Some(match self {
             ValueError::UnknownVariant { expected: _, suggestion: Some((near, _)) } => {
                 format!("did you mean `{near}`?")
             }
@@ -167,8 +168,8 @@ impl ValueError {
                 "this is a fault of the program, not of the file: it uses a type that its reader does not support"
                     .to_owned()
             }
-            ValueError::Unreadable | ValueError::Reported => "remove it".to_owned(),
-        }
+            ValueError::Refused(_) | ValueError::Reported => return None,
+        })
     }
 }
 
@@ -262,18 +263,22 @@ pub(crate) fn dominds_path(pointer: &str) -> String {
     if res.is_empty() { "mcp.yaml root".to_owned() } else { res }
 }
 
+/// A type's own errors. Those of serde quote the value, which may be a secret; only what is expected is kept of them.
 impl de::Error for ValueError {
-    /// Discards the message, which may quote a value.
-    fn custom<T: fmt::Display>(_: T) -> ValueError {
-        ValueError::Unreadable
+    fn custom<T: fmt::Display>(message: T) -> ValueError {
+        ValueError::Refused(message.to_string())
     }
 
-    /// The text of an enum selects a variant that has content.
-    fn invalid_type(found: de::Unexpected<'_>, _: &dyn de::Expected) -> ValueError {
+    fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> ValueError {
         match found {
+            // The text of an enum selects a variant that has content.
             de::Unexpected::UnitVariant => ValueError::UnsupportedType,
-            _ => ValueError::Unreadable,
+            _ => ValueError::OutsideType(expected.to_string().into()),
         }
+    }
+
+    fn invalid_value(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> ValueError {
+        ValueError::OutsideType(expected.to_string().into())
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> ValueError {

@@ -5,6 +5,7 @@
 //! `${env:NAME}` and `${input:id}`, and the path in `{file:path}` are shown. Of a file that cannot be parsed, only known keys and punctuation are
 //! shown.
 
+mod by_key;
 mod ranges;
 
 use std::ops::Range;
@@ -17,6 +18,7 @@ use crate::render::safe_values::{self, WordList};
 use crate::syntax::commented_entry::CommentedEntry;
 use crate::syntax::layout::Layout;
 use crate::syntax::{self, Content, Member, Node, Syntax};
+pub(crate) use by_key::ShownValues;
 use ranges::{RangeCursor, reference_ranges};
 
 /// Keys whose scalar values are shown.
@@ -87,7 +89,7 @@ impl MaskedText {
             None => shown.known_keys(text),
         }
         shown.commented_entries(text);
-        shown.finish(text)
+        shown.finish(text, &reference_ranges(text))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -107,6 +109,11 @@ impl MaskedText {
     pub(super) fn map_span(&self, span: &Range<usize>) -> Range<usize> {
         let start = self.offsets[span.start];
         start..self.offsets[span.end].max(start)
+    }
+
+    /// Returns whether a character of a span of the original text may be masked.
+    pub(super) fn hides(&self, span: &Range<usize>) -> bool {
+        self.text[self.map_span(span)].contains('*')
     }
 
     /// Returns whether a line other than the first starts here.
@@ -409,12 +416,12 @@ impl Masker {
         }
     }
 
-    fn finish(mut self, text: &str) -> MaskedText {
+    /// The masked text. `names` are the ranges that are shown in hidden ones too.
+    fn finish(mut self, text: &str, names: &[Range<usize>]) -> MaskedText {
         self.visible.sort_by_key(|it| it.start);
         self.hidden.sort_by_key(|it| it.start);
-        let names = reference_ranges(text);
         let (mut shown, mut hidden, mut named) =
-            (RangeCursor::new(&self.visible), RangeCursor::new(&self.hidden), RangeCursor::new(&names));
+            (RangeCursor::new(&self.visible), RangeCursor::new(&self.hidden), RangeCursor::new(names));
         let mut res = MaskedText {
             text: String::with_capacity(text.len()),
             offsets: vec![0; text.len() + 1],

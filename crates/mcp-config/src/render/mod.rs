@@ -18,9 +18,11 @@ use annotate_snippets::{
 use mcp_model::Severity;
 
 use crate::diagnostic::{Diagnostic, LineIndex, TextEdit, escaped};
+use crate::syntax::Syntax;
 pub use diff::render_diff;
 pub use github::render_github;
 use mask::MaskedText;
+pub(crate) use mask::ShownValues;
 pub use sarif::{SarifTool, render_sarif};
 
 /// Whether to print terminal colours.
@@ -71,19 +73,37 @@ const MAX_LABEL_DISTANCE: usize = 4 << 10;
 const MAX_DRAWN_BYTES: usize = 4 << 20;
 
 /// Diagnostics as text, one block each, in the given order. `text` is the text they were read from.
+///
+/// Of the values, only those are shown that cannot be secrets in a configuration of MCP servers.
+/// [`reader::Document::render`](crate::reader::Document::render) is for other configurations.
 pub fn render(name: &str, text: &str, diagnostics: &[Diagnostic], colour: Colour) -> String {
+    render_masked(name, text, MaskedText::new(&printable(name), text), diagnostics, colour)
+}
+
+/// Like [`render`], for a configuration that has nothing to do with MCP.
+pub(crate) fn render_by_key(
+    (name, text, syntax): (&str, &str, Syntax),
+    shown: ShownValues<'_>,
+    diagnostics: &[Diagnostic],
+    colour: Colour,
+) -> String {
+    render_masked(name, text, MaskedText::by_key(text, syntax, shown), diagnostics, colour)
+}
+
+fn render_masked(
+    name: &str,
+    text: &str,
+    masked: MaskedText,
+    diagnostics: &[Diagnostic],
+    colour: Colour,
+) -> String {
     let renderer = match colour {
         Colour::Never => Renderer::plain(),
         Colour::Always => Renderer::styled(),
     };
     let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(120);
-    let name = printable(name);
-    let mut page = FileRenderer {
-        masked: MaskedText::new(&name, text),
-        name,
-        lines: LineIndex::new(text),
-        bytes_left: MAX_DRAWN_BYTES,
-    };
+    let lines = LineIndex::new(text);
+    let mut page = FileRenderer { name: printable(name), lines, masked, bytes_left: MAX_DRAWN_BYTES };
     let mut res = String::new();
     for diagnostic in diagnostics {
         res.push_str(&page.render_diagnostic(diagnostic, &renderer));
@@ -168,9 +188,12 @@ impl FileRenderer<'_> {
         Some((snippet, notes.collect()))
     }
 
-    /// The changed lines of a fix; `None` if the limit is reached.
+    /// The changed lines of a fix; `None` if it replaces a masked value, or if the limit is reached.
     fn patch<'b>(&mut self, title: String, edits: &[TextEdit]) -> Option<Group<'b>> {
         let masked = &self.masked;
+        if edits.iter().any(|it| !it.text.is_empty() && masked.hides(&it.span)) {
+            return None;
+        }
         let patches: Vec<_> = edits.iter().map(|it| masked_edit(masked, it)).collect();
         let start = patches.iter().map(|it| it.0.start).min().unwrap_or_default();
         let end = patches.iter().map(|it| it.0.end).max().unwrap_or_default();

@@ -27,7 +27,9 @@ fn write(node: &Node, out: &mut String) -> Option<()> {
         Content::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         Content::Integer(value) => write!(out, "{value}").ok()?,
         Content::Float(value) if value.is_finite() => out.push_str(&serde_json::to_string(value).ok()?),
-        Content::Large(digits) => out.push_str(digits),
+        Content::Large(digits) if digits.bytes().all(|it| it.is_ascii_digit() || it == b'-') => {
+            out.push_str(digits)
+        }
         Content::Text(text) => out.push_str(&serde_json::to_string(text).ok()?),
         Content::Sequence(items) => {
             out.push('[');
@@ -51,7 +53,7 @@ fn write(node: &Node, out: &mut String) -> Option<()> {
             }
             out.push('}');
         }
-        Content::Float(_) | Content::Shared(_) | Content::Broken => return None,
+        Content::Float(_) | Content::Large(_) | Content::Shared(_) | Content::Broken => return None,
     }
     Some(())
 }
@@ -73,5 +75,6 @@ mod tests {
         check("n: 123456789012345678901234567890", Some(r#"{"n":123456789012345678901234567890}"#));
         check("x: &a {k: v}\ny: *a", Some(r#"{"x":{"k":"v"},"y":{"k":"v"}}"#));
         check("x: .inf", None);
+        check("x: 1e400", None);
     }
 }

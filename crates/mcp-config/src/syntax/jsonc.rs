@@ -15,6 +15,7 @@ use jsonc_parser::{ParseOptions, Scanner, ScannerOptions};
 
 use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary, quoted_key};
 use crate::syntax::key_interner::{KeyIndex, KeyInterner};
+use crate::syntax::scalar;
 use crate::syntax::{
     Content, ExtensionSpans, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText,
     SPLIT_FILE_HELP, Syntax, child, last, look_alike, push,
@@ -368,7 +369,7 @@ fn too_large(message: String, pointer: &str, span: Range<usize>) -> RawDiagnosti
 fn number(text: &str) -> Content {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if !digits.bytes().all(|it| it.is_ascii_digit()) {
-        return Content::Float(text.parse().unwrap_or(f64::NAN));
+        return scalar::finite(text.parse().unwrap_or(f64::NAN), text);
     }
     text.parse().map_or_else(|_| Content::Large(text.to_owned()), Content::Integer)
 }

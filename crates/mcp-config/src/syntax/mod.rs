@@ -203,7 +203,7 @@ pub enum Content {
     Integer(i64),
     /// Another number.
     Float(f64),
-    /// An integer that does not fit into `i64`, as decimal digits.
+    /// A number that does not fit into `i64` or `f64`: an integer as decimal digits, another one as written.
     Large(String),
     /// A text.
     Text(String),

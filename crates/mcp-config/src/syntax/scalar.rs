@@ -28,7 +28,7 @@ fn number(text: &str) -> Option<Content> {
     if !unsigned.is_empty() && unsigned.bytes().all(|it| it.is_ascii_digit()) {
         return Some(integer(text, unsigned));
     }
-    float(unsigned).then(|| text.parse().ok().map(Content::Float)).flatten()
+    float(unsigned).then(|| text.parse().ok().map(|it| finite(it, text))).flatten()
 }
 
 fn radix(digits: &str, radix: u32) -> Option<Content> {
@@ -39,8 +39,13 @@ fn radix(digits: &str, radix: u32) -> Option<Content> {
         Ok(value) => {
             i64::try_from(value).map_or_else(|_| Content::Large(value.to_string()), Content::Integer)
         }
-        Err(_) => Content::Float(f64::INFINITY),
+        Err(_) => Content::Large(format!("{}{digits}", if radix == 8 { "0o" } else { "0x" })),
     })
+}
+
+/// A number, or its text if it is too large for a float.
+pub(super) fn finite(value: f64, text: &str) -> Content {
+    if value.is_finite() { Content::Float(value) } else { Content::Large(text.to_owned()) }
 }
 
 fn integer(text: &str, unsigned: &str) -> Content {
@@ -113,5 +118,6 @@ mod tests {
         check("9223372036854775808", "Large(\"9223372036854775808\")");
         check("-00099999999999999999999", "Large(\"-99999999999999999999\")");
         check("0xffffffffffffffff", "Large(\"18446744073709551615\")");
+        check("-1e400", "Large(\"-1e400\")");
     }
 }

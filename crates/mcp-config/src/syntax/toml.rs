@@ -67,12 +67,20 @@ fn mistakes(text: &str, first: TomlError) -> Vec<RawDiagnostic> {
         };
     }
     if res.is_empty() {
-        let help = "check this line: quotes, brackets, and a key that appears twice";
-        let message = format!("invalid TOML: {}", error.message());
+        let (message, help) = match error.message() {
+            "integer number overflowed" => (OUT_OF_RANGE, INTEGER_HELP),
+            "floating-point number overflowed" => (OUT_OF_RANGE, "write a number up to 1.7e308"),
+            message => (message, "check this line: quotes, brackets, and a key that appears twice"),
+        };
+        let message = format!("invalid TOML: {message}");
         res.push(RawDiagnostic::new(Code::Syntax, message, "", error_span(text, &error)).help(help));
     }
     res
 }
+
+const OUT_OF_RANGE: &str = "the number is out of range";
+const INTEGER_HELP: &str = "TOML has whole numbers from -9,223,372,036,854,775,808 to 9,223,372,036,854,775,807; write such \
+                            a number, or a text in quotes if the program reads one";
 
 fn error_span(text: &str, error: &TomlError) -> Range<usize> {
     let span = error.span().unwrap_or(text.len()..text.len());
