@@ -129,14 +129,14 @@ async fn a_login_serves_every_command_until_logout() {
 async fn an_expired_token_is_refreshed_on_use() {
     let place = Place::new().await;
     place.log_in(&["login", "guarded", "--no-browser"]).await;
-    place.authority.end_tokens();
+    place.authority.expire_tokens();
     let tools = place.run(&["tools"]).await;
     assert_eq!(tools.code, Some(0), "{tools:#?}");
     assert_eq!((place.authority.count("refresh"), place.authority.count("authorize")), (1, 1));
     assert_eq!(place.run(&["tools"]).await.code, Some(0), "the new one is kept");
     assert_eq!(place.authority.count("refresh"), 1);
 
-    place.authority.end_logins();
+    place.authority.revoke_logins();
     let over = place.run(&["tools"]).await;
     assert_eq!(over.code, Some(3));
     assert!(

@@ -8,7 +8,10 @@
 //! authorization. Tokens are bound to a key (`proof`, DPoP) if the server and its authorization server support that.
 //!
 //! HTTP requests of a login use reqwest, because rmcp's `auth` module requires its types.
-
+//!
+//! This program is the example `login` of this crate:
+//!
+#![doc = concat!("```no_run\n", include_str!("../examples/login.rs"), "```")]
 #![forbid(unsafe_code)]
 // An open type states the reason for it.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]

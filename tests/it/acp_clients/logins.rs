@@ -56,7 +56,7 @@ async fn acpx_14_page_of_a_login_is_told_and_the_server_joins_the_session_after_
         let mut other = RawClient::start(version, &agent(&["--login"]), state.path());
         assert_eq!(again(&mut other), "done");
         assert_eq!(authority.count("authorize"), 1);
-        for secret in &authority.books().secrets {
+        for secret in &authority.state().secrets {
             assert!(!client.of_agent().contains(secret), "{secret}");
         }
         client.end();

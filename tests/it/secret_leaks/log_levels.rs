@@ -133,7 +133,7 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let authority = Authority::start().await;
-        authority.books().revokes = true;
+        authority.state().has_revocation = true;
         let store = Arc::new(MemoryTokenStore::default());
         let browser = LoopbackRedirect::new(|page| {
             let page = page.clone();
@@ -161,12 +161,12 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
             .wait_for(|server| server.servers.iter().all(|server| server.state == ServerState::Ready));
         tokio::time::timeout(Duration::from_secs(60), ready).await.unwrap().unwrap();
         let mut said = String::new();
-        authority.books().blabs = true;
+        authority.state().repeats_token = true;
         for _ in 0..2 {
             let call = ToolCall::new("guarded__echo", RawJson::parse("{}".into()).unwrap());
             said += &format!("{:#?}\n", host.call(call).await);
             // The next login must be refreshed.
-            authority.end_tokens();
+            authority.expire_tokens();
         }
         said += &format!("{:#?} {store:?} {logins:?} ", host.snapshot());
         let kept = store.latest(&authority.url.parse().unwrap()).unwrap();
@@ -175,7 +175,7 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
         host.shutdown().await;
         assert!(said.contains("Revoked") && said.contains("you are ***"), "{said}");
         said += &heard.text();
-        let secrets = authority.books().secrets.clone();
+        let secrets = authority.state().secrets.clone();
         assert!(secrets.len() >= 6, "codes, verifiers, tokens of both kinds: {secrets:?}");
         for secret in secrets {
             assert!(!holds(&said, &secret), "{secret} in {said}");

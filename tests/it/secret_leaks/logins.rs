@@ -11,8 +11,8 @@ use crate::login::{Place, shown};
 #[tokio::test(flavor = "multi_thread")]
 async fn hd_sc5_a_login_prints_no_secret() {
     let place = Place::new().await;
-    place.authority.books().by_hand = Some(("by-hand".to_owned(), SecretLocation::ClientSecret.mark()));
-    place.authority.books().revokes = true;
+    place.authority.state().preregistered = Some(("by-hand".to_owned(), SecretLocation::ClientSecret.mark()));
+    place.authority.state().has_revocation = true;
     let client = ["--client-id", "by-hand", "--client-secret-env", "PLANTED_CLIENT"];
     let mut ran = Vec::new();
     ran.push(place.log_in(&[&["login", "guarded", "--no-browser", "-v"][..], &client].concat()).await);
@@ -24,7 +24,7 @@ async fn hd_sc5_a_login_prints_no_secret() {
         "what renews is kept, in a file of the user's own"
     );
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    place.authority.books().blabs = true;
+    place.authority.state().repeats_token = true;
     for arguments in [
         &["tools", "-v"][..],
         &["call", "mcp.json", "echo", "{}", "-v"],
@@ -34,11 +34,11 @@ async fn hd_sc5_a_login_prints_no_secret() {
     ] {
         ran.push(place.run(arguments).await);
         // Each command refreshes, which sends the old token and receives a new one.
-        place.authority.end_tokens();
+        place.authority.expire_tokens();
     }
     ran.push(place.run(&["logout", "guarded", "-v"]).await);
     assert!(place.authority.count("refresh") > 0 && place.authority.count("revoke") == 2);
-    let mut secrets = place.authority.books().secrets.clone();
+    let mut secrets = place.authority.state().secrets.clone();
     secrets.push(SecretLocation::ClientSecret.mark());
     assert!(secrets.len() > 6, "{secrets:?}");
     for (ran, secret) in ran.iter().flat_map(|ran| secrets.iter().map(move |it| (ran, it))) {
@@ -50,24 +50,24 @@ async fn hd_sc5_a_login_prints_no_secret() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_logout_revokes_the_login() {
     let place = Place::new().await;
-    place.authority.books().revokes = true;
+    place.authority.state().has_revocation = true;
     place.log_in(&["login", "guarded", "--no-browser"]).await;
     let logout = place.run(&["logout", "guarded", "--format", "json"]).await;
     assert_eq!(logout.code, Some(0), "{logout:#?}");
     let said = logout.json();
     assert_eq!((said["forgotten"].as_u64(), said["revoked"].as_bool()), (Some(1), Some(true)), "{logout:#?}");
     assert_eq!(place.authority.count("revoke"), 2, "the token for requests, and the one for renewals");
-    assert!(place.authority.books().tokens.is_empty() && place.logins().is_empty());
+    assert!(place.authority.state().tokens.is_empty() && place.logins().is_empty());
 
     // A server without revocation and an unreachable one: the local login is deleted anyway.
-    place.authority.books().revokes = false;
+    place.authority.state().has_revocation = false;
     place.log_in(&["login", "guarded", "--no-browser"]).await;
     let logout = place.run(&["logout", "guarded"]).await;
     assert!(logout.stdout.contains("is deleted here; the server may accept it"), "{logout:#?}");
     assert_eq!((logout.stderr.contains("warning"), place.logins().len()), (false, 0), "{logout:#?}");
-    place.authority.books().revokes = true;
+    place.authority.state().has_revocation = true;
     place.log_in(&["login", "guarded", "--no-browser"]).await;
-    place.authority.books().by_hand = Some(("somebody-else".to_owned(), "x".to_owned()));
+    place.authority.state().preregistered = Some(("somebody-else".to_owned(), "x".to_owned()));
     let logout = place.run(&["logout", "guarded"]).await;
     assert_eq!((logout.code, place.logins().len()), (Some(0), 0), "{logout:#?}");
     assert!(
@@ -100,10 +100,10 @@ async fn a_login_accepts_a_typed_redirect_url() {
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_refreshes_are_serialized() {
     let place = Place::new().await;
-    place.authority.books().strict = true;
+    place.authority.state().detects_reuse = true;
     place.log_in(&["login", "guarded", "--no-browser"]).await;
     for round in 1..=3 {
-        place.authority.end_tokens();
+        place.authority.expire_tokens();
         let mut runs = tokio::task::JoinSet::new();
         for _ in 0..4 {
             let command = place.command(&["tools"]);

@@ -1,7 +1,7 @@
-//! An MCP server that wants authorization, and the authorization server that gives it, on one loopback port.
+//! An MCP server that requires authorization, and its authorization server, on one loopback port.
 //!
-//! It is as strict as one that people log in to: clients register, codes are used once and proven with PKCE, refresh
-//! tokens are used once too, and a token is valid for its scopes until it is revoked. Its user agrees at once.
+//! Clients register, codes are used once and proven with PKCE, refresh tokens are used once, and a token is valid for its
+//! scopes until it is revoked. The user agrees at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,52 +14,52 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use oauth2::{PkceCodeChallenge, PkceCodeVerifier};
 use serde_json::{Value, json};
 
-/// What everybody may do who has logged in.
+/// The scope of every login.
 pub(crate) const BASIC: &str = "basic";
-/// What the tool `admin` wants besides.
+/// The additional scope that the tool `admin` requires.
 pub(crate) const ADMIN: &str = "admin";
 
 /// The running server. Its tasks end with the test's runtime.
 pub(crate) struct Authority {
-    /// Where the MCP server is.
+    /// The URL of the MCP server.
     pub(crate) url: String,
-    books: Arc<Mutex<Books>>,
+    state: Arc<Mutex<AuthorityState>>,
 }
 
-/// What it knows, and what it has seen.
+/// What the server knows, how it behaves, and what it received.
 #[derive(Default)]
-pub(crate) struct Books {
+pub(crate) struct AuthorityState {
     origin: String,
     next: usize,
     clients: BTreeMap<String, Vec<String>>,
     codes: BTreeMap<String, Code>,
-    /// Tokens that are good, with their scopes.
+    /// Valid tokens, with their scopes.
     pub(crate) tokens: BTreeMap<String, BTreeSet<String>>,
     refresh: BTreeMap<String, BTreeSet<String>>,
-    /// How often each thing was done: `authorize`, `code`, `refresh`, `register`.
-    pub(crate) done: BTreeMap<&'static str, usize>,
-    /// What was asked for at each login.
-    pub(crate) asked: Vec<String>,
-    /// How long new tokens are said to last.
-    pub(crate) lasting: u64,
-    /// Tool calls are answered with an error that repeats the token.
-    pub(crate) blabs: bool,
-    /// It says where tokens are given back.
-    pub(crate) revokes: bool,
-    /// A client that was registered by hand, and its secret: it has no redirect of its own.
-    pub(crate) by_hand: Option<(String, String)>,
-    /// Every secret that it was shown or has made.
+    /// The number of requests of each kind: `authorize`, `code`, `refresh`, `register`.
+    pub(crate) counts: BTreeMap<&'static str, usize>,
+    /// What was requested_scopes for at each login.
+    pub(crate) requested_scopes: Vec<String>,
+    /// `expires_in` of new tokens, in seconds.
+    pub(crate) token_lifetime: u64,
+    /// Whether tool calls get an error that repeats the token.
+    pub(crate) repeats_token: bool,
+    /// Whether it has a revocation endpoint.
+    pub(crate) has_revocation: bool,
+    /// The id and secret of a client that was registered by hand. It has no redirect URI of its own.
+    pub(crate) preregistered: Option<(String, String)>,
+    /// Every secret that it was token or has made.
     pub(crate) secrets: Vec<String>,
-    /// It names a document of this path as its authorization server. The document claims to be of this issuer.
-    pub(crate) poses_as: Option<String>,
-    /// A renewal token that was used up ends the whole login of who shows it again.
-    pub(crate) strict: bool,
-    /// It binds tokens to keys, and the MCP server requests that.
-    pub(crate) binds: bool,
+    /// The issuer that its metadata names instead of itself.
+    pub(crate) claimed_issuer: Option<String>,
+    /// Whether the reuse of a refresh token ends the login.
+    pub(crate) detects_reuse: bool,
+    /// It requires_proof tokens to keys, and the MCP server requests that.
+    pub(crate) requires_proof: bool,
     /// The proofs of possession: path, header and claims of each.
     pub(crate) proofs: Vec<(String, Value, Value)>,
-    /// Renewal tokens that were used up.
-    used: BTreeSet<String>,
+    /// Refresh tokens that were used.
+    used_refresh_tokens: BTreeSet<String>,
 }
 
 struct Code {
@@ -75,28 +75,29 @@ impl Authority {
     pub(crate) async fn start() -> Authority {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
-        let books = Books { origin: origin.clone(), lasting: 3600, ..Books::default() };
-        let books = Arc::new(Mutex::new(books));
-        let shared = Arc::clone(&books);
+        let state =
+            AuthorityState { origin: origin.clone(), token_lifetime: 3600, ..AuthorityState::default() };
+        let state = Arc::new(Mutex::new(state));
+        let shared = Arc::clone(&state);
         let app = axum::Router::new().fallback(move |request: Request| {
-            let books = Arc::clone(&shared);
+            let state = Arc::clone(&shared);
             async move {
                 let (head, body) = request.into_parts();
                 let body = to_bytes(body, 1 << 20).await.unwrap_or_default();
                 let bearer = head.headers.get("authorization").and_then(|it| it.to_str().ok());
-                let scheme = if books.lock().unwrap().binds { "DPoP " } else { "Bearer " };
+                let scheme = if state.lock().unwrap().requires_proof { "DPoP " } else { "Bearer " };
                 let bearer = bearer.and_then(|value| value.strip_prefix(scheme)).map(str::to_owned);
                 let basic = head.headers.get("authorization").and_then(|it| it.to_str().ok());
                 let basic = basic.and_then(|value| value.strip_prefix("Basic ")).map(str::to_owned);
-                let mut books = books.lock().unwrap();
+                let mut state = state.lock().unwrap();
                 let path = head.uri.path();
                 if path == "/mcp" && head.method != "POST" {
                     return plain(405, &Value::Null);
                 }
-                if matches!(path, "/token" | "/revoke") && !books.is_known(basic) {
+                if matches!(path, "/token" | "/revoke") && !state.is_authenticated(basic) {
                     return plain(401, &json!({"error": "invalid_client"}));
                 }
-                if books.binds && (path == "/token" || bearer.is_some()) {
+                if state.requires_proof && (path == "/token" || bearer.is_some()) {
                     let proof = head.headers.get("dpop").and_then(|it| it.to_str().ok()).unwrap_or_default();
                     let mut parts = proof.split('.').map(|part| {
                         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap_or_default()
@@ -104,43 +105,43 @@ impl Authority {
                     let (Some(header), Some(claims)) = (parts.next(), parts.next()) else {
                         return plain(400, &json!({"error": "invalid_dpop_proof"}));
                     };
-                    books.proofs.push((path.to_owned(), header, claims));
+                    state.proofs.push((path.to_owned(), header, claims));
                 }
-                books.answer(path, pairs(head.uri.query().unwrap_or_default()), &body, bearer)
+                state.respond(path, pairs(head.uri.query().unwrap_or_default()), &body, bearer)
             }
         });
         tokio::spawn(async move { axum::serve(listener, app).await });
-        Authority { url: format!("{origin}/mcp"), books }
+        Authority { url: format!("{origin}/mcp"), state }
     }
 
-    pub(crate) fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap()
+    pub(crate) fn state(&self) -> MutexGuard<'_, AuthorityState> {
+        self.state.lock().unwrap()
     }
 
-    /// How often something was done.
-    pub(crate) fn count(&self, what: &str) -> usize {
-        self.books().done.get(what).copied().unwrap_or_default()
+    /// The number of requests of a kind.
+    pub(crate) fn count(&self, kind: &str) -> usize {
+        self.state().counts.get(kind).copied().unwrap_or_default()
     }
 
-    /// All tokens for requests are worth nothing from now on.
-    pub(crate) fn end_tokens(&self) {
-        self.books().tokens.clear();
+    /// Makes all access tokens invalid.
+    pub(crate) fn expire_tokens(&self) {
+        self.state().tokens.clear();
     }
 
-    /// Those for new tokens, too.
-    pub(crate) fn end_logins(&self) {
-        self.end_tokens();
-        self.books().refresh.clear();
+    /// Makes all access and refresh tokens invalid.
+    pub(crate) fn revoke_logins(&self) {
+        self.expire_tokens();
+        self.state().refresh.clear();
     }
 }
 
-impl Books {
-    fn answer(&mut self, path: &str, query: Pairs, body: &[u8], bearer: Option<String>) -> Response<Body> {
+impl AuthorityState {
+    fn respond(&mut self, path: &str, query: Pairs, body: &[u8], bearer: Option<String>) -> Response<Body> {
         let origin = self.origin.clone();
         match path {
             "/mcp" => self.resource(body, bearer),
             "/.well-known/oauth-protected-resource/mcp" => {
-                let document = self.poses_as.as_ref().map_or("", |_| "/.well-known/other");
+                let document = self.claimed_issuer.as_ref().map_or("", |_| "/.well-known/other");
                 let authority = format!("{origin}{document}");
                 plain(
                     200,
@@ -149,7 +150,7 @@ impl Books {
             }
             "/.well-known/oauth-authorization-server" | "/.well-known/other" => {
                 let mut metadata = json!({
-                    "issuer": self.poses_as.as_ref().unwrap_or(&origin),
+                    "issuer": self.claimed_issuer.as_ref().unwrap_or(&origin),
                     "authorization_endpoint": format!("{origin}/authorize"),
                     "token_endpoint": format!("{origin}/token"),
                     "registration_endpoint": format!("{origin}/register"),
@@ -158,19 +159,19 @@ impl Books {
                     "token_endpoint_auth_methods_supported": ["none"],
                     "authorization_response_iss_parameter_supported": true,
                 });
-                if self.binds {
+                if self.requires_proof {
                     metadata["dpop_signing_alg_values_supported"] = json!(["RS256", "ES256"]);
                 }
-                if self.revokes {
+                if self.has_revocation {
                     metadata["revocation_endpoint"] = json!(format!("{origin}/revoke"));
                 }
-                if self.by_hand.is_some() {
+                if self.preregistered.is_some() {
                     metadata["token_endpoint_auth_methods_supported"] = json!(["client_secret_basic"]);
                 }
                 plain(200, &metadata)
             }
             "/revoke" => {
-                self.did("revoke");
+                self.add_count("revoke");
                 let form = pairs(&String::from_utf8_lossy(body));
                 let token = form.get("token").cloned().unwrap_or_default();
                 self.tokens.remove(&token);
@@ -184,35 +185,35 @@ impl Books {
         }
     }
 
-    fn name(&mut self, what: &str) -> String {
+    fn create_value(&mut self, kind: &str) -> String {
         self.next += 1;
-        let res = format!("{what}-{:08}-secret", self.next);
-        if what != "client" {
+        let res = format!("{kind}-{:08}-secret", self.next);
+        if kind != "client" {
             self.secrets.push(res.clone());
         }
         res
     }
 
-    /// Says a client that was registered by hand who it is? The others have nothing to say.
-    fn is_known(&self, basic: Option<String>) -> bool {
-        let Some((id, secret)) = &self.by_hand else { return true };
+    /// Returns whether the preregistered client, if there is one, has authenticated itself.
+    fn is_authenticated(&self, basic: Option<String>) -> bool {
+        let Some((id, secret)) = &self.preregistered else { return true };
         // As in a form (RFC 6749, 2.3.1).
         let escaped = |it: &str| url::form_urlencoded::byte_serialize(it.as_bytes()).collect::<String>();
-        let both = format!("{}:{}", escaped(id), escaped(secret));
-        let both = base64::engine::general_purpose::STANDARD.encode(both);
-        basic.as_deref() == Some(both.as_str())
+        let credentials = format!("{}:{}", escaped(id), escaped(secret));
+        let credentials = base64::engine::general_purpose::STANDARD.encode(credentials);
+        basic.as_deref() == Some(credentials.as_str())
     }
 
-    fn did(&mut self, what: &'static str) {
-        *self.done.entry(what).or_default() += 1;
+    fn add_count(&mut self, kind: &'static str) {
+        *self.counts.entry(kind).or_default() += 1;
     }
 
     fn register(&mut self, body: &[u8]) -> Response<Body> {
-        self.did("register");
-        let wish: Value = serde_json::from_slice(body).unwrap_or_default();
+        self.add_count("register");
+        let request: Value = serde_json::from_slice(body).unwrap_or_default();
         let redirects: Vec<String> =
-            serde_json::from_value(wish["redirect_uris"].clone()).unwrap_or_default();
-        let id = self.name("client");
+            serde_json::from_value(request["redirect_uris"].clone()).unwrap_or_default();
+        let id = self.create_value("client");
         self.clients.insert(id.clone(), redirects.clone());
         plain(
             201,
@@ -221,21 +222,21 @@ impl Books {
     }
 
     fn authorize(&mut self, query: &Pairs) -> Response<Body> {
-        self.did("authorize");
+        self.add_count("authorize");
         let of = |key: &str| query.get(key).cloned().unwrap_or_default();
         let (client, redirect) = (of("client_id"), of("redirect_uri"));
         let known = self.clients.get(&client).is_some_and(|redirects| redirects.contains(&redirect))
-            || self.by_hand.as_ref().is_some_and(|(id, _)| *id == client);
-        let sound = of("response_type") == "code"
+            || self.preregistered.as_ref().is_some_and(|(id, _)| *id == client);
+        let is_valid = of("response_type") == "code"
             && of("code_challenge_method") == "S256"
             && of("resource") == format!("{}/mcp", self.origin)
             && !of("state").is_empty();
-        if !known || !sound {
+        if !known || !is_valid {
             return plain(400, &json!({"error": "invalid_request"}));
         }
-        self.asked.push(of("scope"));
+        self.requested_scopes.push(of("scope"));
         let scopes = of("scope").split_whitespace().map(str::to_owned).collect();
-        let code = self.name("code");
+        let code = self.create_value("code");
         self.codes.insert(
             code.clone(),
             Code { client, redirect: redirect.clone(), challenge: of("code_challenge"), scopes },
@@ -255,16 +256,17 @@ impl Books {
         }
         let scopes = match of("grant_type").as_str() {
             "authorization_code" => {
-                self.did("code");
+                self.add_count("code");
                 let Some(code) = self.codes.remove(&of("code")) else { return refused() };
                 self.secrets.push(of("code_verifier"));
                 let proof = PkceCodeVerifier::new(of("code_verifier"));
                 let proof = PkceCodeChallenge::from_code_verifier_sha256(&proof);
-                let client = self.by_hand.as_ref().map_or_else(|| of("client_id"), |(id, _)| id.clone());
-                let sound = code.client == client
+                let client =
+                    self.preregistered.as_ref().map_or_else(|| of("client_id"), |(id, _)| id.clone());
+                let is_valid = code.client == client
                     && code.redirect == of("redirect_uri")
                     && proof.as_str() == code.challenge;
-                if !sound {
+                if !is_valid {
                     return refused();
                 }
                 code.scopes
@@ -272,29 +274,29 @@ impl Books {
             "client_credentials"
             | "urn:ietf:params:oauth:grant-type:jwt-bearer"
             | "urn:ietf:params:oauth:grant-type:token-exchange" => {
-                self.did("unattended");
-                let sound = match of("grant_type").rsplit(':').next() {
+                self.add_count("unattended");
+                let is_valid = match of("grant_type").rsplit(':').next() {
                     Some("jwt-bearer") => of("assertion") == "workload",
                     Some("token-exchange") => {
                         of("subject_token") == "caller" && of("subject_token_type").ends_with(":access_token")
                     }
                     _ => true,
                 };
-                if !sound {
+                if !is_valid {
                     return refused();
                 }
                 of("scope").split_whitespace().map(str::to_owned).collect()
             }
             "refresh_token" => {
-                self.did("refresh");
-                let shown = of("refresh_token");
-                if self.strict && self.used.contains(&shown) {
+                self.add_count("refresh");
+                let token = of("refresh_token");
+                if self.detects_reuse && self.used_refresh_tokens.contains(&token) {
                     self.tokens.clear();
                     self.refresh.clear();
                 }
-                match self.refresh.remove(&shown) {
+                match self.refresh.remove(&token) {
                     Some(scopes) => {
-                        self.used.insert(shown);
+                        self.used_refresh_tokens.insert(token);
                         scopes
                     }
                     None => return refused(),
@@ -302,14 +304,14 @@ impl Books {
             }
             _ => return plain(400, &json!({"error": "unsupported_grant_type"})),
         };
-        let (access, refresh) = (self.name("access"), self.name("refresh"));
+        let (access, refresh) = (self.create_value("access"), self.create_value("refresh"));
         self.tokens.insert(access.clone(), scopes.clone());
         self.refresh.insert(refresh.clone(), scopes.clone());
         let scope = scopes.into_iter().collect::<Vec<_>>().join(" ");
-        let kind = if self.binds { "DPoP" } else { "Bearer" };
+        let kind = if self.requires_proof { "DPoP" } else { "Bearer" };
         plain(
             200,
-            &json!({"access_token": access, "token_type": kind, "expires_in": self.lasting, "refresh_token": refresh, "scope": scope}),
+            &json!({"access_token": access, "token_type": kind, "expires_in": self.token_lifetime, "refresh_token": refresh, "scope": scope}),
         )
     }
 
@@ -319,7 +321,7 @@ impl Books {
             format!("resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", self.origin);
         let scopes = bearer.as_ref().and_then(|it| self.tokens.get(it));
         let Some(scopes) = scopes.filter(|granted| granted.contains(BASIC)) else {
-            let scheme = if self.binds { "DPoP" } else { "Bearer" };
+            let scheme = if self.requires_proof { "DPoP" } else { "Bearer" };
             return challenge(401, &format!("{scheme} {metadata}"));
         };
         let message: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -333,14 +335,14 @@ impl Books {
                 {"name": "admin", "inputSchema": {"type": "object"}},
             ]}),
             "tools/call" if message["params"]["name"] == "admin" && !scopes.contains(ADMIN) => {
-                let said = format!("Bearer error=\"insufficient_scope\", scope=\"{ADMIN}\", {metadata}");
-                return challenge(403, &said);
+                let value = format!("Bearer error=\"insufficient_scope\", scope=\"{ADMIN}\", {metadata}");
+                return challenge(403, &value);
             }
-            "tools/call" if self.blabs => {
-                let said = format!("you are {}", bearer.unwrap_or_default());
+            "tools/call" if self.repeats_token => {
+                let text = format!("you are {}", bearer.unwrap_or_default());
                 return plain(
                     500,
-                    &json!({"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": said}}),
+                    &json!({"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": text}}),
                 );
             }
             "tools/call" => json!({"content": [{"type": "text", "text": "done"}]}),
@@ -359,8 +361,8 @@ fn plain(status: u16, body: &Value) -> Response<Body> {
     Response::builder().status(status).header("content-type", "application/json").body(body).unwrap()
 }
 
-fn challenge(status: u16, said: &str) -> Response<Body> {
-    Response::builder().status(status).header("www-authenticate", said).body(Body::empty()).unwrap()
+fn challenge(status: u16, value: &str) -> Response<Body> {
+    Response::builder().status(status).header("www-authenticate", value).body(Body::empty()).unwrap()
 }
 
 fn pairs(text: &str) -> Pairs {

@@ -1,8 +1,11 @@
-//! Logins against a strict authorization server: requests, their number, and what must not be printed.
+//! Logins at a strict authorization server: the requests, their number, and what must not be printed.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 mod authority;
+#[path = "../../examples/login.rs"]
+#[expect(dead_code, reason = "the example's `main`")]
+mod login;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,34 +21,37 @@ use url::Url;
 
 use crate::authority::{ADMIN, Authority, BASIC};
 
-/// A user with a browser: whatever page is shown is opened, and its redirect followed.
+/// A user with a browser.
 fn browser() -> Arc<dyn UserAgent> {
-    Arc::new(LoopbackRedirect::new(|page| {
-        let page = page.clone();
-        tokio::spawn(async move {
-            // Fails where another test has done so before, which is as good.
-            let _ = rustls::crypto::ring::default_provider().install_default();
-            let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
-            client.get(page).send().await.unwrap()
-        });
-    }))
+    Arc::new(LoopbackRedirect::new(open_page))
 }
 
-/// A user who says no.
-struct Refuser(AtomicUsize);
+/// Opens a page and follows its redirect.
+fn open_page(page: &Url) {
+    let page = page.clone();
+    tokio::spawn(async move {
+        // Fails if another test has installed it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
+        client.get(page).send().await.unwrap()
+    });
+}
 
-struct Refusing(Url);
+/// A user that declines each login.
+struct DecliningUser(AtomicUsize);
+
+struct DecliningLogin(Url);
 
 #[async_trait]
-impl UserAgent for Refuser {
+impl UserAgent for DecliningUser {
     async fn start_login(&self) -> Result<Box<dyn Login>, String> {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Ok(Box::new(Refusing("http://127.0.0.1:1/callback".parse().unwrap())))
+        Ok(Box::new(DecliningLogin("http://127.0.0.1:1/callback".parse().unwrap())))
     }
 }
 
 #[async_trait]
-impl Login for Refusing {
+impl Login for DecliningLogin {
     fn redirect_uri(&self) -> &Url {
         &self.0
     }
@@ -84,12 +90,20 @@ async fn user_logs_in_once_and_again_for_more_scopes() {
     assert_eq!((authority.count("register"), authority.count("authorize")), (1, 1));
     assert_eq!(call(&session, "admin").await.unwrap(), "done");
     assert_eq!(
-        authority.books().asked,
+        authority.state().requested_scopes,
         [BASIC.to_owned(), format!("{BASIC} {ADMIN}")],
-        "what there was is kept"
+        "earlier scopes are kept"
     );
     assert_eq!(call(&session, "admin").await.unwrap(), "done");
     assert_eq!(authority.count("authorize"), 2);
+}
+
+#[tokio::test]
+async fn example_lists_the_tools_after_a_login() {
+    let authority = Authority::start().await;
+    let tools = login::list_tools(&authority.url.parse().unwrap(), open_page).await.unwrap();
+    assert_eq!(tools, ["echo", "admin"]);
+    assert_eq!(authority.count("authorize"), 1);
 }
 
 #[tokio::test]
@@ -105,31 +119,31 @@ async fn stored_login_needs_no_user() {
 async fn concurrent_calls_refresh_an_expired_token_once() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
-    authority.end_tokens();
+    authority.expire_tokens();
     let calls = (0..50).map(|_| call(&session, "echo"));
     for answer in futures_util::future::join_all(calls).await {
         assert_eq!(answer.unwrap(), "done");
     }
     assert_eq!((authority.count("authorize"), authority.count("refresh")), (1, 1));
     let kept = store.latest(&authority.url.parse().unwrap()).unwrap().unwrap();
-    assert!(authority.books().tokens.contains_key(kept.access_token.expose()), "the new one is kept");
+    assert!(authority.state().tokens.contains_key(kept.access_token.expose()), "the new one is kept");
 }
 
 #[tokio::test]
 async fn bound_token_is_proven_in_each_request_and_at_its_refresh() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
-    authority.books().binds = true;
+    authority.state().requires_proof = true;
     connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     // Another process has the stored login only.
     let stored = store.latest(&authority.url.parse().unwrap()).unwrap().unwrap();
     let store = Arc::new(MemoryTokenStore::default());
     store.save(&Grant::from_json(&stored.to_json()).unwrap()).unwrap();
-    authority.end_tokens();
+    authority.expire_tokens();
     let session = connect(&authority.url, oauth(&authority.url, &store, None)).await.unwrap();
     assert_eq!(call(&session, "echo").await.unwrap(), "done");
     assert_eq!((authority.count("authorize"), authority.count("refresh")), (1, 1));
 
-    let proofs = std::mem::take(&mut authority.books().proofs);
+    let proofs = std::mem::take(&mut authority.state().proofs);
     let token_requests = proofs.iter().filter(|(path, ..)| path == "/token").count();
     assert_eq!(token_requests, 2);
     assert!(proofs.len() > token_requests + 2, "{proofs:?}");
@@ -148,7 +162,7 @@ async fn bound_token_is_proven_in_each_request_and_at_its_refresh() {
 #[tokio::test]
 async fn expiring_token_is_refreshed_before_use() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
-    authority.books().lasting = 1;
+    authority.state().token_lifetime = 1;
     let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     let before = authority.count("refresh");
     call(&session, "echo").await.unwrap();
@@ -161,11 +175,11 @@ async fn login_refreshed_by_another_process_is_used() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let one = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     let other = connect(&authority.url, oauth(&authority.url, &store, None)).await.unwrap();
-    // The openings are over, and nothing of them is still on its way.
+    // All requests of the handshakes have ended.
     for session in [&one, &other] {
         call(session, "echo").await.unwrap();
     }
-    authority.end_tokens();
+    authority.expire_tokens();
     assert_eq!(call(&one, "echo").await.unwrap(), "done");
     assert_eq!(call(&other, "echo").await.unwrap(), "done", "its own refresh token is used up");
     assert_eq!((authority.count("refresh"), authority.count("authorize")), (1, 1));
@@ -175,10 +189,10 @@ async fn login_refreshed_by_another_process_is_used() {
 async fn expired_login_requires_the_user() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
-    authority.end_logins();
+    authority.revoke_logins();
     assert_eq!(call(&session, "echo").await.unwrap(), "done");
     assert_eq!((authority.count("refresh"), authority.count("authorize")), (1, 2));
-    authority.end_logins();
+    authority.revoke_logins();
     let alone = connect(&authority.url, oauth(&authority.url, &store, None)).await.err().unwrap();
     let want = "not authorized: the server requires a new login, because the old one has expired: run `mcp-host login guarded`";
     assert_eq!(alone.to_string(), want);
@@ -202,12 +216,12 @@ async fn refusal_of_the_user_ends_all_waiting_calls() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
     drop(session);
-    let refuser = Arc::new(Refuser(AtomicUsize::new(0)));
+    let refuser = Arc::new(DecliningUser(AtomicUsize::new(0)));
     let session =
         connect(&authority.url, oauth(&authority.url, &store, Some(Arc::clone(&refuser) as _))).await;
     let session = session.unwrap();
     call(&session, "echo").await.unwrap();
-    authority.end_logins();
+    authority.revoke_logins();
     let calls = (0..8).map(|_| call(&session, "echo"));
     for answer in futures_util::future::join_all(calls).await {
         assert_eq!(answer.unwrap_err().to_string(), "not authorized: the login was refused: access_denied");
@@ -220,7 +234,7 @@ async fn token_repeated_by_a_server_is_redacted() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let authorization = oauth(&authority.url, &store, Some(browser()));
     let session = connect(&authority.url, Arc::clone(&authorization)).await.unwrap();
-    authority.books().blabs = true;
+    authority.state().repeats_token = true;
     let error = call(&session, "echo").await.unwrap_err();
     assert!(error.to_string().contains("you are ***"), "{error}");
     let grant = store.latest(&authority.url.parse().unwrap()).unwrap().unwrap();
@@ -274,14 +288,14 @@ async fn host_obtains_tokens_without_a_user() {
         UnattendedGrantKind::TokenExchange(source("caller")),
     ] {
         let authority = Authority::start().await;
-        authority.books().by_hand = Some(("service".to_owned(), "service secret".to_owned()));
+        authority.state().preregistered = Some(("service".to_owned(), "service secret".to_owned()));
         let issuer = authority.url.trim_end_matches("/mcp").to_owned();
         let session = connect(&authority.url, unattended(&authority.url, kind.clone(), Some(&issuer))).await;
         let session = session.unwrap();
         assert_eq!(call(&session, "echo").await.unwrap(), "done");
         assert_eq!(authority.count("unattended"), 1, "{kind:?}");
         // A token that expires is replaced before a request, and one that is refused after it.
-        authority.end_tokens();
+        authority.expire_tokens();
         assert_eq!(call(&session, "echo").await.unwrap(), "done");
         assert_eq!(authority.count("unattended"), 2, "{kind:?}");
         // A call that needs another scope gets it.
@@ -297,9 +311,9 @@ async fn host_obtains_tokens_without_a_user() {
 #[tokio::test]
 async fn server_that_poses_as_the_configured_issuer_receives_nothing() {
     let (hostile, issuer) = (Authority::start().await, Authority::start().await);
-    issuer.books().by_hand = Some(("service".to_owned(), "service secret".to_owned()));
+    issuer.state().preregistered = Some(("service".to_owned(), "service secret".to_owned()));
     let origin = issuer.url.trim_end_matches("/mcp").to_owned();
-    hostile.books().poses_as = Some(origin.clone());
+    hostile.state().claimed_issuer = Some(origin.clone());
     for kind in [
         UnattendedGrantKind::ClientCredentials,
         UnattendedGrantKind::TokenExchange(TokenSource::new(|| Ok(Secret::from("caller")))),
@@ -314,7 +328,7 @@ async fn server_that_poses_as_the_configured_issuer_receives_nothing() {
 #[tokio::test]
 async fn another_token_of_the_subject_replaces_the_exchanged_one() {
     let authority = Authority::start().await;
-    authority.books().by_hand = Some(("service".to_owned(), "service secret".to_owned()));
+    authority.state().preregistered = Some(("service".to_owned(), "service secret".to_owned()));
     let subject = Arc::new(std::sync::Mutex::new(Ok("caller")));
     let source = Arc::clone(&subject);
     let source = TokenSource::new(move || source.lock().unwrap().clone().map(Secret::from));
