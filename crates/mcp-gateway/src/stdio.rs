@@ -18,6 +18,7 @@ use crate::gateway::{Gateway, GatewayInner};
 use crate::limits::byte_budget::{Account, MIN_COUNTED_BYTES};
 use crate::methods::subscriptions::SubscriptionStream;
 use crate::methods::{self, initialize};
+use crate::metrics::counters::CountedRequest;
 use crate::notifications::watch::ChangeWatcher;
 use crate::protocol::frame::{self, Incoming, Notification, Request};
 use crate::protocol::message_writer;
@@ -241,10 +242,13 @@ impl StdioClient {
         request: Request,
         tasks: &mut JoinSet<()>,
     ) -> Result<(), SendError> {
+        let mut counted = self.gateway.counters.request(&request.method);
         if request.method == "initialize" && !request.meta.is_modern() {
+            counted.begin();
             self.gateway.wait_for_startup().await;
-            let response = message_writer::outcome(&request.id, &self.initialize(&request, tasks));
-            return self.sender.send_response(response).await;
+            let result = self.initialize(&request, tasks);
+            counted.end(&result);
+            return self.sender.send_response(message_writer::outcome(&request.id, &result)).await;
         }
         let max_requests = self.gateway.options.bounds.requests_per_client;
         let started = self
@@ -254,6 +258,7 @@ impl StdioClient {
             Ok(started) => started,
             Err(error) => return self.send_error(Some(&request.id), &error).await,
         };
+        counted.begin();
         let permit = Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is never closed");
         let client = Arc::clone(self);
         tasks.spawn(async move {
@@ -263,11 +268,15 @@ impl StdioClient {
                 biased;
                 () = guard.cancelled() => return,
                 result = async {
-                    match caller.era() {
-                        Era::Modern if is_subscription => client.listen(&caller, &request).await,
+                    let result = match caller.era() {
+                        Era::Modern if is_subscription => {
+                            return client.listen(&caller, (&request, counted)).await;
+                        }
                         Era::Modern => client.gateway.handle_stateless(caller, Arc::new(request)).await,
                         Era::Legacy => client.gateway.handle_boxed(&caller, &request).await,
-                    }
+                    };
+                    counted.end(&result);
+                    result
                 } => result,
             };
             let response = client.gateway.tracked_response(&client.budget_account(), &id, &result);
@@ -334,9 +343,15 @@ impl StdioClient {
         Ok(result.into_bytes())
     }
 
-    /// Sends change notifications until the request is cancelled.
-    async fn listen(&self, caller: &Caller, request: &Request) -> Result<Bytes, RpcError> {
-        let mut stream = SubscriptionStream::open(&self.gateway, caller, request).await?;
+    /// Sends change notifications until the request is cancelled. The request is counted once the stream is open.
+    async fn listen(
+        &self,
+        caller: &Caller,
+        (request, counted): (&Request, CountedRequest),
+    ) -> Result<Bytes, RpcError> {
+        let stream = SubscriptionStream::open(&self.gateway, caller, request).await;
+        counted.end(&stream);
+        let mut stream = stream?;
         while self.sender.send_response(stream.next().await).await.is_ok() {}
         Err(RpcError::new(code::INTERNAL_ERROR, "the client has disconnected"))
     }

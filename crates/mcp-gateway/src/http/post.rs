@@ -28,6 +28,7 @@ use crate::access::scope::Scope;
 use crate::limits::bounds::Bounds;
 use crate::limits::byte_budget::BudgetExceeded;
 use crate::methods::{RequestContext, initialize};
+use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::{self, FrameError, Incoming, Request};
 use crate::protocol::message_writer;
 use crate::session::caller::Caller;
@@ -110,6 +111,7 @@ async fn in_session(
             return Ok(accepted());
         }
     };
+    let counted = app.gateway.counters.request(&request.method);
     client.check_scope(app, server, &request)?;
     let accepts = headers::accepts(&head.headers);
     let (mut sender, messages) = message_channel(app.bounds());
@@ -117,7 +119,7 @@ async fn in_session(
         // The response can contain only the result. Other messages, such as server requests, need another stream.
         sender = closed_sender(app);
     }
-    let work = start(app, &session, client, (sender, request))
+    let work = start(app, &session, client, (sender, request), counted)
         .map_err(|(id, error)| refusal(StatusCode::OK, Some(&id), &error))?;
     Ok(PendingResponse::new(work, messages, OnDisconnect::Finish).respond(accepts).await)
 }
@@ -149,6 +151,7 @@ fn start(
     session: &Arc<Session>,
     client: &Client,
     (sender, request): (MessageSender, Request),
+    mut counted: CountedRequest,
 ) -> Result<Work, (RawJson, RpcError)> {
     if request.method == "initialize" {
         return Err((request.id, invalid_request("this session is already initialized")));
@@ -169,6 +172,7 @@ fn start(
         Err(error) => return Err((request.id, error)),
     };
     session.record_request(&request.method);
+    counted.begin();
     let gateway = Arc::clone(&app.gateway);
     let session = Arc::clone(session);
     let account = client.account.clone();
@@ -185,7 +189,9 @@ fn start(
         };
         session.touch(Instant::now());
         drop((guard, permit, client_permit));
-        let body = gateway.tracked_response(&account, &request.id, &result?);
+        let result = result?;
+        counted.end(&result);
+        let body = gateway.tracked_response(&account, &request.id, &result);
         Some(Reply { status: StatusCode::OK, body, retry_after: None })
     }))
 }
@@ -213,7 +219,8 @@ async fn batch(app: &AppState, session: &Arc<Session>, client: &Client, body: &B
     for message in messages {
         match message {
             Ok(Incoming::Request(request)) => {
-                match start(app, session, client, (closed_sender(app), request)) {
+                let counted = app.gateway.counters.request(&request.method);
+                match start(app, session, client, (closed_sender(app), request), counted) {
                     Ok(running) => work.push(running),
                     Err((id, error)) => work.push(failed(Some(&id), &error)),
                 }
@@ -249,14 +256,20 @@ async fn without_session(
     match frame::read(&body).map_err(unreadable)? {
         // A legacy client sends the version header only once it has a session.
         Incoming::Request(request) if request.meta.is_modern() || (version.is_some() && !is_legacy) => {
+            let counted = app.gateway.counters.request(&request.method);
             client.check_scope(app, server, &request)?;
-            stateless::respond(app, connection, head, client, request).await
+            stateless::respond(app, connection, head, client, (request, counted)).await
         }
         Incoming::Request(request) if request.method == "initialize" => {
+            let mut counted = app.gateway.counters.request(&request.method);
+            counted.begin();
             app.gateway.wait_for_startup().await;
-            initialize(app, client, &request)
+            let response = initialize(app, client, &request);
+            counted.end(&response);
+            response
         }
         Incoming::Request(request) => {
+            drop(app.gateway.counters.request(&request.method));
             let message =
                 "this request needs a session: send `initialize`, then the `Mcp-Session-Id` of its response";
             let error = RpcError::new(code::SERVER_ERROR, message);

@@ -23,6 +23,7 @@ use crate::limits::rate_limits::retry_after;
 use crate::lists::definitions::ListKind;
 use crate::lists::listing::Audience;
 use crate::methods::call_record::reaches_server;
+use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::Request;
 use crate::session::caller::{Caller, ClientFeatures};
 use crate::session::dialogs::{ConnectionId, DialogName, MAX_NAME_BYTES};
@@ -35,7 +36,7 @@ pub(super) async fn respond(
     connection: ConnectionId,
     head: &Parts,
     client: Client,
-    request: Request,
+    (request, mut counted): (Request, CountedRequest),
 ) -> ResponseResult {
     let refused = |error: RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error);
     let busy_response = || refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
@@ -82,19 +83,21 @@ pub(super) async fn respond(
         session: None,
         principal,
     };
+    counted.begin();
     if request.method == "subscriptions/listen" {
         drop(client_permit);
         let stream_permit = ClientPermit::stream(app, &caller.principal).ok_or_else(busy_response)?;
         // The dialog and its leases exist as long as the stream.
         let guards = (stream_permit, permit, caller.dialog.clone());
         let revoked = app.revocation(token, grant.as_deref());
-        return subscriptions::listen(app, (caller, revoked), &request, guards).await;
+        return subscriptions::listen(app, (caller, revoked), (&request, counted), guards).await;
     }
     let gateway = Arc::clone(&app.gateway);
     let request = Arc::new(request);
     let work = Box::pin(async move {
         let result = gateway.handle_stateless(caller, Arc::clone(&request)).await;
         drop((client_permit, permit));
+        counted.end(&result);
         let status = result.as_ref().map_or_else(error_status, |_| StatusCode::OK);
         let retry_after = result.as_ref().err().and_then(retry_after);
         let body = gateway.tracked_response(&account, &request.id, &result);

@@ -11,18 +11,20 @@ use super::errors::{ResponseResult, refusal};
 use super::server::{AppState, Revocation};
 use super::sse;
 use crate::methods::subscriptions::SubscriptionStream;
+use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::Request;
 use crate::protocol::message_writer;
 use crate::session::caller::Caller;
 
-/// Opens the stream. `guards` is dropped with it.
+/// Opens the stream. The request is counted once the stream is open. `guards` is dropped with the stream.
 pub(super) async fn listen(
     app: &AppState,
     (caller, revoked): (Caller, Revocation),
-    request: &Request,
+    (request, counted): (&Request, CountedRequest),
     guards: impl Send + 'static,
 ) -> ResponseResult {
     let stream = SubscriptionStream::open(&app.gateway, &caller, request).await;
+    counted.end(&stream);
     let stream = stream.map_err(|error| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
     let events = EventSource {
         id: request.id.clone(),

@@ -1,4 +1,5 @@
-//! What is recorded of a request when it ends or is dropped: counters, and a line of the audit log.
+//! What is recorded of a request that reaches a server, when it ends or is dropped: counters of its client and tool, and
+//! a line of the audit log.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -13,7 +14,6 @@ use super::{RequestContext, printable};
 use crate::audit::record::{AuditLog, AuditRecord};
 use crate::lists::definitions::Target;
 use crate::metrics::call_counters::{CallOutcome, EndedCall};
-use crate::metrics::counters::Outcome;
 use crate::protocol::json_splice;
 
 /// Maximum length of a name that a client gives, in characters.
@@ -96,19 +96,12 @@ impl<'a> CallRecord<'a> {
 impl Drop for CallRecord<'_> {
     fn drop(&mut self) {
         let (gateway, request) = (self.context.gateway, self.context.request);
-        let took = self.start.elapsed();
-        let outcome = match self.outcome {
-            CallOutcome::Success | CallOutcome::ToolError => Outcome::Success,
-            CallOutcome::Error | CallOutcome::Limited => Outcome::Error,
-            CallOutcome::Cancelled => Outcome::Cancelled,
-        };
-        gateway.counters.request_ended(&request.method, outcome, took);
         if !reaches_server(&request.method) {
             return;
         }
         let call = EndedCall {
             outcome: self.outcome,
-            took,
+            took: self.start.elapsed(),
             request_bytes: request.params.raw().as_bytes().len(),
             result_bytes: self.result_bytes,
         };

@@ -1,13 +1,16 @@
 //! Counters of requests, responses and bytes. All label values are known in advance; none contains text of a client
 //! or server.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::metrics::prometheus::Page;
 
 /// Methods with a label of their own; all others are `other`.
-const METHODS: [&str; 18] = [
+const METHODS: [&str; 23] = [
     "tools/call",
     "tools/list",
     "prompts/get",
@@ -21,6 +24,11 @@ const METHODS: [&str; 18] = [
     "skills/list",
     "skills/get",
     "resources/directory/read",
+    "tasks/get",
+    "tasks/cancel",
+    "tasks/update",
+    "tasks/result",
+    "subscriptions/listen",
     "logging/setLevel",
     "server/discover",
     "initialize",
@@ -42,7 +50,7 @@ const DURATIONS: [u64; 14] = [
 pub(crate) enum Outcome {
     Success,
     Error,
-    /// The request was dropped before it had a result.
+    /// The request was dropped while it was handled.
     Cancelled,
 }
 
@@ -72,9 +80,17 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Counts a request that ended.
-    pub(crate) fn request_ended(&self, method: &str, outcome: Outcome, took: Duration) {
-        let method = METHODS.iter().position(|known| *known == method).unwrap_or(METHODS.len() - 1);
+    /// Counts a request when the result is dropped.
+    pub(crate) fn request(self: &Arc<Counters>, method: &str) -> CountedRequest {
+        CountedRequest {
+            counters: Arc::clone(self),
+            method: METHODS.iter().position(|known| *known == method).unwrap_or(METHODS.len() - 1),
+            start: Instant::now(),
+            outcome: Outcome::Error,
+        }
+    }
+
+    fn request_ended(&self, method: usize, outcome: Outcome, took: Duration) {
         self.requests[method][outcome as usize].fetch_add(1, Ordering::Relaxed);
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let bucket = DURATIONS.iter().position(|limit| micros <= *limit).unwrap_or(DURATIONS.len());
@@ -136,16 +152,49 @@ impl Counters {
     }
 }
 
+/// A request that a client sent. It is counted once, when this is dropped: as an error if it was not [begun](Self::begin).
+#[derive(Debug)]
+pub(crate) struct CountedRequest {
+    counters: Arc<Counters>,
+    /// The index in [`METHODS`].
+    method: usize,
+    start: Instant,
+    outcome: Outcome,
+}
+
+impl CountedRequest {
+    /// Notes that handling begins. From now on the request is cancelled if it has no result.
+    pub(crate) fn begin(&mut self) {
+        self.outcome = Outcome::Cancelled;
+    }
+
+    /// Notes the result of the request.
+    pub(crate) fn end<T, E>(mut self, result: &Result<T, E>) {
+        self.outcome = if result.is_ok() { Outcome::Success } else { Outcome::Error };
+    }
+}
+
+impl Drop for CountedRequest {
+    fn drop(&mut self) {
+        self.counters.request_ended(self.method, self.outcome, self.start.elapsed());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn label_values_are_fixed() {
-        let counters = Counters::default();
-        counters.request_ended("tools/call", Outcome::Success, Duration::from_micros(250));
-        counters.request_ended("tools/call", Outcome::Cancelled, Duration::from_secs(100));
-        counters.request_ended("x\"y", Outcome::Error, Duration::ZERO);
+    #[tokio::test(start_paused = true)]
+    async fn label_values_are_fixed() {
+        let counters: Arc<Counters> = Arc::default();
+        let request = counters.request("tools/call");
+        tokio::time::advance(Duration::from_micros(250)).await;
+        request.end(&Ok::<(), ()>(()));
+        let mut request = counters.request("tools/call");
+        request.begin();
+        tokio::time::advance(Duration::from_secs(100)).await;
+        drop(request);
+        drop(counters.request("x\"y"));
         counters.response_started(200);
         counters.response_started(599);
         counters.bytes_received(3);

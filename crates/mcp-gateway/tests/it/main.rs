@@ -15,6 +15,7 @@ mod isolation;
 mod protocol;
 mod rates;
 mod reload;
+mod request_metrics;
 mod resource_routes;
 mod scopes;
 mod scripted_server;
