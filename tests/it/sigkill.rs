@@ -137,7 +137,7 @@ fn is_whole(what: &str, folder: &Path) -> bool {
     let file = folder.join("file");
     match what {
         "configuration" | "recording" => texts().contains(&fs::read_to_string(file).unwrap()),
-        "lock" => locks().contains(&read_lock(&lock_path(&file)).unwrap().unwrap().0),
+        "lock" => locks().contains(&read_lock(&lock_path(&file)).unwrap().unwrap().lock),
         "login" => {
             let tokens = FileTokenStore::new(folder.join("logins"));
             let grant = tokens.latest(&"https://a.example/mcp".parse().unwrap()).unwrap();

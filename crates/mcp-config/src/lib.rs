@@ -80,7 +80,7 @@ pub use dialect::detect::{UnsupportedFormat, detect, detect_unsupported_format};
 #[cfg(feature = "files")]
 pub use dialect::editor::InputDeclarations;
 #[cfg(feature = "files")]
-pub use dialect::editor::program::program_files;
+pub use dialect::editor::program::{ProgramFile, program_files};
 #[cfg(feature = "files")]
 pub use dialect::schema::schema;
 #[cfg(feature = "files")]
@@ -101,9 +101,9 @@ pub use edit::{EditError, Switch, add_server, prompts_for_inputs, remove_server,
 #[doc(no_inline)]
 pub use mcp_model::{Dialect, ErrorKind, Secret, ServerSpec, Severity};
 pub use profile::Profile;
-pub use read::{Document, Reading, ServerEntry};
 #[cfg(feature = "files")]
-pub use read::{read, read_detecting};
+pub use read::{DetectedReading, read, read_detecting};
+pub use read::{Document, Reading, ServerEntry};
 #[cfg(feature = "files")]
 pub use render::{
     CheckOutcome, CheckedFile, Colour, SarifTool, render, render_diff, render_github, render_sarif,

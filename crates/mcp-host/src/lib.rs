@@ -132,12 +132,12 @@ pub use calls::{RawResult, RequestError, RequestOptions, TaskHandling, TaskMetho
 pub use config::approval::{Approval, ServerDefinitions};
 pub use config::desired::{DesiredServers, FailedServer};
 pub use config::load::{
-    FileError, LoadError, LoadRequest, LoadedConfig, LockFileError, SaveError, Utf16, create_like,
-    create_private, load, lock_path, read_lock, replace_private, save,
+    FileError, LoadError, LoadRequest, LoadedConfig, LoadedLock, LockFileError, SaveError, Utf16,
+    create_like, create_private, load, lock_path, read_lock, replace_private, save,
 };
 pub use config::watch::{
-    FilePresence, FileWatch, FollowEvent, FollowHandle, FollowLock, FollowRequest, RefusedFile, Reload,
-    ReloadedFile, ShadowedServer, WatchMode,
+    FilePresence, FileProfile, FileWatch, FollowEvent, FollowHandle, FollowLock, FollowRequest, RefusedFile,
+    Reload, ReloadedFile, ShadowedServer, WatchMode,
 };
 pub use error::HostError;
 pub use host::Host;

@@ -96,12 +96,13 @@ pub fn environment_secrets(variables: impl Iterator<Item = (OsString, OsString)>
 }
 
 impl RecordingProxy {
-    /// Starts the server and passes bytes until it exits: by itself, after `reader` has ended, or after `stop`
+    /// Starts the server and passes bytes from `reader` to it and from it to `writer`, until it exits: by itself, after `reader` has ended, or after `stop`
     /// resolves. Returns its exit status.
     pub async fn run(
         self,
         recorder: &Recorder,
-        streams: (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+        reader: impl AsyncRead + Unpin,
+        writer: impl AsyncWrite + Unpin,
         stop: impl Future<Output = ()>,
     ) -> Result<ExitStatus, ProxyError> {
         let RecordingProxy { server, command, arguments, mut secrets } = self;
@@ -114,7 +115,6 @@ impl RecordingProxy {
             .kill_on_drop(true)
             .spawn()
             .map_err(|source| ProxyError::Start { command: command.clone(), source })?;
-        let (reader, writer) = streams;
         let stdin = child.stdin.take().expect("it is piped");
         let stdout = child.stdout.take().expect("it is piped");
         let client_to_server =

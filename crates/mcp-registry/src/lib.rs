@@ -76,8 +76,8 @@ pub use filter::rules::{CompiledRules, Decision, RuleKind, RuleStep, Verdict, de
 pub use hash::CatalogHash;
 pub use lists::{Builtins, ListKind, RejectedItem, ServerEntry, ServerLists};
 pub use lock::{
-    DefinitionPart, Drift, DriftPolicy, Enforcement, IdentityPart, ItemChange, ItemDrift, ItemKind,
-    ItemSnapshot, JsonDigest, LockFile, LockParseError, ServerIdentity, ServerSnapshot,
+    DefinitionPart, Drift, DriftConsequence, DriftPolicy, Enforcement, IdentityPart, ItemChange, ItemDrift,
+    ItemKind, ItemSnapshot, JsonDigest, LockFile, LockParseError, ServerIdentity, ServerSnapshot,
 };
 pub use name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 pub use name::exposed_name::ExposedName;

@@ -39,7 +39,7 @@ use mcp_transport::internal::scan::{ResponseId, ScannedFrame, scan};
 use mcp_transport::internal::{force_time, frame};
 use mcp_transport::{
     Dial, Disconnect, DisconnectReason, FrameSink, Link, MessageClass, OutboundQueue, OutboundSender,
-    RequestId, ShutdownSignal, StreamError, StreamId,
+    RequestId, ShutdownSender, ShutdownSignal, StreamError, StreamId,
 };
 use request_tracker::{Action, RequestTracker};
 
@@ -109,7 +109,7 @@ pub enum RmcpError {
 pub struct RmcpTransport {
     bridge: Arc<Bridge>,
     received: mpsc::UnboundedReceiver<SdkInput>,
-    stop: watch::Sender<Option<Instant>>,
+    stop: ShutdownSender,
     disconnect: watch::Receiver<Option<Arc<Disconnect>>>,
     task: AbortHandle,
     grace: Duration,
@@ -159,7 +159,7 @@ impl RmcpTransport {
             let disconnect = tokio::select! {
                 disconnect = &mut running => disconnect,
                 () = late => {
-                    stop_sender.send_replace(Some(Instant::now() + grace - force_time(grace)));
+                    stop_sender.request(Instant::now() + grace - force_time(grace));
                     let stopped = Disconnect::new(DisconnectReason::Stopped);
                     tokio::time::timeout(grace, &mut running).await.unwrap_or(stopped)
                 }
@@ -211,7 +211,7 @@ impl rmcp::transport::Transport<RoleClient> for RmcpTransport {
     }
 
     async fn close(&mut self) -> Result<(), RmcpError> {
-        self.stop.send_replace(Some(Instant::now() + self.grace - force_time(self.grace)));
+        self.stop.request(Instant::now() + self.grace - force_time(self.grace));
         if tokio::time::timeout(self.grace, self.disconnected()).await.is_err() {
             // Dropping the transport's future releases everything, by its contract.
             self.task.abort();

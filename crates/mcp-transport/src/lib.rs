@@ -112,8 +112,8 @@ pub use tokio;
 pub use transport::process_id::ProcessIdCell;
 pub use transport::{
     Dial, Epoch, FrameSink, HandshakeMode, HeaderParam, Link, MessageClass, MessageHead, Outbound,
-    OutboundMessage, OutboundQueue, OutboundSender, RequestId, ShutdownSignal, StreamError, StreamId,
-    Transport, TransportProbe,
+    OutboundMessage, OutboundQueue, OutboundSender, RequestId, ShutdownSender, ShutdownSignal, StreamError,
+    StreamId, Transport, TransportProbe,
 };
 /// For [`ProxyAddress`].
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]

@@ -104,7 +104,7 @@ fn find_files(context: &Context, from: &[PathBuf]) -> Vec<SourceFile> {
         return from.iter().map(|path| SourceFile { owner: "", opened: open(path, context) }).collect();
     }
     let home = env::home_dir().unwrap_or_default();
-    let programs = program_files().chain([("Dominds", ".minds/mcp.yaml")]);
+    let programs = program_files().map(|it| (it.program, it.path)).chain([("Dominds", ".minds/mcp.yaml")]);
     let programs = programs.map(|(program, path)| (program, home.join(path)));
     let here = CONFIG_PATHS.iter().map(|path| ("this folder", PathBuf::from(path)));
     let mut seen = BTreeSet::new();

@@ -190,7 +190,7 @@ async fn record_proxy(
     let mut signal = None;
     let ended = {
         let stop = async { signal = Some(signals.next().await) };
-        proxy.run(&recorder, (tokio::io::stdin(), tokio::io::stdout()), stop).await
+        proxy.run(&recorder, tokio::io::stdin(), tokio::io::stdout(), stop).await
     };
     let exit = match (&ended, signal) {
         (_, Some(signal)) => Exit::Signal(signal),

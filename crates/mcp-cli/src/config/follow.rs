@@ -57,5 +57,5 @@ pub(crate) async fn follow(context: &Context, host: &Host, request: FollowReques
 
 /// A note for each file whose profile was detected.
 pub(crate) fn profile_notes(context: &Context, following: &FollowHandle) -> Vec<String> {
-    following.profiles().iter().filter_map(|(path, profile)| profile_note(context, path, *profile)).collect()
+    following.profiles().iter().filter_map(|it| profile_note(context, &it.path, it.profile)).collect()
 }

@@ -72,9 +72,9 @@ pub(crate) async fn load_approval(
         Err(FileError { path: path.display().to_string(), message, help: Some(help.to_owned()) })
     };
     match (read, context.lock_mode) {
-        (Ok(Some((lock, _))), _) => Ok(Some({
+        (Ok(Some(loaded)), _) => Ok(Some({
             let mut approval = Approval::default();
-            approval.lock = lock.into();
+            approval.lock = loaded.lock.into();
             approval.policy = policy;
             approval
         })),

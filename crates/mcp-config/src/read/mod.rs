@@ -98,18 +98,30 @@ pub fn read_acp(document: &Document<'_>, leniency: Leniency) -> Reading {
     read_parsed(document, parse(document), leniency)
 }
 
+/// What was read, and by which rules.
+#[cfg(feature = "files")]
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct DetectedReading {
+    /// The detected profile.
+    pub profile: Profile,
+    /// What was read.
+    pub reading: Reading,
+}
+
 /// Reads a document of this dialect by the profile that its content follows: [`Profile::HoloDeck07`] for a HoloDeck file
-/// in the shape of version 0.7, else the dialect's default. Returns the profile too.
+/// in the shape of version 0.7, else the dialect's default.
 ///
 /// A file has the shape of 0.7 if no tool has the key `server`, which 0.7 refuses and the contract requires (HD-007),
 /// and none has `envFile`, which 0.7 does not know.
 #[cfg(feature = "files")]
-pub fn read_detecting(dialect: Dialect, name: &str, text: &str) -> (Profile, Reading) {
+pub fn read_detecting(dialect: Dialect, name: &str, text: &str) -> DetectedReading {
     // All profiles of a dialect have one syntax.
     let document = Document { name, text, profile: Profile::default_for(dialect) };
     let parsed = parse(&document);
     let profile = detect::detect_profile(dialect, parsed.1.root.as_ref());
-    (profile, read_parsed(&Document { profile, ..document }, parsed, Leniency::default()))
+    let reading = read_parsed(&Document { profile, ..document }, parsed, Leniency::default());
+    DetectedReading { profile, reading }
 }
 
 fn parse(document: &Document<'_>) -> (Syntax, ParsedText) {

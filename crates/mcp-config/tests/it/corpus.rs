@@ -253,7 +253,7 @@ fn hd_007_real_files_are_read_by_the_rules_that_they_follow() {
     let case = |file: &Value| -> Case {
         let path = text(&file["file"]);
         let agent = as_agent(&contents(&folder, path));
-        let (_, reading) = read_detecting(Dialect::HoloDeck, path, &agent);
+        let reading = read_detecting(Dialect::HoloDeck, path, &agent).reading;
         let theirs = |it: &Value| format!("{}: {}", text(&it["name"]), it["outcome"] == "accept");
         let theirs: Vec<_> = list(&file["tools"]).iter().map(theirs).collect();
         (path.to_owned(), theirs.join(", "), tools(&reading))

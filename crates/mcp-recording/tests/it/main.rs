@@ -373,7 +373,7 @@ async fn bytes_pass_between_as_they_are() {
         lines.read_to_string(&mut text).await.unwrap();
         text
     };
-    let run = between.run(&recorder, (reader, writer), std::future::pending());
+    let run = between.run(&recorder, reader, writer, std::future::pending());
     let (status, heard) = tokio::join!(run, client);
     assert!(status.unwrap().success());
     assert_eq!(
@@ -394,16 +394,16 @@ async fn server_that_does_not_exit_is_killed() {
     let recorder = Recorder::default();
     let mut between = RecordingProxy::new("stays", "sh");
     between.arguments = ["-c", "trap '' TERM; while :; do sleep 1; done"].map(Secret::from).into();
-    let status =
-        between.run(&recorder, (tokio::io::empty(), tokio::io::sink()), std::future::ready(())).await;
+    let status = between.run(&recorder, tokio::io::empty(), tokio::io::sink(), std::future::ready(())).await;
     assert!(!status.unwrap().success());
 }
 
 #[tokio::test]
 async fn missing_program_is_named() {
     let between = RecordingProxy::new("s", "/no/such/program");
-    let streams = (tokio::io::empty(), tokio::io::sink());
-    let error = between.run(&Recorder::default(), streams, std::future::pending()).await.unwrap_err();
+    let recorder = Recorder::default();
+    let run = between.run(&recorder, tokio::io::empty(), tokio::io::sink(), std::future::pending());
+    let error = run.await.unwrap_err();
     assert_eq!(error.to_string(), "could not start /no/such/program");
 }
 

@@ -12,7 +12,7 @@ use mcp_model::{RawJson, Rules, ServerId, Severity};
 use crate::filter::rules::{CompiledRules, Decision, Verdict, transform};
 use crate::hash::{CatalogHash, Encoder};
 use crate::lists::{Builtins, ListKind, RejectedItem, ServerEntry, ServerLists};
-use crate::lock::{Drift, Enforcement, ItemKind};
+use crate::lock::{Drift, DriftConsequence, Enforcement, ItemKind};
 use crate::name::display::{quote, truncate};
 use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
@@ -173,17 +173,18 @@ impl ServerSlice {
         if decision.exposed.is_none() {
             return decision;
         }
-        let Some((enforcement, why)) = drift.and_then(|it| it.enforcement(item, key)) else {
+        let Some(DriftConsequence { enforcement, reason }) = drift.and_then(|it| it.consequence(item, key))
+        else {
             return decision;
         };
         match enforcement {
             Enforcement::Withhold => {
-                Decision { exposed: None, verdict: Verdict::NotApproved, rule: why.into(), ..decision }
+                Decision { exposed: None, verdict: Verdict::NotApproved, rule: reason.into(), ..decision }
             }
             Enforcement::Warn => {
                 // A server that was never approved has one problem for all its items.
                 if drift.is_some_and(|it| !it.is_never_approved()) {
-                    self.problems.push(Problem::drifted(item.list(), &decision, &why));
+                    self.problems.push(Problem::drifted(item.list(), &decision, &reason));
                 }
                 decision
             }

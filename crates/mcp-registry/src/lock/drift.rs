@@ -31,6 +31,16 @@ pub struct DriftPolicy {
     pub added: Enforcement,
 }
 
+/// The consequence for an item that differs from the approved one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DriftConsequence {
+    /// The consequence.
+    pub enforcement: Enforcement,
+    /// The reason, as the end of a sentence: `its description is not what was approved`.
+    pub reason: String,
+}
+
 /// The difference of one present item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "complete")]
@@ -155,9 +165,9 @@ impl Drift {
         differ && enforcement == Enforcement::Withhold
     }
 
-    /// Returns the consequence for a present item, and the reason; `None` if it does not differ.
-    pub fn enforcement(&self, item: ItemKind, key: &str) -> Option<(Enforcement, String)> {
-        Some(match self.changes.get(&item)?.get(key)? {
+    /// Returns the consequence for a present item; `None` if it does not differ.
+    pub fn consequence(&self, item: ItemKind, key: &str) -> Option<DriftConsequence> {
+        let (enforcement, reason) = match self.changes.get(&item)?.get(key)? {
             ItemChange::New if self.never_approved => (self.policy.added, NEVER_APPROVED.to_owned()),
             ItemChange::New => (self.policy.added, "it was never approved".to_owned()),
             ItemChange::Changed(parts) => {
@@ -166,7 +176,8 @@ impl Drift {
                 let why = format!("its {} {verb} not what was approved", join_words(&words));
                 (self.policy.changed, why)
             }
-        })
+        };
+        Some(DriftConsequence { enforcement, reason })
     }
 
     /// Returns the problem of the server as a whole.

@@ -19,7 +19,7 @@ use mcp_model::ServerId;
 use crate::lists::ServerLists;
 
 pub use digest::JsonDigest;
-pub use drift::{Drift, DriftPolicy, Enforcement, IdentityPart, ItemChange, ItemDrift};
+pub use drift::{Drift, DriftConsequence, DriftPolicy, Enforcement, IdentityPart, ItemChange, ItemDrift};
 pub use item_snapshot::{DefinitionPart, ItemKind, ItemSnapshot};
 pub use text::LockParseError;
 

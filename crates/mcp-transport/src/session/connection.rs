@@ -24,7 +24,7 @@ use super::{
 };
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::rpc::engine::Engine;
-use crate::transport::{Dial, Epoch, FrameSink, Link, ShutdownSignal, force_time};
+use crate::transport::{Dial, Epoch, FrameSink, Link, ShutdownSender, ShutdownSignal, force_time};
 
 /// How long to wait for the drop of an aborted transport. Only one that blocks its thread takes longer.
 const ABORT_TIMEOUT: Duration = Duration::from_millis(100);
@@ -35,7 +35,7 @@ const MAX_GRACE: Duration = Duration::from_secs(60 * 60);
 /// A running connection. Dropping it ends the connection without waiting.
 pub(crate) struct Connection {
     engine: Arc<Engine>,
-    stop: watch::Sender<Option<Instant>>,
+    stop: ShutdownSender,
     disconnect: watch::Receiver<Option<Arc<Disconnect>>>,
     changes: watch::Sender<ListChangeCounts>,
     first_request: watch::Sender<Option<&'static str>>,
@@ -231,14 +231,8 @@ impl Connection {
     /// Shuts the transport down within `grace`, and aborts it if it takes longer by `force_time`.
     pub(crate) async fn shutdown(&self, grace: Duration, force_time: Duration) -> Arc<Disconnect> {
         let deadline = Instant::now() + grace;
-        self.stop.send_if_modified(|it| {
-            // The earlier deadline wins, so a second close can only shorten the shutdown.
-            let sooner = it.is_none_or(|earlier| deadline < earlier);
-            if sooner {
-                *it = Some(deadline);
-            }
-            sooner
-        });
+        // A second close can only shorten the shutdown.
+        self.stop.request(deadline);
         if let Ok(disconnect) = tokio::time::timeout_at(deadline + force_time, self.disconnected()).await {
             return disconnect;
         }

@@ -350,15 +350,32 @@ pub enum StreamError {
     TooLarge(usize),
 }
 
+/// The engine's end of a [`ShutdownSignal`]. Dropping its last clone requests the end at once.
+#[derive(Debug, Clone)]
+pub struct ShutdownSender(watch::Sender<Option<Instant>>);
+
+impl ShutdownSender {
+    /// Requests the end of the connection before `deadline`. Of several deadlines, the earliest counts.
+    pub fn request(&self, deadline: Instant) {
+        self.0.send_if_modified(|it| {
+            let is_sooner = it.is_none_or(|earlier| deadline < earlier);
+            if is_sooner {
+                *it = Some(deadline);
+            }
+            is_sooner
+        });
+    }
+}
+
 /// The request to end a connection, with its deadline.
 #[derive(Clone)]
 pub struct ShutdownSignal(watch::Receiver<Option<Instant>>);
 
 impl ShutdownSignal {
     /// A signal with its sender.
-    pub fn new() -> (watch::Sender<Option<Instant>>, ShutdownSignal) {
+    pub fn new() -> (ShutdownSender, ShutdownSignal) {
         let (sender, receiver) = watch::channel(None);
-        (sender, ShutdownSignal(receiver))
+        (ShutdownSender(sender), ShutdownSignal(receiver))
     }
 
     /// Resolves when the connection is to end, and returns the deadline for that. Cancel-safe.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcp_host::{Approval, ServerDefinitions};
 use mcp_model::ServerId;
-use mcp_registry::{Enforcement, ItemDrift};
+use mcp_registry::{DriftConsequence, Enforcement, ItemDrift};
 
 use super::steps::StepResult;
 use super::{FailureCause, StepOutcome};
@@ -74,9 +74,9 @@ fn compare(approval: &Approval, server: &ServerId, offer: &ServerDefinitions) ->
     let about = drift.identity_changes().iter().map(|it| format!("its {}", it.as_str()));
     let drifted = drift.items();
     let drifted =
-        drifted.iter().map(|ItemDrift { item, key, change: _, .. }| match drift.enforcement(*item, key) {
-            Some((enforcement, why)) => {
-                format!("{} `{key}` is {}: {why}", item.as_str(), effect(enforcement))
+        drifted.iter().map(|ItemDrift { item, key, change: _, .. }| match drift.consequence(*item, key) {
+            Some(DriftConsequence { enforcement, reason, .. }) => {
+                format!("{} `{key}` is {}: {reason}", item.as_str(), effect(enforcement))
             }
             None => format!("{} `{key}` was removed", item.as_str()),
         });

@@ -2,7 +2,7 @@
 
 use mcp_host::{Approval, ServerDefinitions};
 use mcp_model::ServerId;
-use mcp_registry::{Enforcement, ItemKind, ListKind};
+use mcp_registry::{DriftConsequence, Enforcement, ItemKind, ListKind};
 use serde::Serialize;
 
 /// The status of one item.
@@ -58,12 +58,12 @@ pub(super) fn lock_status(
         let message = "approved, but no longer offered by its server";
         return is_listed.then(|| LockStatus::not_withheld(ApprovalState::Gone, message));
     }
-    Some(match offer.drift(server, approval).enforcement(item, &key) {
+    Some(match offer.drift(server, approval).consequence(item, &key) {
         None => LockStatus::not_withheld(ApprovalState::Approved, "unchanged since approval"),
-        Some((enforcement, message)) => LockStatus {
+        Some(DriftConsequence { enforcement, reason, .. }) => LockStatus {
             state: if is_listed { ApprovalState::Drifted } else { ApprovalState::Unapproved },
             withheld: enforcement == Enforcement::Withhold,
-            message,
+            message: reason,
         },
     })
 }

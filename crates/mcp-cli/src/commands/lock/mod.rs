@@ -74,7 +74,7 @@ async fn prepare(context: &Context, args: LockArgs) -> Result<PreparedLock, Fail
         blocking(move || read_lock(&path)).await
     };
     let (lock, before) = match read {
-        Ok(Some((lock, text))) => (lock, Some(text)),
+        Ok(Some(loaded)) => (loaded.lock, Some(loaded.text)),
         Ok(None) if check => {
             let failure = Failure::new(format!("{} does not exist", path.display()));
             return Err(failure.help(Some("create it with `mcp-host lock`")));

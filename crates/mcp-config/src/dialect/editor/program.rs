@@ -262,9 +262,19 @@ impl Program {
     }
 }
 
-/// The files of other programs: the name of the program, and the path relative to the home folder.
-pub fn program_files() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PROGRAMS.iter().flat_map(|program| program.home_files.iter().map(|path| (program.name, *path)))
+/// A file with servers of another program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgramFile {
+    /// The name of the program.
+    pub program: &'static str,
+    /// The path relative to the home folder.
+    pub path: &'static str,
+}
+
+/// The files of other programs.
+pub fn program_files() -> impl Iterator<Item = ProgramFile> {
+    PROGRAMS.iter().flat_map(|it| it.home_files.iter().map(|path| ProgramFile { program: it.name, path }))
 }
 
 #[cfg(test)]

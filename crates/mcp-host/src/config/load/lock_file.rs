@@ -37,11 +37,21 @@ pub fn lock_path(configuration: &Path) -> PathBuf {
     configuration.with_file_name(LOCK_FILE_NAME)
 }
 
-/// Reads a lock file and its text; `None` if it does not exist. Blocks. An existing file that cannot be used is an
-/// error: ignoring it would lift the restriction that its author intended.
-pub fn read_lock(path: &Path) -> Result<Option<(LockFile, String)>, LockFileError> {
+/// A lock file and its text.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LoadedLock {
+    /// The content.
+    pub lock: LockFile,
+    /// The text, for a comparison with a new one.
+    pub text: String,
+}
+
+/// Reads a lock file; `None` if it does not exist. Blocks. An existing file that cannot be used is an error: ignoring
+/// it would lift the restriction that its author intended.
+pub fn read_lock(path: &Path) -> Result<Option<LoadedLock>, LockFileError> {
     let Some(text) = lock_text(path)? else { return Ok(None) };
-    Ok(Some((parse_lock(path, &text)?, text)))
+    Ok(Some(LoadedLock { lock: parse_lock(path, &text)?, text }))
 }
 
 /// Parses a lock file.
@@ -78,7 +88,7 @@ mod tests {
         assert_eq!(read(), Ok(None));
         let text = LockFile::default().to_text();
         fs::write(&path, &text).unwrap();
-        assert_eq!(read(), Ok(Some((LockFile::default(), text))));
+        assert_eq!(read(), Ok(Some(LoadedLock { lock: LockFile::default(), text })));
         fs::write(&path, "{}").unwrap();
         assert_eq!(read(), Err("F: line 1, column 2: missing field `format`".to_owned()));
         fs::write(&path, b"\xff").unwrap();

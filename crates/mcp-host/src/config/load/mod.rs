@@ -10,8 +10,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use mcp_config::{
-    Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, UnsupportedFormat, detect,
-    detect_unsupported_format, parse_env_file, read, read_detecting, resolve,
+    DetectedReading, Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, UnsupportedFormat,
+    detect, detect_unsupported_format, parse_env_file, read, read_detecting, resolve,
 };
 use mcp_model::{Dialect, ErrorKind, Severity};
 
@@ -20,7 +20,7 @@ use crate::error::HostError;
 pub(crate) use files::read_regular_file;
 use files::read_text;
 pub use files::{FileError, Utf16};
-pub use lock_file::{LockFileError, lock_path, read_lock};
+pub use lock_file::{LoadedLock, LockFileError, lock_path, read_lock};
 pub(crate) use lock_file::{lock_text, parse_lock};
 pub use save::{SaveError, create_like, create_private, replace_private, save};
 
@@ -185,8 +185,11 @@ pub(crate) fn load_through(
             return Err(LoadError::ProfileMismatch { profile, dialect });
         }
         (_, Some(profile)) => (profile, read(&Document { name: &shown, text: &text, profile })),
-        (Some(dialect), None) => read_detecting(dialect, &shown, &text),
-        (None, None) => read_detecting(detect_dialect(&shown, &text)?, &shown, &text),
+        (dialect, None) => {
+            let dialect = dialect.map_or_else(|| detect_dialect(&shown, &text), Ok)?;
+            let DetectedReading { profile, reading, .. } = read_detecting(dialect, &shown, &text);
+            (profile, reading)
+        }
     };
     let variable = |name: &str| environment::variable(&variables, name);
     let names = || environment::names(&variables);

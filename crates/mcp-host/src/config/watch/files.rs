@@ -15,6 +15,7 @@ use mcp_model::{Dialect, ErrorKind};
 use mcp_registry::Problem;
 use tokio::time::Instant;
 
+use super::FileProfile;
 use super::event::{FilePresence, RefusedFile, ReloadedFile, ShadowedServer};
 use super::lock::{FollowLock, FollowedLock, LockSnapshot, LockUpdate};
 use super::merge::{UsableConfig, merge};
@@ -182,9 +183,10 @@ impl FollowedFiles {
         res
     }
 
-    /// The paths of the files that could be read, with the profiles that they were read by.
-    pub(crate) fn profiles(&self) -> Vec<(String, Profile)> {
-        self.files.iter().filter_map(|it| Some((it.path.clone(), it.read_by?))).collect()
+    /// The files that could be read.
+    pub(crate) fn profiles(&self) -> Vec<FileProfile> {
+        let profile = |it: &FollowedFile| Some(FileProfile { path: it.path.clone(), profile: it.read_by? });
+        self.files.iter().filter_map(profile).collect()
     }
 
     /// The entries that are hidden by an entry of the same name in an earlier file.

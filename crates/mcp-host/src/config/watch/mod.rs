@@ -75,9 +75,19 @@ impl FollowRequest {
 #[derive(Debug)]
 pub struct FollowHandle {
     events: NotificationStream<FollowEvent>,
-    profiles: Vec<(String, Profile)>,
+    profiles: Vec<FileProfile>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
+}
+
+/// A followed file that could be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileProfile {
+    /// The path.
+    pub path: String,
+    /// The profile that it was read by.
+    pub profile: Profile,
 }
 
 impl FollowHandle {
@@ -94,8 +104,8 @@ impl FollowHandle {
         FollowHandle { events, profiles, stop, task }
     }
 
-    /// The paths of the files that could be read at first, with the profiles that they were read by.
-    pub fn profiles(&self) -> &[(String, Profile)] {
+    /// The files that could be read at first.
+    pub fn profiles(&self) -> &[FileProfile] {
         &self.profiles
     }
 

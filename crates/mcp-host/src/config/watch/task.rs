@@ -6,19 +6,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_config::Profile;
 use mcp_registry::{Problem, ReloadPlan};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinError;
 use tokio::time::Instant;
 
-use super::FollowRequest;
 use super::debounce::Debounce;
 use super::event::{FollowEvent, Reload, WatchMode};
 use super::files::{ChangeHint, FilesUpdate, FollowedFiles, ReadRequest};
 use super::lock::{LockSnapshot, LockUpdate, read_lock_file};
 use super::snapshot::{FileSnapshot, SourceContents, absolute, is_unchanged, read_config};
 use super::watcher::{ChangeSignal, FolderWatcher, Trust, WatchFactory};
+use super::{FileProfile, FollowRequest};
 use crate::config::approval::Approval;
 use crate::config::desired::{ConfigUpdate, DesiredServers};
 use crate::fs::blocking_pool::{BlockingPool, BlockingTask, TaskOutcome};
@@ -106,7 +105,7 @@ impl Follower {
     pub(super) async fn run(
         mut self,
         mut stopped: oneshot::Receiver<()>,
-        begun: oneshot::Sender<Vec<(String, Profile)>>,
+        begun: oneshot::Sender<Vec<FileProfile>>,
     ) {
         let mut begun = Some(begun);
         let mut task = Some(self.begin(ReadPurpose::Reload(Trust::Keep, ChangeHint::NotReported)));

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use mcp_model::UrlEndpoint;
 use tokio::io::{AsyncWriteExt, DuplexStream};
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::protocol::Role;
 use url::Url;
@@ -17,7 +16,7 @@ use crate::net::url_endpoint::UrlOptions;
 use crate::transport::OutboundSender;
 use crate::transport::{
     Epoch, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue, RequestId,
-    ShutdownSignal, StreamError, StreamId,
+    ShutdownSender, ShutdownSignal, StreamError, StreamId,
 };
 
 /// The capacity of the pipe in each direction.
@@ -51,7 +50,7 @@ impl FrameSink for Seen {
 struct Both {
     out: OutboundSender,
     seen: std::sync::Arc<Seen>,
-    stop: watch::Sender<Option<Instant>>,
+    stop: ShutdownSender,
     running: JoinHandle<Disconnect>,
     peer: WebSocketStream<DuplexStream>,
 }
@@ -201,7 +200,7 @@ async fn slow_reader_does_not_time_out() {
 async fn close_takes_no_longer_than_its_deadline() {
     // A peer that responds.
     let mut closing = both().await;
-    closing.stop.send_replace(Some(Instant::now() + Duration::from_secs(5)));
+    closing.stop.request(Instant::now() + Duration::from_secs(5));
     let started = Instant::now();
     assert_eq!(describe(closing.peer.next().await), "close 1000");
     assert_eq!(describe(closing.peer.next().await), "end");
@@ -209,7 +208,7 @@ async fn close_takes_no_longer_than_its_deadline() {
     assert_eq!(started.elapsed(), Duration::ZERO);
     // A peer that sends another message.
     let mut late = both().await;
-    late.stop.send_replace(Some(Instant::now() + Duration::from_secs(5)));
+    late.stop.request(Instant::now() + Duration::from_secs(5));
     tokio::time::sleep(Duration::from_secs(1)).await;
     late.peer.send(Message::Text("{\"late\":1}".into())).await.unwrap();
     assert_eq!(describe(late.peer.next().await), "close 1000");
@@ -221,7 +220,7 @@ async fn close_takes_no_longer_than_its_deadline() {
     stalled.send(vec![b' '; 1 << 20]);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let started = Instant::now();
-    stalled.stop.send_replace(Some(started + Duration::from_secs(5)));
+    stalled.stop.request(started + Duration::from_secs(5));
     assert_eq!(stalled.ended().await, "it was stopped");
     assert_eq!(started.elapsed(), Duration::from_secs(5));
 }
@@ -248,7 +247,7 @@ async fn unsolicited_flood_is_rate_limited_and_can_be_closed() {
     let received = seen.0.lock().unwrap().len();
     // The burst and the rate.
     assert!((80_000..100_000).contains(&received), "{received}");
-    stop.send(Some(Instant::now() + Duration::from_secs(2))).unwrap();
+    stop.request(Instant::now() + Duration::from_secs(2));
     assert_eq!(running.await.unwrap().reason, DisconnectReason::Stopped);
     assert!(started.elapsed() <= Duration::from_secs(13));
     flood.await.unwrap();
