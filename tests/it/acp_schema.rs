@@ -34,7 +34,7 @@ fn as_value(json: &RawJson) -> Value {
 
 #[test]
 fn acp_015_declared_capabilities_match_the_official_schema() {
-    for version in AcpVersion::ALL {
+    for &version in AcpVersion::ALL {
         let Some(schema) = official(version, "schema.unstable.json") else { return };
         let (of_mcp, of_agent) = (judge(&schema, "McpCapabilities"), judge(&schema, "AgentCapabilities"));
         let wrong = match version {
@@ -78,16 +78,16 @@ fn acp_027_acpx_03_errors_match_the_official_schema() {
             stderr: "no".to_owned(),
         },
     ];
-    for version in AcpVersion::ALL {
+    for &version in AcpVersion::ALL {
         let Some(schema) = official(version, "schema.json") else { return };
         let judge = judge(&schema, "Error");
         assert!(!judge.is_valid(&json!({ "code": "x", "message": "" })), "the judge takes anything");
         let mut errors = Vec::new();
         for (method, servers) in
-            SessionMethod::ALL.into_iter().flat_map(|it| servers.map(|servers| (it, servers)))
+            SessionMethod::ALL.iter().flat_map(|&it| servers.map(|servers| (it, servers)))
         {
             let params = format!(r#"{{"cwd":"/a","mcpServers":{servers}}}"#);
-            let set_up = SessionRequest { method, params: RawJson::parse(params.into()).unwrap() };
+            let set_up = SessionRequest::new(method, RawJson::parse(params.into()).unwrap());
             let mut none = Capabilities::STDIO;
             none.stdio = false;
             let refusal = validate(&set_up, &AgentProfile::new(version, &none)).unwrap_err();

@@ -88,8 +88,7 @@ mod tests {
     /// Validates a request whose folders are on a hanging disk.
     async fn validation_error(cwd: &str, servers: serde_json::Value) -> SessionSetupError {
         let params = json!({ "cwd": cwd, "mcpServers": servers });
-        let request =
-            SessionRequest { method: SessionMethod::New, params: RawJson::from_value(&params).unwrap() };
+        let request = SessionRequest::new(SessionMethod::New, RawJson::from_value(&params).unwrap());
         let (release, released) = mpsc::channel::<()>();
         let (start, mut started) = tokio::sync::mpsc::unbounded_channel();
         let hang = move |_: &str| {

@@ -48,9 +48,8 @@ pub trait TypedSessionRequest: JsonRpcRequest + Sync {
     /// For `session/fork` this is the forked session, which continues: the servers belong to the new session and must
     /// not replace those of the forked one.
     fn session_id(&self) -> Option<String> {
-        match Self::METHOD {
-            SessionMethod::New => return None,
-            SessionMethod::Load | SessionMethod::Resume | SessionMethod::Fork => {}
+        if Self::METHOD == SessionMethod::New {
+            return None;
         }
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -168,5 +167,5 @@ fn read(expected: SessionMethod, method: &str, params: &Value) -> Result<Session
         Value::Null => RawJson::empty_object(),
         params => RawJson::from_value(params).expect("a value is JSON"),
     };
-    Ok(SessionRequest { method: expected, params })
+    Ok(SessionRequest::new(expected, params))
 }

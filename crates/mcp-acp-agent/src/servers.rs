@@ -177,7 +177,7 @@ fn replaces_own(server: &SessionServer) -> RequestWarning {
         RequestDiagnostic::new(pointer, "it replaces the agent's own server of the same name");
     diagnostic.server_name = Some(server.name().to_owned());
     diagnostic.suggestion = Some("rename one of them to have both".to_owned());
-    RequestWarning { effect: WarningEffect::Noted, diagnostic }
+    RequestWarning::new(WarningEffect::Noted, diagnostic)
 }
 
 fn resolve_server(
@@ -259,7 +259,7 @@ mod tests {
     fn servers(list: &str, environment: EnvInherit) -> Vec<ResolvedServer> {
         let params = format!(r#"{{"cwd":"/desk","mcpServers":{list}}}"#);
         let params = RawJson::parse(params.into()).unwrap();
-        let request = SessionRequest { method: SessionMethod::New, params };
+        let request = SessionRequest::new(SessionMethod::New, params);
         let capabilities = Capabilities::STDIO;
         let validated = validate(&request, &AgentProfile::new(AcpVersion::V1, &capabilities)).unwrap();
         session_servers(&validated, settings(environment, DesiredServers::default())).desired.servers

@@ -202,7 +202,7 @@ mod tests {
             let bit = |at: u8| number & (1 << at) != 0;
             let custom = if bit(4) { vec!["_pigeon".to_owned()] } else { Vec::new() };
             let capabilities = Capabilities { stdio: bit(0), http: bit(1), sse: bit(2), acp: bit(3), custom };
-            for version in AcpVersion::ALL {
+            for &version in AcpVersion::ALL {
                 let read = capabilities.advertise_and_read(version);
                 assert_eq!(read.supported(version), capabilities.supported(version), "{capabilities:?}");
             }

@@ -95,7 +95,7 @@ impl RequestDiagnostic {
 /// The effect of a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[non_exhaustive]
 pub enum WarningEffect {
     /// None.
     Noted,
@@ -105,13 +105,20 @@ pub enum WarningEffect {
 
 /// A warning about an accepted request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct RequestWarning {
     /// The effect.
     pub effect: WarningEffect,
     /// The diagnostic.
     #[serde(flatten)]
     pub diagnostic: RequestDiagnostic,
+}
+
+impl RequestWarning {
+    /// A warning with this effect.
+    pub fn new(effect: WarningEffect, diagnostic: RequestDiagnostic) -> RequestWarning {
+        RequestWarning { effect, diagnostic }
+    }
 }
 
 /// JSON pointer to the list of servers.

@@ -13,7 +13,7 @@ use crate::version::SessionMethod;
 
 /// A method with its parameters.
 #[derive(Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct SessionRequest {
     /// The method.
     pub method: SessionMethod,
@@ -30,6 +30,11 @@ struct RequestJson<'a> {
 }
 
 impl SessionRequest {
+    /// A request with these `params`.
+    pub fn new(method: SessionMethod, params: RawJson) -> SessionRequest {
+        SessionRequest { method, params }
+    }
+
     /// Reads a complete JSON-RPC request. Fails if it is not a request, or not one that carries servers.
     pub fn read(request: &RawJson) -> Result<SessionRequest, SessionRequestError> {
         let RequestJson { method, params } = request.read().map_err(|_| SessionRequestError::NotARequest)?;

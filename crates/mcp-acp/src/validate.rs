@@ -57,7 +57,10 @@ impl ValidatedRequest {
 
 /// A server of a session.
 #[derive(Debug, Clone)]
-#[expect(clippy::exhaustive_enums, reason = "an agent starts each")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "mcp-acp-agent starts each form; a wildcard would leave out a server"
+)]
 pub enum SessionServer {
     /// A child process, or a URL.
     Spec(Box<ServerSpec>),
@@ -125,7 +128,7 @@ pub fn validate(
         return Err(SessionRequestError::MethodNotFound { method: request.method.as_str().to_owned() });
     }
     let text = request.to_json_text();
-    let document = Document { name: "request", text: &text, profile: agent.version.profile() };
+    let document = Document::new("request", &text, agent.version.profile());
     let reading = acp::read(&document, agent.policy.leniency);
     let parameters = RequestParams::read(request);
     let ParamDiagnostics { mut errors, mut warnings } = parameters.check(agent);

@@ -10,7 +10,10 @@ use serde::{Deserialize, Serialize, Serializer};
 
 /// A protocol version, as negotiated in `initialize`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "an agent decides for each")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "an agent answers by version; a wildcard would answer by the wrong one"
+)]
 pub enum AcpVersion {
     /// `protocolVersion: 1`.
     V1,
@@ -20,11 +23,11 @@ pub enum AcpVersion {
 
 impl AcpVersion {
     /// All versions.
-    pub const ALL: [AcpVersion; 2] = [AcpVersion::V1, AcpVersion::V2];
+    pub const ALL: &[AcpVersion] = &[AcpVersion::V1, AcpVersion::V2];
 
     /// Returns the version with this number.
     pub fn from_number(number: u64) -> Option<AcpVersion> {
-        AcpVersion::ALL.into_iter().find(|version| u64::from(version.number()) == number)
+        AcpVersion::ALL.iter().copied().find(|version| u64::from(version.number()) == number)
     }
 
     /// Returns the `protocolVersion` in a response to `initialize`, or in its result. The number may be that of a
@@ -62,7 +65,7 @@ impl AcpVersion {
 
 /// A method that sets up a session and carries servers (ACPX-10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "an agent handles each")]
+#[non_exhaustive]
 pub enum SessionMethod {
     /// `session/new`.
     New,
@@ -76,12 +79,12 @@ pub enum SessionMethod {
 
 impl SessionMethod {
     /// All methods.
-    pub const ALL: [SessionMethod; 4] =
-        [SessionMethod::New, SessionMethod::Load, SessionMethod::Resume, SessionMethod::Fork];
+    pub const ALL: &[SessionMethod] =
+        &[SessionMethod::New, SessionMethod::Load, SessionMethod::Resume, SessionMethod::Fork];
 
     /// Returns the method with this name.
     pub fn parse(name: &str) -> Option<SessionMethod> {
-        SessionMethod::ALL.into_iter().find(|method| method.as_str() == name)
+        SessionMethod::ALL.iter().copied().find(|method| method.as_str() == name)
     }
 
     /// Returns the protocol name.
@@ -207,11 +210,11 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for method in SessionMethod::ALL {
+        for &method in SessionMethod::ALL {
             assert_eq!(SessionMethod::parse(method.as_str()), Some(method));
         }
         assert_eq!(SessionMethod::parse("session/New"), None);
-        for version in AcpVersion::ALL {
+        for &version in AcpVersion::ALL {
             assert_eq!(AcpVersion::from_number(version.number().into()), Some(version));
         }
         assert_eq!(AcpVersion::from_number(3), None);

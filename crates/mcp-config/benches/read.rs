@@ -63,7 +63,7 @@ fn session(servers: usize) -> String {
 }
 
 fn reading(bencher: Bencher<'_, '_>, name: &str, text: &str, profile: Profile) {
-    let document = Document { name, text, profile };
+    let document = Document::new(name, text, profile);
     assert!(!read(&document).refused, "this file is right");
     bencher.counter(BytesCount::of_str(text)).bench_local(|| read(black_box(&document)));
 }
@@ -92,7 +92,7 @@ fn acp_session(bencher: Bencher<'_, '_>, servers: usize) {
 #[divan::bench(args = SERVERS)]
 fn mcp_json_with_mistakes(bencher: Bencher<'_, '_>, servers: usize) {
     let text = json(servers).replace("\"args\"", "\"arg\"");
-    let document = Document { name: "mcp.json", text: &text, profile: Profile::McpJson };
+    let document = Document::new("mcp.json", &text, Profile::McpJson);
     assert_eq!(read(&document).diagnostics.len(), servers);
     bencher.counter(BytesCount::of_str(&text)).bench_local(|| read(black_box(&document)));
 }

@@ -30,6 +30,8 @@
 //! ```
 
 #![forbid(unsafe_code)]
+// An open type states the reason for it.
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod connection;
 mod content;

@@ -21,6 +21,7 @@ use crate::{
 /// How serving ended without an error.
 #[must_use = "on `Exited`, the process must exit with the code"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "mcp-cli ends with an exit code for each")]
 pub enum ServeOutcome {
     /// The client disconnected, or the owner stopped the server.
     Closed,

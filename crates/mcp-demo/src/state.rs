@@ -40,6 +40,7 @@ pub(crate) enum ToggleOutcome {
 
 /// Tools that replace the built-in ones, for tests that choose the names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CustomTools {
     /// The names. A name of a built-in tool selects that tool; other tools return their name.
     pub tools: Vec<String>,
@@ -47,6 +48,13 @@ pub struct CustomTools {
     pub page_size: Option<NonZeroUsize>,
     /// How long a tool that returns its name takes.
     pub delay: Duration,
+}
+
+impl CustomTools {
+    /// Tools with these names, in one page and without a delay.
+    pub fn new(tools: Vec<String>) -> CustomTools {
+        CustomTools { tools, ..CustomTools::default() }
+    }
 }
 
 /// The state of one server process or session.

@@ -87,7 +87,10 @@ impl Serialize for ErrorKind {
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "renderers and exit codes decide on each, so that none is forgotten"
+)]
 pub enum Severity {
     /// Something does not work.
     Error,

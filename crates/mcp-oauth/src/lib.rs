@@ -206,7 +206,8 @@ impl OAuth {
     /// Reads the stored grant, once.
     fn load_stored(&self, state: &mut AuthState) -> Result<(), Unauthorized> {
         if !state.is_loaded && self.unattended.is_none() {
-            state.grant = self.store.latest(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
+            state.grant =
+                self.store.latest(&self.flow.server).map_err(|it| Unauthorized::new(it.to_string()))?;
             state.is_loaded = true;
         }
         Ok(())
@@ -240,7 +241,7 @@ impl OAuth {
                 tokio::time::sleep(SAVE_GRACE).await;
                 self.adopt_newer_grant(state)
             }
-            Err(FlowError::Failed(why)) => Err(Unauthorized(why)),
+            Err(FlowError::Failed(why)) => Err(Unauthorized::new(why)),
         }
     }
 
@@ -250,7 +251,7 @@ impl OAuth {
         let until = tokio::time::Instant::now() + MAX_REFRESH_WAIT;
         loop {
             let lock =
-                self.store.lock_refresh(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
+                self.store.lock_refresh(&self.flow.server).map_err(|it| Unauthorized::new(it.to_string()))?;
             if lock.is_some() || tokio::time::Instant::now() >= until {
                 return Ok(lock);
             }
@@ -264,14 +265,14 @@ impl OAuth {
         let mut state = self.state.lock().await;
         self.load_stored(&mut state)?;
         match &state.grant {
-            Some(grant) => self.flow.revoke(grant).await.map_err(Unauthorized),
+            Some(grant) => self.flow.revoke(grant).await.map_err(Unauthorized::new),
             None => Ok(Revocation::NoGrant),
         }
     }
 
     /// Takes the stored grant if it is a different one.
     fn adopt_newer_grant(&self, state: &mut AuthState) -> Result<bool, Unauthorized> {
-        let stored = self.store.latest(&self.flow.server).map_err(|it| Unauthorized(it.to_string()))?;
+        let stored = self.store.latest(&self.flow.server).map_err(|it| Unauthorized::new(it.to_string()))?;
         let current = state.grant.as_ref().map(|it| &it.access_token);
         let Some(stored) = stored.filter(|it| Some(&it.access_token) != current && !it.is_expiring(now()))
         else {
@@ -296,7 +297,7 @@ impl OAuth {
                 (Some(_), true) => "the server requires a new login, because the old one has expired",
                 (Some(_), false) => "the server requires a login with more scopes",
             };
-            return Err(Unauthorized(format!("{why}: {}", self.login_hint)));
+            return Err(Unauthorized::new(format!("{why}: {}", self.login_hint)));
         };
         let earlier_grant =
             |issuer: &str| self.store.get(&self.flow.server, issuer).map_err(|it| it.to_string());
@@ -318,7 +319,7 @@ impl OAuth {
     }
 
     fn save_grant(&self, state: &mut AuthState, grant: Grant) -> Result<(), Unauthorized> {
-        self.store.save(&grant).map_err(|it| Unauthorized(it.to_string()))?;
+        self.store.save(&grant).map_err(|it| Unauthorized::new(it.to_string()))?;
         state.grant = Some(grant);
         Ok(())
     }
@@ -350,7 +351,7 @@ impl OAuth {
         }
         if challenge.token_used.is_some() && state.is_from_login && challenge.earlier_challenges > 0 {
             let why = "the server rejects the token that its authorization server has just issued";
-            return Err(Unauthorized(why.to_owned()));
+            return Err(Unauthorized::new(why.to_owned()));
         }
         if self.refresh(state).await? {
             return Ok(ChallengeAction::Retry);
@@ -376,7 +377,7 @@ impl OAuth {
         if missing.iter().all(is_granted) {
             let scopes: Vec<String> =
                 missing.iter().take(16).map(|it| it.chars().take(80).collect()).collect();
-            return Err(Unauthorized(format!(
+            return Err(Unauthorized::new(format!(
                 "the server requires scopes that were requested but not granted: {}",
                 scopes.join(" ")
             )));
@@ -411,7 +412,7 @@ impl Authorization for OAuth {
         let Some(key) = proof_key else { return Ok(Some(Credentials::bearer(token.clone()))) };
         let AuthorizedRequest { method, url, body, .. } = request;
         let request = ProvenRequest { method, url, token: Some(token), body, nonce: state.nonce.as_deref() };
-        let no_randomness = || Unauthorized("the system provides no randomness".to_owned());
+        let no_randomness = || Unauthorized::new("the system provides no randomness");
         let proof = key.prove(&request, now()).ok_or_else(no_randomness)?;
         Ok(Some(Credentials::bound(token.clone(), proof)))
     }
@@ -436,8 +437,8 @@ impl fmt::Debug for OAuth {
 
 fn unauthorized(error: FlowError) -> Unauthorized {
     match error {
-        FlowError::Failed(why) => Unauthorized(why),
-        FlowError::InvalidGrant => Unauthorized("the authorization server has revoked the login".to_owned()),
+        FlowError::Failed(why) => Unauthorized::new(why),
+        FlowError::InvalidGrant => Unauthorized::new("the authorization server has revoked the login"),
     }
 }
 

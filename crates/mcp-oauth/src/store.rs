@@ -51,9 +51,19 @@ impl fmt::Debug for RefreshLock {
 
 /// Why a store failed; a message without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-#[expect(clippy::exhaustive_structs, reason = "complete")]
-pub struct TokenStoreError(pub String);
+#[error("{message}")]
+#[non_exhaustive]
+pub struct TokenStoreError {
+    /// What failed.
+    pub message: String,
+}
+
+impl TokenStoreError {
+    /// An error with this message.
+    pub fn new(message: impl Into<String>) -> TokenStoreError {
+        TokenStoreError { message: message.into() }
+    }
+}
 
 /// A store in memory.
 #[derive(Default)]

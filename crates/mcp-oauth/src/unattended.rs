@@ -102,12 +102,19 @@ impl IdentityProvider {
 
 /// A client that was registered by hand.
 #[derive(Debug, Clone)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct OAuthClient {
     /// The client id.
     pub id: String,
     /// How it authenticates.
     pub authentication: ClientAuthentication,
+}
+
+impl OAuthClient {
+    /// A client with this id.
+    pub fn new(id: impl Into<String>, authentication: ClientAuthentication) -> OAuthClient {
+        OAuthClient { id: id.into(), authentication }
+    }
 }
 
 /// How a client authenticates at a token endpoint.

@@ -29,7 +29,7 @@ impl ServerLists {
 
 /// An invalid item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct RejectedItem {
     /// The list.
     pub list: ListKind,
@@ -37,10 +37,20 @@ pub struct RejectedItem {
     pub item: InvalidItem,
 }
 
+impl RejectedItem {
+    /// An invalid item of this list.
+    pub fn new(list: ListKind, item: InvalidItem) -> RejectedItem {
+        RejectedItem { list, item }
+    }
+}
+
 /// A list of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "mcp-host and mcp-gateway decide on each list, so that none is forgotten"
+)]
 pub enum ListKind {
     /// `tools/list`.
     Tool,

@@ -34,7 +34,10 @@ pub enum NetworkFailure {
 
 /// The decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "mcp-host acts on each decision; a wildcard would neither stop nor retry"
+)]
 pub enum RetryDecision {
     /// Stop the dialog until a user has changed something, or requests another attempt.
     Stop,

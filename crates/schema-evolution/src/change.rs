@@ -8,6 +8,10 @@ use serde_json::Value;
 /// A program that uses a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a program reads documents or writes them; one that does both has two uses"
+)]
 pub enum Use {
     /// Reads documents that others wrote by the old schema. They must keep their meaning. It only warns of unknown keys.
     Reader,
@@ -18,6 +22,7 @@ pub enum Use {
 /// What a change means for a use, ordered by severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "a break is proven, harmlessness is proven, or neither")]
 pub enum Verdict {
     /// It is proven that no document is affected.
     Harmless,
@@ -30,6 +35,7 @@ pub enum Verdict {
 /// The direction of a change, over documents with keys that the schemas describe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Direction {
     /// Only texts for people changed.
     Annotation,

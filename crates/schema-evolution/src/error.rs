@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 /// One of the two schemas of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a comparison has two schemas")]
 pub enum Side {
     /// The earlier version.
     Old,

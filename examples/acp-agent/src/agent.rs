@@ -88,7 +88,7 @@ impl Agent {
                 self.new_session_id()
             }
             (SessionMethod::Fork, Some(forked)) => return Err(session_not_found(&forked)),
-            (SessionMethod::Load | SessionMethod::Resume, Some(session)) => session,
+            (SessionMethod::Load | SessionMethod::Resume | _, Some(session)) => session,
         };
         let validated = request.validate(&self.capabilities, self.policy).await?;
         let slot = self.sessions.reserve(session.as_str(), &validated, &self.options)?;

@@ -116,10 +116,7 @@ fn unattended(assignment: &Assignment) -> Option<UnattendedGrant> {
             provider: IdentityProvider::new(
                 text("idp_issuer")?.to_owned(),
                 text("idp_token_endpoint")?.parse().ok()?,
-                OAuthClient {
-                    id: text("idp_client_id")?.to_owned(),
-                    authentication: ClientAuthentication::None,
-                },
+                OAuthClient::new(text("idp_client_id")?, ClientAuthentication::None),
             ),
             id_token: token("idp_id_token")?,
         },
@@ -132,7 +129,7 @@ fn unattended(assignment: &Assignment) -> Option<UnattendedGrant> {
         }
         (None, None) => ClientAuthentication::None,
     };
-    let client = OAuthClient { id: text("client_id")?.to_owned(), authentication };
+    let client = OAuthClient::new(text("client_id")?, authentication);
     Some(UnattendedGrant::new(client, kind))
 }
 

@@ -59,7 +59,7 @@ fn set(session: &Value, servers: Value) -> Value {
 
 #[test]
 fn acp_020_closing_a_session_during_setup_ends_it() {
-    for version in AcpVersion::ALL {
+    for &version in AcpVersion::ALL {
         for method in exchanges(version) {
             let folder = tempfile::tempdir().unwrap();
             let late = GatedServer::of(folder.path(), "late");
@@ -88,7 +88,7 @@ fn acp_020_closing_a_session_during_setup_ends_it() {
 
 #[test]
 fn acpx_10_a_setup_response_matches_its_effect() {
-    for version in AcpVersion::ALL {
+    for &version in AcpVersion::ALL {
         let folder = tempfile::tempdir().unwrap();
         let mut wire = RawClient::start(version, &agent(&[]), folder.path());
         // It ignores the end of input, so its shutdown is the slowest part.
@@ -151,7 +151,7 @@ fn check_ids(command: &[String], version: AcpVersion, cancelled: Value, kept: Va
 
 #[test]
 fn cancellation_distinguishes_ids_of_different_types() {
-    for version in AcpVersion::ALL {
+    for &version in AcpVersion::ALL {
         for command in [agent(&[]), crate::acp_proxy::guarded(&agent(&[]))] {
             check_ids(&command, version, json!("7"), json!(7));
             check_ids(&command, version, json!(7), json!("7"));
@@ -161,7 +161,7 @@ fn cancellation_distinguishes_ids_of_different_types() {
 
 #[test]
 fn acpx_10_a_waiting_turn_uses_the_current_servers() {
-    for version in AcpVersion::ALL {
+    for &version in AcpVersion::ALL {
         for method in exchanges(version) {
             let folder = tempfile::tempdir().unwrap();
             let mut wire = RawClient::start(version, &agent(&[]), folder.path());
@@ -183,7 +183,7 @@ fn acpx_10_a_waiting_turn_uses_the_current_servers() {
 
 #[test]
 fn acp_020_turns_of_a_closed_session_are_cancelled() {
-    for version in AcpVersion::ALL {
+    for &version in AcpVersion::ALL {
         let folder = tempfile::tempdir().unwrap();
         let mut wire = RawClient::start(version, &agent(&[]), folder.path());
         let session = wire.session(json!([servers::stdio(version, "it", "green")]));
@@ -216,7 +216,7 @@ fn acp_020_turns_of_a_closed_session_are_cancelled() {
 
 #[test]
 fn acpx_14_a_server_that_dies_is_told_to_the_client() {
-    for version in AcpVersion::ALL {
+    for &version in AcpVersion::ALL {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("it");
         let mut wire = RawClient::start(version, &agent(&[]), folder.path());
@@ -237,7 +237,7 @@ fn acpx_14_a_server_that_dies_is_told_to_the_client() {
 
 #[test]
 fn a_full_agent_stops_idle_servers_until_their_session_is_used() {
-    for version in AcpVersion::ALL {
+    for &version in AcpVersion::ALL {
         let folder = tempfile::tempdir().unwrap();
         let mut wire = RawClient::start(version, &agent(&["--max-sessions", "1"]), folder.path());
         wire.session(json!([]));
@@ -257,7 +257,7 @@ fn a_full_agent_stops_idle_servers_until_their_session_is_used() {
 
 #[test]
 fn hd_fr024_the_next_agent_ends_processes_of_a_killed_one() {
-    for version in AcpVersion::ALL {
+    for &version in AcpVersion::ALL {
         let folder = tempfile::tempdir().unwrap();
         let of = |name: &str| folder.path().join(name);
         let mut wire = RawClient::start(version, &agent(&[]), folder.path());

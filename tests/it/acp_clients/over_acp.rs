@@ -8,7 +8,7 @@ use super::conversation::{Client, Scenario};
 
 #[test]
 fn acpx_12_a_server_of_the_npm_client_is_called_through_the_connection() {
-    for version in AcpVersion::ALL {
+    for &version in AcpVersion::ALL {
         let mut scenario = Scenario::serving(version, "server-1");
         let editor = json!({ "type": "acp", "name": "editor", "serverId": "server-1" });
         scenario.new_session(json!([editor]));

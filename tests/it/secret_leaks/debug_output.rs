@@ -83,7 +83,7 @@ fn hd_sc5_values_of_configurations_show_no_secret() {
          '{literal}' }}\n  - name: b\n    type: mcp\n    description: d\n    server: s\n    transport: http\n    url: \
          '{query}'\n    headers: {{ Authorization: '{header}' }}\n"
     );
-    let document = Document { name: "agent.yaml", text: &text, profile: Profile::HoloDeck };
+    let document = Document::new("agent.yaml", &text, Profile::HoloDeck);
     let reading = read(&document);
     assert_eq!(reading.servers.len(), 2, "{:?}", reading.diagnostics);
     check("a document", format!("{document:#?}"));

@@ -398,7 +398,7 @@ fn deciding(times: usize) -> Result<(), Failure> {
 
 fn reading(times: usize, (name, text, profile): &(&str, String, Profile)) -> Result<(), Failure> {
     for _ in 0..times {
-        let reading = mcp_config::read(&Document { name, text, profile: *profile });
+        let reading = mcp_config::read(&Document::new(name, text, *profile));
         if reading.refused || reading.entries.len() != 1000 {
             return Err("it was not read whole".into());
         }

@@ -184,7 +184,7 @@ impl Authorization for ServerLogin {
             while tasks.try_join_next().is_some() {}
             tasks.spawn(task);
         }
-        handled.await.unwrap_or_else(|_| Err(Unauthorized("the session has ended".to_owned())))
+        handled.await.unwrap_or_else(|_| Err(Unauthorized::new("the session has ended")))
     }
 }
 

@@ -86,8 +86,7 @@ pub(crate) fn validated(servers: &Value) -> ValidatedRequest {
     capabilities.acp = true;
     let cwd = std::env::temp_dir();
     let params = serde_json::json!({ "cwd": cwd, "mcpServers": servers });
-    let request =
-        SessionRequest { method: SessionMethod::New, params: RawJson::from_value(&params).unwrap() };
+    let request = SessionRequest::new(SessionMethod::New, RawJson::from_value(&params).unwrap());
     validate(&request, &AgentProfile::new(AcpVersion::V1, &capabilities)).unwrap()
 }
 

@@ -106,7 +106,7 @@ fn acpx_16_undeclared_method_is_refused() {
 
 #[track_caller]
 fn check(params: &str, want: &str) {
-    let set_up = SessionRequest { method: SessionMethod::New, params: raw(params) };
+    let set_up = SessionRequest::new(SessionMethod::New, raw(params));
     let got = match answer(AcpVersion::V1, &set_up) {
         Ok(it) => format!("{} {:?}", it.cwd, it.additional_directories),
         Err(refusal) => {
@@ -152,7 +152,7 @@ fn acpx_10_session_folders_must_be_absolute() {
 fn acpx_10_later_requests_name_their_session() {
     let check = |method, id: &str, want: &str| {
         let params = raw(&format!(r#"{{"cwd":"/a",{id}"mcpServers":[]}}"#));
-        let got = match answer(AcpVersion::V1, &SessionRequest { method, params }) {
+        let got = match answer(AcpVersion::V1, &SessionRequest::new(method, params)) {
             Ok(_) => "accepted".to_owned(),
             Err(refusal) => {
                 format!("{}: {}", error(&refusal)["data"]["errors"][0]["pointer"].as_str().unwrap(), refusal)
@@ -191,9 +191,7 @@ fn acpx_10_folders_besides_are_so_many_and_so_long() {
         let folders: Vec<_> = (0..count).map(|it| format!("\"/{it}\"")).collect();
         format!(r#"{{"cwd":"/a","additionalDirectories":[{}],"mcpServers":[]}}"#, folders.join(","))
     };
-    let taken =
-        answer(AcpVersion::V1, &SessionRequest { method: SessionMethod::New, params: raw(&many(128)) })
-            .unwrap();
+    let taken = answer(AcpVersion::V1, &SessionRequest::new(SessionMethod::New, raw(&many(128)))).unwrap();
     assert_eq!(taken.additional_directories.len(), 128);
     check(
         &many(129),

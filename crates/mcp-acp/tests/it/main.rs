@@ -26,7 +26,7 @@ pub(crate) fn raw(text: &str) -> RawJson {
 /// A request of this method with this list of servers, in the folder `/desk`.
 pub(crate) fn request(method: SessionMethod, servers: &str) -> SessionRequest {
     let params = raw(&format!(r#"{{"cwd":"/desk","sessionId":"s","mcpServers":{servers}}}"#));
-    SessionRequest { method, params }
+    SessionRequest::new(method, params)
 }
 
 /// Everything that there is.

@@ -19,7 +19,7 @@ const ENTRIES: &[(&str, &str)] = &[
 #[track_caller]
 fn check(version: AcpVersion, declared: &str, accepted: &str) {
     let capabilities = Capabilities::read(version, &raw(declared));
-    for method in SessionMethod::ALL {
+    for &method in SessionMethod::ALL {
         for (transport, entry) in ENTRIES {
             let row = format!("{declared} {version:?} {} {transport}", method.as_str());
             let got =

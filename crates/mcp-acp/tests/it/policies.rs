@@ -19,6 +19,7 @@ fn told(set_up: &SessionRequest, policy: Policy) -> String {
                 let effect = match it.effect {
                     WarningEffect::Noted => "noted",
                     WarningEffect::Dropped => "dropped",
+                    _ => "other",
                 };
                 format!("{effect} {}", it.diagnostic.pointer)
             });
@@ -109,7 +110,7 @@ fn client_requests_timeouts_in_the_metadata_of_a_server() {
 
 #[test]
 fn acpx_10_missing_server_list_depends_on_the_policy() {
-    let set_up = SessionRequest { method: SessionMethod::New, params: raw(r#"{"cwd":"/desk"}"#) };
+    let set_up = SessionRequest::new(SessionMethod::New, raw(r#"{"cwd":"/desk"}"#));
     assert_eq!(told(&set_up, Policy::default()), "'mcpServers' is required");
     let mut lenient = Policy::default();
     lenient.missing_servers = Tolerance::Warn;
@@ -119,7 +120,7 @@ fn acpx_10_missing_server_list_depends_on_the_policy() {
 #[test]
 fn acpx_02_caller_checks_that_the_folder_exists() {
     let params = r#"{"cwd":"/gone","additionalDirectories":["/file","/secret","/ok"],"mcpServers":[]}"#;
-    let set_up = SessionRequest { method: SessionMethod::New, params: raw(params) };
+    let set_up = SessionRequest::new(SessionMethod::New, raw(params));
     let folder = |path: &str| match path {
         "/gone" => FolderStatus::Missing,
         "/file" => FolderStatus::NotAFolder,

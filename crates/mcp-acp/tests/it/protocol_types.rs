@@ -46,7 +46,7 @@ fn recorded(test: &str) -> Option<Value> {
 }
 
 fn accepts(version: AcpVersion, params: &Value) -> bool {
-    answer(version, &SessionRequest { method: SessionMethod::New, params: raw(&params.to_string()) }).is_ok()
+    answer(version, &SessionRequest::new(SessionMethod::New, raw(&params.to_string()))).is_ok()
 }
 
 /// The verdicts are the same but for the listed cases, and each of those is needed.

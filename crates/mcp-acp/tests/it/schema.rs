@@ -18,7 +18,7 @@ fn all() -> Capabilities {
 }
 
 fn validated(version: AcpVersion, method: SessionMethod, params: &Value) -> ValidatedRequest {
-    let set_up = SessionRequest { method, params: RawJson::from_value(params).unwrap() };
+    let set_up = SessionRequest::new(method, RawJson::from_value(params).unwrap());
     validate(&set_up, &AgentProfile::new(version, &all())).unwrap()
 }
 
@@ -125,10 +125,8 @@ fn acpx_10_typed_requests_equal_raw_ones() {
 
 #[test]
 fn acpx_03_errors_are_equal_in_all_types() {
-    let set_up = SessionRequest {
-        method: SessionMethod::New,
-        params: RawJson::from_value(&json!({"mcpServers": []})).unwrap(),
-    };
+    let set_up =
+        SessionRequest::new(SessionMethod::New, RawJson::from_value(&json!({"mcpServers": []})).unwrap());
     let refusal = validate(&set_up, &AgentProfile::new(AcpVersion::V1, &all())).unwrap_err();
     let SessionRequestError::InvalidParams(invalid) = &refusal else { panic!() };
     let kind = ServerStartErrorKind::ExecutableNotFound { command: "/a".to_owned() };

@@ -37,8 +37,8 @@ fn no_secret_is_printed() {
     for entry in ENTRIES {
         let set_up = request(SessionMethod::New, &format!("[{entry}]"));
         for (version, capabilities, policy) in AcpVersion::ALL
-            .into_iter()
-            .flat_map(|version| {
+            .iter()
+            .flat_map(|&version| {
                 let policies = [strict, degrade].into_iter();
                 policies.flat_map(move |it| [0, 1].map(|which| (version, which, it)))
             })

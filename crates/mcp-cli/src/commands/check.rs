@@ -49,7 +49,7 @@ pub(crate) fn run(context: &Context, args: &CheckArgs, format: FormatName) -> Re
             .collect::<Vec<_>>()
             .join("\n"),
         FormatName::Sarif => {
-            let program = SarifTool { name: "mcp-host", version: env!("CARGO_PKG_VERSION") };
+            let program = SarifTool::new("mcp-host", env!("CARGO_PKG_VERSION"));
             json::document(&render_sarif(&program, &checked))
         }
         FormatName::Github => render_github(&checked),
@@ -76,12 +76,11 @@ impl FileCheck {
         match &self.opened {
             Ok(ConfigFile { loaded, .. }) => {
                 let LoadedConfig { path, text, diagnostics, .. } = loaded;
-                CheckedFile { name: path, outcome: CheckOutcome::Read { text, diagnostics } }
+                CheckedFile::new(path, CheckOutcome::Read { text, diagnostics })
             }
-            Err(FileError { path, message, help }) => CheckedFile {
-                name: path,
-                outcome: CheckOutcome::Unreadable { message, help: help.as_deref() },
-            },
+            Err(FileError { path, message, help }) => {
+                CheckedFile::new(path, CheckOutcome::Unreadable { message, help: help.as_deref() })
+            }
         }
     }
 }

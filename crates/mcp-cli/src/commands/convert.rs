@@ -131,7 +131,7 @@ pub(super) fn loss_lines(losses: &[UnsupportedField], colour: Colour) -> String 
     for UnsupportedField { server, field, reason, fallback, .. } in losses {
         let severity = match fallback {
             FieldFallback::ServerOmitted => Severity::Warning,
-            FieldFallback::FieldOmitted | FieldFallback::Replaced(_) => Severity::Info,
+            FieldFallback::FieldOmitted | FieldFallback::Replaced(_) | _ => Severity::Info,
         };
         let text = sanitize::line(&format!("{server}: {field}: {reason}; {fallback}"));
         res.push_str(&format!("{}: {text}\n", style::severity(colour, severity)));

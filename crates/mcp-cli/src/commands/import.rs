@@ -141,7 +141,7 @@ fn import(
     for source in sources {
         for spec in selected_servers(source, only) {
             let name = spec.id.to_string();
-            let document = mcp_config::Document { text: &result.after, ..target.document() };
+            let document = target.document().with_text(&result.after);
             let outcome = if seen.insert(name.clone()) {
                 mcp_config::add_server(&document, spec)
             } else {

@@ -82,7 +82,7 @@ impl ConfigFile {
     /// The text with its name and profile.
     pub(crate) fn document(&self) -> Document<'_> {
         let LoadedConfig { path, text, profile, .. } = &self.loaded;
-        Document { name: path, text, profile: *profile }
+        Document::new(path, text, *profile)
     }
 
     /// Notes with the path, if the user did not name the file, and the profile, if it is not the dialect's default and

@@ -33,7 +33,7 @@ impl FollowedConfig {
         }
         let approval = load_approval(context, &path).await?;
         let policy = context.lock_mode.policy().filter(|_| path != Path::new(STANDARD_INPUT));
-        let lock = policy.map(|policy| FollowLock { path: lock_path(&path), policy });
+        let lock = policy.map(|policy| FollowLock::new(lock_path(&path), policy));
         let files = vec![context.load_request(path)];
         Ok(FollowedConfig {
             request: {

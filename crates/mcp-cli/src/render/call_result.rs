@@ -66,6 +66,7 @@ pub(crate) fn resource_text(content: &ResourceContent) -> String {
             let about = mime_type.iter().chain([uri, &size]).map(String::as_str);
             note("resource", &about.collect::<Vec<_>>())
         }
+        _ => note("resource of unknown type", &[uri]),
     }
 }
 

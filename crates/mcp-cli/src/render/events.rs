@@ -386,7 +386,7 @@ mod tests {
         plan.added = vec![id("a")];
         plan.changed = vec![id("b"), id("c")];
         let file = ReloadedFile::new("f", FilePresence::Absent);
-        let shadowed = vec![ShadowedServer { server: "d".into(), file: "g".into(), by: "f".into() }];
+        let shadowed = vec![ShadowedServer::new("d", "g", "f")];
         check_event(
             FollowEvent::Reloaded({
                 let mut reload = Reload::default();

@@ -56,7 +56,7 @@ impl Fix {
 
 /// A replacement of some bytes of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct TextEdit {
     /// The replaced bytes, on character boundaries; empty for an insertion.
     pub span: Range<usize>,

@@ -68,12 +68,19 @@ impl std::fmt::Display for Diagnostic {
 
 /// A position related to a diagnostic.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct Label {
     /// The bytes of the file.
     pub span: Range<usize>,
     /// What is at this position.
     pub text: String,
+}
+
+impl Label {
+    /// A label at these bytes.
+    pub fn new(span: Range<usize>, text: impl Into<String>) -> Label {
+        Label { span, text: text.into() }
+    }
 }
 
 /// A violated rule for a single value, without position. The message does not quote the value.

@@ -217,7 +217,7 @@ impl<'a> EditableFile<'a> {
         let outermost = self.emptied("", pointer);
         if outermost != pointer
             && let Some(text) = self.remove(outermost).ok()
-            && let Some(bare) = EditableFile::open(&Document { text: &text, ..*document }).ok()
+            && let Some(bare) = EditableFile::open(&document.with_text(&text)).ok()
             && self.is_result_of_adding(pointer, &bare, document)
         {
             return Ok(text);

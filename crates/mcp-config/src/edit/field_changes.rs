@@ -17,7 +17,7 @@ use crate::syntax::{Node, child, contains, last, parent};
 
 /// A change of one field. `Debug` hides the value, which may be secret.
 #[derive(derive_more::Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct FieldChange {
     /// The path of the field in its server: `url`, `env.NAME`, `args.0`.
     pub field: String,
@@ -43,6 +43,11 @@ pub enum FieldOperation {
 }
 
 impl FieldChange {
+    /// A change of the field at this path of its server.
+    pub fn new(field: impl Into<String>, operation: FieldOperation) -> FieldChange {
+        FieldChange { field: field.into(), operation }
+    }
+
     /// Parses `FIELD=VALUE`, `FIELD+=ITEM`, `FIELD-=ITEM` or `FIELD:=JSON`.
     pub fn parse(text: &str) -> Result<FieldChange, FieldChangeError> {
         let (field, value) = text.split_once('=').ok_or(FieldChangeError::NoValue)?;
@@ -196,9 +201,9 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
     let mut mistake = None;
     for mut text in texts {
         for id in &inputs {
-            text = declare_input(&Document { text: &text, ..*document }, list, id)?;
+            text = declare_input(&document.with_text(&text), list, id)?;
         }
-        match new_mistake(&file.reading, &read(&Document { text: &text, ..*document }), &server) {
+        match new_mistake(&file.reading, &read(&document.with_text(&text)), &server) {
             None => return Ok(WrittenFile { text, unsupported }),
             Some(found) => mistake = mistake.or(Some(found)),
         }

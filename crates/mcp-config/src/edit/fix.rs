@@ -39,7 +39,7 @@ pub fn apply_fixes<'a>(
     document: &Document<'_>,
     diagnostics: impl IntoIterator<Item = &'a Diagnostic>,
 ) -> Result<String, FixError> {
-    let read = |text: &str| read(&Document { text, ..*document }).diagnostics;
+    let read = |text: &str| read(&document.with_text(text)).diagnostics;
     apply_with(document.text, syntax_of(document), &read, diagnostics)
 }
 
@@ -104,7 +104,7 @@ const MAX_SINGLE_FIXES: usize = 50;
 /// Applies every fix that is at least as certain as `least`, repeatedly, until none is left. A fix that cannot be
 /// verified is skipped.
 pub fn fix_all(document: &Document<'_>, least: Applicability) -> FixedFile {
-    let read = |text: &str| read(&Document { text, ..*document }).diagnostics;
+    let read = |text: &str| read(&document.with_text(text)).diagnostics;
     fix_all_with(document.text, syntax_of(document), &read, least)
 }
 

@@ -149,9 +149,9 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
     let entry = if listed { NewEntry::Item(&data) } else { NewEntry::Member(&name, &data) };
     let mut text = file.add_entry(&at, entry, document)?;
     for id in asked {
-        text = declare_input(&Document { text: &text, ..*document }, &at, &id)?;
+        text = declare_input(&document.with_text(&text), &at, &id)?;
     }
-    let again = read(&Document { text: &text, ..*document });
+    let again = read(&document.with_text(&text));
     let old: Vec<_> = errors(&file.reading).map(|it| (it.code, &it.pointer)).collect();
     if let Some(error) = errors(&again).find(|it| !old.contains(&(it.code, &it.pointer))) {
         return Err(EditError::InvalidResult { message: error.to_string() });

@@ -151,7 +151,7 @@ impl NewServer {
         }
         spec.exposure = Exposure::all(naming);
         if dialect == Dialect::Dominds {
-            let Exposure { tools: _, prompts, resources } = &mut spec.exposure;
+            let Exposure { tools: _, prompts, resources, .. } = &mut spec.exposure;
             (prompts.naming, resources.naming) = (NamePolicy::Slug, NamePolicy::Slug);
         }
         spec

@@ -14,7 +14,7 @@ use crate::syntax::{ChangedPointers, Content, Node, child, last, parent};
 
 /// Enables or disables a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[expect(clippy::exhaustive_enums, reason = "a server is enabled or disabled")]
 pub enum Switch {
     /// Enable the server.
     On,

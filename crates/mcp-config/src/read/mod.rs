@@ -29,7 +29,7 @@ use positions::ValuePositions;
 
 /// A text to read. `Debug` prints its length only, because it may contain secrets.
 #[derive(Clone, Copy)]
-#[expect(clippy::exhaustive_structs, reason = "complete")]
+#[non_exhaustive]
 pub struct Document<'a> {
     /// The path, as shown to the user.
     pub name: &'a str,
@@ -37,6 +37,18 @@ pub struct Document<'a> {
     pub text: &'a str,
     /// The rules for reading it.
     pub profile: Profile,
+}
+
+impl<'a> Document<'a> {
+    /// A text with its path and the rules for reading it.
+    pub fn new(name: &'a str, text: &'a str, profile: Profile) -> Document<'a> {
+        Document { name, text, profile }
+    }
+
+    /// The same document with another text.
+    pub fn with_text(self, text: &'a str) -> Document<'a> {
+        Document { text, ..self }
+    }
 }
 
 impl fmt::Debug for Document<'_> {

@@ -27,7 +27,10 @@ pub use sarif::{SarifTool, render_sarif};
 
 /// Whether to print terminal colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "mcp-cli decides on each for all its output; whether a terminal has colours is decided before"
+)]
 pub enum Colour {
     /// Plain text.
     Never,
@@ -37,12 +40,19 @@ pub enum Colour {
 
 /// The result of checking one file.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct CheckedFile<'a> {
     /// The path, as shown to the user.
     pub name: &'a str,
     /// The outcome.
     pub outcome: CheckOutcome<'a>,
+}
+
+impl<'a> CheckedFile<'a> {
+    /// A file with the outcome of its check.
+    pub fn new(name: &'a str, outcome: CheckOutcome<'a>) -> CheckedFile<'a> {
+        CheckedFile { name, outcome }
+    }
 }
 
 /// The outcome of checking a file.

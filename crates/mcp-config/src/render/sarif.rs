@@ -12,12 +12,19 @@ use crate::render::{CheckOutcome, CheckedFile, printable};
 
 /// The tool that produced the diagnostics.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct SarifTool<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its version, `1.2.3`.
     pub version: &'a str,
+}
+
+impl<'a> SarifTool<'a> {
+    /// A program with its version.
+    pub fn new(name: &'a str, version: &'a str) -> SarifTool<'a> {
+        SarifTool { name, version }
+    }
 }
 
 const SCHEMA: &str =

@@ -1,8 +1,8 @@
 //! Servers of an ACP session: accepted entries, and diagnostics with positions.
 
 use mcp_config::acp::{
-    self, EnvVariable, HttpHeader, HttpTransport, HttpType, Leniency, McpServerConfig, SseTransport, SseType,
-    StdioTransport, Tolerance,
+    self, EnvVariable, HttpHeader, HttpTransport, Leniency, McpServerConfig, SseTransport, StdioTransport,
+    Tolerance,
 };
 use mcp_config::{Document, Profile, ResolveContext, resolve};
 use mcp_model::{Endpoint, EnvInherit, Sharing, SseFallback, TransportKind, TransportSpec};
@@ -149,7 +149,7 @@ fn acpx_01_acp_012_acp_025_all_mistakes_are_reported_in_one_pass() {
 #[test]
 fn acp_022_x_05_tolerated_deviations_are_warnings() {
     let text = r#"[{"name": "a", "command": "npx"}]"#;
-    let document = Document { name: "request", text, profile: Profile::AcpV1 };
+    let document = Document::new("request", text, Profile::AcpV1);
     let mut lenient = Leniency::default();
     lenient.relative_commands = Tolerance::Warn;
     lenient.missing_lists = Tolerance::Warn;
@@ -220,25 +220,15 @@ fn acpx_10_a_request_has_a_folder_and_a_list() {
 
 #[test]
 fn acp_007_to_acp_011_serialized_servers_are_read_without_diagnostics() {
+    let mut stdio = StdioTransport::new("a", "/a");
+    stdio.args = vec!["-x".into()];
+    stdio.env = vec![EnvVariable::new("A", "b")];
+    let mut http = HttpTransport::new("b", "https://b.example");
+    http.headers = vec![HttpHeader::new("A", "b")];
     let servers = [
-        McpServerConfig::Stdio(StdioTransport {
-            name: "a".into(),
-            command: "/a".into(),
-            args: vec!["-x".into()],
-            env: vec![EnvVariable { name: "A".into(), value: "b".into() }],
-        }),
-        McpServerConfig::Http(HttpTransport {
-            type_field: HttpType::Http,
-            name: "b".into(),
-            url: "https://b.example".into(),
-            headers: vec![HttpHeader { name: "A".into(), value: "b".into() }],
-        }),
-        McpServerConfig::Sse(SseTransport {
-            type_field: SseType::Sse,
-            name: "c".into(),
-            url: "http://c.example".into(),
-            headers: Vec::new(),
-        }),
+        McpServerConfig::Stdio(stdio),
+        McpServerConfig::Http(http),
+        McpServerConfig::Sse(SseTransport::new("c", "http://c.example")),
     ];
     let text = serde_json::to_string(&serde_json::json!({ "mcpServers": servers })).unwrap();
     let reading = reading(Profile::AcpV1, &text);

@@ -53,7 +53,7 @@ fn round_trip(label: &str, profile: Profile, text: &str) {
     let WrittenFile { text: printed, mut unsupported, .. } = write(&first.servers, profile);
     unsupported.retain(|it| it.field != "metadata.inputs");
     assert_eq!(unsupported, [], "{label}");
-    let again = read(&Document { name: "again", text: &printed, profile });
+    let again = read(&Document::new("again", &printed, profile));
     assert!(!again.has_errors(), "{label}: {}\n{printed}", crate::found(&again));
     assert_eq!(bare(again.servers), bare(first.servers), "{label}\n{printed}");
 }
@@ -273,7 +273,7 @@ fn written_files_are_accepted_by_their_profile() {
             let written = write(&servers, *target);
             let count = |text: &str| text.matches("the server is left out").count();
             let left_out: usize = written.unsupported.iter().map(|it| count(&it.fallback.to_string())).sum();
-            let again = read(&Document { name: "again", text: &written.text, profile: *target });
+            let again = read(&Document::new("again", &written.text, *target));
             let shown = crate::found(&again);
             assert!(!again.has_errors(), "{label} as {}: {shown}\n{}", target.as_str(), written.text);
             assert_eq!(again.servers.len() + left_out, servers.len(), "{label} as {}", target.as_str());

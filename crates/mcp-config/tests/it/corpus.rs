@@ -142,7 +142,7 @@ fn hd_061_x_31_real_files_are_read_and_their_secrets_hidden() {
         planted += secrets(&text).len();
         detect(&path, &text);
         for &profile in Profile::ALL {
-            holds(&path, &text, &read(&Document { name: &path, text: &text, profile }));
+            holds(&path, &text, &read(&Document::new(&path, &text, profile)));
         }
     }
     assert!(planted > 0, "no file has anything to hide");
@@ -197,7 +197,7 @@ fn holodeck_0_7_accepts_the_same_tools_of_real_files() {
     let case = |file: &Value| -> Case {
         let path = text(&file["file"]);
         let agent = as_agent(&contents(&folder, path));
-        let reading = read(&Document { name: path, text: &agent, profile: Profile::HoloDeck07 });
+        let reading = read(&Document::new(path, &agent, Profile::HoloDeck07));
         let line = |(index, it): (usize, &Value)| {
             let name = it["name"].as_str().map_or_else(|| format!("tools[{index}]"), str::to_owned);
             format!("{name}: {}", it["outcome"] == "accept")
@@ -305,7 +305,7 @@ fn real_agents_are_accepted_or_have_an_error() {
     let Some(folder) = folder("MCP_HOST_CORPUS", test) else { return };
     let case = |it: Listed| -> Case {
         let agent = as_agent(&contents(&folder, &it.path));
-        let reading = |profile| read(&Document { name: &it.path, text: &agent, profile });
+        let reading = |profile| read(&Document::new(&it.path, &agent, profile));
         let both = [reading(Profile::HoloDeck), reading(Profile::HoloDeck07)];
         let errors: Vec<_> = both
             .iter()
@@ -339,7 +339,7 @@ fn dominds_accepts_the_same_servers_of_real_files() {
     let Some((folder, recorded)) = both(test, "dominds.json") else { return };
     let case = |version: &str, (path, answers): (&String, &Value)| -> Case {
         let text = contents(&folder, path);
-        let reading = read(&Document { name: path, text: &text, profile: Profile::Dominds });
+        let reading = read(&Document::new(path, &text, Profile::Dominds));
         (path.clone(), their_servers(&answers[version]), servers(&reading))
     };
     let files = recorded["files"].as_object().unwrap();
@@ -440,7 +440,7 @@ fn dia_02_real_json_files_are_accepted_or_have_an_error() {
     let case = |it: Listed| -> Option<Case> {
         let profile = of_json(&it)?;
         let text = contents(&folder, &it.path);
-        let reading = read(&Document { name: &it.path, text: &text, profile });
+        let reading = read(&Document::new(&it.path, &text, profile));
         let found = crate::found(&reading);
         let errors: Vec<_> = found.lines().filter(|it| it.starts_with("error")).collect();
         let ours = if errors.is_empty() { "taken".to_owned() } else { errors.join("; ") };

@@ -88,7 +88,7 @@ fn dm_042_to_dm_045_dmx_09_transforms_keep_their_order_and_do_not_stack() {
 fn dmx_08_dmx_10_tool_names_are_rejected_and_others_slugged() {
     let spec =
         only(&server("transport: stdio, command: x, prompts: {whitelist: ['*']}, resources: {maxBytes: 9}"));
-    let Exposure { tools, prompts, resources } = &spec.exposure;
+    let Exposure { tools, prompts, resources, .. } = &spec.exposure;
     let namings = [tools.naming, prompts.naming, resources.naming];
     assert_eq!(namings, [NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Slug]);
     let kept = spec.metadata["resources"].read::<serde_json::Value>().unwrap();

@@ -5,7 +5,7 @@ use mcp_model::ServerSpec;
 
 pub(crate) fn document(profile: Profile, text: &str) -> Document<'_> {
     let name = if profile == Profile::McpJson { "config.json" } else { "config.yaml" };
-    Document { name, text, profile }
+    Document::new(name, text, profile)
 }
 
 /// A server to add.
@@ -308,7 +308,7 @@ fn dia_02_dia_07_comments_of_json_stay() {
 #[test]
 fn removing_an_added_server_restores_the_file() {
     let check = |profile: Profile, text: &str| {
-        let document = |text| Document { name: "config", text, profile };
+        let document = |text| Document::new("config", text, profile);
         let added = add_server(&document(text), &server("new")).unwrap().text;
         assert_ne!(added, text);
         let restored = remove_server(&document(&added), "new").unwrap();
@@ -350,7 +350,7 @@ fn removing_an_added_server_restores_the_file() {
 fn list_that_was_added_with_its_server_is_removed_with_it() {
     let check = |profile: Profile, name: &str, text: &str, is_restored: bool| {
         for text in [text.to_owned(), text.replace('\n', "\r\n")] {
-            let document = |text| Document { name, text, profile };
+            let document = |text| Document::new(name, text, profile);
             let added = add_server(&document(&text), &server("new")).unwrap().text;
             let removed = remove_server(&document(&added), "new").unwrap();
             assert_eq!(removed == text, is_restored, "{name}: {added}\n{removed}");

@@ -7,11 +7,11 @@ use crate::edits::{EDITOR, document, server, shown};
 /// Changes fields of the server `a`. A change with `--unset` in front removes a field.
 fn sets(name: &str, profile: Profile, before: &str, changes: &[&str]) -> String {
     let change = |text: &&str| match text.strip_prefix("--unset ") {
-        Some(field) => FieldChange { field: field.to_owned(), operation: FieldOperation::Remove },
+        Some(field) => FieldChange::new(field, FieldOperation::Remove),
         None => FieldChange::parse(text).unwrap(),
     };
     let changes: Vec<_> = changes.iter().map(change).collect();
-    shown(set_fields(&Document { name, text: before, profile }, "a", &changes).map(|it| it.text))
+    shown(set_fields(&Document::new(name, before, profile), "a", &changes).map(|it| it.text))
 }
 
 #[track_caller]
@@ -139,8 +139,7 @@ fn unsupported_field_changes_are_refused() {
 
 #[test]
 fn a_server_is_added_to_a_file_of_codex() {
-    let document =
-        Document { name: ".codex/config.toml", text: "model = \"m\" # c\n", profile: Profile::McpJson };
+    let document = Document::new(".codex/config.toml", "model = \"m\" # c\n", Profile::McpJson);
     let written = add_server(&document, &server("new")).unwrap();
     let entry = "\n[mcp_servers.new]\ncommand = \"npx\"\nargs = [\"-y\", \"p\"]\nenv = { A = \"b\" }\n";
     assert_eq!(written.text, format!("{}{entry}", document.text));

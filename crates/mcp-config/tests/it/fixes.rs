@@ -4,11 +4,11 @@ use mcp_config::{Applicability, Code, Document, FixError, Profile, apply_fixes, 
 
 #[track_caller]
 fn check(profile: Profile, least: Applicability, before: &str, want: &str) {
-    let fixed = fix_all(&Document { name: "config.yaml", text: before, profile }, least);
+    let fixed = fix_all(&Document::new("config.yaml", before, profile), least);
     assert_eq!(fixed.text, want);
     assert_eq!(fixed.fixed.is_empty(), before == want);
     // A second run has nothing to fix.
-    let again = fix_all(&Document { name: "config.yaml", text: want, profile }, least);
+    let again = fix_all(&Document::new("config.yaml", want, profile), least);
     assert_eq!((again.text.as_str(), again.fixed.len()), (want, 0));
 }
 
@@ -185,7 +185,7 @@ fn aliased_value_is_fixed_once() {
 #[test]
 fn suggested_fixes_are_not_applied_as_certain() {
     let text = "version: 1\nservers:\n  a: {transport: stdio, comand: x}\n";
-    let document = Document { name: "m.yaml", text, profile: Profile::Dominds };
+    let document = Document::new("m.yaml", text, Profile::Dominds);
     let reading = read(&document);
     let fixable: Vec<_> = reading.diagnostics.iter().filter(|it| it.fix.is_some()).collect();
     assert_eq!(fixable.len(), 1);
@@ -196,7 +196,7 @@ fn suggested_fixes_are_not_applied_as_certain() {
     );
     // The same fix counts once. A fix that was made for another text is refused.
     assert!(apply_fixes(&document, [fixable[0], fixable[0]]).is_ok());
-    let other = Document { text: "version: 1\n", ..document };
+    let other = document.with_text("version: 1\n");
     assert_eq!(apply_fixes(&other, fixable.clone()), Err(FixError::Overlap));
     // A mistake that the fix does not take away.
     let mut another = fixable[0].clone();
@@ -204,7 +204,7 @@ fn suggested_fixes_are_not_applied_as_certain() {
     another.pointer = "/servers/a/transport".to_owned();
     assert!(apply_fixes(&document, [&another]).is_ok());
     let twice = "version: 1\nservers:\n  a: {transport: stdio, comand: x, comannd: y}\n";
-    let document = Document { text: twice, ..document };
+    let document = document.with_text(twice);
     let both = read(&document).diagnostics;
     // Both fixes rename a key to `command`, so the key would be duplicate.
     assert!(apply_fixes(&document, &both).is_err());

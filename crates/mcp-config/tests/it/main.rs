@@ -34,7 +34,7 @@ use mcp_config::{Document, Profile, Reading, read};
 
 /// Reads a text by a profile.
 fn reading(profile: Profile, text: &str) -> Reading {
-    read(&Document { name: "config.yaml", text, profile })
+    read(&Document::new("config.yaml", text, profile))
 }
 
 /// The diagnostics, one per line: `error 3:5 /pointer Kind: message`.

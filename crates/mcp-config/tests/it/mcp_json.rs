@@ -28,7 +28,7 @@ fn reached(transport: &TransportSpec) -> String {
 }
 
 fn named(name: &str, text: &str) -> Reading {
-    read(&Document { name, text, profile: Profile::McpJson })
+    read(&Document::new(name, text, Profile::McpJson))
 }
 
 /// Reads one server under `mcpServers`; returns its transport or its diagnostics.

@@ -12,7 +12,7 @@ use crate::edits::{document, server, shown};
 #[track_caller]
 fn check_program(name: &str, text: &str, want: &[&str]) {
     assert_eq!(detect(name, text), Some(Dialect::McpJson), "{name}");
-    let reading = read(&Document { name, text, profile: Profile::McpJson });
+    let reading = read(&Document::new(name, text, Profile::McpJson));
     let shown = |it: &ConfigValue| match it {
         ConfigValue::Literal(text) => text.expose().to_owned(),
         ConfigValue::HostEnv { name, prefix } => format!("{}${name}", prefix.expose()),
@@ -116,7 +116,7 @@ fn nested_server_maps_are_read() {
 #[test]
 fn server_of_opencode_is_written_in_its_own_form() {
     let add = |text: &str, server: &ServerSpec| {
-        let document = Document { name: "opencode.jsonc", text, profile: Profile::McpJson };
+        let document = Document::new("opencode.jsonc", text, Profile::McpJson);
         add_server(&document, server).map(|it| {
             let lost: Vec<_> = it.unsupported.iter().filter(|it| it.reason.contains("opencode")).collect();
             assert!(lost.iter().all(|it| it.field == "description"), "{lost:?}");
@@ -178,11 +178,7 @@ fn lists_of_gemini_disable_servers() {
         ],
     );
     // Other programs have no such lists.
-    let reading = read(&Document {
-        name: "crush.json",
-        text: &file("\"excluded\": [\"a\"]"),
-        profile: Profile::McpJson,
-    });
+    let reading = read(&Document::new("crush.json", &file("\"excluded\": [\"a\"]"), Profile::McpJson));
     assert_eq!(reading.servers.len(), 1);
 }
 
@@ -235,7 +231,7 @@ const EDITED_FILES: &[(&str, &str, &str, &str)] = &[
 ];
 
 pub(crate) fn of_program<'a>(name: &'a str, text: &'a str) -> Document<'a> {
-    Document { name, text, profile: Profile::McpJson }
+    Document::new(name, text, Profile::McpJson)
 }
 
 #[test]
@@ -293,7 +289,7 @@ fn remote_servers_are_written_in_the_form_of_their_program() {
                    \"headers\": {\"Authorization\": \"Bearer ${T}\", \"X\": \"${K}\", \"Y\": \"y\"}}}}";
     let servers = read(&document(Profile::McpJson, servers)).servers;
     let check = |name: &str, server: usize, want: &str| {
-        let document = Document { name, text: "", profile: Profile::McpJson };
+        let document = Document::new(name, "", Profile::McpJson);
         let added = add_server(&document, &servers[server]);
         let text = added.map(|it| {
             let lost: Vec<_> =
@@ -351,7 +347,7 @@ fn remote_servers_are_written_in_the_form_of_their_program() {
     );
     // A header goes where the program reads it.
     let text = "mcpServers:\n  - name: w\n    url: https://a.example\n";
-    let document = Document { name: CONTINUE, text, profile: Profile::McpJson };
+    let document = Document::new(CONTINUE, text, Profile::McpJson);
     let set = set_fields(&document, "w", &[FieldChange::parse("headers.X=${T}").unwrap()]).unwrap().text;
     assert_eq!(
         set,

@@ -17,7 +17,7 @@ fn draws_any_span(text: &str, diagnostic: &Diagnostic) {
     {
         let mut odd = diagnostic.clone();
         odd.span = Range { start, end };
-        odd.labels = vec![Label { span: Range { start: end, end: start }, text: "here".to_owned() }];
+        odd.labels = vec![Label::new(Range { start: end, end: start }, "here".to_owned())];
         assert!(render("x.yaml", text, &[odd], Colour::Never).contains(diagnostic.code.as_str()));
     }
 }
@@ -26,7 +26,7 @@ fn holds(text: &str) {
     detect("x.yaml", text);
     text_to_json(text);
     for &profile in Profile::ALL {
-        let document = Document { name: "x.yaml", text, profile };
+        let document = Document::new("x.yaml", text, profile);
         let reading = read(&document);
         for diagnostic in &reading.diagnostics {
             for span in diagnostic.labels.iter().map(|it| &it.span).chain([&diagnostic.span]) {
@@ -58,7 +58,7 @@ fn holds(text: &str) {
 /// Fixes and edits of any text are refused or change nothing else.
 fn changes_nothing_else(text: &str) {
     for &profile in Profile::ALL {
-        let document = Document { name: "x.yaml", text, profile };
+        let document = Document::new("x.yaml", text, profile);
         changes_by_a_profile(&document, &read(&document));
     }
 }
@@ -74,20 +74,20 @@ fn changes_by_a_profile(document: &Document<'_>, reading: &Reading) {
     }
     for least in [Applicability::Certain, Applicability::Suggested] {
         let fixed = fix_all(document, least);
-        let again = read(&Document { text: &fixed.text, ..*document });
+        let again = read(&document.with_text(&fixed.text));
         assert!(fixed.fixed.is_empty() == (fixed.text == text));
         assert!(fixed.fixed.is_empty() || again.diagnostics != reading.diagnostics);
         let shown = render_diff(name, text, &fixed.text, Colour::Never);
         assert!(shown.chars().all(|it| it == '\n' || !it.is_control()), "{shown:?}");
     }
     let outcome = CheckOutcome::Read { text, diagnostics: &reading.diagnostics };
-    let checked = [CheckedFile { name, outcome }];
+    let checked = [CheckedFile::new(name, outcome)];
     assert_eq!(render_github(&checked).lines().count(), reading.diagnostics.len());
-    render_sarif(&SarifTool { name: "x", version: "1.0.0" }, &checked);
+    render_sarif(&SarifTool::new("x", "1.0.0"), &checked);
     for target in Profile::ALL {
         write_servers(&reading.servers, *target, &|_| None);
     }
-    let left = |text: &str| read(&Document { text, ..*document }).entries.len();
+    let left = |text: &str| read(&document.with_text(text)).entries.len();
     for entry in &reading.entries {
         if let Ok(text) = remove_server(document, &entry.name) {
             assert_eq!(left(&text) + 1, reading.entries.len(), "{text:?}");
@@ -103,7 +103,7 @@ fn changes_by_a_profile(document: &Document<'_>, reading: &Reading) {
     if let Ok(added) = add_server(document, &new.into_spec(document.profile)) {
         assert_eq!(left(&added.text), reading.entries.len() + 1, "{added:?}");
         assert_eq!(
-            remove_server(&Document { text: &added.text, ..*document }, "new_one").map(|it| left(&it)),
+            remove_server(&document.with_text(&added.text), "new_one").map(|it| left(&it)),
             Ok(reading.entries.len())
         );
     }

@@ -21,11 +21,8 @@ fn document() -> Value {
     let reading = reading(Profile::HoloDeck, AGENT);
     let read = CheckOutcome::Read { text: AGENT, diagnostics: &reading.diagnostics };
     let unreadable = CheckOutcome::Unreadable { message: "cannot read it", help: Some("name another") };
-    let checked = [
-        CheckedFile { name: "an agent.yaml", outcome: read },
-        CheckedFile { name: "gone.yaml", outcome: unreadable },
-    ];
-    render_sarif(&SarifTool { name: "mcp-host", version: "1.2.3" }, &checked)
+    let checked = [CheckedFile::new("an agent.yaml", read), CheckedFile::new("gone.yaml", unreadable)];
+    render_sarif(&SarifTool::new("mcp-host", "1.2.3"), &checked)
 }
 
 /// The parts of SARIF 2.1.0 that we write: required and optional members.
@@ -158,5 +155,5 @@ fn sarif_results_have_locations_and_fixes() {
 fn github_annotations_match_their_snapshot() {
     let reading = reading(Profile::HoloDeck, AGENT);
     let outcome = CheckOutcome::Read { text: AGENT, diagnostics: &reading.diagnostics };
-    insta::assert_snapshot!("github", render_github(&[CheckedFile { name: "an agent.yaml", outcome }]));
+    insta::assert_snapshot!("github", render_github(&[CheckedFile::new("an agent.yaml", outcome)]));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mcp_config::holodeck::{CommandType, McpToolConfig, ToolType, TransportType};
+use mcp_config::holodeck::{CommandType, McpToolConfig, TransportType};
 use mcp_config::{Profile, schema};
 
 use crate::{found, reading};
@@ -28,38 +28,16 @@ fn schemas_are_valid_and_have_no_internal_marks() {
 
 #[test]
 fn serialized_tool_configs_are_read_without_diagnostics() {
-    let local = McpToolConfig {
-        name: "local".into(),
-        description: "d".into(),
-        tool_type: ToolType::Mcp,
-        server: "s".into(),
-        transport: TransportType::Stdio,
-        command: Some(CommandType::Uvx),
-        args: Some(vec!["s".into()]),
-        env: Some(BTreeMap::from([("A".into(), "${A}".into())])),
-        env_file: Some(".env".into()),
-        encoding: Some("utf-8".into()),
-        url: None,
-        headers: None,
-        timeout: None,
-        sse_read_timeout: None,
-        terminate_on_close: None,
-        config: None,
-        load_tools: true,
-        load_prompts: false,
-        request_timeout: 60,
-    };
-    let remote = McpToolConfig {
-        name: "remote".into(),
-        transport: TransportType::WebSocket,
-        command: None,
-        args: None,
-        env: None,
-        env_file: None,
-        encoding: None,
-        url: Some("wss://acme.example/".into()),
-        ..local.clone()
-    };
+    let mut local = McpToolConfig::new("local", "d", "s");
+    local.command = Some(CommandType::Uvx);
+    local.args = Some(vec!["s".into()]);
+    local.env = Some(BTreeMap::from([("A".into(), "${A}".into())]));
+    local.env_file = Some(".env".into());
+    local.encoding = Some("utf-8".into());
+    local.load_prompts = false;
+    let mut remote = McpToolConfig::new("remote", "d", "s");
+    remote.transport = TransportType::WebSocket;
+    remote.url = Some("wss://acme.example/".into());
     let text = serde_json::to_string(&serde_json::json!({ "tools": [local, remote] })).unwrap();
     let reading = reading(Profile::HoloDeck, &text);
     assert_eq!(found(&reading), "");

@@ -129,7 +129,7 @@ fn x_31_secrets_of_editor_files_are_hidden() {
 fn x_31_secrets_of_sessions_are_hidden() {
     check(SESSION, Profile::AcpV1);
     check(SESSION, Profile::AcpV2);
-    let reading = read(&Document { name: "request", text: SESSION, profile: Profile::AcpV2 });
+    let reading = read(&Document::new("request", SESSION, Profile::AcpV2));
     assert_eq!(reading.entries.iter().filter(|it| it.extension.is_some()).count(), 2);
     unspoken(&format!("{reading:?}"));
 }
@@ -137,7 +137,7 @@ fn x_31_secrets_of_sessions_are_hidden() {
 #[track_caller]
 fn check(text: &str, profile: Profile) {
     let name = "config.yaml";
-    let reading = read(&Document { name, text, profile });
+    let reading = read(&Document::new(name, text, profile));
     assert!(reading.has_errors());
     clean(&reading.diagnostics, name, text);
     for server in &reading.servers {
@@ -152,8 +152,8 @@ fn clean(diagnostics: &[Diagnostic], name: &str, text: &str) {
     unspoken(&render(name, text, diagnostics, Colour::Never));
     unspoken(&render(name, text, diagnostics, Colour::Always));
     let outcome = CheckOutcome::Read { text, diagnostics };
-    let checked = [CheckedFile { name, outcome }];
-    unspoken(&render_sarif(&SarifTool { name: "mcp-host", version: "1.0.0" }, &checked).to_string());
+    let checked = [CheckedFile::new(name, outcome)];
+    unspoken(&render_sarif(&SarifTool::new("mcp-host", "1.0.0"), &checked).to_string());
     unspoken(&render_github(&checked));
     for fix in diagnostics.iter().filter_map(|it| it.fix.as_ref()) {
         unspoken(&format!("{fix:?}"));
@@ -209,7 +209,7 @@ fn secrets_of_unparsable_files_are_hidden() {
         "[{\"name\": \"a\", \"value\": \"SECRET\n\"}]\n",
     ] {
         for &profile in Profile::ALL {
-            let reading = read(&Document { name: "x", text, profile });
+            let reading = read(&Document::new("x", text, profile));
             clean(&reading.diagnostics, "x", text);
         }
     }
@@ -220,7 +220,7 @@ fn secrets_of_unparsable_files_are_hidden() {
 fn x_31_secrets_are_hidden_in_diffs() {
     for (profile, text) in [(Profile::HoloDeck, AGENT), (Profile::Dominds, WORKSPACE)] {
         let text = text.replace("    command: SECRET30!x\n", "").replace("version: 2", "version: 1");
-        let document = Document { name: "config.yaml", text: &text, profile };
+        let document = Document::new("config.yaml", &text, profile);
         let fixed = fix_all(&document, Applicability::Suggested);
         assert!(!fixed.fixed.is_empty());
         unspoken(&render_diff("config.yaml", &text, &fixed.text, Colour::Never));
@@ -245,7 +245,7 @@ tools:
   - {name: b, description: d, type: mcp, server: s, command: npx, args: ['${BAD}'], env: {A: '${NUL}'},
      encoding: '${HOST}', envFile: '${HOST}'}
 ";
-    let reading = read(&Document { name: "agent.yaml", text, profile: Profile::HoloDeck });
+    let reading = read(&Document::new("agent.yaml", text, Profile::HoloDeck));
     assert_eq!(crate::found(&reading), "");
     let variable = |name: &str| match name {
         "HOST" => Some("SECRET.example".to_owned()),

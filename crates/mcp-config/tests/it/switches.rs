@@ -49,8 +49,7 @@ fn unsupported_switches_are_refused() {
 /// Switches the server `a` of an editor's file off, and on again.
 #[track_caller]
 fn switches_in(name: &str, on: &str, off: &str) {
-    let switch =
-        |text: &str, to| shown(set_enabled(&Document { name, text, profile: Profile::McpJson }, "a", to));
+    let switch = |text: &str, to| shown(set_enabled(&Document::new(name, text, Profile::McpJson), "a", to));
     assert_eq!(switch(on, Switch::Off), off, "{name}");
     if !off.starts_with("error") {
         assert_eq!(switch(off, Switch::Off), off, "{name}: twice");
@@ -95,7 +94,7 @@ fn dia_07_server_is_disabled_by_the_key_that_its_program_obeys() {
     }
     // A key that disables the server for mcp-host is set back.
     let off = "{\"mcpServers\": {\"a\": {\"disabled\": true, \"command\": \"x\"}}}";
-    let document = Document { name: ".mcp.json", text: off, profile: Profile::McpJson };
+    let document = Document::new(".mcp.json", off, Profile::McpJson);
     assert_eq!(shown(set_enabled(&document, "a", Switch::On)), on);
 }
 
@@ -117,7 +116,7 @@ fn dia_07_lists_of_gemini_and_qwen_switch_servers() {
         // A server that is not among the allowed ones is disabled.
         let allowed = |list: &str| file(&format!(",\n  \"mcp\": {{ \"allowed\": {list} }}"));
         let switch =
-            |text: &str, to| shown(set_enabled(&Document { name, text, profile: Profile::McpJson }, "a", to));
+            |text: &str, to| shown(set_enabled(&Document::new(name, text, Profile::McpJson), "a", to));
         assert_eq!(switch(&allowed("[\"b\"]"), Switch::Off), allowed("[\"b\"]"));
         assert_eq!(switch(&allowed("[\"b\"]"), Switch::On), allowed("[\"b\", \"a\"]"));
         assert_eq!(switch(&allowed("[]"), Switch::On), allowed("[]"));
@@ -170,7 +169,7 @@ fn dia_07_server_of_vs_code_becomes_a_comment() {
     );
     // Removing the next server does not remove the commented-out one.
     let text = file(&format!("{comment},\n"), &format!("{other},\n    \"c\": {{\"command\": \"z\"}}\n"));
-    let document = Document { name: ".vscode/mcp.json", text: &text, profile: Profile::McpJson };
+    let document = Document::new(".vscode/mcp.json", &text, Profile::McpJson);
     let without = file(&format!("{comment},\n"), "    \"c\": {\"command\": \"z\"}\n");
     assert_eq!(shown(remove_server(&document, "b")), without);
     assert_eq!(shown(remove_server(&document, "a")), "error: the server 'a' is a comment");

@@ -88,12 +88,19 @@ impl fmt::Debug for ExtraMetrics {
 
 /// The PEM files of a certificate and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct TlsFiles {
     /// The certificate, followed by its chain.
     pub certificate: PathBuf,
     /// The private key.
     pub key: PathBuf,
+}
+
+impl TlsFiles {
+    /// The files at these paths.
+    pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> TlsFiles {
+        TlsFiles { certificate: certificate.into(), key: key.into() }
+    }
 }
 
 /// The reason why the HTTP server cannot start.

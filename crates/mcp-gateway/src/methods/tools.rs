@@ -15,10 +15,11 @@ impl RequestContext<'_> {
         let (requested_name, arguments) = self.name_and_arguments()?;
         let (name, server) = self.tool(&requested_name)?;
         let tasks = self.task_handling(server.as_ref());
-        let handled: &[&str] = match tasks {
-            TaskHandling::Return => &["name", "arguments"],
+        let handled: &[&str] = if tasks == TaskHandling::Follow {
             // The host requests the task in the form of the server's era.
-            TaskHandling::Follow => &["name", "arguments", "task"],
+            &["name", "arguments", "task"]
+        } else {
+            &["name", "arguments"]
         };
         let mut call = ToolCall::new(name, arguments);
         call.dialog = self.caller.dialog_id();

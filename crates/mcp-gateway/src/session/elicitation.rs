@@ -125,7 +125,7 @@ impl RawRequestHandler for SessionRequestHandler {
     }
 
     async fn handle(&self, request: RawServerRequest) -> Result<RawJson, RpcError> {
-        let RawServerRequest { method, params } = request;
+        let RawServerRequest { method, params, .. } = request;
         self.supported.check_params(&method, &params)?;
         // If nothing reads the call's stream, the session's stream may still be open.
         let sender = if self.sender.is_closed() {

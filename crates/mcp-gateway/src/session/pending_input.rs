@@ -181,7 +181,7 @@ impl PendingInputs {
 fn input_required_result(state: &str, open_requests: &[(String, InputRequest)]) -> Bytes {
     let requests: Vec<String> = open_requests
         .iter()
-        .map(|(key, InputRequest { request: RawServerRequest { method, params }, .. })| {
+        .map(|(key, InputRequest { request: RawServerRequest { method, params, .. }, .. })| {
             format!(r#""{key}":{{"method":{},"params":{}}}"#, json_string(method), params.as_str())
         })
         .collect();
@@ -218,7 +218,7 @@ mod tests {
     async fn request_roots(requests: mpsc::Sender<InputRequest>, calls: Arc<OpenCalls>) -> CallOutcome {
         let supported = SupportedRequests::of(&json(r#"{"roots":{}}"#));
         let handler = InputRequestHandler { supported, requests, calls, limit: Duration::from_secs(60) };
-        let request = RawServerRequest { method: "roots/list".to_owned(), params: RawJson::empty_object() };
+        let request = RawServerRequest::new("roots/list", RawJson::empty_object());
         handler.handle(request).await.map(RawJson::into_bytes)
     }
 

@@ -41,8 +41,7 @@ impl Certificate {
         let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         let chain = params.signed_by(&key, &issuer).unwrap().pem();
         let folder = tempfile::tempdir().unwrap();
-        let files =
-            TlsFiles { certificate: folder.path().join("cert.pem"), key: folder.path().join("key.pem") };
+        let files = TlsFiles::new(folder.path().join("cert.pem"), folder.path().join("key.pem"));
         std::fs::write(&files.certificate, chain).unwrap();
         std::fs::write(&files.key, key.serialize_pem()).unwrap();
         Certificate { _folder: folder, files, authority }
@@ -69,9 +68,9 @@ async fn bind(gateway: &Gateway, files: TlsFiles) -> Result<HttpServer, mcp_gate
 async fn client_that_trusts_the_authority_is_served() {
     let (_host, gateway) = gateway(Bounds::default()).await;
     let Certificate { _folder, files, authority } = Certificate::new();
-    let swapped = TlsFiles { certificate: files.key.clone(), key: files.certificate.clone() };
+    let swapped = TlsFiles::new(files.key.clone(), files.certificate.clone());
     assert!(bind(&gateway, swapped).await.err().unwrap().help().is_some());
-    let missing = TlsFiles { certificate: files.key.with_file_name("none"), key: files.key.clone() };
+    let missing = TlsFiles::new(files.key.with_file_name("none"), files.key.clone());
     let missing = bind(&gateway, missing).await.err().unwrap();
     assert!(missing.to_string().starts_with("cannot read "), "{missing}");
 

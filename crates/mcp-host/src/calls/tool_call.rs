@@ -47,7 +47,7 @@ pub struct ToolCall {
 
 /// What is done with a call that its server makes a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[non_exhaustive]
 pub enum TaskHandling {
     /// The host waits for the result of the task: for `deadline`, or for an hour after the server created it. A task is
     /// cancelled with its call. If the server requires it, a task is requested.

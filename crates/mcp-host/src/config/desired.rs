@@ -35,7 +35,10 @@ impl DesiredServers {
 
 /// An invalid entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "mcp-cli takes it apart whole, so that no part of a failure is lost"
+)]
 pub struct FailedServer {
     /// Its name as written, which may be no [`ServerId`](mcp_model::ServerId).
     pub id: String,

@@ -40,7 +40,10 @@ pub struct ServerNotification {
 
 /// An item of a [`NotificationStream`].
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "an item or a gap; mcp-gateway and mcp-cli handle both, so that no gap is overlooked"
+)]
 pub enum NotificationStreamItem<T = ServerNotification> {
     /// A notification.
     Notification(Arc<T>),

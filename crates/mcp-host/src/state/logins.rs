@@ -219,7 +219,7 @@ fn unattended_grant(
         ClientKey::Secret(secret) => ClientAuthentication::Secret(secret),
         ClientKey::PrivateKey(text) => ClientAuthentication::PrivateKey(PrivateKey::from_pem(&text, None)?),
     };
-    let client = OAuthClient { id: client_id, authentication };
+    let client = OAuthClient::new(client_id, authentication);
     let mut grant = UnattendedGrant::new(client, kind);
     grant.scopes = scopes;
     grant.issuer = issuer;

@@ -166,7 +166,7 @@ fn short_hash(text: &str) -> String {
 }
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> TokenStoreError {
-    TokenStoreError(format!("cannot use the stored logins: cannot {what} {}: {error}", path.display()))
+    TokenStoreError::new(format!("cannot use the stored logins: cannot {what} {}: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -114,9 +114,8 @@ impl ListSnapshot {
             }
         };
         lists.rejected.retain(|it| it.list != kind);
-        lists.rejected.extend(rejected.into_iter().map(|InvalidItem { name, reason, .. }| RejectedItem {
-            list: kind,
-            item: InvalidItem::new(name, excerpt(reason)),
+        lists.rejected.extend(rejected.into_iter().map(|InvalidItem { name, reason, .. }| {
+            RejectedItem::new(kind, InvalidItem::new(name, excerpt(reason)))
         }));
         self
     }

@@ -85,8 +85,9 @@ impl Replay {
                     }
                 };
                 let tools = tools.split(',').filter(|it| !it.is_empty()).map(str::to_owned).collect();
-                let site =
-                    || Arc::new(DemoServers::with_tools(CustomTools { tools, page_size: page, delay: SLOW }));
+                let mut custom = CustomTools::new(tools);
+                (custom.page_size, custom.delay) = (page, SLOW);
+                let site = || Arc::new(DemoServers::with_tools(custom));
                 let site = Arc::clone(dialled.lock().unwrap().entry(script.to_owned()).or_insert_with(site));
                 Ok(site.dial())
             }),

@@ -60,6 +60,7 @@ fn read(result: Result<ReadResult, HostError>) -> String {
         Ok(result) => match &result.contents[0].body {
             ResourceBody::Text(text) => text.clone(),
             ResourceBody::Blob(bytes) => format!("{} bytes", bytes.len()),
+            other => panic!("{other:?}"),
         },
     }
 }

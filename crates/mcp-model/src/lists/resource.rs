@@ -78,7 +78,7 @@ pub struct ResourceContent {
 
 /// The content of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "text or bytes")]
+#[non_exhaustive]
 pub enum ResourceBody {
     /// Text.
     Text(String),

@@ -10,7 +10,7 @@ use crate::json::raw::RawJson;
 
 /// The `error` member of a JSON-RPC response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[expect(clippy::exhaustive_structs, reason = "the object of JSON-RPC")]
+#[expect(clippy::exhaustive_structs, reason = "the members of JSON-RPC 2.0, which is final")]
 pub struct RpcError {
     /// The error code; see [`code`](crate::code).
     pub code: i64,

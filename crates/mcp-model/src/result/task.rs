@@ -35,7 +35,10 @@ pub struct Task {
 /// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "a call waits by status")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "mcp-transport waits by status; a wildcard would wait for ever or not at all"
+)]
 pub enum TaskStatus {
     /// The server works on it.
     Working,

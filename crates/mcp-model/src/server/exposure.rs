@@ -3,7 +3,7 @@
 
 /// The rules for tools, prompts and resources.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_structs, reason = "one set of rules for each kind of list")]
+#[non_exhaustive]
 pub struct Exposure {
     /// For tools.
     pub tools: Rules,
@@ -47,7 +47,10 @@ impl Rules {
 /// `*` matches any run of characters, everything else itself. Without a blacklist, a non-empty whitelist restricts.
 /// With a blacklist, the whitelist only overrides the blacklist.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-#[expect(clippy::exhaustive_structs, reason = "complete")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "two lists by DM-036 to DM-041; another rule is another field of `Rules`"
+)]
 pub struct Filter {
     /// Patterns of exposed names.
     pub whitelist: Vec<String>,

@@ -234,7 +234,10 @@ impl UrlSpec {
 ///
 /// Allowed if a configuration gives a URL without a transport. An explicit `http` or `sse` is exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "readers and writers name every value, so that none is forgotten"
+)]
 pub enum SseFallback {
     /// Streamable HTTP first, then server-sent events.
     Allowed,

@@ -270,7 +270,7 @@ fn no_token_is_sent_over_plain_http() {
 /// An authorization without a user, with the secret of the authority's own client.
 fn unattended(url: &str, kind: UnattendedGrantKind, issuer: Option<&str>) -> Arc<OAuth> {
     let authentication = ClientAuthentication::Secret(Secret::from("service secret"));
-    let client = OAuthClient { id: "service".to_owned(), authentication };
+    let client = OAuthClient::new("service", authentication);
     let mut unattended = UnattendedGrant::new(client, kind);
     unattended.issuer = issuer.map(str::to_owned);
     let mut options = OAuthOptions::new(Arc::new(MemoryTokenStore::default()), "test");

@@ -44,7 +44,10 @@ impl Generation {
 ///
 /// Serializes as `{"id", "kind", "severity", "server", "tool", "message", "since"}`; `since` is RFC 3339.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "a problem with its time; whatever else it has is a field of `Problem`"
+)]
 pub struct ActiveProblem {
     /// The problem.
     #[serde(flatten)]

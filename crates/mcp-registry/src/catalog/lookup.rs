@@ -4,7 +4,10 @@ use crate::name::exposed_items::ExposedTool;
 
 /// The result of a lookup.
 #[derive(Debug, Clone)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "mcp-host, mcp-gateway and mcp-cli decide on each, so that none is forgotten"
+)]
 pub enum ToolLookup<'a> {
     /// One tool.
     Found(&'a ExposedTool),

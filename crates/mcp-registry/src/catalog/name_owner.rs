@@ -4,7 +4,7 @@ use mcp_model::ServerId;
 
 /// The owner of a tool, prompt or toolset name (DM-055, DM-097).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[non_exhaustive]
 pub enum NameOwner<'a> {
     /// The host itself. No server can take its names.
     Host,

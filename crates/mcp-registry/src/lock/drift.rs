@@ -12,7 +12,7 @@ use crate::problem::{Problem, ProblemKind};
 
 /// The consequence of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[expect(clippy::exhaustive_enums, reason = "mcp-cli reports each, so that none is forgotten")]
 pub enum Enforcement {
     /// The item is exposed, with a problem.
     Warn,
@@ -43,7 +43,10 @@ pub struct DriftConsequence {
 
 /// The difference of one present item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a present item is new or changed; one that is gone has no change"
+)]
 pub enum ItemChange {
     /// Never approved.
     New,

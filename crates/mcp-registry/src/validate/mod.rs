@@ -33,7 +33,10 @@ pub struct ValidatorCache {
 
 /// The outcome of a validation that found no violation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a value is valid or was not checked; an invalid one is an error"
+)]
 pub enum ValidationOutcome {
     /// The value fits the schema.
     Valid,

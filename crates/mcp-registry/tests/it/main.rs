@@ -59,7 +59,9 @@ fn entry() -> impl Strategy<Value = ServerEntry> {
     let names = || prop::collection::vec(name(), 0..8);
     ("[abc_ é]{1,2}", rules(naming()), names(), rules(naming()), names()).prop_map(
         |(id, rules, tools, other_rules, others)| {
-            let exposure = Exposure { tools: rules, prompts: other_rules.clone(), resources: other_rules };
+            let mut exposure = Exposure::all(NamePolicy::Pass);
+            (exposure.tools, exposure.prompts, exposure.resources) =
+                (rules, other_rules.clone(), other_rules);
             let id = ServerId::parse(&id).expect("a short printable id");
             ServerEntry::new(id, exposure, Arc::new(lists(&tools, &others)))
         },

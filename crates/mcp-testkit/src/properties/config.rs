@@ -16,7 +16,7 @@ use serde_json::Value;
 /// Reads a text with a profile and edits it.
 pub fn configuration(profile: Profile, bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    let document = Document { name: "fuzzed", text, profile };
+    let document = Document::new("fuzzed", text, profile);
     let reading = read(&document);
     for diagnostic in &reading.diagnostics {
         assert!(text.get(diagnostic.span.clone()).is_some(), "{:?} is outside the text", diagnostic.span);
@@ -35,14 +35,14 @@ pub fn configuration(profile: Profile, bytes: &[u8]) {
     // A fixed or edited text can be read.
     if text.len() < 4096 && reading.diagnostics.len() < 50 {
         let fixed = fix_all(&document, Applicability::Suggested);
-        read(&Document { text: &fixed.text, ..document });
+        read(&document.with_text(&fixed.text));
         if let Some(entry) = reading.entries.first() {
             for edited in
                 [remove_server(&document, &entry.name), set_enabled(&document, &entry.name, Switch::Off)]
                     .into_iter()
                     .flatten()
             {
-                read(&Document { text: &edited, ..document });
+                read(&document.with_text(&edited));
             }
         }
     }

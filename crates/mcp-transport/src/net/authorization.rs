@@ -125,9 +125,19 @@ pub enum ChallengeAction {
 
 /// Why there is no authorization, and what to do about it: a message without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-#[expect(clippy::exhaustive_structs, reason = "complete")]
-pub struct Unauthorized(pub String);
+#[error("{message}")]
+#[non_exhaustive]
+pub struct Unauthorized {
+    /// The reason, and what to do.
+    pub message: String,
+}
+
+impl Unauthorized {
+    /// An error with this message.
+    pub fn new(message: impl Into<String>) -> Unauthorized {
+        Unauthorized { message: message.into() }
+    }
+}
 
 impl Challenge {
     /// The challenge of a response; `None` for other statuses than 401 and 403.
@@ -159,7 +169,7 @@ pub(super) fn with_credentials(
     let Credentials { token, proof } = credentials;
     let value = |text: &str| {
         let mut value = HeaderValue::try_from(text)
-            .map_err(|_| Unauthorized("the token contains characters that no header allows".to_owned()))?;
+            .map_err(|_| Unauthorized::new("the token contains characters that no header allows"))?;
         value.set_sensitive(true);
         Ok(value)
     };

@@ -95,7 +95,7 @@ impl Client {
                 ChallengeAction::ReturnResponse => return Ok(response),
             }
         }
-        Err(not_authorized(Unauthorized("the server refuses every token".to_owned())))
+        Err(not_authorized(Unauthorized::new("the server refuses every token")))
     }
 
     async fn follow_redirects(

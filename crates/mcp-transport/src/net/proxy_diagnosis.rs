@@ -10,7 +10,7 @@ use super::loopback::is_loopback;
 
 /// A proxy that the environment or the system configures, without its credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct ProxyAddress {
     /// Its host, an IPv6 address without brackets.
     pub host: String,

@@ -56,12 +56,19 @@ pub trait RawRequestHandler: Send + Sync {
 
 /// A server request as it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct RawServerRequest {
     /// The method.
     pub method: String,
     /// The parameters; an empty object if there are none.
     pub params: RawJson,
+}
+
+impl RawServerRequest {
+    /// A request with its parameters.
+    pub fn new(method: impl Into<String>, params: RawJson) -> RawServerRequest {
+        RawServerRequest { method: method.into(), params }
+    }
 }
 
 /// Handles `sampling/createMessage`: generates a message with a model, or refuses the request.

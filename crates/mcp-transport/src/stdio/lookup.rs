@@ -15,12 +15,19 @@ const MAX_FIRST_LINE_BYTES: u64 = 256;
 
 /// Where to search for a command.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct ProgramSearch<'a> {
     /// The `PATH` of the child process.
     pub path: &'a str,
     /// The working directory of the child process.
     pub directory: &'a Path,
+}
+
+impl<'a> ProgramSearch<'a> {
+    /// A search with this `PATH`, from this working directory.
+    pub fn new(path: &'a str, directory: &'a Path) -> ProgramSearch<'a> {
+        ProgramSearch { path, directory }
+    }
 }
 
 /// The result of the search for a command.

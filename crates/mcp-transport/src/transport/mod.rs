@@ -123,7 +123,7 @@ pub struct TransportProbe {
 
 /// How a connection starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[non_exhaustive]
 pub enum HandshakeMode {
     /// With the handshake of the server's era.
     Negotiate,
@@ -158,12 +158,12 @@ pub type RequestId = u64;
 /// The number of the handshake that a message belongs to. When a server no longer knows the session, a new session is
 /// opened under the next epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(clippy::exhaustive_structs, reason = "a number")]
+#[expect(clippy::exhaustive_structs, reason = "a counter without other parts")]
 pub struct Epoch(pub u32);
 
 /// A command for the transport.
 #[derive(Debug, Clone)]
-#[expect(clippy::exhaustive_enums, reason = "a transport handles each")]
+#[expect(clippy::exhaustive_enums, reason = "a transport handles each command; a wildcard would drop one")]
 pub enum Outbound {
     /// Send this message.
     Send(OutboundMessage),
@@ -224,7 +224,7 @@ pub struct MessageHead {
 
 /// A tool argument that is sent as a header too: `Mcp-Param-<name>` over HTTP. `Debug` does not print the value.
 #[derive(Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct HeaderParam {
     /// The name in the tool's schema. Invariant: an HTTP token.
     pub name: Box<str>,
@@ -265,7 +265,7 @@ pub trait FrameSink: Send + Sync {
 
 /// Whether a frame was expected; decides whether it counts against the rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a transport handles each")]
+#[expect(clippy::exhaustive_enums, reason = "a transport limits by class; a wildcard would not limit")]
 pub enum MessageClass {
     /// A response to a call in flight. There is one for each call, so a server cannot flood with them.
     Solicited,
@@ -290,7 +290,10 @@ impl MessageClass {
 
 /// The stream that a frame arrived on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a sink handles each")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a sink handles each stream; a wildcard would give a message to no call"
+)]
 pub enum StreamId {
     /// The only stream of a pipe or socket.
     Shared,

@@ -219,7 +219,7 @@ async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
     let shown_directory = directory.display().to_string();
     let (found, script) = blocking(move || {
         let arguments = arguments.iter().map(Secret::expose);
-        let found = find_program(&command, ProgramSearch { path: &path, directory: &directory });
+        let found = find_program(&command, ProgramSearch::new(&path, &directory));
         (found, missing_script(&command, arguments, &directory))
     })
     .await;

@@ -136,7 +136,8 @@ pub(crate) fn run(context: &Context, args: AddArgs) -> Result<Report, Failure> {
         server.with_inputs_for(&prompted)
     };
     let mut report = if file.try_exists().is_ok_and(|exists| !exists) {
-        let empty = Document { name: &file.to_string_lossy(), text: "", profile: Profile::McpJson };
+        let name = file.to_string_lossy();
+        let empty = Document::new(&name, "", Profile::McpJson);
         create_file(context, &file, adapt(&empty), &edit)?
     } else {
         super::run(context, &file, &edit, |config: &ConfigFile| {
@@ -194,7 +195,7 @@ fn new_file_text(
     let name = file.display().to_string();
     match profile.dialect() {
         Dialect::McpJson => {
-            let empty = Document { name: &name, text: "", profile };
+            let empty = Document::new(&name, "", profile);
             mcp_config::add_server(&empty, &server)
                 .map(|WrittenFile { text, unsupported, .. }| (text, unsupported))
         }

@@ -73,7 +73,7 @@ pub(crate) fn remove(context: &Context, args: &EditArgs) -> Result<Report, Failu
 /// Changes fields of a server. Blocks.
 pub(crate) fn set(context: &Context, args: SetArgs) -> Result<Report, Failure> {
     let SetArgs { file, server, mut changes, unset, dry_run } = args;
-    changes.extend(unset.into_iter().map(|field| FieldChange { field, operation: FieldOperation::Remove }));
+    changes.extend(unset.into_iter().map(|field| FieldChange::new(field, FieldOperation::Remove)));
     let mode = EditMode::new(dry_run);
     let edit = Edit { server: &server, done: "changed", unchanged: "is unchanged", mode };
     run(context, &file, &edit, |config| {

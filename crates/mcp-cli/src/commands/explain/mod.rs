@@ -123,7 +123,7 @@ fn explanations(
     let PreparedExplain { config, servers: _, names, approval } = prepared;
     let spec = config.loaded.reading.servers.iter().find(|spec| spec.id == *server);
     let exposure = &spec.expect("find_server returns a valid server").exposure;
-    let Exposure { tools, prompts, resources } = exposure;
+    let Exposure { tools, prompts, resources, .. } = exposure;
     let all_names = offer.filter(|_| names.iter().all(|(_, names)| names.is_empty())).map(offered_names);
     let mut explanations: Vec<Explanation> = Vec::new();
     for (list, names) in all_names.as_ref().unwrap_or(names) {

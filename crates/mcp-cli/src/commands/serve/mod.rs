@@ -151,7 +151,7 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
         None => Endpoint::Stdio,
         Some(address) => {
             let tls = args.tls_cert.clone().zip(args.tls_key.clone());
-            let tls = tls.map(|(certificate, key)| TlsFiles { certificate, key });
+            let tls = tls.map(|(certificate, key)| TlsFiles::new(certificate, key));
             let source = TokenSource::new(args.token_file.clone(), args.token_env.as_deref())?;
             let tokens = source.read_at_start().await?;
             let resource_server = authorization::resource_server(args).await?;

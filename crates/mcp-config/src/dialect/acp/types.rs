@@ -31,7 +31,7 @@ use crate::diagnostic::redact::redact_url;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
-#[expect(clippy::exhaustive_enums, reason = "the form of ACP's schema")]
+#[non_exhaustive]
 pub enum McpServerConfig {
     /// A child process.
     Stdio(StdioTransport),
@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for McpServerConfig {
 
 /// A server that is a child process (ACP-008).
 #[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::exhaustive_structs, reason = "the form of ACP's schema")]
+#[non_exhaustive]
 pub struct StdioTransport {
     /// The server's name in the session.
     pub name: String,
@@ -85,9 +85,16 @@ pub struct StdioTransport {
     pub env: Vec<EnvVariable>,
 }
 
+impl StdioTransport {
+    /// A server without arguments and variables.
+    pub fn new(name: impl Into<String>, command: impl Into<String>) -> StdioTransport {
+        StdioTransport { name: name.into(), command: command.into(), args: Vec::new(), env: Vec::new() }
+    }
+}
+
 /// A server with a URL, over Streamable HTTP (ACP-009).
 #[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::exhaustive_structs, reason = "the form of ACP's schema")]
+#[non_exhaustive]
 pub struct HttpTransport {
     /// Always `http`.
     #[serde(rename = "type")]
@@ -101,9 +108,16 @@ pub struct HttpTransport {
     pub headers: Vec<HttpHeader>,
 }
 
+impl HttpTransport {
+    /// A server without headers.
+    pub fn new(name: impl Into<String>, url: impl Into<String>) -> HttpTransport {
+        HttpTransport { type_field: HttpType::Http, name: name.into(), url: url.into(), headers: Vec::new() }
+    }
+}
+
 /// A server with a URL, over HTTP with server-sent events (ACP-010).
 #[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::exhaustive_structs, reason = "the form of ACP's schema")]
+#[non_exhaustive]
 pub struct SseTransport {
     /// Always `sse`.
     #[serde(rename = "type")]
@@ -117,9 +131,16 @@ pub struct SseTransport {
     pub headers: Vec<HttpHeader>,
 }
 
+impl SseTransport {
+    /// A server without headers.
+    pub fn new(name: impl Into<String>, url: impl Into<String>) -> SseTransport {
+        SseTransport { type_field: SseType::Sse, name: name.into(), url: url.into(), headers: Vec::new() }
+    }
+}
+
 /// The `type` of an http server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::exhaustive_enums, reason = "the form of ACP's schema")]
+#[expect(clippy::exhaustive_enums, reason = "the tag of one form; another tag is another form")]
 pub enum HttpType {
     /// `http`.
     #[default]
@@ -129,7 +150,7 @@ pub enum HttpType {
 
 /// The `type` of an sse server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::exhaustive_enums, reason = "the form of ACP's schema")]
+#[expect(clippy::exhaustive_enums, reason = "the tag of one form; another tag is another form")]
 pub enum SseType {
     /// `sse`.
     #[default]
@@ -140,7 +161,7 @@ pub enum SseType {
 /// An environment variable of a child process (ACP-011).
 #[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[debug("{name}=***")]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct EnvVariable {
     /// Its name.
     pub name: String,
@@ -148,15 +169,29 @@ pub struct EnvVariable {
     pub value: String,
 }
 
+impl EnvVariable {
+    /// A variable with this value.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> EnvVariable {
+        EnvVariable { name: name.into(), value: value.into() }
+    }
+}
+
 /// A header of every request (ACP-011).
 #[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[debug("{name}: ***")]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct HttpHeader {
     /// Its name.
     pub name: String,
     /// Its value.
     pub value: String,
+}
+
+impl HttpHeader {
+    /// A header with this value.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> HttpHeader {
+        HttpHeader { name: name.into(), value: value.into() }
+    }
 }
 
 #[cfg(test)]

@@ -33,12 +33,11 @@ pub(super) fn lower(named: ExposureFields, context: &ReadContext) -> LoweredExpo
         Some(it) => resource_rules(it, &own, context),
         None => (rules(Filter::default(), own.clone(), NamePolicy::Slug), None),
     };
-    let exposure = Exposure {
-        tools: list_rules(tools.take(), &own, NamePolicy::Reject, context),
-        // DMX-10: invalid names of prompts and resources are replaced; those of tools are rejected.
-        prompts: list_rules(prompts.take(), &own, NamePolicy::Slug, context),
-        resources,
-    };
+    // DMX-10: invalid names of prompts and resources are replaced; those of tools are rejected.
+    let mut exposure = Exposure::all(NamePolicy::Slug);
+    exposure.tools = list_rules(tools.take(), &own, NamePolicy::Reject, context);
+    exposure.prompts = list_rules(prompts.take(), &own, NamePolicy::Slug, context);
+    exposure.resources = resources;
     LoweredExposure { exposure, resources: settings }
 }
 

@@ -12,7 +12,7 @@ use crate::diagnostic::redact::{NamesOnly, redact_url};
 /// An MCP item of an `agent.yaml`. `Debug` hides values that may be secret.
 #[derive(derive_more::Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(clippy::exhaustive_structs, reason = "the form of HoloDeck's contract")]
+#[non_exhaustive]
 pub struct McpToolConfig {
     /// Unique name of the tool within the agent.
     pub name: String,
@@ -75,6 +75,37 @@ pub struct McpToolConfig {
     pub request_timeout: u32,
 }
 
+impl McpToolConfig {
+    /// An item with HoloDeck's defaults: over stdio, with tools and prompts, and 60 s for a request.
+    pub fn new(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        server: impl Into<String>,
+    ) -> McpToolConfig {
+        McpToolConfig {
+            name: name.into(),
+            description: description.into(),
+            tool_type: ToolType::Mcp,
+            server: server.into(),
+            transport: TransportType::Stdio,
+            command: None,
+            args: None,
+            env: None,
+            env_file: None,
+            encoding: None,
+            url: None,
+            headers: None,
+            timeout: None,
+            sse_read_timeout: None,
+            terminate_on_close: None,
+            config: None,
+            load_tools: yes(),
+            load_prompts: yes(),
+            request_timeout: sixty(),
+        }
+    }
+}
+
 fn yes() -> bool {
     true
 }
@@ -85,7 +116,7 @@ fn sixty() -> u32 {
 
 /// The `type` of an MCP item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::exhaustive_enums, reason = "the form of HoloDeck's contract")]
+#[expect(clippy::exhaustive_enums, reason = "the tag of one form; another tag is another form")]
 pub enum ToolType {
     /// `mcp`.
     #[default]
@@ -96,7 +127,7 @@ pub enum ToolType {
 /// The transports of HoloDeck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[expect(clippy::exhaustive_enums, reason = "the form of HoloDeck's contract")]
+#[non_exhaustive]
 pub enum TransportType {
     /// A child process.
     #[default]
@@ -112,7 +143,7 @@ pub enum TransportType {
 /// The commands that HoloDeck's contract allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[expect(clippy::exhaustive_enums, reason = "the form of HoloDeck's contract")]
+#[non_exhaustive]
 pub enum CommandType {
     /// Runs npm packages.
     Npx,

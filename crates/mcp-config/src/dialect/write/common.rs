@@ -159,7 +159,7 @@ pub(crate) fn report_naming(exposure: &Exposure, given: [NamePolicy; 3], report:
 }
 
 pub(crate) fn lists(exposure: &Exposure) -> [(&'static str, &Rules); 3] {
-    let Exposure { tools, prompts, resources } = exposure;
+    let Exposure { tools, prompts, resources, .. } = exposure;
     [("tools", tools), ("prompts", prompts), ("resources", resources)]
 }
 

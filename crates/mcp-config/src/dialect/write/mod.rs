@@ -61,7 +61,7 @@ impl UnsupportedField {
 
 /// What was written in place of a field that cannot be expressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[non_exhaustive]
 pub enum FieldFallback {
     /// The field was omitted.
     FieldOmitted,

@@ -64,7 +64,7 @@ impl FileError {
 
 /// Whether a file is probably UTF-16, judged by its byte order mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[non_exhaustive]
 pub enum Utf16 {
     /// It begins with the byte order mark of UTF-16.
     Likely,

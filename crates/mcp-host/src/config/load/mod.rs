@@ -184,7 +184,7 @@ pub(crate) fn load_through(
         (Some(dialect), Some(profile)) if profile.dialect() != dialect => {
             return Err(LoadError::ProfileMismatch { profile, dialect });
         }
-        (_, Some(profile)) => (profile, read(&Document { name: &shown, text: &text, profile })),
+        (_, Some(profile)) => (profile, read(&Document::new(&shown, &text, profile))),
         (dialect, None) => {
             let dialect = dialect.map_or_else(|| detect_dialect(&shown, &text), Ok)?;
             let DetectedReading { profile, reading, .. } = read_detecting(dialect, &shown, &text);

@@ -89,7 +89,7 @@ impl RefusedFile {
 
 /// An entry that is hidden by an entry of the same name in an earlier file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "complete")]
+#[non_exhaustive]
 pub struct ShadowedServer {
     /// The server's name.
     pub server: String,
@@ -97,6 +97,13 @@ pub struct ShadowedServer {
     pub file: String,
     /// The earlier file whose entry counts.
     pub by: String,
+}
+
+impl ShadowedServer {
+    /// A server of `file`, hidden by that of the same name in the file `by`.
+    pub fn new(server: impl Into<String>, file: impl Into<String>, by: impl Into<String>) -> ShadowedServer {
+        ShadowedServer { server: server.into(), file: file.into(), by: by.into() }
+    }
 }
 
 impl fmt::Display for ShadowedServer {
@@ -108,7 +115,7 @@ impl fmt::Display for ShadowedServer {
 
 /// How changes are detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "complete")]
+#[non_exhaustive]
 pub enum WatchMode {
     /// By notifications of the operating system, and by polling in addition.
     System,

@@ -17,12 +17,19 @@ use crate::error::HostError;
 
 /// A lock file to follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a pair")]
+#[non_exhaustive]
 pub struct FollowLock {
     /// The file. It may be missing; its approvals apply from when it is created.
     pub path: PathBuf,
     /// How drift is treated.
     pub policy: DriftPolicy,
+}
+
+impl FollowLock {
+    /// A lock file with the treatment of drift.
+    pub fn new(path: impl Into<PathBuf>, policy: DriftPolicy) -> FollowLock {
+        FollowLock { path: path.into(), policy }
+    }
 }
 
 /// The state of the lock file.

@@ -31,7 +31,8 @@ fn lists(tools: &str) -> ServerLists {
 /// A server with these tools. `settings` are rules in the notation of `filter::rules::tests`.
 fn server(naming: NamePolicy, id: &str, tools: &str, settings: &str) -> ServerEntry {
     let tools_rules = rules(naming, settings);
-    let exposure = Exposure { tools: tools_rules, ..Exposure::all(naming) };
+    let mut exposure = Exposure::all(naming);
+    exposure.tools = tools_rules;
     ServerEntry { id: ServerId::parse(id).unwrap(), exposure, lists: Arc::new(lists(tools)) }
 }
 
@@ -309,13 +310,12 @@ fn sk_03_a_tool_may_have_any_name() {
 
 #[test]
 fn dmx_07_dmx_10_each_list_has_rules_of_its_own() {
+    let mut exposure = Exposure::all(NamePolicy::Reject);
+    exposure.prompts = rules(NamePolicy::Slug, "black=no* suffix=_p");
+    exposure.resources = rules(NamePolicy::Reject, "white=*.md prefix=r-");
     let entry = ServerEntry {
         id: ServerId::parse("a").unwrap(),
-        exposure: Exposure {
-            tools: rules(NamePolicy::Reject, ""),
-            prompts: rules(NamePolicy::Slug, "black=no* suffix=_p"),
-            resources: rules(NamePolicy::Reject, "white=*.md prefix=r-"),
-        },
+        exposure,
         lists: Arc::new(full("ask.me tell", "ask.me nothing", &[("f:1", "ask me.md"), ("f:2", "x.tmp")])),
     };
     let catalog = Catalog::build(&Builtins::default(), &[entry]);
@@ -396,13 +396,12 @@ pub(crate) fn full(tools: &str, prompts: &str, resources: &[(&str, &str)]) -> Se
 
 #[test]
 fn prompts_have_names_of_their_own_and_resources_their_uris() {
+    let mut exposure = Exposure::all(NamePolicy::Reject);
+    exposure.prompts = rules(NamePolicy::Reject, "black=hidden");
+    exposure.resources = rules(NamePolicy::Reject, "black=*.tmp prefix=the-");
     let entry = |id: &str| ServerEntry {
         id: ServerId::parse(id).unwrap(),
-        exposure: Exposure {
-            prompts: rules(NamePolicy::Reject, "black=hidden"),
-            resources: rules(NamePolicy::Reject, "black=*.tmp prefix=the-"),
-            ..Exposure::all(NamePolicy::Reject)
-        },
+        exposure: exposure.clone(),
         lists: Arc::new(full(
             "open",
             "open hidden",
