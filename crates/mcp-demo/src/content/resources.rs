@@ -2,7 +2,10 @@
 
 use rmcp::{
     ErrorData,
-    model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate},
+    model::{
+        CompleteRequestParams, CompleteResult, CompletionInfo, ReadResourceResult, Reference, Resource,
+        ResourceContents, ResourceTemplate,
+    },
 };
 
 use crate::content::media;
@@ -15,6 +18,7 @@ pub(crate) const GREETING_TEXT: &str = "Hello from the demo server.\n";
 const PICTURE: &str = "demo://picture";
 const SOUND: &str = "demo://sound";
 const NUMBERS: &str = "demo://numbers/";
+const NUMBERS_TEMPLATE: &str = "demo://numbers/{count}";
 const MAX_NUMBERS: u32 = 1000;
 
 /// The greeting, the first resource of the list.
@@ -35,7 +39,7 @@ pub(crate) fn list() -> Vec<Resource> {
 
 /// The resource templates.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
-    let numbers = ResourceTemplate::new("demo://numbers/{count}", "numbers")
+    let numbers = ResourceTemplate::new(NUMBERS_TEMPLATE, "numbers")
         .with_description("The numbers from 1 to count, one a line; count is 1 to 1000")
         .with_mime_type("text/plain");
     vec![numbers]
@@ -53,6 +57,19 @@ pub(crate) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
         },
     };
     Ok(ReadResourceResult::new(vec![contents]))
+}
+
+/// Completes the argument of the template of numbers. There are no values for others.
+pub(crate) fn complete(request: &CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
+    let is_count = match &request.r#ref {
+        Reference::Resource(template) => template.uri == NUMBERS_TEMPLATE && request.argument.name == "count",
+        _ => false,
+    };
+    let counts: &[&str] = if is_count { &["1", "10", "100", "1000"] } else { &[] };
+    let values = counts.iter().filter(|count| count.starts_with(&request.argument.value));
+    CompletionInfo::with_all_values(values.map(|count| (*count).to_owned()).collect())
+        .map(CompleteResult::new)
+        .map_err(|error| ErrorData::internal_error(error, None))
 }
 
 fn numbers(uri: &str) -> Option<String> {

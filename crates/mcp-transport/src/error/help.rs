@@ -243,7 +243,7 @@ fn tls_help(_: &RequestError) -> Option<&'static str> {
 fn error_help(error: &RpcError) -> Option<String> {
     match error.code {
         code::METHOD_NOT_FOUND => Some(
-            "the server does not know this method, although its version or capabilities include it"
+            "the server does not know this method: see the capabilities that it declares, or update it"
                 .to_owned(),
         ),
         code::HEADER_MISMATCH => Some(

@@ -178,7 +178,8 @@ async fn run_steps(
     }
     examination.begin("end");
     let ended = session.close(GRACE).await;
-    let result = if examination.elapsed() >= GRACE {
+    let was_killed = ended.evidence.exit.as_deref().is_some_and(|exit| exit.contains("SIGKILL"));
+    let result = if was_killed {
         StepResult::warning(
             format!("the server did not end in time and was killed{}", ended.evidence),
             "a server should end when its standard input is closed",

@@ -99,8 +99,8 @@ async fn modern_error_codes_are_distinguished() {
     for want in [
         "the server needs elicitation, sampling from its client: configure a handler for it",
         "the server now uses another protocol version: connect again",
-        "the server does not know this method, although its version or capabilities include it",
-        "the server does not know this method, although its version or capabilities include it",
+        "the server does not know this method: see the capabilities that it declares, or update it",
+        "the server does not know this method: see the capabilities that it declares, or update it",
     ] {
         let error = call(&session).await.unwrap_err();
         assert!(matches!(error, CallError::Rpc(_)), "{error:?}");
