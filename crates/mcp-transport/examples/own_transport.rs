@@ -5,50 +5,68 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use mcp_model::Limits;
 use mcp_transport::testing::{ResponseForm, Script, ServerAction, check_transport};
 use mcp_transport::{
-    Dial, Disconnect, DisconnectReason, FrameSink, Link, MessageClass, Outbound, OutboundQueue, RequestError,
-    StartError, StreamId, Transport, async_trait,
+    Dial, Disconnect, DisconnectReason, FrameSink, Link, MessageClass, Outbound, OutboundMessage,
+    OutboundQueue, RequestError, StartError, StreamId, Transport, async_trait,
 };
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream, tcp};
 
-const MAX_LINE_BYTES: u64 = 64 << 20;
-
-struct TcpTransport(SocketAddr);
+#[derive(Clone)]
+struct TcpTransport {
+    address: SocketAddr,
+    max_message_bytes: usize,
+}
 
 #[async_trait]
 impl Transport for TcpTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
         let Link { mut outbound, inbound, mut shutdown, .. } = link;
-        let (read, write) = match TcpStream::connect(self.0).await {
-            Ok(stream) => stream.into_split(),
-            Err(error) => {
-                let refusal = StartError::Refused(RequestError::new(error.to_string()));
-                return Disconnect::new(DisconnectReason::NotStarted(refusal));
-            }
-        };
         // Whatever ends first ends the connection. Dropping this future closes the socket.
-        let end = tokio::select! {
-            end = receive(read, &*inbound) => end,
-            end = send(write, &mut outbound) => end,
-            _ = shutdown.requested() => Ok(DisconnectReason::Stopped),
+        let reason = tokio::select! {
+            reason = self.carry(&*inbound, &mut outbound) => reason,
+            _ = shutdown.requested() => DisconnectReason::Stopped,
         };
-        Disconnect::new(end.unwrap_or_else(|error| DisconnectReason::Broken(error.to_string())))
+        Disconnect::new(reason)
     }
 }
 
-async fn receive(read: tcp::OwnedReadHalf, inbound: &dyn FrameSink) -> io::Result<DisconnectReason> {
+impl TcpTransport {
+    async fn carry(&self, inbound: &dyn FrameSink, outbound: &mut OutboundQueue) -> DisconnectReason {
+        let (read, write) = match TcpStream::connect(self.address).await {
+            Ok(stream) => stream.into_split(),
+            Err(error) => {
+                let refusal = StartError::Refused(RequestError::new(error.to_string()));
+                return DisconnectReason::NotStarted(refusal);
+            }
+        };
+        let end = tokio::select! {
+            end = receive(read, inbound, self.max_message_bytes) => end,
+            end = send(write, outbound) => end,
+        };
+        end.unwrap_or_else(|error| DisconnectReason::Broken(error.to_string()))
+    }
+}
+
+async fn receive(
+    read: tcp::OwnedReadHalf,
+    inbound: &dyn FrameSink,
+    max_message_bytes: usize,
+) -> io::Result<DisconnectReason> {
     let mut reader = BufReader::new(read);
+    let max_line_bytes = max_message_bytes as u64 + 1;
     loop {
         let mut line = Vec::new();
-        (&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut line).await?;
+        (&mut reader).take(max_line_bytes).read_until(b'\n', &mut line).await?;
         if line.is_empty() {
             return Ok(DisconnectReason::PeerClosed);
         } else if line.pop() != Some(b'\n') {
             return Ok(DisconnectReason::Broken("a line is too long or cut off".to_owned()));
         }
-        // A server that sends much that nobody waits for must not occupy a processor.
+        // The session counts a line that is not JSON-RPC as noise. A server that sends much that nobody waits for must not
+        // occupy a processor.
         if let MessageClass::Unsolicited(_) = inbound.deliver(StreamId::Shared, line.into()) {
             tokio::task::yield_now().await;
         }
@@ -57,27 +75,29 @@ async fn receive(read: tcp::OwnedReadHalf, inbound: &dyn FrameSink) -> io::Resul
 
 async fn send(mut write: tcp::OwnedWriteHalf, outbound: &mut OutboundQueue) -> io::Result<DisconnectReason> {
     while let Some(command) = outbound.next().await {
-        let (Outbound::Send(mcp_transport::OutboundMessage { body, .. })
-        | Outbound::Cancel { notice: Some(body), .. }) = command
+        let (Outbound::Send(OutboundMessage { body, .. }) | Outbound::Cancel { notice: Some(body), .. }) =
+            command
         else {
             continue;
         };
-        write.write_all(&[&body[..], b"\n"].concat()).await?;
+        // Line breaks between the tokens of JSON become blanks.
+        let mut line: Vec<u8> =
+            body.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();
+        line.push(b'\n');
+        write.write_all(&line).await?;
     }
     Ok(DisconnectReason::Stopped)
 }
 
-struct TcpDial(SocketAddr);
-
-impl Dial for TcpDial {
+impl Dial for TcpTransport {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(TcpTransport(self.0))
+        Box::new(self.clone())
     }
     fn label(&self) -> String {
-        self.0.to_string()
+        self.address.to_string()
     }
     fn redact(&self, text: &str) -> String {
-        text.to_owned()
+        text.chars().take(2000).collect()
     }
 }
 
@@ -106,16 +126,17 @@ async fn serve(listener: TcpListener, script: Script) -> io::Result<()> {
 }
 
 /// Runs the check.
+#[expect(clippy::print_stdout, reason = "the report")]
 pub(crate) async fn check() {
-    let start = async |script| {
+    let start = async |script, limits: Limits| {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         tokio::spawn(serve(listener, script));
-        Arc::new(TcpDial(address)) as Arc<dyn Dial>
+        Arc::new(TcpTransport { address, max_message_bytes: limits.message_bytes }) as Arc<dyn Dial>
     };
-    let mismatches = check_transport(ResponseForm::Shared, start).await;
-    let lines: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
-    assert!(lines.is_empty(), "{}", lines.join("\n"));
+    let report = check_transport(ResponseForm::Shared, start).await;
+    report.assert_ok();
+    println!("{report}");
 }
 
 #[tokio::main]

@@ -29,9 +29,17 @@
 //! # }
 //! ```
 //!
+//! ```toml
+//! [dependencies]
+//! mcp-host-model = "0.2"       # use mcp_model
+//! mcp-host-transport = "0.2"   # use mcp_transport
+//! tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
+//! ```
+//!
 //! Features, all on by default: `stdio` (child processes; Unix), `http` (Streamable HTTP), `sse` (HTTP with server-sent
 //! events, 2024-11-05), `websocket`, and `endpoint`: [`dialer`], for any of these. A transport of your own implements
-//! [`Transport`] and [`Dial`]; the feature `testing`, off by default, checks it and has scripted servers for tests.
+//! [`Transport`] and [`Dial`]; the feature `testing`, off by default, checks it (`check_transport`) and has scripted servers for
+//! tests. A token of your own for a server over HTTP implements [`Authorization`].
 //!
 //! Related crates: `mcp-host-oauth` logs in to servers, `mcp-host-recording` records and replays sessions, and
 //! `mcp-host-rmcp` runs these transports under the client of the official SDK.

@@ -30,24 +30,31 @@
 //! ```
 
 mod in_memory;
+mod link_rows;
+mod report;
 mod script;
+mod session_rows;
 mod table;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use in_memory::scripted_dial;
-use mcp_model::Era;
+pub use in_memory::{scripted_dial, scripted_dial_with_limits};
+use mcp_model::{Era, Limits};
 use parking_lot::Mutex;
+pub use report::{ConformanceReport, Mismatch};
 pub use script::scripted_server;
 pub use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use crate::session::{Eras, Session, SessionOptions};
 use crate::transport::Dial;
+use link_rows::LinkRun;
+use table::{Row, RowRun};
 
-/// The time limit of a row. A row that reaches it hangs.
-const BOUND: Duration = Duration::from_secs(60);
+/// The time limit of a row of [`check_transport`]. The rows run at the same time, so this also limits the check as a whole,
+/// besides the starts of the servers.
+pub const ROW_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// One action of a scripted server in response to a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,86 +106,107 @@ pub enum ResponseForm {
     Document,
 }
 
-/// A row of the table with another outcome.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Mismatch {
-    /// The behaviour of the server.
-    pub row: &'static str,
-    /// The era of the session.
-    pub era: Era,
-    /// The outcome.
-    pub got: String,
-    /// The expected outcome.
-    pub want: &'static str,
-}
-
-impl fmt::Display for Mismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Mismatch { row, era, got, want } = self;
-        write!(f, "{row} ({}): {got}, and not {want}", era.as_str())
-    }
-}
-
 /// Checks a transport. `start` starts a server that performs the script over the transport, and returns the dial to it. The
-/// server accepts connections, one after another, as long as the check runs. Returns the rows that differ; an empty list is
-/// a success.
+/// dial is made with the limits, like that of a session. Each server accepts connections, one after another, as long as the
+/// check runs; about 70 servers run at the same time.
 ///
-/// It takes some seconds, because a call that gets no response has to time out; a transport with faults takes up to a
-/// minute longer for each of them. Dropping the future ends the sessions.
+/// ```
+/// use mcp_transport::testing::{ResponseForm, check_transport, scripted_dial_with_limits};
 ///
-/// The table compares the outcomes of calls. It does not check what no outcome shows: the limit of a frame, line breaks in a
-/// body that is sent, the count of noise, and the end of `run` at the end of the queue or at a shutdown.
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// // A transport of your own starts its server here.
+/// let start = async |script, limits| scripted_dial_with_limits(script, &limits);
+/// let report = check_transport(ResponseForm::Shared, start).await;
+/// report.assert_ok();
+/// println!("{report}");
+/// # }
+/// ```
 ///
-/// The example `own_transport` is a transport over TCP with this check.
+/// The check takes a few seconds, and at most [`ROW_TIMEOUT`] longer than the starts of the servers, whatever faults the
+/// transport has. In memory it can run with Tokio's paused time. A transport that blocks its thread blocks the check.
+/// Dropping the future ends the sessions and transports.
+///
+/// These rules of the contract of [`Transport`](crate::Transport) have rows: line breaks in a body, dropped calls, noise,
+/// messages that are not complete, the size limit of a message, lost connections, the end of the queue, shutdowns, and
+/// the drop of `run`. The following have none, because no outcome shows them:
+///
+/// - **Order:** in which order calls at the same time arrive, because a transport may have a connection for each.
+/// - **Memory:** whether a message over the limit is discarded as it arrives, or only after all of it was buffered.
+/// - **Pauses:** whether the reader slows down when a server sends many unsolicited messages.
+/// - **Servers that do not read or cannot be reached:** the scripts read everything. A shutdown must also end an attempt
+///   to connect, and a message that is half sent.
+/// - **Resources:** what a dropped `run` held besides its [`Link`](crate::Link), such as a process or a socket.
+/// - **The dial:** that its methods neither block nor fail, and what [`Dial::redact`] removes.
 pub async fn check_transport(
     form: ResponseForm,
-    start: impl AsyncFn(Script) -> Arc<dyn Dial>,
-) -> Vec<Mismatch> {
-    let mut res = Vec::new();
-    for era in [Era::Legacy, Era::Modern] {
-        for row in table::rows().into_iter().filter(|it| form != ResponseForm::Document || !it.is_stream) {
-            let received = Arc::new(Mutex::new(Vec::new()));
-            let log = Arc::clone(&received);
-            let script: Script = Arc::new(move |message| {
-                log.lock().push(message.clone());
-                (row.script)(message)
-            });
-            let dial = start(script).await;
-            let run = async {
-                let eras = match era {
-                    Era::Legacy => Eras::Legacy,
-                    Era::Modern => Eras::Modern,
-                };
-                let mut options = SessionOptions { eras, ..SessionOptions::default() };
-                options.limits.startup = row.startup.unwrap_or(options.limits.startup);
-                match Session::connect(dial, options).await {
-                    Ok(session) => {
-                        let session = Arc::new(session);
-                        (row.run)(Run { session, received: ReceivedMessages(received), form, era }).await
-                    }
-                    Err(error) => table::connect_outcome(&error),
-                }
-            };
-            let got = tokio::time::timeout(BOUND, run).await.unwrap_or_else(|_| "it hangs".to_owned());
-            let want = if form == ResponseForm::Shared { row.want } else { row.want_of_own };
-            if got != want {
-                res.push(Mismatch { row: row.name, era, got, want });
+    start: impl AsyncFn(Script, Limits) -> Arc<dyn Dial>,
+) -> ConformanceReport {
+    let mut report = ConformanceReport::default();
+    let mut running = JoinSet::new();
+    for era in [Some(Era::Legacy), Some(Era::Modern), None] {
+        for row in table::rows().into_iter().filter(|row| row.has_session() == era.is_some()) {
+            if !row.applies_to(form) {
+                report.skipped.extend((era != Some(Era::Modern)).then_some(row.name));
+                continue;
             }
+            let index = report.rows.len();
+            report.rows.push(row.name);
+            let received = ReceivedMessages::default();
+            let (log, respond) = (received.clone(), Arc::clone(&row.script));
+            let script: Script = Arc::new(move |message| {
+                log.0.lock().push(message.clone());
+                respond(message)
+            });
+            let dial = start(script, row.limits.clone()).await;
+            running.spawn(async move {
+                let want = row.want(form);
+                let outcome = outcome(&row, era, form, dial, received);
+                let got = tokio::time::timeout(ROW_TIMEOUT, outcome).await;
+                let got = got.unwrap_or_else(|_| format!("no outcome within {} s", ROW_TIMEOUT.as_secs()));
+                (index, (got != want).then_some(Mismatch { row: row.name, era, got, want }))
+            });
         }
     }
-    res
+    let mut outcomes = running.join_all().await;
+    outcomes.sort_by_key(|(index, _)| *index);
+    report.mismatches.extend(outcomes.into_iter().filter_map(|(_, mismatch)| mismatch));
+    report
 }
 
-/// The session of a row, and what its server received.
+/// Runs a row.
+async fn outcome(
+    row: &Row,
+    era: Option<Era>,
+    form: ResponseForm,
+    dial: Arc<dyn Dial>,
+    received: ReceivedMessages,
+) -> String {
+    let run = match row.run {
+        RowRun::Session(run) => run,
+        RowRun::Link(run) => return run(LinkRun { dial, received }).await,
+    };
+    let era = era.expect("a row with a session has an era");
+    let eras = if era == Era::Legacy { Eras::Legacy } else { Eras::Modern };
+    let options = SessionOptions { eras, limits: row.limits.clone(), ..SessionOptions::default() };
+    match Session::connect(Arc::clone(&dial), options.clone()).await {
+        Ok(session) => run(Run { session: Arc::new(session), dial, options, received, form, era }).await,
+        Err(error) => session_rows::connect_outcome(&error),
+    }
+}
+
+/// The session of a row, how it was made, and what its server received.
 struct Run {
     session: Arc<Session>,
+    dial: Arc<dyn Dial>,
+    options: SessionOptions,
     received: ReceivedMessages,
     form: ResponseForm,
     era: Era,
 }
 
 /// The messages that a server received.
+#[derive(Clone, Default)]
 struct ReceivedMessages(Arc<Mutex<Vec<Value>>>);
 
 impl ReceivedMessages {

@@ -26,6 +26,35 @@ const PROOF: HeaderName = HeaderName::from_static("dpop");
 const PROOF_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// Provides the authorization of requests to one server. Its `Debug` output contains no secret.
+///
+/// [`DialOptions::set_authorization`](crate::DialOptions::set_authorization) takes it. `OAuth` of mcp-host-oauth logs in; a
+/// token that the program has needs only this:
+///
+/// ```
+/// use mcp_model::Secret;
+/// use mcp_transport::{
+///     Authorization, AuthorizedRequest, Challenge, ChallengeAction, Credentials, Unauthorized, async_trait,
+/// };
+///
+/// #[derive(Debug)]
+/// struct FixedToken(Secret);
+///
+/// #[async_trait]
+/// impl Authorization for FixedToken {
+///     async fn credentials(&self, _: AuthorizedRequest<'_>) -> Result<Option<Credentials>, Unauthorized> {
+///         Ok(Some(Credentials::bearer(self.0.clone())))
+///     }
+///
+///     fn is_in_progress(&self) -> bool {
+///         false
+///     }
+///
+///     async fn on_challenge(&self, _: Challenge) -> Result<ChallengeAction, Unauthorized> {
+///         // The response is the error of the request.
+///         Ok(ChallengeAction::ReturnResponse)
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Authorization: fmt::Debug + Send + Sync {
     /// Returns the token for a request, with a proof if the token is bound to a key. Without a token the request is sent

@@ -51,18 +51,20 @@ pub fn force_time(grace: Duration) -> Duration {
 /// - **Receiving:** each complete frame is passed to [`FrameSink::deliver`] in the order of its stream, with that stream.
 ///   Bytes that are not a frame are counted with [`FrameSink::noise`] and skipped; they end nothing. Over lines, a frame is
 ///   a line that begins with `{` or `[`; the rest of a line at the end of the stream is not a frame.
-/// - **Bounds:** a frame has at most [`Limits::message_bytes`](mcp_model::Limits); the transport discards a larger one, or
-///   ends the connection. The link has no limits: the dial gets those of the session when it is made. The outbound queue is bounded by the engine. `deliver` returns the class of the message: a
-///   transport slows its reader down when a server sends many unsolicited messages, so that one server cannot occupy a
-///   processor.
+/// - **Bounds:** a frame has at most [`Limits::message_bytes`](mcp_model::Limits); the transport discards a larger one as it
+///   arrives, or ends the connection. The link has no limits: the dial gets those of the session when it is made. The
+///   outbound queue is bounded by the engine. `deliver` returns the class of the message: a transport slows its reader
+///   down when a server sends many unsolicited messages, so that one server cannot occupy a processor.
 /// - **Errors:** a failure of the whole connection ends `run` with a [`Disconnect`], which ends every call. A response
 ///   stream that ends without a response is reported with [`FrameSink::stream_failed`], which ends its call only. A pipe
 ///   has one stream and reports none.
-/// - **End:** when [`ShutdownSignal::requested`] resolves, the transport closes the connection and returns before that
-///   deadline. If it returns later, its future is dropped. If callers have exchanges of their own, it calls
-///   [`FrameSink::closing`] first, so that they drop these. When the queue ends (`None`), it returns too.
+/// - **End:** when [`ShutdownSignal::requested`] resolves, the transport closes the connection, also while it connects or
+///   sends, and returns. Until that deadline it may close gracefully, after it by force; soon after it, its future is
+///   dropped. Messages that are not sent by then may be lost; their calls end with the connection. If callers have exchanges
+///   of their own, it calls [`FrameSink::closing`] first, so that they drop these. When the queue ends (`None`), it returns
+///   too.
 /// - **Cancellation:** dropping the future of `run` at any point releases everything that the transport holds, processes
-///   included.
+///   and tasks included.
 #[async_trait]
 pub trait Transport: Send + 'static {
     /// Connects, carries messages in both directions, and returns how the connection ended.
@@ -358,6 +360,12 @@ pub enum StreamError {
 pub struct ShutdownSender(watch::Sender<Option<Instant>>);
 
 impl ShutdownSender {
+    /// Whether the transport still holds its signal.
+    #[cfg(feature = "testing")]
+    pub(crate) fn has_receiver(&self) -> bool {
+        self.0.receiver_count() > 0
+    }
+
     /// Requests the end of the connection before `deadline`. Of several deadlines, the earliest counts.
     pub fn request(&self, deadline: Instant) {
         self.0.send_if_modified(|it| {

@@ -179,6 +179,12 @@ impl OutboundSender {
         }
     }
 
+    /// Whether the transport has dropped its end of the queue.
+    #[cfg(feature = "testing")]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
     /// Records that a call received its response; its caller may send again.
     pub(crate) fn count_response(&self) {
         self.flow.responses_since_write.fetch_add(1, Ordering::Relaxed);

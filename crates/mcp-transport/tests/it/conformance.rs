@@ -35,27 +35,28 @@ mod streams;
 
 use std::cell::RefCell;
 
-use mcp_model::Limits;
-use mcp_transport::testing::{Mismatch, ResponseForm, check_transport, scripted_dial};
+use mcp_transport::testing::{ResponseForm, check_transport, scripted_dial_with_limits};
+use tokio::sync::Mutex;
+
 use peers::{PLAIN, Peer, TransportKind, UNUSUAL};
+
+/// One table runs at a time. Each has large messages, and a time limit.
+pub(crate) static TABLE: Mutex<()> = Mutex::const_new(());
 
 /// Runs the table on one transport, with peers that write in both styles. Fails with the differences.
 async fn check(transport: TransportKind) {
+    let _running = TABLE.lock().await;
     for style in [PLAIN, UNUSUAL] {
         let peers = RefCell::new(Vec::new());
-        let start = async |script| {
+        let start = async |script, limits| {
             let peer = Peer::start(transport, style, script).await;
-            let dial = peer.dial(&Limits::default());
+            let dial = peer.dial(&limits);
             peers.borrow_mut().push(peer);
             dial
         };
-        let mismatches = check_transport(transport.response_form(), start).await;
-        assert!(mismatches.is_empty(), "{transport:?}, {style:?}\n{}", lines(&mismatches));
+        let report = check_transport(transport.response_form(), start).await;
+        assert!(report.is_ok(), "{transport:?}, {style:?}: {report}");
     }
-}
-
-fn lines(mismatches: &[Mismatch]) -> String {
-    mismatches.iter().map(|it| format!("{it}\n")).collect()
 }
 
 #[tokio::test]
@@ -85,6 +86,7 @@ async fn hd_117_hd_119_http_with_json_matches_the_table() {
 
 #[tokio::test]
 async fn hd_117_hd_119_in_memory_matches_the_table() {
-    let mismatches = check_transport(ResponseForm::Shared, async |script| scripted_dial(script)).await;
-    assert!(mismatches.is_empty(), "{}", lines(&mismatches));
+    let _running = TABLE.lock().await;
+    let start = async |script, limits| scripted_dial_with_limits(script, &limits);
+    check_transport(ResponseForm::Shared, start).await.assert_ok();
 }

@@ -4,6 +4,8 @@
 
 #[cfg(feature = "stdio")]
 mod beside_rmcp;
+#[cfg(feature = "testing")]
+mod broken_transports;
 mod cache;
 mod callers;
 mod closing;

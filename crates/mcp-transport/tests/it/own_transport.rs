@@ -6,5 +6,7 @@ mod example;
 
 #[tokio::test]
 async fn example_transport_conforms() {
+    #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
+    let _running = crate::conformance::TABLE.lock().await;
     example::check().await;
 }

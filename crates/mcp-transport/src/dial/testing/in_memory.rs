@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use mcp_model::Limits;
 
 use super::{Script, ServerAction};
 use crate::error::disconnect::{Disconnect, DisconnectReason};
@@ -13,14 +14,19 @@ use crate::transport::{Dial, Link, MessageClass, Outbound, StreamId, Transport};
 ///
 /// A request that the script does not respond to ends at its timeout.
 pub fn scripted_dial(script: Script) -> Arc<dyn Dial> {
-    Arc::new(ScriptedDial(script))
+    scripted_dial_with_limits(script, &Limits::default())
 }
 
-struct ScriptedDial(Script);
+/// The same with limits, of which `message_bytes` applies: a larger message from the server ends the connection.
+pub fn scripted_dial_with_limits(script: Script, limits: &Limits) -> Arc<dyn Dial> {
+    Arc::new(ScriptedDial(ScriptedTransport { script, message_bytes: limits.message_bytes }))
+}
+
+struct ScriptedDial(ScriptedTransport);
 
 impl Dial for ScriptedDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(ScriptedTransport(Arc::clone(&self.0)))
+        Box::new(self.0.clone())
     }
 
     fn label(&self) -> String {
@@ -32,7 +38,11 @@ impl Dial for ScriptedDial {
     }
 }
 
-struct ScriptedTransport(Script);
+#[derive(Clone)]
+struct ScriptedTransport {
+    script: Script,
+    message_bytes: usize,
+}
 
 #[async_trait]
 impl Transport for ScriptedTransport {
@@ -50,7 +60,7 @@ impl Transport for ScriptedTransport {
                 None => return Disconnect::new(DisconnectReason::Stopped),
             };
             let message = serde_json::from_slice(&body).expect("a session sends JSON");
-            for action in (self.0)(&message) {
+            for action in (self.script)(&message) {
                 let text = match action {
                     ServerAction::Send(text) | ServerAction::Respond(_, text) => text,
                     ServerAction::Disconnect => return Disconnect::new(DisconnectReason::PeerClosed),
@@ -58,6 +68,10 @@ impl Transport for ScriptedTransport {
                     | ServerAction::SendFirstHalf(_)
                     | ServerAction::SendSecondHalf(_) => continue,
                 };
+                if text.len() > self.message_bytes {
+                    let message = format!("it sent a message of more than {} bytes", self.message_bytes);
+                    return Disconnect::new(DisconnectReason::Broken(message));
+                }
                 if let MessageClass::Unsolicited(_) = inbound.deliver(StreamId::Shared, text.into()) {
                     tokio::task::yield_now().await;
                 }

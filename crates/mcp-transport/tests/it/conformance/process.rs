@@ -58,7 +58,8 @@ async fn serve(socket: TcpStream, style: WriteStyle, script: &Script) -> std::io
         if line == "over" {
             return Ok(());
         }
-        let message: Value = serde_json::from_str(&line).unwrap();
+        // The last line is cut off if the client disconnects in a message.
+        let message: Value = serde_json::from_str(&line)?;
         for act in script(&message) {
             let line = |text: &str| framing::line(text, style.line_ending);
             let bytes = match act {
