@@ -9,7 +9,7 @@
 //! use mcp_config::{Colour, Document, Profile, read, render};
 //!
 //! let text = "version: 1\nservers:\n  files:\n    transport: stdio\n    comand: npx\n";
-//! let reading = read(&Document { name: "mcp.yaml", text, profile: Profile::Dominds });
+//! let reading = read(&Document::new("mcp.yaml", text, Profile::Dominds));
 //! assert!(reading.servers.is_empty());
 //! let mistakes: Vec<_> = reading.diagnostics.iter().map(|it| (it.line, it.to_string())).collect();
 //! assert_eq!(mistakes[0], (3, "MCPConfigError: Invalid mcp.yaml: servers.files.command must be a non-empty string".into()));

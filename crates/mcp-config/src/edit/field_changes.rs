@@ -106,7 +106,7 @@ const TEXT_MAPS: &[&str] = &["env", "environment", "envs", "headers", "http_head
 ///   // the weather
 ///   "mcpServers": { "weather": { "url": "http://127.0.0.1:8000/mcp", "timeout": 5 } }
 /// }"#;
-/// let document = Document { name: "mcp.json", text, profile: Profile::McpJson };
+/// let document = Document::new("mcp.json", text, Profile::McpJson);
 /// let change = FieldChange::parse("url=http://127.0.0.1:9000/mcp")?;
 /// let written = set_fields(&document, "weather", &[change])?;
 /// assert_eq!(written.text, text.replace("8000", "9000"));
