@@ -3,6 +3,7 @@
 //! The items are read from the JSON output of rustdoc, which is unstable: its format depends on the compiler. A compiler
 //! with another format is an error when the files are written, and skips the check.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -63,7 +64,15 @@ fn read(libraries: &[packages::Library]) -> Result<Option<Vec<GeneratedFile>>, E
         if format_of(&path)? != FORMAT {
             return Ok(None);
         }
-        res.push(GeneratedFile { path: format!("api/{package}.txt"), text: items(&path)? });
+        let text = items(&path)?;
+        let unreachable = unreachable_types(&text, name);
+        if !unreachable.is_empty() {
+            let types = unreachable.join(", ");
+            return Err(Error::message(format!(
+                "{package}: public signatures name types that are not exported: {types}"
+            )));
+        }
+        res.push(GeneratedFile { path: format!("api/{package}.txt"), text });
     }
     Ok(Some(res))
 }
@@ -91,6 +100,41 @@ fn items(path: &Path) -> Result<String, Error> {
     Ok(api.items().map(|it| format!("{it}\n")).collect())
 }
 
+/// The types of a library that its signatures name and that have no public path. Traits that seal others are meant to
+/// have none.
+fn unreachable_types(items: &str, library: &str) -> Vec<String> {
+    let root = format!("{library}::");
+    // Up to the first type or constant: `a::B` of `a::B::method`.
+    let type_path = |path: &str| {
+        let mut end = 0;
+        for segment in path.split("::") {
+            end += segment.len();
+            if segment.starts_with(|it: char| it.is_ascii_uppercase()) {
+                return Some(path[..end].to_owned());
+            }
+            end += "::".len();
+        }
+        None
+    };
+    let paths = |line: &str| -> Vec<String> {
+        let words = line.split(|it: char| !(it.is_alphanumeric() || it == '_' || it == ':'));
+        words
+            .filter(|it| it.starts_with(&root))
+            .filter_map(|it| type_path(it.trim_end_matches(':')))
+            .collect()
+    };
+    let is_declaration = |line: &&str| {
+        let line = line.trim_start_matches("#[non_exhaustive] ");
+        ["enum", "struct", "union", "trait", "type", "use", "const", "static"]
+            .iter()
+            .any(|kind| line.strip_prefix("pub ").is_some_and(|it| it.starts_with(&format!("{kind} "))))
+    };
+    let declared: BTreeSet<String> =
+        items.lines().filter(is_declaration).filter_map(|it| paths(it).into_iter().next()).collect();
+    let named: BTreeSet<String> = items.lines().flat_map(paths).collect();
+    named.into_iter().filter(|it| !declared.contains(it) && !it.contains("::sealed::")).collect()
+}
+
 fn rustdoc() -> OsString {
     env::var_os("RUSTDOC").unwrap_or_else(|| OsString::from("rustdoc"))
 }
@@ -116,4 +160,27 @@ pub(crate) fn check_semver() -> Result<(), Error> {
         command.args(["--package", &library.package]);
     }
     run_command(&mut command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(items: &str, want: &[&str]) {
+        assert_eq!(unreachable_types(items, "a"), want, "{items}");
+    }
+
+    #[test]
+    fn types_without_a_public_path_are_found() {
+        check(
+            "pub mod a\n#[non_exhaustive] pub struct a::B<T>\npub fn a::B<T>::c(&self) -> a::B<a::d::E>\n",
+            &["a::d::E"],
+        );
+        check(
+            "pub trait a::B: a::sealed::Sealed\npub use a::C\npub const a::D: [a::C; 2]\nimpl a::B for b::F\n",
+            &[],
+        );
+        check("pub enum a::B\npub a::B::C(a::b::B)\n", &["a::b::B"]);
+    }
 }
