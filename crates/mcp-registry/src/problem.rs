@@ -232,7 +232,7 @@ impl Problem {
         Problem::warning(id, ProblemKind::Drifted { list }, Some(server), Some(original), message)
     }
 
-    /// The item of `decision` is hidden. `None` if it is exposed.
+    /// The item of `decision` is hidden. `None` if it is exposed. A note if the user's own filter hides it (DM-123).
     pub(crate) fn hidden(list: ListKind, decision: &Decision) -> Option<Problem> {
         let Decision { server, original, exposed: _, verdict, rule } = decision;
         let what = match verdict {
@@ -249,6 +249,15 @@ impl Problem {
         let id = format!("mcp/server/{server}/{kind}_{}/{name}", verdict.as_str());
         let message = format!("{kind} `{name}` of server `{server}` {what}: {rule}");
         let problem_kind = ProblemKind::Hidden { list, verdict: *verdict };
-        Some(Problem::warning(id, problem_kind, Some(server), Some(original), message))
+        let severity = match verdict {
+            Verdict::NotWhitelisted | Verdict::Blacklisted => Severity::Info,
+            Verdict::Exposed
+            | Verdict::InvalidName
+            | Verdict::Collision
+            | Verdict::Malformed
+            | Verdict::NotApproved => Severity::Warning,
+        };
+        let warning = Problem::warning(id, problem_kind, Some(server), Some(original), message);
+        Some(Problem { severity, ..warning })
     }
 }

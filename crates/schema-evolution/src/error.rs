@@ -71,16 +71,30 @@ pub enum ReleaseError {
         message: String,
     },
     /// A version is not `major.minor.patch`.
-    #[error("`{0}` is not a release version")]
+    #[error("`{0}` is not a release version: write `major.minor.patch` without a suffix")]
     Version(String),
-    /// A released file was changed, added or removed without the list of digests.
-    #[error("{} does not match its digest: released files never change", path.display())]
+    /// A released file was changed.
+    #[error("{} does not match its digest: restore it, released files never change", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
+    /// A released file was removed.
+    #[error("{} is missing, although it has a digest: restore it, released files never change", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file was added without the list of digests.
+    #[error("{} has no digest: remove it, and let the test write it", path.display())]
+    Unlisted {
+        /// The file.
+        path: PathBuf,
+    },
     /// A version is released with another schema.
-    #[error("{version} is released with another schema: raise the version first")]
+    #[error(
+        "{version} is already released with another schema: raise the version before its schema is released"
+    )]
     Frozen {
         /// The version.
         version: String,

@@ -67,14 +67,16 @@ impl Releases {
             };
             let version = version.ok_or_else(invalid)?;
             let text = read(&path)?;
-            if digests.get(&name) != Some(&digest(&text)) {
-                return Err(ReleaseError::Changed { path });
+            match digests.get(&name) {
+                None => return Err(ReleaseError::Unlisted { path }),
+                Some(listed) if *listed != digest(&text) => return Err(ReleaseError::Changed { path }),
+                Some(_) => {}
             }
             texts.insert(version, text);
         }
         let is_missing = |name: &&String| !texts.keys().any(|it| format!("{it}.json") == **name);
         if let Some(name) = digests.keys().find(is_missing) {
-            return Err(ReleaseError::Changed { path: folder.join(name) });
+            return Err(ReleaseError::Missing { path: folder.join(name) });
         }
         Ok(Self { folder, texts })
     }
@@ -152,12 +154,18 @@ pub fn check_snapshot(
     };
     let mut releases = Releases::open(folder).map_err(failed)?;
     let outcome = releases.compare(version, schema).map_err(failed)?;
-    if !outcome.is_allowed(usage) {
-        let released = outcome.released.map(|it| it.to_string()).unwrap_or_default();
+    if let Some(released) = &outcome.released
+        && !outcome.is_allowed(usage)
+    {
+        let what = match outcome.comparison.verdict(usage) {
+            Verdict::Break => "is not compatible",
+            Verdict::Unknown | Verdict::Harmless => "is not proven to be compatible",
+        };
         return Err(format!(
-            "the schema has changed since {released} in a way that {version} does not allow: revert it, or raise the \
-             version\n{}",
-            render_text(&outcome.comparison, usage)
+            "the schema of version {version} {what} with the release {released}\n{}\
+             revert the changes, or raise the version to {} or later, which may break",
+            render_text(&outcome.comparison, usage),
+            next_break(released),
         ));
     }
     if freeze {
@@ -167,7 +175,9 @@ pub fn check_snapshot(
     match outcome.released {
         Some(_) => Ok(()),
         None => Err(format!(
-            "{} has no release to compare with: run the test with SCHEMA_EVOLUTION=release",
+            "nothing was compared: {} has no schema of a release up to version {version}\n\
+             to store the current schema as the release {version}, run the test once with the environment variable \
+             SCHEMA_EVOLUTION=release, and commit the folder; later runs compare with it",
             folder.display()
         )),
     }
@@ -180,6 +190,15 @@ fn parse(text: &str) -> Option<Version> {
 
 fn may_break(older: &Version, newer: &Version) -> bool {
     if (older.major, newer.major) == (0, 0) { newer.minor > older.minor } else { newer.major > older.major }
+}
+
+/// The first version that may break what `released` promises.
+fn next_break(released: &Version) -> Version {
+    if released.major == 0 {
+        Version::new(0, released.minor + 1, 0)
+    } else {
+        Version::new(released.major + 1, 0, 0)
+    }
 }
 
 fn digest(text: &str) -> String {

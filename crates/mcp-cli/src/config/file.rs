@@ -56,7 +56,9 @@ fn help(error: &LoadError) -> Option<String> {
             "add `--dialect holodeck`, `--dialect dominds`, `--dialect mcp-json` or `--dialect acp`"
                 .to_owned(),
         ),
-        LoadError::UnsupportedFormat { format, .. } => Some(format.help.to_owned()),
+        LoadError::UnsupportedFormat { format, .. } => {
+            Some(format!("{}: `mcp-host add`, with `--server-json` for a server.json", format.help))
+        }
         _ => None,
     }
 }

@@ -276,7 +276,7 @@ mod tests {
         published.problems = problems_found;
         assert_eq!(
             problem_lines(&published, Colour::Never),
-            "warning: 2 tools of server `s` are hidden by its whitelist: a, b\n  \
+            "info: 2 tools of server `s` are hidden by its whitelist: a, b\n  \
              help: to show it, add a matching pattern to the whitelist\n"
         );
     }

@@ -255,6 +255,11 @@ fn invalid_configuration_files_are_explained() {
             "server.json: this is the server.json of a published server, which is not read yet",
         ),
         (
+            &["check", "server.json"],
+            1,
+            "help: add the server that it describes to an mcp.json: `mcp-host add`, with `--server-json` for a",
+        ),
+        (
             &["convert", "folder.json", "--to", "dominds"],
             1,
             "the folder folder.json contains none of .minds/mcp.yaml",

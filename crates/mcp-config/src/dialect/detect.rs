@@ -33,14 +33,14 @@ pub(crate) fn detect_profile(dialect: Dialect, root: Option<&Node>) -> Profile {
 pub struct UnsupportedFormat {
     /// What the file is: "the manifest of an MCP bundle".
     pub name: &'static str,
-    /// How to use its servers.
+    /// How to use its servers. [`parse_server_json`](crate::parse_server_json) reads the server.json of a published server.
     pub help: &'static str,
 }
 
 /// Recognizes a format that is known but not supported, in a file whose dialect [`detect`] does not know. `None` if the
 /// format is unknown too.
 pub fn detect_unsupported_format(path: &str, text: &str) -> Option<UnsupportedFormat> {
-    const WRITE_MCP_JSON: &str = "write its servers in an mcp.json; `mcp-host add` does that";
+    const WRITE_MCP_JSON: &str = "write its servers in an mcp.json";
     let path = path.replace('\\', "/");
     let format = |name, help| Some(UnsupportedFormat { name, help });
     if path.contains(".docker/mcp/") {
@@ -64,7 +64,7 @@ pub fn detect_unsupported_format(path: &str, text: &str) -> Option<UnsupportedFo
         return format("a recipe of Goose", WRITE_MCP_JSON);
     }
     if root.get("name").is_some() && (is_list("packages") || is_list("remotes")) {
-        let help = "`mcp-host add FILE --server-json` adds the server to a configuration";
+        let help = "add the server that it describes to an mcp.json";
         return format("the server.json of a published server", help);
     }
     None
@@ -222,6 +222,8 @@ mod tests {
             assert_eq!(detect_unsupported_format("a.json", other), None, "{other}");
         }
         for text in [agent, bundle, published, recipe] {
+            let help = detect_unsupported_format("a.json", text).map_or("", |it| it.help);
+            assert!(help.contains("mcp.json") && !help.contains("mcp-host"), "{help}");
             assert_eq!(detect("x", text), None, "{text}");
         }
     }

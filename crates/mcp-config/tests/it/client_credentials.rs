@@ -83,6 +83,12 @@ fn token_exchange_serves_each_user_alone() {
             "add the only authorization server that may receive the tokens of users",
         ),
         (
+            r#"{"grant": "token_exchange", "clientId": "host", "clientSecret": "x", "isuer": "https://id.example"}"#,
+            "",
+            "`auth` has no key 'isuer'",
+            "did you mean `issuer`?",
+        ),
+        (
             complete,
             r#", "sharing": "shared""#,
             "`token_exchange` cannot be used with `sharing: shared`",

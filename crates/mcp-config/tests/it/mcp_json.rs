@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_config::{Document, Profile, Reading, ResolveContext, read, resolve};
+use mcp_config::{Applicability, Diagnostic, Document, Profile, Reading, ResolveContext, read, resolve};
 use mcp_model::{ConfigValue, Endpoint, Filter, SseFallback, TransportSpec};
 
 use crate::{found, reading};
@@ -437,4 +437,48 @@ fn lists_of_variables_are_read_in_each_of_their_forms() {
     let Ok(Endpoint::Stdio(it)) = endpoint("x.json", "/w", text, &[("PATH", "/bin")]) else { panic!() };
     let env: Vec<_> = it.env.iter().map(|it| (it.0.as_str(), it.1.expose())).collect();
     assert_eq!(env, [("A", "b=c"), ("PATH", "/bin"), ("D", "e")]);
+}
+
+#[test]
+fn dia_13_goose_keys_in_other_files_are_reported_as_misspelt() {
+    let warning = |key: &str, common: &str| {
+        format!("warning /{key} '{key}' is a key of Goose; other programs read '{common}'")
+    };
+    tells(r#"{"command": "x", "envs": {"A": "b"}}"#, &[&warning("envs", "env")]);
+    tells(r#"{"cmd": "x"}"#, &[&warning("cmd", "command")]);
+    tells(r#"{"uri": "https://a.example"}"#, &[&warning("uri", "url")]);
+    tells(
+        r#"{"command": "x", "envs": {}, "env": {}}"#,
+        &["error /envs the same field is given twice; only one is allowed"],
+    );
+    let text = r#"{"mcpServers": {"a": {"command": "x", "envs": {"A": "b"}}}}"#;
+    let fixed = mcp_config::fix_all(
+        &Document { name: ".mcp.json", text, profile: Profile::McpJson },
+        Applicability::Suggested,
+    );
+    assert_eq!(fixed.text, text.replace("envs", "env"));
+}
+
+/// The warnings of a text with servers under `mcpServers`, and these members.
+#[track_caller]
+fn tells_members(members: &str, want: &[&str]) {
+    let reading = named(".mcp.json", &format!(r#"{{"mcpServers": {{"a": {{"command": "x"}}}}, {members}}}"#));
+    let line = |it: &Diagnostic| {
+        format!("{} {} ({})", it.pointer, it.message, it.help.as_deref().unwrap_or_default())
+    };
+    assert_eq!(reading.diagnostics.iter().map(line).collect::<Vec<_>>(), want, "{members}");
+}
+
+#[test]
+fn dia_13_misspelt_key_next_to_the_servers_is_reported() {
+    let server = r#"{"b": {"command": "y"}}"#;
+    let want = |key: &str, near: &str| {
+        format!("/{key} unknown key '{key}'; its content is not read (did you mean `{near}`?)")
+    };
+    tells_members(&format!(r#""mcpServer": {server}"#), &[&want("mcpServer", "mcpServers")]);
+    tells_members(r#""input": [{"id": "k", "type": "promptString"}]"#, &[&want("input", "inputs")]);
+    // Extensions, and servers that are set aside.
+    tells_members(&format!(r#""mcpServers_disabled": {server}"#), &[]);
+    tells_members(&format!(r#""_mcpServer": {server}"#), &[]);
+    tells_members(r#""server": {"port": 1}, "input": [1], "colour": {"b": 1}"#, &[]);
 }

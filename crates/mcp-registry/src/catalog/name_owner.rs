@@ -1,8 +1,10 @@
 //! The owner of a name in a catalog: the host or a server.
 
+use std::fmt;
+
 use mcp_model::ServerId;
 
-/// The owner of a tool, prompt or toolset name (DM-055, DM-097).
+/// The owner of a tool, prompt or toolset name (DM-055, DM-097). Displayed as ``server `files` `` or `the host`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameOwner<'a> {
@@ -10,4 +12,25 @@ pub enum NameOwner<'a> {
     Host,
     /// A server.
     Server(&'a ServerId),
+}
+
+impl fmt::Display for NameOwner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NameOwner::Host => f.write_str("the host"),
+            NameOwner::Server(id) => write!(f, "server `{id}`"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owner_is_displayed_as_in_messages() {
+        let server = ServerId::parse("files").unwrap();
+        assert_eq!(NameOwner::Server(&server).to_string(), "server `files`");
+        assert_eq!(NameOwner::Host.to_string(), "the host");
+    }
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use mcp_model::{RawJson, Rules, ServerId, Severity};
 
+use crate::catalog::name_owner::NameOwner;
 use crate::filter::rules::{CompiledRules, Decision, Verdict, transform};
 use crate::hash::{CatalogHash, Encoder};
 use crate::lists::{Builtins, ListKind, RejectedItem, ServerEntry, ServerLists};
@@ -330,10 +331,10 @@ impl<'a, 'n> NameTable<'a, 'n> {
         let (list, text) = (self.list.as_str(), name.as_str());
         let taken = |server: &ServerId, original: &str| {
             let (shown, original) = (quote(text), quote(original));
-            format!("the name {shown} is taken by {list} {original} of server `{server}`")
+            format!("the name {shown} is taken by {list} {original} of {}", NameOwner::Server(server))
         };
         let rule = if self.builtins.contains(text) {
-            format!("the name {} belongs to a {list} of the host itself", quote(text))
+            format!("the name {} belongs to a {list} of {} itself", quote(text), NameOwner::Host)
         } else if let Some((server, original)) = (self.others)(text) {
             taken(server, original)
         } else if let Some(original) = self.own.get(text) {

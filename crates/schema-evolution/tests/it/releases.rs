@@ -35,24 +35,50 @@ fn a_break_needs_a_version_that_may_break() {
     let check = |version: &str, schema: &Value, freeze: bool| {
         check_snapshot(&folder.0, version, schema, Use::Reader, freeze).err().unwrap_or_default()
     };
-    assert!(check("0.1.0", &wide(), false).contains("has no release to compare with"));
+    let first = check("0.1.0", &wide(), false);
+    assert!(first.starts_with("nothing was compared: "), "{first}");
+    assert!(
+        first.contains(" has no schema of a release up to version 0.1.0\nto store the current schema "),
+        "{first}"
+    );
+    assert!(
+        first.contains("run the test once with the environment variable SCHEMA_EVOLUTION=release"),
+        "{first}"
+    );
     assert_eq!(check("0.1.0", &wide(), true), "");
     assert_eq!(check("0.1.0", &wide(), true), "");
     let message = check("0.1.1", &narrow(), false);
     assert!(
-        message.starts_with("the schema has changed since 0.1.0 in a way that 0.1.1 does not allow"),
+        message.starts_with("the schema of version 0.1.1 is not compatible with the release 0.1.0\n"),
         "{message}"
     );
     assert!(message.contains("for example 1\n"), "{message}");
+    assert!(
+        message.ends_with("\nrevert the changes, or raise the version to 0.2.0 or later, which may break"),
+        "{message}"
+    );
+    assert!(check("0.1.0", &json!({}), true).starts_with("0.1.0 is already released with another schema"));
     assert_eq!(check("0.2.0", &narrow(), true), "");
     // A later release is ignored.
     assert_eq!(check("0.1.1", &wide(), false), "");
     assert_eq!(check("0.2.1", &wide(), false), "");
     assert_eq!(check("1.0.0", &narrow(), true), "");
-    assert!(check("1.9.9", &json!({ "type": "integer" }), true).contains("1.9.9 does not allow"));
+    let message = check("1.9.9", &json!({ "type": "integer" }), true);
+    assert!(
+        message.starts_with("the schema of version 1.9.9 is not compatible with the release 1.0.0"),
+        "{message}"
+    );
+    assert!(message.ends_with("raise the version to 2.0.0 or later, which may break"), "{message}");
+    let message = check("1.0.1", &json!({ "$ref": "https://a.example/b.json" }), false);
+    assert!(
+        message.starts_with("the schema of version 1.0.1 is not proven to be compatible with the release"),
+        "{message}"
+    );
     assert_eq!(check("2.0.0", &json!({ "type": "integer" }), false), "");
     for version in ["x", "1.2", "01.2.3", "1.2.3-rc.1"] {
-        assert_eq!(check(version, &wide(), false), format!("`{version}` is not a release version"));
+        let want =
+            format!("`{version}` is not a release version: write `major.minor.patch` without a suffix");
+        assert_eq!(check(version, &wide(), false), want);
     }
 }
 
@@ -77,16 +103,16 @@ fn released_files_are_protected_by_their_digests() {
     assert_eq!(error(), "");
     fs::write(&file, "true").unwrap();
     assert!(
-        error().ends_with("0.1.0.json does not match its digest: released files never change"),
+        error().ends_with("0.1.0.json does not match its digest: restore it, released files never change"),
         "{}",
         error()
     );
     fs::remove_file(&file).unwrap();
-    assert!(error().contains("0.1.0.json does not match"));
+    assert!(error().contains("0.1.0.json is missing, although it has a digest: restore it"));
     fs::write(&file, "{}").unwrap();
     assert_eq!(error(), "");
     fs::write(folder.0.join("0.3.0.json"), "{}").unwrap();
-    assert!(error().contains("0.3.0.json does not match"));
+    assert!(error().contains("0.3.0.json has no digest: remove it"));
     fs::rename(folder.0.join("0.3.0.json"), folder.0.join("latest.json")).unwrap();
     assert!(error().contains("latest.json is invalid: it does not have the name of a version"));
     fs::remove_file(folder.0.join("latest.json")).unwrap();

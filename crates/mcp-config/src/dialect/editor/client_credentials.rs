@@ -27,7 +27,11 @@ pub(super) fn read(
     for member in auth.members().into_iter().flatten() {
         if !KEYS.contains(&&*member.key.text) {
             let message = format!("`auth` has no key '{}'", quoted(&member.key.text));
-            context.error(Code::UnknownKey, &at.member(member, context), message, "remove it");
+            let help = match context.closest(&member.key.text, KEYS) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "remove it".to_owned(),
+            };
+            context.error(Code::UnknownKey, &at.member(member, context), message, help);
         }
     }
     let text = |key: &str| {

@@ -8,12 +8,12 @@ use mcp_model::{
 };
 
 use crate::de::{Location, NullableField, ReadContext};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Applicability, Code, FixIntent};
 use crate::dialect::editor::client_credentials;
 use crate::dialect::editor::command::CommandFields;
 use crate::dialect::editor::fields::{DeclaredInputs, Durations, ToolLists, ValueReader};
 use crate::dialect::editor::name_lists::NameLists;
-use crate::dialect::editor::program::{Program, ShellVariables, VariableSyntax};
+use crate::dialect::editor::program::{EntryForm, Program, ShellVariables, VariableSyntax};
 use crate::dialect::editor::transport::{
     DeclaredTransport, TransportChoice, choose_transport, declared_transport, entry_url,
 };
@@ -129,6 +129,12 @@ pub(super) fn lower(
         && report_nested_fields(&inner.value, &transport.at, context)
     {
         return LoweredEntry { kind: None, nothing_to_start: false, spec: None };
+    }
+    if program.entry_form != EntryForm::Goose {
+        let keys = [("cmd", "command", &cmd.at), ("envs", "env", &envs.at), ("uri", "url", &uri.at)];
+        for (key, common, at) in keys.into_iter().filter(|it| node.get(it.0).is_some()) {
+            report_goose_key(key, (common, node.get(common).is_some()), at, context);
+        }
     }
     let command = fields::one_of(command, cmd, context);
     let env = fields::one_of(env, envs, context);
@@ -255,6 +261,23 @@ pub(super) fn lower(
     spec.sharing = SharingKey::sharing(sharing.value().copied(), Sharing::Auto);
     (spec.limits, spec.exposure, spec.metadata) = (limits, exposure, metadata);
     LoweredEntry { kind, nothing_to_start: false, spec: Some(spec) }
+}
+
+/// Warns of a key that is read here, but by no other program than Goose (DIA-13). It may also be a misspelt common key.
+fn report_goose_key(
+    key: &str,
+    (common, has_common): (&'static str, bool),
+    at: &Location,
+    context: &ReadContext,
+) {
+    // Both keys are reported together.
+    if has_common {
+        return;
+    }
+    let message = format!("'{key}' is a key of Goose; other programs read '{common}'");
+    let diagnostic = context.new_diagnostic(Code::UnknownKey, &at.at_key(), message).warning();
+    let fix = FixIntent::RenameKey(common.to_owned(), Applicability::Suggested);
+    context.report(diagnostic.help(format!("did you mean `{common}`?")).fix(fix));
 }
 
 /// Reports what would make all users of a server with token exchange one user.

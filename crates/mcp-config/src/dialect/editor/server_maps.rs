@@ -90,6 +90,8 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
     }
     if res.is_empty() {
         report_no_servers(root, &at, context);
+    } else {
+        report_misspelt_maps(root, &at, context);
     }
     let own = Program::of_file(&context.file).map_or("", |it| it.key);
     if root.get(own).is_none() {
@@ -161,6 +163,37 @@ fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
     let message = "the file has no MCP servers: neither 'mcpServers' nor 'servers', 'mcp.servers', \
                    'context_servers' or 'mcp'";
     context.error(Code::NoServers, at, message, help);
+}
+
+/// Warns of servers and inputs next to those that are read, under a key that is nearly theirs (DIA-13). Other unknown keys
+/// belong to the program of the file.
+fn report_misspelt_maps(root: &Node, at: &Location, context: &ReadContext) {
+    // A key with a word more is not misspelt: some users keep servers under such a key.
+    const MAX_LENGTH_DIFFERENCE: usize = 2;
+    let is_list_of_inputs =
+        |it: &Node| it.items().is_some_and(|it| !it.is_empty() && it.iter().all(|it| it.get("id").is_some()));
+    for member in root.members().unwrap_or_default() {
+        let key = &*member.key.text;
+        let candidates: &[&str] = match &member.value {
+            it if is_map_of_servers(it) => &SERVER_KEYS,
+            it if is_list_of_inputs(it) => &["inputs"],
+            _ => continue,
+        };
+        let is_private = context.policy.private_keys.iter().any(|it| key.starts_with(it));
+        if is_private || candidates.contains(&key) {
+            continue;
+        }
+        let near = context.suggest(key, candidates.iter().copied());
+        let near = near.filter(|it| it.0.len().abs_diff(key.len()) <= MAX_LENGTH_DIFFERENCE);
+        if let Some((near, _)) = near {
+            let message = format!("unknown key '{}'; its content is not read", quoted(key));
+            let diagnostic =
+                context.new_diagnostic(Code::UnknownKey, &at.member(member, context).at_key(), message);
+            let fix = FixIntent::RenameKey(near.to_owned(), Applicability::Suggested);
+            let fix = root.get(near).is_none().then_some(fix);
+            context.report(diagnostic.warning().help(format!("did you mean `{near}`?")).fix(fix));
+        }
+    }
 }
 
 /// Returns whether a file may be TOML: by its extension, or because it has none.

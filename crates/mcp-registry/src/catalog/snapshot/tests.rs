@@ -88,7 +88,7 @@ fn dm_033_a_toolsets_name_is_taken_once() {
 }
 
 #[test]
-fn dm_123_what_is_hidden_is_a_warning_that_says_why() {
+fn dm_123_what_is_hidden_has_a_problem_that_says_why() {
     let servers = dominds("a: open x.y |black=nothing; b: open shut no |white=*o*; c: z |black=*");
     let catalog = Catalog::build(&builtins(), &servers);
     let told: Vec<String> =
@@ -98,8 +98,8 @@ fn dm_123_what_is_hidden_is_a_warning_that_says_why() {
         [
             "warning mcp_tool_invalid_name: tool `x.y` of server `a` has a name that providers refuse: the original name must match ^[a-zA-Z0-9_-]{1,64}$",
             "warning mcp_tool_collision: tool `open` of server `b` is skipped: the name `open` is taken by tool `open` of server `a`",
-            "warning mcp_tool_not_whitelisted: tool `shut` of server `b` is filtered out: no pattern of the whitelist matches: `*o*`",
-            "warning mcp_tool_blacklisted: tool `z` of server `c` is filtered out: blacklist `*`",
+            "info mcp_tool_not_whitelisted: tool `shut` of server `b` is filtered out: no pattern of the whitelist matches: `*o*`",
+            "info mcp_tool_blacklisted: tool `z` of server `c` is filtered out: blacklist `*`",
         ]
     );
 }
