@@ -22,6 +22,8 @@
 //!
 //! Features: `sdk`, on by default (requests and errors of agent-client-protocol), `protocol-v2` and `session-fork`
 //! (unstable parts of it), `mcp-over-acp` (servers that the client provides), and `oauth` (logins).
+//!
+//! Ids such as `ACPX-14` name rules, the promised behaviour; `docs/rules.md` in the repository lists them.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -30,6 +30,8 @@
 //! assert_eq!(RpcError::from(&refusal).code, mcp_acp::code::INVALID_PARAMS);
 //! # Ok::<(), serde_json::Error>(())
 //! ```
+//!
+//! Ids such as `ACPX-03` name rules, the promised behaviour; `docs/rules.md` in the repository lists them.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

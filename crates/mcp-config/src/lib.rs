@@ -17,6 +17,8 @@
 //! assert_eq!(reading.diagnostics[1].help.as_deref(), Some("did you mean `command`?"));
 //! println!("{}", render("mcp.yaml", text, &reading.diagnostics, Colour::Never));
 //! ```
+//!
+//! Ids such as `DM-020` name rules, the promised behaviour; `docs/rules.md` in the repository lists them.
 
 #![forbid(unsafe_code)]
 // An open type states the reason for it.

@@ -95,6 +95,8 @@
 //! `outcome`, `duration` in seconds and `bytes`); [`metrics`] lists the metrics. Neither contains arguments, results or
 //! secrets. The feature `otel` exports both to an OpenTelemetry collector.
 //!
+//! Ids such as `DM-101` name rules, the promised behaviour; `docs/rules.md` in the repository lists them.
+//!
 //! # An agent
 //!
 //! A complete agent with a scripted model, a reload during a call, and leases of two dialogs

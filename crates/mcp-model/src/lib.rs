@@ -18,6 +18,8 @@
 //! assert_eq!(page.rejected[0].reason, "it has no `inputSchema`");
 //! # Ok::<(), serde_json::Error>(())
 //! ```
+//!
+//! Ids such as `DM-042` name rules, the promised behaviour; `docs/rules.md` in the repository lists them.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -32,6 +32,8 @@
 //! ```
 //!
 //! Features, both on by default: `validator` has [`ValidatorCache`] and [`project`], `reload` has [`ReloadPlan`].
+//!
+//! Ids such as `DM-055` name rules, the promised behaviour; `docs/rules.md` in the repository lists them.
 
 #![forbid(unsafe_code)]
 // An open type states the reason for it.

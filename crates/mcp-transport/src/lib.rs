@@ -43,6 +43,8 @@
 //!
 //! Related crates: `mcp-host-oauth` logs in to servers, `mcp-host-recording` records and replays sessions, and
 //! `mcp-host-rmcp` runs these transports under the client of the official SDK.
+//!
+//! Ids such as `SK-17` name rules, the promised behaviour; `docs/rules.md` in the repository lists them.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // An open type states the reason for it.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]

@@ -1,7 +1,8 @@
 //! `cargo xtask features`: the rules of docs/rules.md that tests name.
 //!
 //! A test names a rule in its own name (`dm_041_neither_list`) or in a comment. An id that is not in the table is a
-//! violation. A rule without a test is not: the report lists it.
+//! violation. A rule without a test is not: the report lists it. The front page of a library that names rules in its
+//! documentation says where they are listed.
 
 mod mention;
 mod table;
@@ -45,7 +46,29 @@ fn check(tree: &Tree) -> Result<(String, Vec<Violation>), Error> {
             }
         }
     }
+    violations.extend(unexplained_ids(tree, &known));
     Ok((report(&known, &proven), violations))
+}
+
+/// The libraries whose documentation has ids, and whose front page does not name the table.
+fn unexplained_ids(tree: &Tree, known: &BTreeSet<Id>) -> impl Iterator<Item = Violation> {
+    let is_doc = |line: &&str| ["///", "//!"].iter().any(|it| line.trim_start().starts_with(it));
+    let has_ids = |text: &str| text.lines().filter(is_doc).any(|line| !mention::ids(line, known).is_empty());
+    let with_ids: BTreeSet<&str> = tree
+        .rust_files
+        .iter()
+        .filter(|file| file.path.starts_with("crates/") && has_ids(&file.text))
+        .filter_map(|file| Some(file.path.split_once("/src/")?.0))
+        .collect();
+    let front_pages =
+        tree.rust_files.iter().filter_map(|file| Some((file.path.strip_suffix("/src/lib.rs")?, file)));
+    let unexplained = front_pages.filter(move |(folder, file)| {
+        with_ids.contains(folder) && !file.text.lines().filter(is_doc).any(|line| line.contains(TABLE))
+    });
+    unexplained.map(|(_, file)| {
+        let message = format!("its documentation has ids of rules: say that {TABLE} lists them");
+        Violation::new(&file.path, 1, message)
+    })
 }
 
 fn report(known: &BTreeSet<Id>, proven: &BTreeSet<Id>) -> String {

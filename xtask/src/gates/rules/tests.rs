@@ -100,6 +100,17 @@ fn an_unknown_rule_is_found() {
 }
 
 #[test]
+fn front_page_of_a_library_with_ids_names_the_table() {
+    let file = ("crates/a/src/b.rs", "/// A rule (HD-044).\nfn f() {}");
+    let table = ("docs/rules.md", TABLE);
+    let want = "crates/a/src/lib.rs:1: its documentation has ids of rules: say that docs/rules.md lists them";
+    check_tree(&[table, file, ("crates/a/src/lib.rs", "//! A crate.")], "", &[want]);
+    check_tree(&[table, file, ("crates/a/src/lib.rs", "//! Ids are in `docs/rules.md`.")], "", &[]);
+    check_tree(&[table, file, ("crates/b/src/lib.rs", "//! A crate.")], "", &[]);
+    check_tree(&[table, ("crates/a/src/lib.rs", "// HD-044\n")], "", &[]);
+}
+
+#[test]
 fn violations_of_the_table_are_found() {
     let bad = "| id | rule | where |\n|---|---|---|\n| HD-1 | a | b |\n| HD-001 | a | b |\n| HD-001 | a | b |\n| HD-002 | a |  |\n| HD-003 | a |\n";
     check_tree(
