@@ -452,10 +452,8 @@ fn dia_13_goose_keys_in_other_files_are_reported_as_misspelt() {
         &["error /envs the same field is given twice; only one is allowed"],
     );
     let text = r#"{"mcpServers": {"a": {"command": "x", "envs": {"A": "b"}}}}"#;
-    let fixed = mcp_config::fix_all(
-        &Document { name: ".mcp.json", text, profile: Profile::McpJson },
-        Applicability::Suggested,
-    );
+    let fixed =
+        mcp_config::fix_all(&Document::new(".mcp.json", text, Profile::McpJson), Applicability::Suggested);
     assert_eq!(fixed.text, text.replace("envs", "env"));
 }
 
