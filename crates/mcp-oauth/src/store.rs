@@ -58,7 +58,7 @@ use crate::grant::Grant;
 /// }
 ///
 /// fn failed(error: impl Display) -> TokenStoreError {
-///     TokenStoreError(format!("the stored logins cannot be used: {error}"))
+///     TokenStoreError::new(format!("the stored logins cannot be used: {error}"))
 /// }
 ///
 /// fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
