@@ -3,8 +3,8 @@
 //! `proc-macro2` splits the text into tokens, `syn` finds the items. Every view of a file has the length and the lines
 //! of the file, so an offset in one view is an offset in all of them.
 
+mod items;
 mod paths;
-mod test_code;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -33,6 +33,8 @@ pub(crate) struct RustFile {
     /// Those of them that are compiled for tests only.
     test_modules: Vec<String>,
     tests: Vec<Range<usize>>,
+    /// The lines of the public fields with a `#[cfg]`.
+    pub conditional_fields: Vec<usize>,
 }
 
 impl RustFile {
@@ -56,7 +58,7 @@ impl RustFile {
         for file in &mut files {
             let stem = file.path.trim_end_matches(".rs").trim_end_matches("/mod");
             let in_test_module = |module: &String| stem == module || stem.starts_with(&format!("{module}/"));
-            if test_code::is_test_path(&file.path) || test_modules.iter().any(in_test_module) {
+            if items::is_test_path(&file.path) || test_modules.iter().any(in_test_module) {
                 file.tests = std::iter::once(0..file.text.len()).collect();
             }
         }
@@ -65,7 +67,7 @@ impl RustFile {
 
     fn read(source: &Source, test_modules: &mut BTreeSet<String>) -> syn::Result<RustFile> {
         let tokens: TokenStream = source.text.parse()?;
-        let items = test_code::items(&source.path, &syn::parse2(tokens.clone())?);
+        let items = items::items(&source.path, &syn::parse2(tokens.clone())?);
         test_modules.extend(items.test_modules.iter().cloned());
         let blank: Vec<u8> = source.text.bytes().map(blank_of).collect();
         let mut views = Views { text: &source.text, code: blank.clone(), code_and_literals: blank };
@@ -87,6 +89,7 @@ impl RustFile {
             } else {
                 items.test_code
             },
+            conditional_fields: items.conditional_fields,
         })
     }
 

@@ -1,10 +1,11 @@
-//! The parts of a Rust file that are compiled for tests only.
+//! What one visit of a Rust file finds: its modules, the parts that are compiled for tests only, and public fields with a
+//! condition.
 
 use std::ops::Range;
 
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Field, File, ImplItem, Item, Local, Meta, Stmt, Token, Variant};
+use syn::{Attribute, Field, File, ImplItem, Item, Local, Meta, Stmt, Token, Variant, Visibility};
 
 use super::module_folder;
 
@@ -28,6 +29,8 @@ pub(super) struct Items {
     /// Whether the file as a whole is test code (`#![cfg(test)]`).
     pub is_test: bool,
     pub test_code: Vec<Range<usize>>,
+    /// The lines of the public fields with a `#[cfg]`.
+    pub conditional_fields: Vec<usize>,
 }
 
 pub(super) fn items(path: &str, file: &File) -> Items {
@@ -79,6 +82,10 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
 
     fn visit_field(&mut self, field: &'ast Field) {
         self.record(&field.attrs, field);
+        let has_condition = field.attrs.iter().any(|attribute| attribute.path().is_ident("cfg"));
+        if has_condition && matches!(field.vis, Visibility::Public(_)) {
+            self.items.conditional_fields.push(field.span().start().line);
+        }
         visit::visit_field(self, field);
     }
 
