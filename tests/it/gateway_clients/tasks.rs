@@ -253,6 +253,7 @@ async fn killed_gateway_loses_no_task_of_2026_and_gives_none_to_another_client()
 }
 
 /// Ann starts tasks and redeems them after the gateway was killed and restarted; bob gets none.
+#[expect(clippy::print_stderr, reason = "a run prints its counts")]
 async fn kill_gateway_with_tasks(script: &str, eras: Eras) {
     let Some(installed) = Installed::ready() else { return };
     let count = std::env::var(TASKS_VARIABLE).map_or(TASKS, |it| it.parse().unwrap());
@@ -285,5 +286,10 @@ async fn kill_gateway_with_tasks(script: &str, eras: Eras) {
         for_each(&tasks, async |task| ann.task_result(task, &call).await.unwrap().value.text()).await;
     let is_own = |(number, text): &(usize, &String)| text.contains(&format!("subject {number}."));
     let redeemed = results.iter().enumerate().filter(is_own).count();
+    eprintln!(
+        "{script}: {} tasks, {redeemed} redeemed, {} given to another client",
+        tasks.len(),
+        count - refused
+    );
     assert_eq!((redeemed, refused), (count, count), "redeemed, and refused to another client: {script}");
 }
