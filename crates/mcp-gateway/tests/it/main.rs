@@ -11,6 +11,7 @@ mod client_shares;
 mod clients;
 mod connections;
 mod dialogs;
+mod example;
 mod isolation;
 mod protocol;
 mod rates;

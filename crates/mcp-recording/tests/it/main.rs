@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod example;
+
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
