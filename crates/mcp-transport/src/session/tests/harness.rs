@@ -254,14 +254,17 @@ impl Harness {
             assert!(self.may_end, "nothing has ended the connection");
             self.closed = true;
         }
+        // A close whose grace period ends now may be seen before or after the deadline of a call.
+        let close_ends = self.closings.iter().any(|it| it.2 <= Instant::now() + GRAIN);
         for call in &mut self.calls {
             let Some(request) = call.waits().map(|it| it.request) else { continue };
             let mut texts = Vec::new();
             let due = call.due();
-            if due <= Instant::now() {
+            let is_due = due <= Instant::now();
+            if is_due {
                 texts.extend(call.expiries());
             }
-            if is_over {
+            if is_over || is_due && close_ends {
                 texts.push("closed".to_owned());
             }
             if !texts.is_empty() {

@@ -454,6 +454,14 @@ fn run_with_paused_time(sequence: impl Future<Output = ()>) {
     runtime.block_on(sequence);
 }
 
+#[test]
+fn deadline_at_the_end_of_a_close_decides_either_way() {
+    let spec = CallSpec { deadline: Some(17), ..default_spec(CallKind::Tool) };
+    let steps = [Step::Close(20), Step::Advance(3), Step::StartCall(spec), Step::Advance(20)];
+    let steps = steps.map(|step| (step, Timing::Settled)).to_vec();
+    run_with_paused_time(run_sequence((Era::Legacy, ShutdownBehavior::Never, steps)));
+}
+
 proptest! {
     #![proptest_config(config())]
 
