@@ -3,6 +3,10 @@
 //! A user of rmcp keeps the SDK's types, handlers and peer. The SDK gains transports that it lacks, a handshake with a
 //! timeout, and errors for requests that would otherwise wait forever when a server exits, sends an unreadable response
 //! or loses its session. The SDK's behavior above the transport is unchanged.
+//!
+//! This program is the example `websocket_client` of this crate:
+//!
+#![doc = concat!("```no_run\n", include_str!("../examples/websocket_client.rs"), "```")]
 
 #![forbid(unsafe_code)]
 // An open type states the reason for it.
