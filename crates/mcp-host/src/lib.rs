@@ -16,7 +16,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
 //! let host = Host::start(HostOptions::default());
-//! // The project's file precedes the user's; neither has to exist.
+//! // The project's file precedes the user's; neither has to exist, because the name shows the dialect.
 //! let files = vec![LoadRequest::new(".minds/mcp.yaml"), LoadRequest::new("/home/me/.minds/mcp.yaml")];
 //! let mut updates = host.follow(FollowRequest::new(files)).await;
 //! host.ready().await;

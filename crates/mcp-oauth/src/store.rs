@@ -9,8 +9,8 @@ use url::Url;
 
 use crate::grant::Grant;
 
-/// Stores grants by resource and issuer. It is called once for each connection and at each refresh, and may block as
-/// long as reading a small file takes. Neither an error nor `Debug` contains a secret.
+/// Stores grants by resource and issuer. It is called once for each connection, at each login and at each refresh, and may
+/// block as long as reading a small file takes. Neither an error nor `Debug` contains a secret.
 ///
 /// [`MemoryTokenStore`] forgets its grants with the process. A store of your own keeps [`Grant::to_json`], here in one file of
 /// a folder that only the user can read:
@@ -29,7 +29,8 @@ use crate::grant::Grant;
 ///     folder: PathBuf,
 ///     /// One change at a time.
 ///     changes: Mutex<()>,
-///     /// The resources whose refresh is locked. Programs that share a store lock a file instead.
+///     /// The resources whose refresh is locked. Programs that share a store lock a file instead: `RefreshLock::new(file)`
+///     /// after `File::try_lock` releases it when it is dropped.
 ///     refreshes: Arc<Mutex<Vec<Url>>>,
 /// }
 ///
@@ -44,7 +45,9 @@ use crate::grant::Grant;
 ///             text => text.map_err(failed)?,
 ///         };
 ///         let grants: Vec<serde_json::Value> = serde_json::from_slice(&text).map_err(failed)?;
-///         Ok(grants.iter().filter_map(Grant::from_json).collect())
+///         // Nothing is dropped: the next `save` would delete it.
+///         let grants: Option<Vec<_>> = grants.iter().map(Grant::from_json).collect();
+///         grants.ok_or_else(|| failed("a login has another format"))
 ///     }
 ///
 ///     fn write(&self, grants: &[Grant]) -> Result<(), TokenStoreError> {
@@ -132,7 +135,7 @@ use crate::grant::Grant;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait TokenStore: fmt::Debug + Send + Sync {
-    /// The latest grant for a resource, from any issuer.
+    /// The grant for a resource that was saved last, from any issuer.
     fn latest(&self, resource: &Url) -> Result<Option<Grant>, TokenStoreError>;
 
     /// The grant of this issuer for a resource.
@@ -145,7 +148,7 @@ pub trait TokenStore: fmt::Debug + Send + Sync {
     fn remove(&self, resource: &Url) -> Result<usize, TokenStoreError>;
 
     /// Locks the refresh of a resource's grant: many authorization servers accept a refresh token once and end the
-    /// login if it is used twice. `None` while another task or process that shares the store holds the lock. Does not
+    /// login if it is used twice. It is also called before a login. `None` while another task or process that shares the store holds the lock. Does not
     /// wait.
     fn lock_refresh(&self, resource: &Url) -> Result<Option<RefreshLock>, TokenStoreError>;
 }

@@ -15,7 +15,8 @@
 //!   client (`initialize`, `server/discover`), `ping` and `subscriptions/listen` are matched by method. Where a secret was
 //!   removed from parameters, any value matches.
 //! - Messages that a server sent before a response are replayed before it. A server request is replayed, and any response
-//!   to it is accepted. A request without a recorded response gets none. A stream is never ended.
+//!   to it is accepted. A request without a response in the recording gets none, a
+//!   request that is not in the recording an error with the most similar one. A stream is never ended.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]

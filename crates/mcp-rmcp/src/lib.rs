@@ -7,7 +7,6 @@
 //! This program is the example `websocket_client` of this crate:
 //!
 #![doc = concat!("```no_run\n", include_str!("../examples/websocket_client.rs"), "```")]
-
 #![forbid(unsafe_code)]
 // An open type states the reason for it.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
@@ -174,7 +173,7 @@ impl RmcpTransport {
     }
 
     /// Resolves when the connection has ended, with the reason and evidence. The future is independent of the
-    /// transport, which the SDK takes.
+    /// transport, which the SDK takes. The error of a failed `serve` has the same reason.
     pub fn disconnected(&self) -> impl Future<Output = Arc<Disconnect>> + Send + use<> {
         let mut disconnect = self.disconnect.clone();
         async move {

@@ -69,7 +69,9 @@ async fn full_registry_stops_the_servers_of_the_session_that_was_idle_for_longes
     drop(sessions.acquire("1").await.unwrap());
     put(&sessions, "3", &["a"]).await;
     assert_eq!([state("1"), state("2"), state("3")], ["a:connected", "a:idle", "a:connected"]);
-    assert!(sessions.get("2").unwrap().tools().is_empty());
+    let idle = sessions.get("2").unwrap();
+    assert!(idle.tools().is_empty() && idle.statuses().iter().all(|status| status.tools == 0));
+    drop(idle);
     assert_eq!(updates.next().await.unwrap().status().state.as_str(), "idle");
 
     // Its next use starts them again, in the slot of another session.

@@ -79,6 +79,10 @@ impl ValueError {
             | ValueError::UnknownVariant { expected: words, suggestion: _ } => {
                 format!("{name} must be one of {}", word_list(words))
             }
+            // It has a fraction or more than 64 bits.
+            ValueError::WrongType { expected: Expected::Integer, found: "a number" } => {
+                format!("{name} must be a whole number without a fraction, of at most 64 bits")
+            }
             ValueError::WrongType { expected, found } => {
                 format!("{name} must be {}, not {found}", expected.description())
             }

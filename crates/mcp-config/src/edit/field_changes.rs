@@ -3,6 +3,8 @@
 //! A field is named as in the file, or by another spelling of it: `headers` is `http_headers` in Codex's file. A value is
 //! written as the type that the field has.
 
+use std::iter;
+
 use crate::diagnostic::{Code, Diagnostic};
 use crate::dialect::editor::program::Program;
 use crate::dialect::write::values::dominds_value;
@@ -19,7 +21,8 @@ use crate::syntax::{Node, child, contains, last, parent};
 #[derive(derive_more::Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldChange {
-    /// The path of the field in its server: `url`, `env.NAME`, `args.0`.
+    /// The path of the field in its server: `url`, `env.NAME`, `args.0`. Items of a list are counted from 0, and are
+    /// added only by [`FieldOperation::Append`]. The rest of a path below `env` and `headers` is one name.
     pub field: String,
     /// What changes.
     pub operation: FieldOperation,
@@ -163,6 +166,14 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
         Ok::<_, EditError>(data)
     };
     let node = file.root.at(&pointer);
+    if let (None, FieldOperation::Set(_) | FieldOperation::SetJson(_)) = (node, operation)
+        && let Some(list) =
+            iter::successors(parent(&pointer), |it| parent(it)).find(|it| file.root.at(it).is_some())
+        && let Some(items) = file.root.at(list).and_then(Node::items)
+    {
+        let (server, field, list, len) = (name.to_owned(), field.clone(), last(list), items.len());
+        return Err(EditError::NoSuchItem { server, field, list, len });
+    }
     let no_such_field = || EditError::NoSuchField { server: name.to_owned(), field: field.clone() };
     let texts: Vec<String> = match operation {
         FieldOperation::Remove => {

@@ -60,6 +60,20 @@ pub enum EditError {
         /// The field.
         field: String,
     },
+    /// The list has no such item.
+    #[error(
+        "'{list}' of the server '{server}' has {len} items and no '{field}': count items from 0, or append one"
+    )]
+    NoSuchItem {
+        /// The name of the server.
+        server: String,
+        /// The field of the item.
+        field: String,
+        /// The key of the list.
+        list: String,
+        /// The number of its items.
+        len: usize,
+    },
     /// A server has this name already.
     #[error("a server '{name}' already exists")]
     AlreadyExists {
@@ -108,7 +122,22 @@ pub enum EditError {
     },
 }
 
-/// Adds a server after the existing ones.
+/// Adds a server after the existing ones. Fails if a server has its name, and if the file cannot express a value that the
+/// server needs. Comments and layout stay.
+///
+/// ```
+/// use mcp_config::{Document, NewServer, NewTransport, Profile, ServerId, add_server};
+///
+/// let text = "{\n  \"mcpServers\": {}\n}\n";
+/// let transport =
+///     NewTransport::Stdio { command: "npx".to_owned(), args: vec!["files-server".to_owned()], env: Vec::new() };
+/// let server = NewServer::new(ServerId::parse("files")?, transport).into_spec(Profile::McpJson);
+/// let written = add_server(&Document::new(".mcp.json", text, Profile::McpJson), &server)?;
+/// assert!(written.text.contains(r#""command": "npx""#));
+/// // What the file cannot express and was omitted.
+/// assert!(written.unsupported.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<WrittenFile, EditError> {
     let name = server.id.as_str();
     let file = EditableFile::open(document)?;

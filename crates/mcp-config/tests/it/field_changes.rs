@@ -123,6 +123,12 @@ fn unsupported_field_changes_are_refused() {
         "the edited file would have a mistake: ValidationError: unknown key 'enabld'; did you mean `enabled`?",
     );
     check(&["--unset env.C"], "the server 'a' has no 'env.C' to remove");
+    for field in ["args.2", "args.x"] {
+        let want = format!(
+            "'args' of the server 'a' has 2 items and no '{field}': count items from 0, or append one"
+        );
+        check(&[&format!("{field}=p")], &want);
+    }
     check(&["args-=q"], "the server 'a' has no 'args' to remove");
     check(&["command+=q"], "the file cannot be edited safely: 'command' is not a list there");
     check(&["command.x=q"], "the file cannot be edited safely: 'command' is not a mapping there");

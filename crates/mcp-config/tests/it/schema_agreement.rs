@@ -28,7 +28,7 @@ const ONLY_THE_READER: &[(&str, &str)] = &[
     ("must use wss:// (or ws://)", "a pattern does not find variables"),
     ("there is no tool type", "an unknown type is allowed unless it looks like `mcp`"),
     ("is too large a number", "`integer` has no size"),
-    ("must be a whole number, not a number", "a number beyond 64 bits is not read as an integer"),
+    ("must be a whole number without a fraction", "a number beyond 64 bits is not read as an integer"),
     ("must be an integer", "a number beyond 64 bits is not read as an integer"),
     ("has at most 256 bytes", "`maxLength` counts characters"),
     ("two tools of this agent are named", "a schema does not compare items by one key"),

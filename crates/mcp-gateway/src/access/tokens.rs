@@ -70,7 +70,21 @@ pub(crate) struct Admission {
 impl Tokens {
     /// Reads a list with one token per line: the token, then optionally `name=NAME` and selections (`servers=a,b*`,
     /// `tools=…`, `prompts=…`, `resources=…`). Empty lines and lines that begin with `#` are ignored. Tokens of the
-    /// same name belong to one client. A token without a name gets one from its hash.
+    /// same name belong to one client. A token without a name gets one from its hash. A token has 16 to 4096 bytes.
+    ///
+    /// ```
+    /// use mcp_gateway::Tokens;
+    /// use mcp_model::Secret;
+    ///
+    /// let tokens = Tokens::read(&Secret::new(
+    ///     "
+    ///     token-of-ann-58fd4ba97c name=ann
+    ///     token-of-bob-0e1c66f20a name=bob servers=files tools=files__read*
+    ///     ",
+    /// ))?;
+    /// assert_eq!(tokens.len(), 2);
+    /// # Ok::<(), mcp_gateway::InvalidTokens>(())
+    /// ```
     pub fn read(text: &Secret) -> Result<Tokens, InvalidTokens> {
         let mut tokens: Vec<Arc<Token>> = Vec::new();
         let lines = text.expose().lines().map(str::trim).enumerate();
@@ -158,8 +172,9 @@ impl Tokens {
         self.0.iter().filter(|token| !grants(token)).map(|token| token.principal.clone()).collect()
     }
 
-    /// The views of the tokens, with the names of the tokens; `None` for everything. They are for
-    /// [`Host::set_views`](mcp_host::Host::set_views).
+    /// The views of the tokens, with the names of the tokens; `None` for everything. A program that makes a
+    /// [`NamedView`](mcp_registry::NamedView) of each and passes them to [`Host::set_views`](mcp_host::Host::set_views) gets a
+    /// problem for each view that shows nothing or names a server that does not exist. The gateway does not need that.
     pub fn views(&self) -> impl Iterator<Item = (&str, Option<&ViewFilter>)> {
         self.0.iter().map(|token| (token.principal.name(), token.view.as_ref()))
     }

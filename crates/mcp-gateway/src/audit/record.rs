@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::audit::line_writer::{LineTarget, LineWriter};
 
-/// The audit log of a gateway. A thread writes it; see [`LineWriter`]. Cheap to clone.
+/// The audit log of a gateway. A thread of its own writes it. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct AuditLog(LineWriter);
 

@@ -30,7 +30,7 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// Returns the items behind shared pointers.
+    /// Returns the items behind shared pointers. [`Page::rejected`] is dropped: read it first to report invalid items.
     pub fn into_shared(self) -> Vec<Arc<T>> {
         self.items.into_iter().map(Arc::new).collect()
     }

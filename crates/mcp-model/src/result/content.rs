@@ -60,7 +60,7 @@ impl Content {
         }
     }
 
-    /// Returns the number of bytes of content, for budgets.
+    /// Returns the number of bytes of content as it is sent, for budgets: media counts as Base64.
     pub fn len(&self) -> usize {
         match self {
             Content::Text(text) => text.len(),

@@ -41,6 +41,10 @@ pub enum Provider {
 }
 
 impl Provider {
+    /// All providers.
+    pub const ALL: &[Provider] =
+        &[Provider::Passthrough, Provider::OpenAiStrict, Provider::Gemini, Provider::Anthropic];
+
     /// Returns `passthrough`, `openai_strict`, `gemini` or `anthropic`.
     pub fn as_str(self) -> &'static str {
         self.into()
@@ -100,11 +104,10 @@ impl Projection {
     }
 }
 
-/// Adapts tools to `provider`.
-pub fn project(tools: &[ExposedTool], provider: Provider) -> Projection {
-    let mut projection =
-        Projection { provider, tools: Vec::with_capacity(tools.len()), problems: Vec::new() };
-    for tool in tools.iter().filter(|it| it.tool.is_for_models()) {
+/// Adapts tools to `provider`: those of a catalog (`catalog.tools()`), or of a view (`catalog.view(&filter).tools`).
+pub fn project<'a>(tools: impl IntoIterator<Item = &'a ExposedTool>, provider: Provider) -> Projection {
+    let mut projection = Projection { provider, tools: Vec::new(), problems: Vec::new() };
+    for tool in tools.into_iter().filter(|it| it.tool.is_for_models()) {
         match project_tool(tool, provider) {
             Ok(projected) => projection.tools.push(projected),
             Err(reason) => projection.problems.push(excluded_problem(tool, provider, reason)),

@@ -79,6 +79,35 @@ pub trait Sampling: Send + Sync {
 }
 
 /// Handles `elicitation/create`: asks the user.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use mcp_model::{RawJson, RpcError};
+/// use mcp_transport::{
+///     ElicitMode, ElicitParams, ElicitRequest, ElicitResult, Elicitation, SessionOptions, async_trait,
+/// };
+///
+/// struct Terminal;
+///
+/// #[async_trait]
+/// impl Elicitation for Terminal {
+///     fn modes(&self) -> &[ElicitMode] {
+///         &[ElicitMode::Form]
+///     }
+///
+///     async fn elicit(&self, request: ElicitRequest) -> Result<ElicitResult, RpcError> {
+///         let ElicitParams::Form { schema } = &request.params else { return Ok(ElicitResult::Decline) };
+///         println!("{}\n{}", request.message, schema.as_str());
+///         // Read the values that the user enters, without blocking the thread.
+///         let values = RawJson::parse(r#"{"name": "ada"}"#.into()).expect("it is JSON");
+///         Ok(ElicitResult::Accept(Some(values)))
+///     }
+/// }
+///
+/// let mut options = SessionOptions::default();
+/// options.handlers.elicitation = Some(Arc::new(Terminal));
+/// ```
 #[async_trait]
 pub trait Elicitation: Send + Sync {
     /// The supported modes. A request of another mode is refused before it arrives here.

@@ -84,7 +84,7 @@ pub enum ElicitParams {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ElicitResult {
-    /// Accepted; for a form with the values, an object.
+    /// Accepted: with the values of a form, an object that the handler has checked against the schema; for a page, `None`.
     Accept(Option<RawJson>),
     /// Declined.
     Decline,

@@ -49,8 +49,9 @@ pub fn force_time(grace: Duration) -> Duration {
 ///   with a body, and the end of interest in a response. A transport with one message per line replaces line breaks in a
 ///   body by blanks.
 /// - **Receiving:** each complete frame is passed to [`FrameSink::deliver`] in the order of its stream, with that stream.
-///   Bytes that are not a frame are counted with [`FrameSink::noise`] and skipped; they end nothing. Over lines, a frame is
-///   a line that begins with `{` or `[`; the rest of a line at the end of the stream is not a frame.
+///   Bytes that are not a frame are skipped; they end nothing. The sink counts them if they are delivered; a transport that
+///   recognizes them itself counts them with [`FrameSink::noise`]. Over lines, a frame is a line that begins with `{` or `[`;
+///   the rest of a line at the end of the stream is not a frame.
 /// - **Bounds:** a frame has at most [`Limits::message_bytes`](mcp_model::Limits); the transport discards a larger one as it
 ///   arrives, or ends the connection. The link has no limits: the dial gets those of the session when it is made. The
 ///   outbound queue is bounded by the engine. `deliver` returns the class of the message: a transport slows its reader
@@ -60,8 +61,8 @@ pub fn force_time(grace: Duration) -> Duration {
 ///   has one stream and reports none.
 /// - **End:** when [`ShutdownSignal::requested`] resolves, the transport closes the connection, also while it connects or
 ///   sends, and returns. Until that deadline it may close gracefully, after it by force; soon after it, its future is
-///   dropped. Messages that are not sent by then may be lost; their calls end with the connection. If callers have exchanges
-///   of their own, it calls [`FrameSink::closing`] first, so that they drop these. When the queue ends (`None`), it returns
+///   dropped. Messages that are not sent by then may be lost; their calls end with the connection. If each call has an HTTP
+///   exchange of its own, it calls [`FrameSink::closing`] first, so that the calls drop these. When the queue ends (`None`), it returns
 ///   too.
 /// - **Cancellation:** dropping the future of `run` at any point releases everything that the transport holds, processes
 ///   and tasks included.
@@ -79,7 +80,8 @@ pub trait Transport: Send + 'static {
 pub trait Dial: Send + Sync {
     /// Returns a transport that has not done anything yet.
     fn dial(&self) -> Box<dyn Transport>;
-    /// The server's name in messages: the command, or the URL without parts that may be secret.
+    /// The server's name in messages of the crates above: the command, or the URL without parts that may be secret. An error
+    /// of this crate does not repeat it.
     fn label(&self) -> String;
     /// Returns a server's text for use in messages: shortened, and without the secrets that the server was given.
     fn redact(&self, text: &str) -> String;
