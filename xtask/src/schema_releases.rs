@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(result(release(&root, "0.1.0", &schemas(wide))), "fine");
         assert!(
             result(release(&root, "0.1.0", &schemas(narrow)))
-                .contains("0.1.0 is released with another schema")
+                .contains("0.1.0 is already released with another schema")
         );
         assert_eq!(result(check(&root, "0.1.0", &schemas(wide))), "fine");
         let message = result(check(&root, "0.1.1", &schemas(narrow)));
