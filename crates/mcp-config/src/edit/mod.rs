@@ -149,14 +149,14 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
     let (profile, server_name) = (document.profile, name.to_owned());
     let mut report =
         WriteReport { profile, program: &|_| None, server: server_name, unsupported: &mut unsupported };
-    let mut asked = Vec::new();
+    let mut input_ids = Vec::new();
     let written = write::server_entry(server, &mut report).and_then(|(name, data)| {
         if profile != Profile::McpJson {
             return Some((name, data));
         }
         let (data, ids) =
             Program::of_servers(document.name, &file.root, &at).adapt_entry(&name, data, &mut report)?;
-        asked = ids;
+        input_ids = ids;
         Some((name, data))
     });
     // Fields that only inform people may be omitted; values that the server needs may not.
@@ -165,9 +165,9 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
             || it.field.starts_with("env.")
             || it.field.starts_with("headers.")
     };
-    let unsaid = unsupported.iter().find(needed);
-    let Some((name, mut data)) = written.filter(|_| unsaid.is_none()) else {
-        let (field, why) = unsaid.map(|it| (it.field.clone(), it.reason.clone())).unwrap_or_default();
+    let lost_field = unsupported.iter().find(needed);
+    let Some((name, mut data)) = written.filter(|_| lost_field.is_none()) else {
+        let (field, why) = lost_field.map(|it| (it.field.clone(), it.reason.clone())).unwrap_or_default();
         return Err(EditError::Unsupported { field, reason: why });
     };
     let listed = is_list(&file, &at, document);
@@ -177,7 +177,7 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
     }
     let entry = if listed { NewEntry::Item(&data) } else { NewEntry::Member(&name, &data) };
     let mut text = file.add_entry(&at, entry, document)?;
-    for id in asked {
+    for id in input_ids {
         text = declare_input(&document.with_text(&text), &at, &id)?;
     }
     let again = read(&document.with_text(&text));

@@ -144,8 +144,8 @@ fn classify(arg: &str, expected: NextArgument, images: bool) -> (Vec<Range<usize
     {
         let is_value = matches!(expected, NextArgument::SecretValue | NextArgument::UnknownValue)
             && !name.starts_with("--");
-        let told = is_safe_value(name.trim_start_matches('-'), value);
-        return match (is_value, told) {
+        let is_safe = is_safe_value(name.trim_start_matches('-'), value);
+        return match (is_value, is_safe) {
             (true, _) => (Vec::new(), NextArgument::Other),
             (false, true) => (whole(), NextArgument::Other),
             (false, false) => {

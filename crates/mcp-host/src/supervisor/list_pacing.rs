@@ -90,10 +90,10 @@ mod tests {
         let mut last = Instant::now();
         let mut got = Vec::new();
         for after in announced.split_whitespace() {
-            let asked = last + milliseconds(after);
-            let begin = pacing.earliest_read(asked);
+            let requested_at = last + milliseconds(after);
+            let begin = pacing.earliest_read(requested_at);
             got.push((begin - last).as_millis().to_string());
-            pacing = pacing.read_done(asked, begin);
+            pacing = pacing.read_done(requested_at, begin);
             last = begin;
         }
         assert_eq!(got.join(" "), want);

@@ -161,15 +161,19 @@ mod tests {
             server: "a".to_owned(),
             unsupported: &mut unsupported,
         };
-        let asked = Program::of_file(file).unwrap().rewrite_references([("args", &mut data)], &mut report);
-        assert_eq!((data, asked), (OutputValue::text(want), ids.iter().map(|it| (*it).to_owned()).collect()));
-        let told: Vec<String> = unsupported.iter().map(|it| it.fallback.to_string()).collect();
+        let input_ids =
+            Program::of_file(file).unwrap().rewrite_references([("args", &mut data)], &mut report);
+        assert_eq!(
+            (data, input_ids),
+            (OutputValue::text(want), ids.iter().map(|it| (*it).to_owned()).collect())
+        );
+        let fallbacks: Vec<String> = unsupported.iter().map(|it| it.fallback.to_string()).collect();
         let want = if unread.is_empty() {
             vec![]
         } else {
             vec![format!("{unread} is not replaced: write the value there")]
         };
-        assert_eq!(told, want, "{file}");
+        assert_eq!(fallbacks, want, "{file}");
     }
 
     #[test]
@@ -233,9 +237,9 @@ mod tests {
             declared.declaration("a").pretty().join(""),
             r#"{  "id": "a",  "type": "pickString",  "options": ["x"]}"#
         );
-        let asked = InputDeclarations::parse("not json").declaration("b").pretty().join("");
+        let declaration = InputDeclarations::parse("not json").declaration("b").pretty().join("");
         assert_eq!(
-            asked,
+            declaration,
             r#"{  "type": "promptString",  "id": "b",  "description": "b",  "password": true}"#
         );
     }

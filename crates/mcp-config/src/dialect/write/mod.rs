@@ -113,7 +113,7 @@ fn write_file(
     place: Option<(&'static Program, &InputDeclarations)>,
 ) -> WrittenFile {
     let place = place.filter(|_| profile == Profile::McpJson);
-    let mut asked: Vec<String> = Vec::new();
+    let mut input_ids: Vec<String> = Vec::new();
     let mut unsupported = Vec::new();
     let mut names = HashSet::new();
     let mut entries = Vec::new();
@@ -134,7 +134,7 @@ fn write_file(
         if let Some((editor, _)) = place {
             let Some((adapted, ids)) = editor.adapt_entry(&name, entry, &mut report) else { continue };
             entry = adapted;
-            asked.extend(ids.into_iter().filter(|it| !asked.contains(it)).collect::<Vec<_>>());
+            input_ids.extend(ids.into_iter().filter(|it| !input_ids.contains(it)).collect::<Vec<_>>());
         }
         entries.push((name, entry));
     }
@@ -146,8 +146,8 @@ fn write_file(
         return WrittenFile { text: file_text(profile, entries), unsupported };
     };
     let mut members = vec![(editor.key.to_owned(), OutputValue::Map(entries))];
-    if !asked.is_empty() {
-        let inputs = asked.iter().map(|it| declared.declaration(it)).collect();
+    if !input_ids.is_empty() {
+        let inputs = input_ids.iter().map(|it| declared.declaration(it)).collect();
         members.insert(0, ("inputs".to_owned(), OutputValue::List(inputs)));
     }
     WrittenFile { text: OutputValue::Map(members).pretty().join("\n") + "\n", unsupported }

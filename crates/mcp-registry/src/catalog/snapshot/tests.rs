@@ -91,10 +91,10 @@ fn dm_033_a_toolsets_name_is_taken_once() {
 fn dm_123_what_is_hidden_has_a_problem_that_says_why() {
     let servers = dominds("a: open x.y |black=nothing; b: open shut no |white=*o*; c: z |black=*");
     let catalog = Catalog::build(&builtins(), &servers);
-    let told: Vec<String> =
+    let messages: Vec<String> =
         catalog.problems().iter().map(|it| format!("{} {}: {}", it.severity, it.kind, it.message)).collect();
     assert_eq!(
-        told,
+        messages,
         [
             "warning mcp_tool_invalid_name: tool `x.y` of server `a` has a name that providers refuse: the original name must match ^[a-zA-Z0-9_-]{1,64}$",
             "warning mcp_tool_collision: tool `open` of server `b` is skipped: the name `open` is taken by tool `open` of server `a`",
@@ -121,15 +121,15 @@ fn problems_read_as_the_command_line_promises() {
 #[test]
 fn problems_of_others_than_tools_have_the_same_shape() {
     let server = ServerId::parse("s").unwrap();
-    let told = [
+    let problems = [
         Problem::workspace_config_error("bad YAML"),
         Problem::server_error(&server, Severity::Info, "is away"),
         Problem::tool_unvalidated(&server, "t", "its schema cannot be used"),
     ];
-    let told: Vec<String> =
-        told.iter().map(|it| format!("{} {} {}: {}", it.id, it.kind, it.severity, it.message)).collect();
+    let texts: Vec<String> =
+        problems.iter().map(|it| format!("{} {} {}: {}", it.id, it.kind, it.severity, it.message)).collect();
     assert_eq!(
-        told,
+        texts,
         [
             "mcp/workspace_config_error mcp_workspace_config_error error: bad YAML",
             "mcp/server/s/server_error mcp_server_error info: is away",
@@ -176,16 +176,16 @@ fn hd_114_hd_136_equal_servers_under_two_names_show_both() {
     assert!(catalog.tool("one__read-file").is_some() && catalog.tool("read.file").is_none());
 }
 
-/// Checks two servers with names that a policy makes equal. `want` has the exposed names, `told` the messages
+/// Checks two servers with names that a policy makes equal. `want` has the exposed names, `problems` the messages
 /// about the others.
 #[track_caller]
-fn check_met(class: NameClass, naming: fn(NameClass) -> NamePolicy, want: &str, told: &[&str]) {
+fn check_met(class: NameClass, naming: fn(NameClass) -> NamePolicy, want: &str, problems: &[&str]) {
     let servers = [server(naming(class), "s", "a.b a-b a/b", ""), server(naming(class), "s.t", "a-b", "")];
     let catalog = Catalog::build(&Builtins::default(), &servers);
     let names: Vec<&str> = catalog.tools().iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names.join(" "), want);
     let messages: Vec<&str> = catalog.problems().iter().map(|it| it.message.as_str()).collect();
-    assert_eq!(messages, told);
+    assert_eq!(messages, problems);
 }
 
 #[test]
@@ -274,11 +274,11 @@ fn check_explained(list: ListKind, settings: &str, originals: &str, want: &str) 
     let originals: Vec<&str> = originals.split(',').collect();
     let server = ServerId::parse("s").unwrap();
     let decisions = decide_all(&builtins(), list, &server, &rules(NamePolicy::Reject, settings), &originals);
-    let told = decisions.iter().map(|it| match &it.exposed {
+    let names = decisions.iter().map(|it| match &it.exposed {
         Some(name) => name.to_string(),
         None => format!("!{}", it.verdict.as_str()),
     });
-    assert_eq!(told.collect::<Vec<_>>().join(","), want);
+    assert_eq!(names.collect::<Vec<_>>().join(","), want);
     let asked: Vec<&str> = decisions.iter().map(|it| it.original.as_str()).collect();
     assert_eq!(asked, originals);
 }

@@ -422,7 +422,7 @@ fn lease_events_are_published() {
         ("disable a", "a disabled"),
     ] {
         run.step(step);
-        assert_eq!(run.told(), want, "{step}");
+        assert_eq!(run.event_texts(), want, "{step}");
     }
 }
 

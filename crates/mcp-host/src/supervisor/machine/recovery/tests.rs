@@ -177,7 +177,7 @@ fn restart_events_are_published() {
         ("want", "a retired"),
     ] {
         run.step(step);
-        assert_eq!(run.told(), want, "{step}");
+        assert_eq!(run.event_texts(), want, "{step}");
     }
 }
 

@@ -260,7 +260,7 @@ impl Run {
     }
 
     /// The host events since the last call, for example `a starting 0, a ready`.
-    pub(crate) fn told(&mut self) -> String {
+    pub(crate) fn event_texts(&mut self) -> String {
         let words = self.machine.take_events(UNIX_EPOCH).into_iter().map(|it| {
             let what = match it.kind {
                 HostEventKind::Starting { failures: setbacks } => format!("starting {setbacks}"),
