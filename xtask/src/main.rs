@@ -41,7 +41,7 @@ Usage: cargo xtask <command>
   schema [--check]                  write schemas/<dialect>.schema.json, or fail if one is stale or incompatible
   schema --release                  freeze the schemas as the release of this version
   docs [--check]                    write the generated pages, or fail if one is stale
-  package [--tests]                 package the published crates, check them with the oldest dependencies, and run tests of some or all
+  package                           package the published crates, and test the packages with the oldest dependencies
   api [--check]                     write the public items of each library to api/, or fail if a file is stale
   semver                            compare the libraries with the last release tag, by cargo-semver-checks
   deny                              check the dependency tree with deny.toml
@@ -83,8 +83,7 @@ fn main() -> ExitCode {
         ["reloads", count] => gateway_clients::run(gateway_clients::RELOADS, Some(count)),
         ["docs"] => generated_files::pages(Mode::Write),
         ["docs", "--check"] => generated_files::pages(Mode::Check),
-        ["package"] => package::run(package::Tests::Some),
-        ["package", "--tests"] => package::run(package::Tests::All),
+        ["package"] => package::run(),
         ["api"] => api::run(Mode::Write),
         ["api", "--check"] => api::run(Mode::Check),
         ["semver"] => api::check_semver(),

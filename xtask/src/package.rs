@@ -15,26 +15,14 @@ use crate::error::Error;
 use crate::gates::packages;
 use crate::tree;
 
-/// Which packages' tests run. All are checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tests {
-    /// Those of [`ALONE`].
-    Some,
-    All,
-}
-
-/// The packages that are most likely to be used alone, and whose tests build in little time.
-const ALONE: [&str; 5] =
-    ["mcp-host-model", "mcp-host-registry", "mcp-host-config", "mcp-host-acp", "schema-evolution"];
-
-/// Packages, unpacks, checks and tests the crates in a new folder of `target`.
+/// Packages, unpacks and tests the crates in a new folder of `target`.
 ///
 /// Cargo reuses an unpacked package of the same version even if its content is old, so an existing folder would build
 /// against stale crates.
-pub(crate) fn run(tests: Tests) -> Result<(), Error> {
+pub(crate) fn run() -> Result<(), Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
     let folder = tree::root().join(format!("target/packed-{now}"));
-    let result = pack(&folder).and_then(|()| unpack(&folder)).and_then(|workspace| test(&workspace, tests));
+    let result = pack(&folder).and_then(|()| unpack(&folder)).and_then(|workspace| test(&workspace));
     // The folder is as large as a whole build and is not used again.
     let _ = fs::remove_dir_all(&folder);
     result
@@ -97,28 +85,18 @@ fn workspace_manifest(folders: &[String]) -> String {
     res
 }
 
-/// Builds all packages, and runs tests.
-fn test(workspace: &Path, tests: Tests) -> Result<(), Error> {
-    let command = |arguments: &[&str]| {
-        let mut res = cargo();
-        res.current_dir(workspace).args(arguments);
-        // Without debug information the build takes two thirds of the time.
-        res.env("CARGO_PROFILE_DEV_DEBUG", "none").env("CARGO_INCREMENTAL", "0");
-        res.env("CARGO_TARGET_DIR", workspace.join("target"));
-        // No file of the tree is used.
-        for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("MCP_HOST_")) {
-            res.env_remove(name);
-        }
-        res
-    };
-    match tests {
-        Tests::Some => {
-            run_command(&mut command(&["check", "--quiet", "--workspace"]))?;
-            let names = ALONE.iter().flat_map(|it| ["--package", it]);
-            run_command(command(&["test", "--quiet"]).args(names))
-        }
-        Tests::All => run_command(&mut command(&["test", "--quiet", "--workspace"])),
+/// Builds all packages, and runs their tests.
+fn test(workspace: &Path) -> Result<(), Error> {
+    let mut command = cargo();
+    command.current_dir(workspace).args(["test", "--quiet", "--workspace"]);
+    // Without debug information the build takes two thirds of the time.
+    command.env("CARGO_PROFILE_DEV_DEBUG", "none").env("CARGO_INCREMENTAL", "0");
+    command.env("CARGO_TARGET_DIR", workspace.join("target"));
+    // No file of the tree is used.
+    for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("MCP_HOST_")) {
+        command.env_remove(name);
     }
+    run_command(&mut command)
 }
 
 #[cfg(test)]
