@@ -248,7 +248,7 @@ impl SessionMcp {
 
     /// Returns the current catalog.
     pub fn catalog(&self) -> Arc<Catalog> {
-        match self.set.snapshot().filter(|_| self.is_active()) {
+        match self.set.snapshot().filter(|_| self.board.is_active()) {
             Some(snapshot) => Arc::clone(&snapshot.catalog),
             None => Arc::new(Catalog::empty()),
         }
@@ -262,7 +262,7 @@ impl SessionMcp {
     pub async fn call(&self, call: ToolCall) -> CallResult {
         match self.dialog() {
             None => self.host().call(call).await,
-            Some(dialog) if self.is_active() => dialog.call(call).await,
+            Some(dialog) if self.board.is_active() => dialog.call(call).await,
             // The host runs for other sessions.
             Some(_) => not_active(call),
         }
@@ -290,11 +290,6 @@ impl SessionMcp {
             self.set.stop(&self.is_used).await;
         }
         self.set.shut_down(&self.is_open).await;
-    }
-
-    /// Returns whether the servers run for this session.
-    pub(crate) fn is_active(&self) -> bool {
-        matches!(self.board.phase(), SessionPhase::Active | SessionPhase::Starting)
     }
 
     /// Marks the servers as idle. [`SessionMcp::stop_if_idle`] stops them.

@@ -164,11 +164,15 @@ impl StatusBoard {
         StatusChanges { snapshots, logins: self.logins.subscribe(), phase: self.phase.subscribe() }
     }
 
+    /// Returns whether the servers run for the session.
+    pub(crate) fn is_active(&self) -> bool {
+        matches!(self.phase(), SessionPhase::Active | SessionPhase::Starting)
+    }
+
     /// Returns every status, in the order of the descriptions. `None`: the host is not started.
     pub(crate) fn statuses(&self, snapshot: Option<&HostSnapshot>) -> Vec<ServerStatus> {
         // A session whose servers do not run has no tools, even while the host still lists them.
-        let is_active = matches!(self.phase(), SessionPhase::Starting | SessionPhase::Active);
-        let snapshot = snapshot.filter(|_| is_active);
+        let snapshot = snapshot.filter(|_| self.is_active());
         let mut tools: HashMap<&str, usize> = HashMap::new();
         for tool in snapshot.iter().flat_map(|snapshot| snapshot.catalog.tools()) {
             *tools.entry(tool.server.as_str()).or_default() += 1;
