@@ -59,7 +59,7 @@ fn read(libraries: &[packages::Library]) -> Result<Option<Vec<GeneratedFile>>, E
     let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| OsString::from("target"));
     let folder = tree::root().join(target).join("doc");
     let mut res = Vec::new();
-    for packages::Library { package, name } in libraries {
+    for packages::Library { package, name, .. } in libraries {
         let path = folder.join(format!("{name}.json"));
         if format_of(&path)? != FORMAT {
             return Ok(None);

@@ -4,20 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::{Table, Value};
 
-/// A published library, as its manifest describes it.
-pub(crate) struct Dependency<'a> {
-    /// The package.
-    pub(crate) package: &'a str,
-    /// The name in `use`.
-    pub(crate) library: &'a str,
-    /// The version without the patch level.
-    pub(crate) version: &'a str,
-    /// The names of its features.
-    pub(crate) features: Vec<&'a str>,
-}
+use crate::gates::packages::Library;
 
 /// The violations of a page: dependencies that do not exist, and libraries that its programs use without a dependency.
-pub(crate) fn check(page: &str, libraries: &[Dependency<'_>]) -> Vec<String> {
+pub(crate) fn check(page: &str, libraries: &[Library]) -> Vec<String> {
     let mut res = Vec::new();
     let mut dependencies = Table::new();
     for block in blocks(page, "toml") {
@@ -29,7 +19,7 @@ pub(crate) fn check(page: &str, libraries: &[Dependency<'_>]) -> Vec<String> {
             Err(error) => res.push(format!("a TOML block is invalid: {error}")),
         }
     }
-    let packages: BTreeMap<&str, &Dependency<'_>> = libraries.iter().map(|it| (it.package, it)).collect();
+    let packages: BTreeMap<&str, &Library> = libraries.iter().map(|it| (it.package.as_str(), it)).collect();
     for (name, value) in &dependencies {
         let Some(library) = packages.get(name.as_str()) else {
             if name.starts_with("mcp-") {
@@ -38,20 +28,19 @@ pub(crate) fn check(page: &str, libraries: &[Dependency<'_>]) -> Vec<String> {
             continue;
         };
         let version = value.as_str().or_else(|| value.get("version")?.as_str());
-        if version != Some(library.version) {
+        if version != Some(&*library.version) {
             res.push(format!("the version of `{name}` is not `{}`", library.version));
         }
         let features = value.get("features").and_then(Value::as_array).into_iter().flatten();
-        let unknown =
-            features.filter_map(Value::as_str).filter(|feature| !library.features.contains(feature));
+        let unknown = features
+            .filter_map(Value::as_str)
+            .filter(|feature| !library.features.iter().any(|it| it == feature));
         res.extend(unknown.map(|feature| format!("`{name}` has no feature `{feature}`")));
     }
     let programs: BTreeSet<&str> = blocks(page, "rust").flat_map(used_libraries).collect();
     let missing =
-        libraries.iter().filter(|it| programs.contains(it.library) && !dependencies.contains_key(it.package));
-    res.extend(
-        missing.map(|it| format!("a program uses `{}`; no dependency has `{}`", it.library, it.package)),
-    );
+        libraries.iter().filter(|it| programs.contains(&*it.name) && !dependencies.contains_key(&it.package));
+    res.extend(missing.map(|it| format!("a program uses `{}`; no dependency has `{}`", it.name, it.package)));
     res
 }
 
@@ -77,15 +66,14 @@ mod tests {
 
     #[test]
     fn dependency_that_a_program_needs_is_listed_and_exists() {
-        let libraries = [
-            Dependency { package: "mcp-host-model", library: "mcp_model", version: "0.2", features: vec![] },
-            Dependency {
-                package: "mcp-host-acp",
-                library: "mcp_acp",
-                version: "0.2",
-                features: vec!["schema"],
-            },
-        ];
+        let library = |package: &str, name: &str, features: &[&str]| Library {
+            package: package.to_owned(),
+            name: name.to_owned(),
+            version: "0.2".to_owned(),
+            features: features.iter().map(|it| (*it).to_owned()).collect(),
+        };
+        let libraries =
+            [library("mcp-host-model", "mcp_model", &[]), library("mcp-host-acp", "mcp_acp", &["schema"])];
         let page = |toml: &str| {
             format!(
                 "# A\n\n```toml\n[dependencies]\n{toml}\n```\n\n```rust,no_run\nuse mcp_acp::{{A, B}};\nmcp_model::read();\n```\n"

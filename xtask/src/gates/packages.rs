@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::cargo::{cargo, output};
 use crate::error::{Error, Violation};
-use crate::gates::doc_dependencies::{self, Dependency};
+use crate::gates::doc_dependencies;
 use crate::tree::{self, package_name};
 
 /// The page with the table of packages.
@@ -32,7 +32,7 @@ struct Package {
     manifest_path: String,
     /// Empty for a package that is not published.
     publish: Option<Vec<String>>,
-    dependencies: Vec<ManifestDependency>,
+    dependencies: Vec<Dependency>,
     targets: Vec<Target>,
     description: Option<String>,
     keywords: Vec<String>,
@@ -51,7 +51,7 @@ struct Target {
 }
 
 #[derive(Debug, Deserialize)]
-struct ManifestDependency {
+struct Dependency {
     name: String,
     /// `None` for a dependency from a registry.
     path: Option<String>,
@@ -65,13 +65,13 @@ impl Package {
     }
 
     /// The library of a published package.
-    fn to_dependency(&self) -> Option<Dependency<'_>> {
-        let library = self.targets.iter().find(|it| it.kind == ["lib"] && self.is_published())?;
-        Some(Dependency {
-            package: &self.name,
-            library: &library.name,
-            version: self.version.rsplit_once('.')?.0,
-            features: self.features.keys().map(String::as_str).collect(),
+    fn library(&self) -> Option<Library> {
+        let target = self.targets.iter().find(|it| it.kind == ["lib"] && self.is_published())?;
+        Some(Library {
+            package: self.name.clone(),
+            name: target.name.clone(),
+            version: self.version.rsplit_once('.')?.0.to_owned(),
+            features: self.features.keys().cloned().collect(),
         })
     }
 
@@ -86,15 +86,15 @@ pub(crate) struct Library {
     pub package: String,
     /// Its name in `use`.
     pub name: String,
+    /// The version without the patch level.
+    pub version: String,
+    /// The names of its features.
+    pub features: Vec<String>,
 }
 
 /// The published packages that are libraries, sorted by name.
 pub(crate) fn libraries() -> Result<Vec<Library>, Error> {
-    let mut res = Vec::new();
-    for package in read()?.into_iter().filter(Package::is_published) {
-        let library = package.targets.into_iter().find(|it| it.kind == ["lib"]);
-        res.extend(library.map(|it| Library { package: package.name, name: it.name }));
-    }
+    let mut res: Vec<Library> = read()?.iter().filter_map(Package::library).collect();
     res.sort_by(|a, b| a.package.cmp(&b.package));
     Ok(res)
 }
@@ -131,7 +131,7 @@ pub(crate) fn run() -> Result<(), Error> {
 
 /// The violations of the pages with programs that use the libraries.
 fn check_pages(packages: &[Package]) -> Result<Vec<Violation>, Error> {
-    let libraries: Vec<_> = packages.iter().filter_map(Package::to_dependency).collect();
+    let libraries: Vec<_> = packages.iter().filter_map(Package::library).collect();
     let folder = |path: &str| {
         fs::read_dir(tree::root().join(path))
             .map_err(|error| Error::message(format!("could not read {path}: {error}")))
@@ -259,7 +259,7 @@ mod tests {
 
     #[track_caller]
     fn check(rows: &[&str], expected: &[&str]) {
-        let dependency = |name: &str, path: Option<&str>, req: &str| ManifestDependency {
+        let dependency = |name: &str, path: Option<&str>, req: &str| Dependency {
             name: name.to_owned(),
             path: path.map(str::to_owned),
             req: req.to_owned(),
