@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use mcp_model::code;
+use mcp_host_model::code;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

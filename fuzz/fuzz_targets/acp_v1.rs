@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_testkit::properties::config::configuration(mcp_config::Profile::AcpV1, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_testkit::properties::config::configuration(mcp_host_config::Profile::AcpV1, bytes));

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use mcp_model::Limits;
+use mcp_host_model::Limits;
+use mcp_host_transport::{CallError, ConnectError, Disconnect, DisconnectReason, Eras};
 use mcp_tests::faults::{At, Era};
-use mcp_transport::{CallError, ConnectError, Disconnect, DisconnectReason, Eras};
 
 /// The time limit of an outcome that is expected to time out.
 const TIMEOUT_LIMIT: Duration = Duration::from_millis(1500);

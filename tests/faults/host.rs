@@ -4,18 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
-use mcp_host::{
-    DesiredServers, Host, HostEvent, HostEventKind, HostOptions, HostSnapshot, NotificationStream,
-    NotificationStreamItem, RestartPolicy, ServerState, ServerStatus, Supervision, ToolCall,
-};
-use mcp_model::{
+use mcp_host_config::ResolvedServer;
+use mcp_host_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
+use mcp_host_model::{
     Dialect, Endpoint, Limits, Origin, RawJson, ServerId, ServerSpec, Sharing, StdioSpec, TransportSpec,
     UrlEndpoint,
 };
+use mcp_host_runtime::{
+    DesiredServers, Host, HostEvent, HostEventKind, HostOptions, HostSnapshot, NotificationStream,
+    NotificationStreamItem, RestartPolicy, ServerState, ServerStatus, Supervision, ToolCall,
+};
+use mcp_host_transport::{CallError, CallOptions, DialOptions, Session, SessionOptions, dialer};
 use mcp_tests::faults::Api;
-use mcp_transport::{CallError, CallOptions, DialOptions, Session, SessionOptions, dialer};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 

@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use mcp_model::{Endpoint, Secret, StdioEndpoint, UrlEndpoint};
+use mcp_host_model::{Endpoint, Secret, StdioEndpoint, UrlEndpoint};
+use mcp_host_transport::Authorities;
 use mcp_tests::faults::{At, Script, Step, Transport};
-use mcp_transport::Authorities;
 use serde_json::Value;
 
 /// The variable in every process that a cell starts.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use mcp_model::{Limits, RawJson};
+use mcp_host_model::{Limits, RawJson};
+use mcp_host_transport::{CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer};
 use mcp_tests::faults::{At, FaultRow, Step, Variant};
-use mcp_transport::{CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer};
 use serde_json::json;
 
 use crate::expectations::{self, LONG, outcome, unconnected};

@@ -3,12 +3,12 @@
 //! A row gives the reason for a difference to the official schema. The test fails if the difference has disappeared.
 
 use jsonschema::Validator;
-use mcp_acp::{
+use mcp_host_acp::{
     AcpTransport, AcpVersion, AgentProfile, Capabilities, ServerStartError, ServerStartErrorKind,
     SessionMethod, SessionRequest, validate,
 };
-use mcp_config::Profile;
-use mcp_model::{RawJson, RpcError};
+use mcp_host_config::Profile;
+use mcp_host_model::{RawJson, RpcError};
 use mcp_testkit::program::installed_folder;
 use serde_json::{Value, json};
 
@@ -107,7 +107,7 @@ fn acp_027_acpx_03_errors_match_the_official_schema() {
 fn check(version: AcpVersion, profile: Profile, samples: &[Sample<'_>]) {
     let Some(schema) = official(version, "schema.unstable.json") else { return };
     let theirs = judge(&schema, "McpServer");
-    let ours = jsonschema::validator_for(&mcp_config::schema(profile)).unwrap();
+    let ours = jsonschema::validator_for(&mcp_host_config::schema(profile)).unwrap();
     let word = |it: bool| if it { "takes" } else { "refuses" };
     let mut wrong = Vec::new();
     for (entry, verdicts, reason) in samples {

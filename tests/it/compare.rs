@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use mcp_host::{Host, ToolCall};
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
+use mcp_host_runtime::{Host, ToolCall};
 use mcp_testkit::program::Run;
 use mcp_testkit::wait::block_until;
 use serde_json::Value;

@@ -5,7 +5,7 @@
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use mcp_host::HostSnapshot;
+use mcp_host_runtime::HostSnapshot;
 use mcp_testkit::process::is_alive;
 
 use crate::watched_host::{File, Server, WatchedHost, server};

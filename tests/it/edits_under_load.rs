@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_host::{Dialog, DialogId, Host, ToolCall};
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
+use mcp_host_runtime::{Dialog, DialogId, Host, ToolCall};
 use mcp_testkit::isolation::{Isolation, run_isolated};
 use mcp_testkit::process::{ProcessResources, resident_memory};
 use mcp_testkit::random::Random;

@@ -3,8 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use mcp_host::{Host, HostOptions, LoadRequest, ToolCall, load};
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
+use mcp_host_runtime::{Host, HostOptions, LoadRequest, ToolCall, load};
 use mcp_testkit::program::{Run, binary};
 
 async fn host(folder: &Path, server: &str) -> Host {

@@ -109,9 +109,9 @@ fn a_panic_leaves_no_process() {
     std::fs::write(&path, text.replace("$D", &folder.path().display().to_string())).unwrap();
     let panicked = std::panic::catch_unwind(|| {
         tokio::runtime::Runtime::new().unwrap().block_on(async {
-            let host = mcp_host::Host::start(mcp_host::HostOptions::default());
-            let request = mcp_host::LoadRequest::new(path.clone());
-            host.apply(mcp_host::load(&request).unwrap().desired).await;
+            let host = mcp_host_runtime::Host::start(mcp_host_runtime::HostOptions::default());
+            let request = mcp_host_runtime::LoadRequest::new(path.clone());
+            host.apply(mcp_host_runtime::load(&request).unwrap().desired).await;
             host.ready().await;
             assert!(!host.snapshot().catalog.tools().is_empty());
             block_until(|| folder.pid("grandchild").is_some_and(is_alive));

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use mcp_model::{Endpoint, Era, RawJson, Secret, StdioEndpoint, ToolResult, UrlEndpoint};
+use mcp_host_model::{Endpoint, Era, RawJson, Secret, StdioEndpoint, ToolResult, UrlEndpoint};
+use mcp_host_transport::{CallOptions, DialOptions, Eras, Session, SessionOptions, dialer};
 use mcp_testkit::program::{installed_folder, root};
-use mcp_transport::{CallOptions, DialOptions, Eras, Session, SessionOptions, dialer};
 use serde_json::Value;
 
 use crate::compare::{Server, demo, start};

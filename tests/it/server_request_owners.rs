@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_host::{DialogId, Host, HostOptions, LoadRequest, ToolCall, load};
-use mcp_model::{CallResult, Era, RawJson, RpcError, Sharing};
-use mcp_testkit::program::binary;
-use mcp_transport::{
+use mcp_host_model::{CallResult, Era, RawJson, RpcError, Sharing};
+use mcp_host_runtime::{DialogId, Host, HostOptions, LoadRequest, ToolCall, load};
+use mcp_host_transport::{
     Caller, CallerId, ClientCapabilities, Eras, Handlers, RawRequestHandler, RawServerRequest,
 };
+use mcp_testkit::program::binary;
 
 use crate::compare::{demo, holodeck, over_stdio};
 

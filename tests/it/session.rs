@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_model::{
+use mcp_host_model::{
     Endpoint, Era, LogLevel, RawJson, ResourceBody, RpcError, Secret, StdioEndpoint, UrlEndpoint,
 };
-use mcp_testkit::program::{Run, binary, installed_folder};
-use mcp_transport::{
+use mcp_host_transport::{
     CallError, CallOptions, CompletionArgument, CompletionReference, DialOptions, ElicitMode, ElicitRequest,
     ElicitResult, Elicitation, Eras, Handlers, Listener, Progress, Root, Roots, Sampling, SamplingRequest,
     SamplingResult, ServerEvent, Session, SessionOptions, dialer,
 };
+use mcp_testkit::program::{Run, binary, installed_folder};
 
 /// Handlers for sampling, elicitation and roots, which record all events.
 #[derive(Default)]

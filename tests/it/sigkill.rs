@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use mcp_host::{FileTokenStore, lock_path, read_lock, replace_private, save};
-use mcp_model::Secret;
-use mcp_oauth::{Grant, RegisteredClient, TokenStore};
-use mcp_registry::{LockFile, ServerSnapshot};
+use mcp_host_model::Secret;
+use mcp_host_oauth::{Grant, RegisteredClient, TokenStore};
+use mcp_host_registry::{LockFile, ServerSnapshot};
+use mcp_host_runtime::{FileTokenStore, lock_path, read_lock, replace_private, save};
 use mcp_testkit::process::wait_until_dead;
 use mcp_testkit::program::{Run, binary};
 use mcp_testkit::random::Random;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mcp_host::{Host, HostOptions, LoadRequest, load};
-use mcp_model::{Endpoint, SseFallback};
+use mcp_host_model::{Endpoint, SseFallback};
+use mcp_host_runtime::{Host, HostOptions, LoadRequest, load};
 use mcp_testkit::program::{installed_folder, root};
 
 use crate::compare::{EVERYTHING, check_change, check_same, demo, holodeck, over_stdio, start};

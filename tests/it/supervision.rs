@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{
+use mcp_host_model::{ErrorKind, RawJson, ServerId};
+use mcp_host_runtime::{
     DialogId, Host, HostEventKind, HostOptions, LoadRequest, NotificationStreamItem, RestartPolicy,
     Supervision, ToolCall, load,
 };
-use mcp_model::{ErrorKind, RawJson, ServerId};
 use mcp_testkit::process::is_alive;
 use mcp_testkit::program::binary;
 use mcp_testkit::wait::block_until;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{
+use mcp_host_model::{CallResult, RawJson, Severity};
+use mcp_host_runtime::{
     FollowHandle, FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, ServerState, ToolCall,
 };
-use mcp_model::{CallResult, RawJson, Severity};
 use mcp_testkit::process::is_alive;
 use mcp_testkit::program::binary;
 use mcp_testkit::wait::block_until;

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
-use mcp_host::{Host, HostOptions, LoadRequest, load};
+use mcp_host_runtime::{Host, HostOptions, LoadRequest, load};
 use mcp_testkit::program::{Run, installed_folder, root};
 
 use crate::compare::{EVERYTHING, check_change, check_same, demo, holodeck, over_stdio, start};

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::{fs, io};
 
-use mcp_config::{Code, Profile};
+use mcp_host_config::{Code, Profile};
 use mcp_tests::faults;
 
 use crate::error::{Error, Violation};
@@ -59,7 +59,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The schema of every profile.
 fn generated_schemas() -> Vec<(&'static str, String)> {
     let text = |profile| {
-        serde_json::to_string_pretty(&mcp_config::schema(profile)).expect("a JSON value serializes")
+        serde_json::to_string_pretty(&mcp_host_config::schema(profile)).expect("a JSON value serializes")
     };
     Profile::ALL.iter().map(|it| (it.as_str(), text(*it) + "\n")).collect()
 }

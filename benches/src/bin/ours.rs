@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use mcp_benches::options::{self, Options};
 use mcp_benches::scenario::{self, Ask, Client};
 use mcp_benches::{Failure, meter};
-use mcp_host::{DesiredServers, Host, HostOptions, LoadRequest, ServerState, ToolCall, load};
-use mcp_model::{Content, Dialect, Endpoint, RawJson, Secret, StdioEndpoint, Tool, UrlEndpoint};
-use mcp_transport::{CallOptions, DialOptions, ListResult, Session, SessionOptions, dialer};
+use mcp_host_model::{Content, Dialect, Endpoint, RawJson, Secret, StdioEndpoint, Tool, UrlEndpoint};
+use mcp_host_runtime::{DesiredServers, Host, HostOptions, LoadRequest, ServerState, ToolCall, load};
+use mcp_host_transport::{CallOptions, DialOptions, ListResult, Session, SessionOptions, dialer};
 use serde_json::{Value, json};
 
 fn main() -> Result<(), Failure> {
@@ -88,7 +88,7 @@ fn endpoint(options: &Options) -> Result<Endpoint, Failure> {
 struct OneServer(Host);
 
 impl Client for OneServer {
-    type List = std::sync::Arc<mcp_host::HostSnapshot>;
+    type List = std::sync::Arc<mcp_host_runtime::HostSnapshot>;
 
     async fn connect(options: &Options) -> Result<Self, Failure> {
         let host = Host::start(HostOptions::default());

@@ -14,9 +14,11 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, Client, ConnectTo, Error, Stdio, on_receive_request};
-use mcp_acp::{Capabilities, Policy};
-use mcp_acp_agent::{ConnectOptions, NewSession, SessionMcp, SessionRegistry, ToolCall, TypedSessionRequest};
-use mcp_model::RawJson;
+use mcp_host_acp::{Capabilities, Policy};
+use mcp_host_acp_agent::{
+    ConnectOptions, NewSession, SessionMcp, SessionRegistry, ToolCall, TypedSessionRequest,
+};
+use mcp_host_model::RawJson;
 
 /// What `initialize` declares, and what session requests are checked against.
 const CAPABILITIES: Capabilities = {

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use mcp_acp::{InvalidParams, ServerStartError, SessionRequestError, code};
-use mcp_model::{RawJson, RpcError};
+use mcp_host_acp::{InvalidParams, ServerStartError, SessionRequestError, code};
+use mcp_host_model::{RawJson, RpcError};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 

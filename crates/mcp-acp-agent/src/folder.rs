@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use mcp_acp::{
+use mcp_host_acp::{
     AcpVersion, AgentProfile, Capabilities, FolderStatus, Policy, SessionRequest, ValidatedRequest, validate,
 };
 use tokio::sync::Semaphore;
@@ -21,7 +21,7 @@ const FOLDER_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limits concurrent checks in this process, because its connections share the threads.
 static FOLDER_CHECKS: Semaphore = Semaphore::const_new(16);
 
-/// Checks a folder, for [`mcp_acp::AgentProfile::check_folder`]. Lists it, but reads no file.
+/// Checks a folder, for [`mcp_host_acp::AgentProfile::check_folder`]. Lists it, but reads no file.
 pub fn check_folder(path: &str) -> FolderStatus {
     let refused = |kind: ErrorKind| match kind {
         ErrorKind::NotFound => FolderStatus::Missing,
@@ -79,8 +79,8 @@ pub(crate) async fn validate_request(
 mod tests {
     use std::sync::mpsc;
 
-    use mcp_acp::{SessionMethod, SessionRequestError};
-    use mcp_model::{RawJson, RpcError};
+    use mcp_host_acp::{SessionMethod, SessionRequestError};
+    use mcp_host_model::{RawJson, RpcError};
     use serde_json::json;
 
     use super::*;

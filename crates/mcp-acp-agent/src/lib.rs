@@ -9,10 +9,10 @@
 #![cfg_attr(feature = "sdk", doc = concat!("```no_run\n", include_str!("../examples/acp_agent.rs"), "```"))]
 //!
 //! `examples/acp-agent` of the repository is a complete agent: versions 1 and 2, streamed turns, `session/cancel`,
-//! `load`, `resume` and `close`. Without the SDK, use plain values: [`mcp_acp::SessionRequest`] and
-//! [`mcp_acp::validate`] for a request, [`mcp_model::RpcError`] for its error.
+//! `load`, `resume` and `close`. Without the SDK, use plain values: [`mcp_host_acp::SessionRequest`] and
+//! [`mcp_host_acp::validate`] for a request, [`mcp_host_model::RpcError`] for its error.
 //!
-//! Every session has its own [`mcp_host::Host`]: sessions share no name, tool or process, unless the agent has
+//! Every session has its own [`mcp_host_runtime::Host`]: sessions share no name, tool or process, unless the agent has
 //! [`SharedServers`]. The session's folders are the roots that its servers may request ([`FoldersAsRoots`]). The agent
 //! may have servers of its own ([`ConnectOptions::own_servers`]), and sampling and elicitation handlers
 //! ([`ConnectOptions::host`]). Servers may start with the first use ([`StartPolicy`]). A lost server is restarted by the host. [`RequiredServers`] decides whether a
@@ -50,8 +50,8 @@ mod status;
 #[cfg(feature = "sdk")]
 #[doc(no_inline)]
 pub use agent_client_protocol;
-pub use mcp_host::ToolCall;
-pub use mcp_registry::ExposedTool;
+pub use mcp_host_registry::ExposedTool;
+pub use mcp_host_runtime::ToolCall;
 
 pub use error::SessionSetupError;
 pub use folder::check_folder;

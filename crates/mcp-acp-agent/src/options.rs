@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::{env, fmt};
 
-use mcp_host::{DesiredServers, Dialer, HostOptions};
-use mcp_model::{EnvInherit, Limits};
+use mcp_host_model::{EnvInherit, Limits};
+use mcp_host_runtime::{DesiredServers, Dialer, HostOptions};
 
 #[cfg(feature = "oauth")]
 use crate::login::oauth::OAuthLogins;
@@ -29,7 +29,7 @@ pub struct ConnectOptions {
     pub required: RequiredServers,
     /// When the servers start; with the session unless set.
     pub start: StartPolicy,
-    /// The agent's own servers ([`mcp_host::load`]), which every session has besides those of its request. A server of
+    /// The agent's own servers ([`mcp_host_runtime::load`]), which every session has besides those of its request. A server of
     /// the request replaces the agent's of the same name. They are not counted by `max_servers`, and their failures do
     /// not refuse a session.
     pub own_servers: DesiredServers,
@@ -58,7 +58,7 @@ pub struct ConnectOptions {
 
 impl ConnectOptions {
     /// Sets the logins with OAuth, whose URLs are sent to the client. `None`, the default: only the `Authorization` header
-    /// of an entry is sent. Replaces those of [`ConnectionOptions`](mcp_host::ConnectionOptions).
+    /// of an entry is sent. Replaces those of [`ConnectionOptions`](mcp_host_runtime::ConnectionOptions).
     #[cfg(feature = "oauth")]
     pub fn set_logins(&mut self, logins: Option<OAuthLogins>) {
         self.logins = logins;
@@ -116,9 +116,9 @@ impl fmt::Debug for ConnectOptions {
     }
 }
 
-/// The default folder of the receipts of process groups; see [`mcp_host::state_path`].
+/// The default folder of the receipts of process groups; see [`mcp_host_runtime::state_path`].
 pub(crate) fn default_receipts(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    mcp_host::state_path("mcp-acp-agent/receipts", variable)
+    mcp_host_runtime::state_path("mcp-acp-agent/receipts", variable)
 }
 
 /// When the servers of a session start.

@@ -1,13 +1,13 @@
 //! Raw session requests of agent-client-protocol.
 //!
 //! The SDK's own types parse the list of servers before a handler runs: errors are lost, or reported with all values
-//! of the request. These types keep the parameters as JSON, so that [`mcp_acp::validate`] can report the errors.
+//! of the request. These types keep the parameters as JSON, so that [`mcp_host_acp::validate`] can report the errors.
 //! Parsing them never fails, and `Debug` prints no values. The SDK provides parameters as a `Value`, so duplicate
 //! keys cannot be detected here.
 
 use agent_client_protocol::{Error, JsonRpcMessage, JsonRpcRequest, UntypedMessage, v1::schema};
-use mcp_acp::{AcpVersion, Capabilities, Policy, SessionMethod, SessionRequest, ValidatedRequest};
-use mcp_model::RawJson;
+use mcp_host_acp::{AcpVersion, Capabilities, Policy, SessionMethod, SessionRequest, ValidatedRequest};
+use mcp_host_model::RawJson;
 use serde_json::Value;
 
 use crate::error::SessionSetupError;

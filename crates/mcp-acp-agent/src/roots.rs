@@ -5,9 +5,9 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use mcp_acp::ValidatedRequest;
-use mcp_model::RpcError;
-use mcp_transport::{Root, Roots};
+use mcp_host_acp::ValidatedRequest;
+use mcp_host_model::RpcError;
+use mcp_host_transport::{Root, Roots};
 use url::Url;
 
 /// The roots of one session.

@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use mcp_config::ResolvedServer;
-use mcp_host::{DesiredServers, Dialer, Host, HostOptions, HostSnapshot};
+use mcp_host_config::ResolvedServer;
+use mcp_host_runtime::{DesiredServers, Dialer, Host, HostOptions, HostSnapshot};
 
 use crate::login::LoginStates;
 #[cfg(feature = "oauth")]
@@ -219,6 +219,6 @@ fn is_same_server(ours: &ResolvedServer, theirs: &ResolvedServer) -> bool {
     spec == theirs.spec
 }
 
-fn declared(options: &HostOptions) -> Option<&mcp_transport::ClientCapabilities> {
+fn declared(options: &HostOptions) -> Option<&mcp_host_transport::ClientCapabilities> {
     options.server_requests.declared_capabilities.as_ref()
 }

@@ -5,17 +5,17 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use mcp_acp::{
+use mcp_host_acp::{
     AcpTransport, RequestDiagnostic, RequestWarning, ServerTimeouts, SessionServer, ValidatedRequest,
     WarningEffect,
 };
-use mcp_config::{ResolveContext, ResolvedServer, resolve};
-use mcp_host::{DesiredServers, FailedServer, HostError};
-use mcp_model::{
+use mcp_host_config::{ResolveContext, ResolvedServer, resolve};
+use mcp_host_model::{
     Dialect, Endpoint, EnvInherit, ErrorKind, Limits, Origin, Passthrough, Secret, ServerId, ServerSpec,
     Sharing, StdioEndpoint, StdioSpec, TransportSpec,
 };
-use mcp_transport::secret_parts;
+use mcp_host_runtime::{DesiredServers, FailedServer, HostError};
+use mcp_host_transport::secret_parts;
 use serde::{Deserialize, Serialize};
 
 /// Where a server of a session comes from.
@@ -251,8 +251,8 @@ fn describe(endpoint: &Endpoint, description: &mut ServerDescription) {
 mod tests {
     use std::time::Duration;
 
-    use mcp_acp::{AcpVersion, AgentProfile, Capabilities, SessionMethod, SessionRequest, validate};
-    use mcp_model::RawJson;
+    use mcp_host_acp::{AcpVersion, AgentProfile, Capabilities, SessionMethod, SessionRequest, validate};
+    use mcp_host_model::RawJson;
 
     use super::*;
 

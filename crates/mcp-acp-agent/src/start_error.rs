@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use mcp_acp::{ServerStartError, ServerStartErrorKind};
-use mcp_host::{ConnectFailure, HostError};
-use mcp_model::{ErrorKind, ProtocolVersion};
-use mcp_transport::{ConnectError, Disconnect, DisconnectReason, StartError};
+use mcp_host_acp::{ServerStartError, ServerStartErrorKind};
+use mcp_host_model::{ErrorKind, ProtocolVersion};
+use mcp_host_runtime::{ConnectFailure, HostError};
+use mcp_host_transport::{ConnectError, Disconnect, DisconnectReason, StartError};
 
 use crate::servers::ServerDescription;
 

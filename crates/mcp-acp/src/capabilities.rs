@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -14,7 +14,7 @@ use crate::version::{AcpTransport, AcpVersion};
 /// The transports over which an agent supports MCP servers.
 ///
 /// ```
-/// use mcp_acp::{Capabilities, AcpVersion};
+/// use mcp_host_acp::{Capabilities, AcpVersion};
 ///
 /// let mut capabilities = Capabilities::STDIO;
 /// capabilities.http = true;

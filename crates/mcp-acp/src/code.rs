@@ -1,6 +1,8 @@
 //! JSON-RPC error codes of an ACP agent. No other file of this crate contains such a number.
 
-pub use mcp_model::code::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};
+pub use mcp_host_model::code::{
+    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR,
+};
 
 /// The client must authenticate first.
 pub const AUTHENTICATION_REQUIRED: i64 = -32000;

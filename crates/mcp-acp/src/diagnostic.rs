@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use mcp_config::Diagnostic;
+use mcp_host_config::Diagnostic;
 use serde::Serialize;
 
 use crate::version::AcpTransport;

@@ -6,8 +6,8 @@
 //! later is a [`ServerStartError`]. Pure: starts no server, does not access the disk, and repeats no secret.
 //!
 //! ```
-//! use mcp_acp::{AcpVersion, AgentProfile, Capabilities, SessionRequest, validate};
-//! use mcp_model::{RawJson, RpcError};
+//! use mcp_host_acp::{AcpVersion, AgentProfile, Capabilities, SessionRequest, validate};
+//! use mcp_host_model::{RawJson, RpcError};
 //!
 //! let request = RawJson::parse(br#"{"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {
 //!     "cwd": "/home/ada/desk",
@@ -27,7 +27,7 @@
 //!     refusal.to_string(),
 //!     "SSE transport not supported: agent did not declare mcpCapabilities.sse"
 //! );
-//! assert_eq!(RpcError::from(&refusal).code, mcp_acp::code::INVALID_PARAMS);
+//! assert_eq!(RpcError::from(&refusal).code, mcp_host_acp::code::INVALID_PARAMS);
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 //!
@@ -52,7 +52,7 @@ mod timeouts;
 mod validate;
 mod version;
 
-pub use mcp_config::acp::{Leniency, Tolerance};
+pub use mcp_host_config::acp::{Leniency, Tolerance};
 
 /// The version of the protocol types that are converted.
 #[cfg(feature = "schema")]

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use mcp_config::acp::Tolerance;
+use mcp_host_config::acp::Tolerance;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

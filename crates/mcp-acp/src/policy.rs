@@ -2,7 +2,7 @@
 //!
 //! Every tolerated violation and every dropped entry is reported.
 
-use mcp_config::acp::{Leniency, Tolerance};
+use mcp_host_config::acp::{Leniency, Tolerance};
 
 use crate::capabilities::Capabilities;
 use crate::version::AcpVersion;

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use mcp_model::{RawJson, RpcError};
+use mcp_host_model::{RawJson, RpcError};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 use thiserror::Error;

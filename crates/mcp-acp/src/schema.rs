@@ -5,7 +5,7 @@
 //! keep it.
 
 use agent_client_protocol_schema::{v1, v2};
-use mcp_model::{ConfigValue, Passthrough, RawJson, RpcError, TransportSpec};
+use mcp_host_model::{ConfigValue, Passthrough, RawJson, RpcError, TransportSpec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

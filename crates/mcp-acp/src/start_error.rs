@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use mcp_model::{RawJson, RpcError, Secret};
+use mcp_host_model::{RawJson, RpcError, Secret};
 use serde::{Serialize, Serializer};
 use thiserror::Error;
 

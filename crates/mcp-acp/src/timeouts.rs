@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde_json::{Map, Value};
 
 /// The member of `_meta`.

@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use mcp_config::acp::Tolerance;
-use mcp_config::{Code, Document, Reading, acp};
-use mcp_model::{Passthrough, RawJson, ServerSpec, Severity};
+use mcp_host_config::acp::Tolerance;
+use mcp_host_config::{Code, Document, Reading, acp};
+use mcp_host_model::{Passthrough, RawJson, ServerSpec, Severity};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use mcp_config::Profile;
-use mcp_model::{RawJson, TransportKind};
+use mcp_host_config::Profile;
+use mcp_host_model::{RawJson, TransportKind};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A protocol version, as negotiated in `initialize`.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mcp_host::{HostSnapshot, ServerState, ServerStatus};
-use mcp_registry::Catalog;
+use mcp_host_registry::Catalog;
+use mcp_host_runtime::{HostSnapshot, ServerState, ServerStatus};
 
 /// A published state with these servers and an empty catalog.
 pub(crate) fn published(servers: &[(&str, ServerState)]) -> HostSnapshot {

@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use divan::{AllocProfiler, Bencher, black_box, counter::BytesCount};
-use mcp_config::{Document, Profile, read};
+use mcp_host_config::{Document, Profile, read};
 
 #[global_allocator]
 static ALLOCATOR: AllocProfiler = AllocProfiler::system();

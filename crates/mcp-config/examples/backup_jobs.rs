@@ -5,8 +5,8 @@
 
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
-use mcp_config::reader::{Document, Format, Optional, Report, Required, fix_all, read};
-use mcp_config::{Applicability, Diagnostic};
+use mcp_host_config::reader::{Document, Format, Optional, Report, Required, fix_all, read};
+use mcp_host_config::{Applicability, Diagnostic};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

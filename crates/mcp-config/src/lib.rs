@@ -6,7 +6,7 @@
 //! configurations that have nothing to do with MCP.
 //!
 //! ```
-//! use mcp_config::{Colour, Document, Profile, read, render};
+//! use mcp_host_config::{Colour, Document, Profile, read, render};
 //!
 //! let text = "version: 1\nservers:\n  files:\n    transport: stdio\n    comand: npx\n";
 //! let reading = read(&Document::new("mcp.yaml", text, Profile::Dominds));
@@ -101,7 +101,7 @@ pub use edit::server_json::{PackageKind, PublishedServer, ServerJsonError, parse
 pub use edit::{EditError, Switch, add_server, prompts_for_inputs, remove_server, set_enabled};
 /// For [`Diagnostic`], [`Profile`] and the servers that were read.
 #[doc(no_inline)]
-pub use mcp_model::{Dialect, ErrorKind, Secret, ServerId, ServerSpec, Severity};
+pub use mcp_host_model::{Dialect, ErrorKind, Secret, ServerId, ServerSpec, Severity};
 pub use profile::Profile;
 #[cfg(feature = "files")]
 pub use read::{DetectedReading, read, read_detecting};

@@ -7,7 +7,7 @@
 //! these may be secrets.
 //!
 //! ```
-//! use mcp_config::reader::{Format, Optional, Report, Required, read};
+//! use mcp_host_config::reader::{Format, Optional, Report, Required, read};
 //! use serde::Deserialize;
 //!
 //! #[derive(Deserialize)]
@@ -45,7 +45,7 @@
 
 use std::collections::BTreeSet;
 
-use mcp_model::{ErrorKind, Severity};
+use mcp_host_model::{ErrorKind, Severity};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 
 use crate::de::{Field, Location, OptionalField, ReadContext};

@@ -14,7 +14,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (here, there) = tokio::io::duplex(64 * 1024);
 //! let (read, write) = tokio::io::split(there);
-//! let server = tokio::spawn(mcp_demo::serve_stream(read, write));
+//! let server = tokio::spawn(mcp_host_demo::serve_stream(read, write));
 //!
 //! let (responses, mut requests) = tokio::io::split(here);
 //! requests.write_all(concat!(

@@ -20,13 +20,15 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use mcp_config::ResolvedServer;
-use mcp_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
-use mcp_host::{DesiredServers, Dialer, Host, HostOptions};
-use mcp_model::{
+use mcp_host_config::ResolvedServer;
+use mcp_host_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
+use mcp_host_model::{
     Dialect, Endpoint, Origin, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec, code,
 };
-use mcp_transport::{Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, StreamId, Transport};
+use mcp_host_runtime::{DesiredServers, Dialer, Host, HostOptions};
+use mcp_host_transport::{
+    Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, StreamId, Transport,
+};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 

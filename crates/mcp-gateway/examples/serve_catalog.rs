@@ -8,9 +8,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use mcp_gateway::{Gateway, GatewayOptions, HttpOptions, HttpServer, Tokens, serve_stdio};
-use mcp_host::{Host, HostOptions, LoadRequest, load};
-use mcp_model::Secret;
+use mcp_host_gateway::{Gateway, GatewayOptions, HttpOptions, HttpServer, Tokens, serve_stdio};
+use mcp_host_model::Secret;
+use mcp_host_runtime::{Host, HostOptions, LoadRequest, load};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Serves the catalog of `host` on `input` and `output`, and over HTTP at the URL that `announce` gets, until the input

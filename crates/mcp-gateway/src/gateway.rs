@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use governor::clock::DefaultClock;
-use mcp_host::{Host, HostSnapshot};
-use mcp_model::{Era, RawJson, RpcError, ServerId, Sharing, code};
+use mcp_host_model::{Era, RawJson, RpcError, ServerId, Sharing, code};
+use mcp_host_runtime::{Host, HostSnapshot};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 

@@ -1,6 +1,6 @@
 //! Serves the catalog of a host as one MCP server.
 //!
-//! A [`Gateway`] serves the catalog of a [`mcp_host::Host`]: with [`serve_stdio`] to the client that started this
+//! A [`Gateway`] serves the catalog of a [`mcp_host_runtime::Host`]: with [`serve_stdio`] to the client that started this
 //! process, with [`HttpServer`] to many clients. Clients of all protocol versions are served at once, with sessions
 //! (2024-11-05 to 2025-11-25) and without (2026-07-28), independent of the versions of the servers.
 //!
@@ -18,8 +18,8 @@
 //! ```no_run
 //! use std::sync::Arc;
 //!
-//! use mcp_gateway::{Gateway, GatewayOptions, HttpOptions, HttpServer};
-//! use mcp_host::{Host, HostOptions, LoadRequest, load};
+//! use mcp_host_gateway::{Gateway, GatewayOptions, HttpOptions, HttpServer};
+//! use mcp_host_runtime::{Host, HostOptions, LoadRequest, load};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, code};
+use mcp_host_model::{Era, ProtocolVersion, RawJson, RpcError, code};
 use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;

@@ -15,8 +15,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_host::{Host, HostOptions, LoadRequest, RestartPolicy, Supervision, ToolCall, load};
-use mcp_model::{RawJson, ServerId};
+use mcp_host_model::{RawJson, ServerId};
+use mcp_host_runtime::{Host, HostOptions, LoadRequest, RestartPolicy, Supervision, ToolCall, load};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -38,7 +38,7 @@ fn main() -> Outcome<()> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["demo-server", pid] => {
             std::fs::write(pid, std::process::id().to_string())?;
-            Ok(runtime()?.block_on(mcp_demo::serve_stdio())?)
+            Ok(runtime()?.block_on(mcp_host_demo::serve_stdio())?)
         }
         ["bad-server", kind] => serve(kind),
         [rounds] => runtime()?.block_on(measure(rounds.parse()?)),

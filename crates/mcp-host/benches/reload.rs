@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mcp_host::{FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, ServerState, load};
+use mcp_host_runtime::{FollowRequest, Host, HostOptions, HostSnapshot, LoadRequest, ServerState, load};
 
 const SERVERS: usize = 20;
 
@@ -35,10 +35,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Cargo passes `--bench`.
     let mut arguments = std::env::args().skip(1).filter(|it| it != "--bench");
     match arguments.next().as_deref() {
-        Some("demo-server") => Ok(runtime.block_on(mcp_demo::serve_stdio())?),
+        Some("demo-server") => Ok(runtime.block_on(mcp_host_demo::serve_stdio())?),
         Some("slow-server") => {
             std::thread::sleep(SLOW);
-            Ok(runtime.block_on(mcp_demo::serve_stdio())?)
+            Ok(runtime.block_on(mcp_host_demo::serve_stdio())?)
         }
         Some(rounds) => runtime.block_on(measure(rounds.parse()?)),
         None => runtime.block_on(measure(20)),

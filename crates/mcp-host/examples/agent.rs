@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use std::error::Error;
 use std::fs;
 
-use mcp_host::{
+use mcp_host_model::{RawJson, ServerId};
+use mcp_host_runtime::{
     Dialog, DialogId, FollowRequest, Host, HostEventKind, HostOptions, LoadRequest, NotificationStreamItem,
     ToolCall,
 };
-use mcp_model::{RawJson, ServerId};
 
 /// A server that is not shared: each dialog leases an instance of its own. The command `mcp-host` runs this program.
 const CONFIGURATION: &str = "
@@ -113,7 +113,7 @@ async fn agent() -> Result<(), Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Runtime::new()?;
     match std::env::args().nth(1) {
-        Some(it) if it == "demo-server" => Ok(runtime.block_on(mcp_demo::serve_stdio())?),
+        Some(it) if it == "demo-server" => Ok(runtime.block_on(mcp_host_demo::serve_stdio())?),
         _ => runtime.block_on(agent()),
     }
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod excerpt;
 
-use mcp_model::{CallFailure, ErrorKind};
+use mcp_host_model::{CallFailure, ErrorKind};
 use serde::Serialize;
 
 /// Why a server is not available or an operation failed. The message names the server and the operation, and contains

@@ -6,9 +6,9 @@ mod raw;
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_model::{CallResult, Completion, PromptResult, RawJson, ReadResult, ServerId, Skill};
-use mcp_registry::{NamedView, Projection, Provider, RetryDecision, ToolBudget, ValidatorCache};
-use mcp_transport::{Caller, CompletionArgument, CompletionReference, ReceiptDirectory, SseServerCache};
+use mcp_host_model::{CallResult, Completion, PromptResult, RawJson, ReadResult, ServerId, Skill};
+use mcp_host_registry::{NamedView, Projection, Provider, RetryDecision, ToolBudget, ValidatorCache};
+use mcp_host_transport::{Caller, CompletionArgument, CompletionReference, ReceiptDirectory, SseServerCache};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 

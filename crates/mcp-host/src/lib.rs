@@ -11,7 +11,7 @@
 //! [`Host::follow`] follows configuration files and applies every change:
 //!
 //! ```no_run
-//! use mcp_host::{FollowEvent, FollowRequest, Host, HostOptions, LoadRequest};
+//! use mcp_host_runtime::{FollowEvent, FollowRequest, Host, HostOptions, LoadRequest};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
@@ -40,8 +40,8 @@
 //! disconnects are events; each batch of events publishes one immutable [`HostSnapshot`].
 //!
 //! ```no_run
-//! use mcp_host::{Host, HostOptions, LoadRequest, ToolCall, load};
-//! use mcp_model::RawJson;
+//! use mcp_host_runtime::{Host, HostOptions, LoadRequest, ToolCall, load};
+//! use mcp_host_model::RawJson;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -68,8 +68,8 @@
 //! ```no_run
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
-//! # let host = mcp_host::Host::start(mcp_host::HostOptions::default());
-//! use mcp_host::NotificationStreamItem;
+//! # let host = mcp_host_runtime::Host::start(mcp_host_runtime::HostOptions::default());
+//! use mcp_host_runtime::NotificationStreamItem;
 //!
 //! let mut events = host.events();
 //! let mut generations = host.subscribe();
@@ -149,8 +149,10 @@ pub use host::options::{
 /// For logins and their store.
 #[cfg(feature = "oauth")]
 #[doc(no_inline)]
-pub use mcp_model::Url;
-pub use mcp_registry::{ActiveProblem, NetworkFailure, Projection, Provider, ProviderFailure, RetryDecision};
+pub use mcp_host_model::Url;
+pub use mcp_host_registry::{
+    ActiveProblem, NetworkFailure, Projection, Provider, ProviderFailure, RetryDecision,
+};
 pub use notifications::stream::{NotificationStream, NotificationStreamItem, ServerNotification};
 pub use notifications::subscriptions::Subscription;
 pub use state::dialog_id::DialogId;

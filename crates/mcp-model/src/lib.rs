@@ -6,7 +6,7 @@
 //! bytes ([`RawJson`]).
 //!
 //! ```
-//! use mcp_model::{RawJson, read_tools};
+//! use mcp_host_model::{RawJson, read_tools};
 //!
 //! let page = RawJson::parse(r#"{"tools":[
 //!     {"name": "echo", "inputSchema": {"type": "object"}},

@@ -5,9 +5,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use mcp_model::{Endpoint, UrlEndpoint};
-use mcp_oauth::{LoopbackRedirect, MemoryTokenStore, OAuth, OAuthOptions, Url};
-use mcp_transport::{DialOptions, Session, SessionOptions, dialer};
+use mcp_host_model::{Endpoint, UrlEndpoint};
+use mcp_host_oauth::{LoopbackRedirect, MemoryTokenStore, OAuth, OAuthOptions, Url};
+use mcp_host_transport::{DialOptions, Session, SessionOptions, dialer};
 
 /// The names of the tools of the server at `url`. `show_page` has the user open the login page of the authorization
 /// server, which redirects the browser to a port of this machine.

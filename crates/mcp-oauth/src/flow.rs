@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use mcp_model::Secret;
+use mcp_host_model::Secret;
 use oauth2::TokenResponse;
 use rmcp::transport::auth::{
     AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata, CredentialStore,
@@ -19,7 +19,7 @@ use crate::http_client::{HttpClient, TokenProof};
 use crate::proof::{ALGORITHM, ProofKey};
 use crate::url_policy::check_url;
 use crate::user_agent::UserAgent;
-use mcp_transport::internal::Redactor;
+use mcp_host_transport::internal::Redactor;
 
 /// Maximum length of foreign text in a message.
 pub(crate) const MAX_FOREIGN_TEXT_BYTES: usize = 300;

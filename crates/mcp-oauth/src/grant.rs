@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mcp_model::Secret;
+use mcp_host_model::Secret;
 use serde::{Deserialize, Serialize};
 use url::Url;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use http::{HeaderMap, HeaderValue, Method};
-use mcp_model::Secret;
+use mcp_host_model::Secret;
 use parking_lot::Mutex;
 use reqwest::Request;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -18,9 +18,9 @@ use url::{Host, Url};
 use crate::jwt::now;
 use crate::proof::{ProofKey, ProvenRequest};
 use crate::url_policy::{NetworkScope, check_url, may_reach, network_scope};
-use mcp_transport::Authorities;
-use mcp_transport::internal::is_loopback;
-use mcp_transport::internal::tls;
+use mcp_host_transport::Authorities;
+use mcp_host_transport::internal::is_loopback;
+use mcp_host_transport::internal::tls;
 
 /// Timeout of one request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

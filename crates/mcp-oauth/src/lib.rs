@@ -34,16 +34,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_model::Secret;
+use mcp_host_model::Secret;
 use tokio::sync::{Mutex, MutexGuard};
 
 use flow::{Flow, FlowError, LoginRequest};
 use http_client::HttpClient;
 use jwt::now;
-use mcp_transport::Authorities;
-use mcp_transport::ConnectError;
-use mcp_transport::internal::is_loopback;
-use mcp_transport::{
+use mcp_host_transport::Authorities;
+use mcp_host_transport::ConnectError;
+use mcp_host_transport::internal::is_loopback;
+use mcp_host_transport::{
     Authorization, AuthorizedRequest, Challenge, ChallengeAction, Credentials, Unauthorized,
 };
 use proof::ProvenRequest;
@@ -126,7 +126,7 @@ impl fmt::Debug for OAuthOptions {
     }
 }
 
-/// The authorization of one server: an [`Authorization`] for [`DialOptions`](mcp_transport::DialOptions). All
+/// The authorization of one server: an [`Authorization`] for [`DialOptions`](mcp_host_transport::DialOptions). All
 /// connections to the server share it, so that a token is refreshed once.
 pub struct OAuth {
     flow: Flow,

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{Method, Request};
-use mcp_model::Secret;
+use mcp_host_model::Secret;
 use serde_json::Value;
 use url::form_urlencoded::{Serializer, byte_serialize};
 

@@ -22,7 +22,7 @@ use crate::grant::Grant;
 /// use std::path::PathBuf;
 /// use std::sync::{Arc, Mutex, MutexGuard};
 ///
-/// use mcp_oauth::{Grant, RefreshLock, TokenStore, TokenStoreError, Url};
+/// use mcp_host_oauth::{Grant, RefreshLock, TokenStore, TokenStoreError, Url};
 ///
 /// #[derive(Debug)]
 /// struct FileStore {
@@ -112,7 +112,7 @@ use crate::grant::Grant;
 ///         lock(&self.0).retain(|resource| *resource != self.1);
 ///     }
 /// }
-/// # use mcp_oauth::RegisteredClient;
+/// # use mcp_host_oauth::RegisteredClient;
 /// # let folder = std::env::temp_dir().join(format!("token-store-example-{}", std::process::id()));
 /// # fs::create_dir_all(&folder)?;
 /// # let store = FileStore::new(folder.clone());

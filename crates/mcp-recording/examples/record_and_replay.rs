@@ -7,10 +7,10 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_demo::HttpServer;
-use mcp_model::{Endpoint, RawJson, UrlEndpoint};
-use mcp_recording::{Recorder, Recording, endpoint_secrets};
-use mcp_transport::{CallOptions, Dial, DialOptions, Session, SessionOptions, dialer};
+use mcp_host_demo::HttpServer;
+use mcp_host_model::{Endpoint, RawJson, UrlEndpoint};
+use mcp_host_recording::{Recorder, Recording, endpoint_secrets};
+use mcp_host_transport::{CallOptions, Dial, DialOptions, Session, SessionOptions, dialer};
 
 /// What a test would do with its server. Returns the results of its calls.
 async fn use_server(dial: Arc<dyn Dial>) -> Result<Vec<String>, Box<dyn Error>> {

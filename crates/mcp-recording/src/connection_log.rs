@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mcp_model::{ProtocolVersion, RawJson};
+use mcp_host_model::{ProtocolVersion, RawJson};
 use serde_json::value::RawValue;
 
 use crate::canonical;
@@ -105,7 +105,7 @@ impl ConnectionLog {
     }
 
     /// The request failed with this error without a message.
-    pub(crate) fn record_refusal(&mut self, id: &str, error: &mcp_model::RpcError) {
+    pub(crate) fn record_refusal(&mut self, id: &str, error: &mcp_host_model::RpcError) {
         if let Ok(error) = serde_json::value::to_raw_value(error) {
             self.record_response(id, ResponseContent::Error(&error));
         }

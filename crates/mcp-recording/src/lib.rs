@@ -1,6 +1,6 @@
 //! Records MCP sessions and replays them, so that tests need neither a network nor servers.
 //!
-//! A [`Recorder`] wraps any [`Dial`](mcp_transport::Dial) and records requests and responses as they cross the connection:
+//! A [`Recorder`] wraps any [`Dial`](mcp_host_transport::Dial) and records requests and responses as they cross the connection:
 //! names are the server's own. The result is a [`Recording`], a text of JSON lines without times, ids or tokens, so two
 //! recordings of the same session are equal. A [`Replayer`] replays a [`ServerRecording`]: in the same process
 //! ([`ServerRecording::dialer`]), on a pair of streams ([`serve`]), or for messages from any other source. A
@@ -23,8 +23,8 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::time::Duration;
 //!
-//! use mcp_recording::{Recorder, Recording};
-//! use mcp_transport::{Session, SessionOptions};
+//! use mcp_host_recording::{Recorder, Recording};
+//! use mcp_host_transport::{Session, SessionOptions};
 //!
 //! let text = concat!(
 //!     r#"{"format":"mcp-recording","version":1}"#, "\n",
@@ -68,7 +68,7 @@ mod transport;
 /// For [`ReplayedMessage`].
 #[doc(no_inline)]
 pub use bytes::Bytes;
-pub use mcp_transport::{endpoint_secrets, json_secrets};
+pub use mcp_host_transport::{endpoint_secrets, json_secrets};
 pub use proxy::{ProxyError, RecordingProxy, environment_secrets};
 pub use recorder::Recorder;
 pub use recording::{Exchange, RecordedResponse, Recording, ServerMessage, ServerRecording};

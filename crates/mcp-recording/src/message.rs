@@ -93,9 +93,9 @@ pub(crate) fn replace_member(params: &RawValue, path: &[&str], value: &str) -> O
     let inner = replace_member(inner, rest, value)?;
     let mut texts: Vec<String> = members
         .iter()
-        .map(|(name, it)| format!("{}:{}", mcp_transport::internal::frame::json_string(name), it.get()))
+        .map(|(name, it)| format!("{}:{}", mcp_host_transport::internal::frame::json_string(name), it.get()))
         .collect();
-    texts.push(format!("{}:{inner}", mcp_transport::internal::frame::json_string(name)));
+    texts.push(format!("{}:{inner}", mcp_host_transport::internal::frame::json_string(name)));
     texts.sort();
     Some(format!("{{{}}}", texts.join(",")))
 }

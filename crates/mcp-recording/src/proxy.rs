@@ -9,7 +9,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{EnvInherit, Secret};
+use mcp_host_model::{EnvInherit, Secret};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use parking_lot::Mutex;
@@ -18,9 +18,9 @@ use tokio::process::{Child, Command};
 
 use crate::connection_log::ConnectionLog;
 use crate::recorder::Recorder;
-use mcp_transport::internal::argument_secrets;
-use mcp_transport::internal::{Line, LineBuffer};
-use mcp_transport::secret_parts;
+use mcp_host_transport::internal::argument_secrets;
+use mcp_host_transport::internal::{Line, LineBuffer};
+use mcp_host_transport::secret_parts;
 
 /// Maximum length of a recorded line.
 const MAX_LINE_BYTES: usize = 64 << 20;

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use mcp_model::{RawJson, Secret};
+use mcp_host_model::{RawJson, Secret};
 use parking_lot::Mutex;
 
 use crate::connection_log::{ConnectionLog, SizeBudget};

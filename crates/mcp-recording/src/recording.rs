@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_model::{ProtocolVersion, RawJson};
+use mcp_host_model::{ProtocolVersion, RawJson};
 
 /// The recorded sessions of several servers, in the order of their first connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,7 +1,7 @@
 //! Redacts secrets in JSON and text, and leaves everything else unchanged: numbers, order, escapes. Pure.
 
-use mcp_model::Secret;
-use mcp_transport::internal::{Redactor, map_json_strings};
+use mcp_host_model::Secret;
+use mcp_host_transport::internal::{Redactor, map_json_strings};
 
 /// Redacts these secrets.
 pub(crate) struct JsonRedactor(Redactor);
@@ -24,7 +24,7 @@ impl JsonRedactor {
 
 #[cfg(test)]
 mod tests {
-    use mcp_transport::json_secrets;
+    use mcp_host_transport::json_secrets;
 
     use super::*;
 

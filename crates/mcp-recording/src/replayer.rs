@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcp_model::{RawJson, RpcError, code};
+use mcp_host_model::{RawJson, RpcError, code};
 use serde_json::value::RawValue;
 
 use crate::canonical;
 use crate::message::{self, LISTEN, Message, PROGRESS_TOKEN, SUBSCRIPTION};
 use crate::recording::{Exchange, RecordedResponse, ServerMessage, ServerRecording, is_found_by_method};
-use mcp_transport::internal::frame;
+use mcp_host_transport::internal::frame;
 
 /// Maximum number of requests that wait for a client response, or are open, at once.
 const MAX_OPEN: usize = 1024;

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::recording::ServerRecording;
 use crate::replayer::Replayer;
-use mcp_transport::internal::{Line, LineBuffer};
+use mcp_host_transport::internal::{Line, LineBuffer};
 
 /// Maximum length of a line.
 const MAX_LINE_BYTES: usize = 64 << 20;

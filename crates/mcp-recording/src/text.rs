@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use mcp_model::Secret;
+use mcp_host_model::Secret;
 use parking_lot::Mutex;
 
 use crate::connection_log::ConnectionLog;
 use crate::recorder::{ConnectionRecorder, Recorder};
 use crate::recording::ServerRecording;
 use crate::replayer::Replayer;
-use mcp_transport::{
+use mcp_host_transport::{
     Dial, FrameSink, HandshakeMode, Link, MessageClass, Outbound, OutboundQueue, RequestId, StreamError,
     StreamId, Transport,
 };
-use mcp_transport::{Disconnect, DisconnectReason, RequestError};
+use mcp_host_transport::{Disconnect, DisconnectReason, RequestError};
 
 /// Maximum number of messages in a batch.
 const BATCH: usize = 64;
@@ -156,7 +156,7 @@ impl Dial for ReplayDial {
     }
 
     fn redact(&self, text: &str) -> String {
-        mcp_transport::internal::Redactor::new(std::iter::empty()).clean(text, 2000)
+        mcp_host_transport::internal::Redactor::new(std::iter::empty()).clean(text, 2000)
     }
 
     fn redact_json(&self, _: &str) -> Option<String> {

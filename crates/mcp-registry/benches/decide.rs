@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use divan::{AllocProfiler, Bencher, black_box};
-use mcp_model::{
+use mcp_host_model::{
     Discovery, Endpoint, Exposure, Filter, Limits, NameClass, NamePolicy, RawJson, Rules, ServerId, Sharing,
     StdioEndpoint, Transform, read_tools,
 };
-use mcp_registry::{
+use mcp_host_registry::{
     Builtins, Catalog, CompiledRules, DesiredServer, ExposureSettings, ReloadPlan, RuntimeSettings,
     ServerEntry, ServerLists, ValidatorCache, decide,
 };

@@ -8,8 +8,8 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use mcp_model::{Exposure, NameClass, NamePolicy, RawJson, ServerId, Transform, read_tools};
-use mcp_registry::{
+use mcp_host_model::{Exposure, NameClass, NamePolicy, RawJson, ServerId, Transform, read_tools};
+use mcp_host_registry::{
     Builtins, Catalog, ListKind, Selection, ServerEntry, ServerLists, ToolLookup, ViewFilter,
 };
 

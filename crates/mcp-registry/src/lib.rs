@@ -6,13 +6,13 @@
 //! ([`ReloadPlan`], [`CatalogDiff`]), what one agent sees ([`ViewFilter`]), and how a server differs from the
 //! approved one ([`LockFile`]). It adapts tools to model providers ([`project`]) and validates arguments and results
 //! against schemas ([`ValidatorCache`]). It performs no I/O: a host with its own transports needs only this crate and
-//! `mcp_model`.
+//! `mcp_host_model`.
 //!
 //! ```
 //! use std::sync::Arc;
 //!
-//! use mcp_model::{Exposure, NameClass, NamePolicy, RawJson, ServerId, read_tools};
-//! use mcp_registry::{Builtins, Catalog, ServerLists, ToolLookup, ServerEntry, ValidatorCache};
+//! use mcp_host_model::{Exposure, NameClass, NamePolicy, RawJson, ServerId, read_tools};
+//! use mcp_host_registry::{Builtins, Catalog, ServerLists, ToolLookup, ServerEntry, ValidatorCache};
 //!
 //! let page = br#"{"tools": [{"name": "read.file", "inputSchema": {
 //!     "type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]

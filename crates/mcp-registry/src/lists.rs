@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_model::{Exposure, InvalidItem, Prompt, Resource, ResourceTemplate, ServerId, Tool};
+use mcp_host_model::{Exposure, InvalidItem, Prompt, Resource, ResourceTemplate, ServerId, Tool};
 
 /// The lists of one server. A catalog shares their items.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use mcp_model::{ServerId, Severity};
+use mcp_host_model::{ServerId, Severity};
 use serde::{Serialize, Serializer};
 
 use crate::filter::rules::{Decision, NEVER_APPROVED, Verdict};

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use mcp_model::Severity;
+use mcp_host_model::Severity;
 
 use crate::name::display::{escape_name, truncate};
 use crate::problem::{Problem, ProblemKind};

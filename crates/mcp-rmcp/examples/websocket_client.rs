@@ -6,10 +6,10 @@
 
 use std::error::Error;
 
-use mcp_demo::HttpServer;
-use mcp_model::{Endpoint, UrlEndpoint};
-use mcp_rmcp::{RmcpOptions, RmcpTransport};
-use mcp_transport::{DialOptions, dialer};
+use mcp_host_demo::HttpServer;
+use mcp_host_model::{Endpoint, UrlEndpoint};
+use mcp_host_rmcp::{RmcpOptions, RmcpTransport};
+use mcp_host_transport::{DialOptions, dialer};
 use rmcp::ServiceExt;
 use rmcp::model::{CallToolRequestParams, object};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Conversions between rmcp's types and ours.
 
-use mcp_model::{Content, RawJson, RpcError, Tool, ToolResult};
+use mcp_host_model::{Content, RawJson, RpcError, Tool, ToolResult};
 use rmcp::model;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -32,7 +32,7 @@ pub fn tool_from_rmcp(tool: &model::Tool) -> Result<Tool, ConvertError> {
     const WHAT: &str = "the tool";
     let page = RawJson::from_value(&json!({ "tools": [tool] }));
     let page = page.map_err(|error| ConvertError { what: WHAT, reason: error.to_string() })?;
-    let page = mcp_model::read_tools(&page);
+    let page = mcp_host_model::read_tools(&page);
     let mut page = page.map_err(|error| ConvertError { what: WHAT, reason: error.to_string() })?;
     let reason = || page.rejected.first().map_or_else(String::new, |it| it.reason.clone());
     page.items.pop().ok_or_else(|| ConvertError { what: WHAT, reason: reason() })
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn tools_round_trip() {
         let json = r#"{"tools":[{"name":"a","description":"A.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}"#;
-        let tool = mcp_model::read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().items.remove(0);
+        let tool = mcp_host_model::read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().items.remove(0);
         let expected = tool_from_rmcp(&tool_to_rmcp(&tool).unwrap()).unwrap();
         assert_eq!(
             (expected.name, expected.hints, expected.description),

@@ -1,4 +1,4 @@
-//! The transports of `mcp_transport` under the client of rmcp, the official MCP SDK.
+//! The transports of `mcp_host_transport` under the client of rmcp, the official MCP SDK.
 //!
 //! A user of rmcp keeps the SDK's types, handlers and peer. The SDK gains transports that it lacks, a handshake with a
 //! timeout, and errors for requests that would otherwise wait forever when a server exits, sends an unreadable response
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_model::{RpcError, code};
+use mcp_host_model::{RpcError, code};
 use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{JsonRpcError, JsonRpcMessage, RequestId as SdkId};
@@ -38,9 +38,9 @@ pub use convert::{
     result_to_rmcp, tool_from_rmcp, tool_to_rmcp,
 };
 
-use mcp_transport::internal::scan::{ResponseId, ScannedFrame, scan};
-use mcp_transport::internal::{force_time, frame};
-use mcp_transport::{
+use mcp_host_transport::internal::scan::{ResponseId, ScannedFrame, scan};
+use mcp_host_transport::internal::{force_time, frame};
+use mcp_host_transport::{
     Dial, Disconnect, DisconnectReason, FrameSink, Link, MessageClass, OutboundQueue, OutboundSender,
     RequestId, ShutdownSender, ShutdownSignal, StreamError, StreamId,
 };
@@ -93,9 +93,9 @@ pub enum RmcpError {
 /// [`close`](rmcp::transport::Transport::close), which the SDK calls, closes it gracefully.
 ///
 /// ```no_run
-/// use mcp_model::{Endpoint, StdioEndpoint};
-/// use mcp_rmcp::{RmcpOptions, RmcpTransport};
-/// use mcp_transport::{DialOptions, dialer};
+/// use mcp_host_model::{Endpoint, StdioEndpoint};
+/// use mcp_host_rmcp::{RmcpOptions, RmcpTransport};
+/// use mcp_host_transport::{DialOptions, dialer};
 /// use rmcp::ServiceExt;
 ///
 /// # #[tokio::main(flavor = "current_thread")]

@@ -4,15 +4,15 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use mcp_model::{ProtocolVersion, RpcError, code};
+use mcp_host_model::{ProtocolVersion, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::server_requests::{RequestRefusal, ServerRequests, ServerResponse};
-use mcp_transport::internal::frame;
-use mcp_transport::internal::scan::{ResponseId, ScannedFrame, scan};
-use mcp_transport::{Disconnect, RequestError};
-use mcp_transport::{Epoch, MessageHead, Outbound, OutboundMessage, RequestId, StreamError, StreamId};
+use mcp_host_transport::internal::frame;
+use mcp_host_transport::internal::scan::{ResponseId, ScannedFrame, scan};
+use mcp_host_transport::{Disconnect, RequestError};
+use mcp_host_transport::{Epoch, MessageHead, Outbound, OutboundMessage, RequestId, StreamError, StreamId};
 
 /// The first id of the tracker's own requests; the SDK counts up from 0 in 32 bits.
 const FIRST_OWN_ID: RequestId = 1 << 48;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use mcp_transport::Epoch;
+use mcp_host_transport::Epoch;
 
 /// Maximum number of server requests in progress.
 const MAX_OPEN: usize = 1024;
@@ -138,7 +138,7 @@ fn sdk_id(id: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_transport::internal::scan::{ScannedFrame, scan};
+    use mcp_host_transport::internal::scan::{ScannedFrame, scan};
 
     /// The request as the SDK receives it.
     fn enter(requests: &mut ServerRequests, epoch: u32, id: &str) -> Result<String, RequestRefusal> {

@@ -5,12 +5,14 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mcp_config::ResolvedServer;
-use mcp_demo::CustomTools;
-use mcp_model::{
+use mcp_host_config::ResolvedServer;
+use mcp_host_demo::CustomTools;
+use mcp_host_model::{
     Dialect, Endpoint, Origin, Secret, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec,
 };
-use mcp_transport::{Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, StreamId, Transport};
+use mcp_host_transport::{
+    Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, StreamId, Transport,
+};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
 /// A legacy server in shell with the tool `t`. Before it serves, it runs `$BEFORE`; for a call, it runs `$TOOL`, with
@@ -170,8 +172,8 @@ impl DemoServers {
         forward_lines(link, |stream| async {
             let (read, write) = tokio::io::split(stream);
             match open.0.custom_tools.clone() {
-                None => mcp_demo::serve_stream(read, write).await,
-                Some(tools) => mcp_demo::serve_custom_tools(tools, read, write).await,
+                None => mcp_host_demo::serve_stream(read, write).await,
+                Some(tools) => mcp_host_demo::serve_custom_tools(tools, read, write).await,
             }
         })
         .await

@@ -1,6 +1,6 @@
 //! The properties of the fuzz targets hold on their seeds and on mutations of them.
 
-use mcp_config::Profile;
+use mcp_host_config::Profile;
 use mcp_testkit::properties::{config, gateway, host, recording, registry, schema, transport};
 use mcp_testkit::seeds::check_seeds;
 

@@ -6,8 +6,8 @@
 use bytes::Bytes;
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher, black_box};
-use mcp_transport::internal::scan::{ResponseId, ScannedFrame, scan};
-use mcp_transport::internal::{Event, EventStreamParser, Line, LineBuffer};
+use mcp_host_transport::internal::scan::{ResponseId, ScannedFrame, scan};
+use mcp_host_transport::internal::{Event, EventStreamParser, Line, LineBuffer};
 use serde::de::IgnoredAny;
 
 #[global_allocator]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use divan::AllocProfiler;
-use mcp_model::RawJson;
-use mcp_transport::{
+use mcp_host_model::RawJson;
+use mcp_host_transport::{
     CallOptions, Dial, Disconnect, DisconnectReason, Eras, HandshakeMode, Link, Outbound, Session,
     SessionOptions, StreamId, Transport,
 };

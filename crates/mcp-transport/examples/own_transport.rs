@@ -5,9 +5,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use mcp_model::Limits;
-use mcp_transport::testing::{ResponseForm, Script, ServerAction, check_transport};
-use mcp_transport::{
+use mcp_host_model::Limits;
+use mcp_host_transport::testing::{ResponseForm, Script, ServerAction, check_transport};
+use mcp_host_transport::{
     Dial, Disconnect, DisconnectReason, FrameSink, Link, MessageClass, Outbound, OutboundMessage,
     OutboundQueue, RequestError, StartError, StreamId, Transport, async_trait,
 };

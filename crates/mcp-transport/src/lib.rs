@@ -9,8 +9,8 @@
 //! ```no_run
 //! # #[cfg(feature = "stdio")]
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! use mcp_model::{RawJson, StdioEndpoint};
-//! use mcp_transport::{CallOptions, DialOptions, Session, SessionOptions, stdio_dialer};
+//! use mcp_host_model::{RawJson, StdioEndpoint};
+//! use mcp_host_transport::{CallOptions, DialOptions, Session, SessionOptions, stdio_dialer};
 //! use std::time::Duration;
 //!
 //! let mut server = StdioEndpoint::new("npx");
@@ -31,8 +31,8 @@
 //!
 //! ```toml
 //! [dependencies]
-//! mcp-host-model = "0.2"       # use mcp_model
-//! mcp-host-transport = "0.2"   # use mcp_transport
+//! mcp-host-model = "0.2"
+//! mcp-host-transport = "0.2"
 //! tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
 //! ```
 //!

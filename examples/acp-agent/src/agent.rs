@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use agent_client_protocol::v1::schema;
 use agent_client_protocol::{Client, ConnectionTo, Error, RequestCancellation};
-use mcp_acp::{Capabilities, Policy, SessionMethod};
-use mcp_acp_agent::{
+use mcp_host_acp::{Capabilities, Policy, SessionMethod};
+use mcp_host_acp_agent::{
     ConnectOptions, NoticeSupport, OverAcp, SessionMcp, SessionRegistry, StatusUpdates, TypedSessionRequest,
 };
 

@@ -22,12 +22,12 @@ use std::time::Duration;
 use agent_client_protocol::{ConnectTo, Stdio};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, ValueEnum};
-use mcp_acp::{Capabilities, InvalidEntryPolicy, Leniency, Policy, Tolerance};
-use mcp_acp_agent::{
+use mcp_host_acp::{Capabilities, InvalidEntryPolicy, Leniency, Policy, Tolerance};
+use mcp_host_acp_agent::{
     ConnectOptions, OAuthLogins, RequiredServers, SessionRegistry, SharedServers, StartPolicy,
 };
-use mcp_host::{LoadRequest, load, state_path};
-use mcp_model::EnvInherit;
+use mcp_host_model::EnvInherit;
+use mcp_host_runtime::{LoadRequest, load, state_path};
 use tokio::signal::unix::{SignalKind, signal};
 
 use agent::Agent;

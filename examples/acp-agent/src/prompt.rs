@@ -1,6 +1,6 @@
 //! Parsing of prompts. Pure.
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 
 /// A parsed prompt.
 #[derive(Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agent_client_protocol::{Error, RequestCancellation};
-use mcp_acp_agent::{ServerSource, SessionMcp, ToolCall};
+use mcp_host_acp_agent::{ServerSource, SessionMcp, ToolCall};
 use serde_json::Value;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 

@@ -13,7 +13,7 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent as Role, Client, ConnectTo, Error, schema::ProtocolVersion};
 use agent_client_protocol::{on_receive_notification, on_receive_request};
-use mcp_acp_agent::{ForkSession, LoadSession, NewSession, ResumeSession};
+use mcp_host_acp_agent::{ForkSession, LoadSession, NewSession, ResumeSession};
 
 use crate::agent::{Agent, ConnectedSession, session_not_found};
 use crate::turn::{Output, TurnOutcome};

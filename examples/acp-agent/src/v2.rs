@@ -14,7 +14,7 @@ use agent_client_protocol::v2::schema::{
 use agent_client_protocol::v2::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent as Role, Client, ConnectTo, Error};
 use agent_client_protocol::{on_receive_notification, on_receive_request};
-use mcp_acp_agent::{ForkSessionV2, NewSessionV2, NoticeSupport, ResumeSessionV2};
+use mcp_host_acp_agent::{ForkSessionV2, NewSessionV2, NoticeSupport, ResumeSessionV2};
 
 use crate::agent::{Agent, ConnectedSession};
 use crate::turn::{Output, TurnOutcome};

@@ -7,11 +7,11 @@
 
 use std::path::Path;
 
-use mcp_acp::{
+use mcp_host_acp::{
     AcpVersion, AgentProfile, Capabilities, FolderStatus, Leniency, Policy, SessionMethod, SessionRequest,
     Tolerance, code, response_id, validate,
 };
-use mcp_model::{RawJson, RpcError};
+use mcp_host_model::{RawJson, RpcError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -1,7 +1,7 @@
 //! A browser that accepts a login: it opens the login page and returns the redirect.
 
 use async_trait::async_trait;
-use mcp_oauth::{Login, UserAgent};
+use mcp_host_oauth::{Login, UserAgent};
 use url::Url;
 
 /// Redirects are not followed: the target is the result.

@@ -16,12 +16,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Endpoint, Secret, UrlEndpoint};
-use mcp_oauth::{
+use mcp_host_model::{Endpoint, Secret, UrlEndpoint};
+use mcp_host_oauth::{
     ClientAuthentication, IdentityProvider, MemoryTokenStore, OAuth, OAuthClient, OAuthOptions, PrivateKey,
     RegisteredClient, TokenSource, UnattendedGrant, UnattendedGrantKind,
 };
-use mcp_transport::{DialOptions, Eras, Handlers, Session, SessionOptions, dialer};
+use mcp_host_transport::{DialOptions, Eras, Handlers, Session, SessionOptions, dialer};
 use serde_json::Value;
 
 use browser::Browser;

@@ -1,8 +1,8 @@
 //! Handlers for server requests: accepts every form, samples one sentence, and has one root.
 
 use async_trait::async_trait;
-use mcp_model::{RawJson, RpcError};
-use mcp_transport::{
+use mcp_host_model::{RawJson, RpcError};
+use mcp_host_transport::{
     ElicitMode, ElicitParams, ElicitRequest, ElicitResult, Elicitation, Root, Roots, Sampling,
     SamplingRequest, SamplingResult,
 };

@@ -3,8 +3,8 @@
 //! An error response is printed and does not stop the client, because some scenarios serve lists only. Other errors
 //! stop it.
 
-use mcp_model::{RawJson, Tool};
-use mcp_transport::{CallError, CallOptions, Session};
+use mcp_host_model::{RawJson, Tool};
+use mcp_host_transport::{CallError, CallOptions, Session};
 use serde_json::{Map, Value, json};
 
 use crate::{Assignment, form};

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use mcp_host::{
+use mcp_host_model::{Limits, RawJson, Secret};
+use mcp_host_oauth::{Grant, RegisteredClient, TokenStore};
+use mcp_host_runtime::{
     DesiredServers, FileTokenStore, Host, HostEventKind, HostOptions, NotificationStreamItem, ToolCall,
 };
-use mcp_model::{Limits, RawJson, Secret};
-use mcp_oauth::{Grant, RegisteredClient, TokenStore};
 use mcp_tests::faults::{BACK, FORWARD, LATEST, RUNNING, Transport};
 use serde_json::Value;
 

@@ -3,9 +3,11 @@
 use std::fs::File;
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_host::{DesiredServers, Host, HostOptions, RestartPolicy, ServerState, Supervision, ToolCall};
-use mcp_model::{Limits, RawJson};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{Limits, RawJson};
+use mcp_host_runtime::{
+    DesiredServers, Host, HostOptions, RestartPolicy, ServerState, Supervision, ToolCall,
+};
 use mcp_testkit::isolation::{Isolation, run_isolated_in};
 use mcp_tests::faults::{NO_DESCRIPTOR, ONE_DESCRIPTOR, RUNNING, STARTING, STARTING_PROCESS, Transport};
 

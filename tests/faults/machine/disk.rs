@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mcp_host::{DesiredServers, FileTokenStore, Host, HostOptions, SpillPolicy, ToolCall};
-use mcp_model::{Limits, RawJson, Secret};
-use mcp_oauth::{Grant, RegisteredClient, TokenStore};
+use mcp_host_model::{Limits, RawJson, Secret};
+use mcp_host_oauth::{Grant, RegisteredClient, TokenStore};
+use mcp_host_runtime::{DesiredServers, FileTokenStore, Host, HostOptions, SpillPolicy, ToolCall};
 use mcp_testkit::isolation::{Isolation, run_isolated_in};
 use mcp_tests::faults::{FULL, LOGINS, NO_FOLDER, RECEIPTS, RESULTS, Transport};
 

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-use mcp_acp::AcpVersion;
+use mcp_host_acp::AcpVersion;
 use mcp_testkit::program::installed_folder;
 use serde_json::{Value, json};
 

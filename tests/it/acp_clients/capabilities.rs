@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_acp::AcpVersion;
+use mcp_host_acp::AcpVersion;
 use serde_json::{Value, json};
 
 use super::conversation::{PAIRS, Scenario};

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_acp::AcpVersion;
+use mcp_host_acp::AcpVersion;
 use mcp_testkit::process::{is_alive, send_signal};
 use mcp_testkit::program::binary;
 use mcp_testkit::wait::block_until;

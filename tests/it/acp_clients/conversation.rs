@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use jsonschema::Validator;
-use mcp_acp::AcpVersion;
+use mcp_host_acp::AcpVersion;
 use mcp_testkit::program::{installed_folder, root};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! `session/fork`, unstable in both versions: a session with its own servers.
 
-use mcp_acp::AcpVersion;
+use mcp_host_acp::AcpVersion;
 use mcp_testkit::process::is_alive;
 use mcp_testkit::wait::block_until;
 use serde_json::json;

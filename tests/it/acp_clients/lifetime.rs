@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_acp::AcpVersion;
+use mcp_host_acp::AcpVersion;
 use mcp_testkit::process::is_alive;
 use mcp_testkit::program::binary;
 use mcp_testkit::wait::block_until;

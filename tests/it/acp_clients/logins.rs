@@ -1,6 +1,6 @@
 //! Logins of a session's servers: the agent tells the page, and this test is the browser.
 
-use mcp_acp::AcpVersion;
+use mcp_host_acp::AcpVersion;
 use serde_json::{Value, json};
 use url::Url;
 

@@ -2,7 +2,7 @@
 //!
 //! Each request has a valid server before the malformed one. It is not started, because the whole request is rejected.
 
-use mcp_acp::AcpVersion;
+use mcp_host_acp::AcpVersion;
 use serde_json::{Value, json};
 
 use super::conversation::{Client, Conversation, PAIRS, Scenario};

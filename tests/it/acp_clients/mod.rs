@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use conversation::{Conversation, INHERITED, PAIRS, Scenario};
-use mcp_acp::AcpVersion;
+use mcp_host_acp::AcpVersion;
 use mcp_testkit::program::{build_binary, installed_folder};
 use serde_json::{Value, json};
 use servers::DemoHttpServer;

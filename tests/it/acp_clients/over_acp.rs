@@ -1,6 +1,6 @@
 //! MCP over ACP (ACPX-12): a server of the official MCP SDK inside a client of the official ACP SDK.
 
-use mcp_acp::AcpVersion;
+use mcp_host_acp::AcpVersion;
 use serde_json::json;
 
 use super::agent;

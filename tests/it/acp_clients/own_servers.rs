@@ -1,6 +1,6 @@
 //! Servers of the agent's own configuration, shared by its sessions and started with their first prompts.
 
-use mcp_acp::AcpVersion;
+use mcp_host_acp::AcpVersion;
 use mcp_testkit::program::binary;
 use serde_json::{Value, json};
 

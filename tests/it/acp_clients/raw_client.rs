@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use mcp_acp::AcpVersion;
+use mcp_host_acp::AcpVersion;
 use serde_json::{Value, json};
 
 use super::conversation::assert_official;

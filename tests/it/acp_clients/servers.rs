@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_acp::AcpVersion;
+use mcp_host_acp::AcpVersion;
 use mcp_testkit::program::binary;
 use serde_json::{Value, json};
 

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mcp_model::{Endpoint, ErrorKind, RawJson, RpcError, Task, TaskStatus, UrlEndpoint};
-use mcp_testkit::program::{Run, build_binary};
-use mcp_transport::{
+use mcp_host_model::{Endpoint, ErrorKind, RawJson, RpcError, Task, TaskStatus, UrlEndpoint};
+use mcp_host_transport::{
     CallError, CallOptions, DialOptions, ElicitMode, ElicitRequest, ElicitResult, Elicitation, Eras,
     Handlers, Session, SessionOptions, StartedCall, dialer,
 };
+use mcp_testkit::program::{Run, build_binary};
 use serde_json::json;
 
 use super::Gateway;

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mcp_model::{Endpoint, RawJson, RpcError, Task, UrlEndpoint};
-use mcp_testkit::program::{installed_folder, root};
-use mcp_transport::{
+use mcp_host_model::{Endpoint, RawJson, RpcError, Task, UrlEndpoint};
+use mcp_host_transport::{
     CallError, CallOptions, DialOptions, Eras, Handlers, Sampling, SamplingRequest, SamplingResult, Session,
     SessionOptions, StartedCall, TaskRequest, dialer,
 };
+use mcp_testkit::program::{installed_folder, root};
 use serde_json::{Value, json};
 
 use super::{Gateway, Installed, NodeServer};

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use mcp_acp::{AcpVersion, AgentProfile, Capabilities, SessionRequest, validate};
-use mcp_config::acp::McpServerConfig;
-use mcp_config::holodeck::McpToolConfig;
-use mcp_config::{
+use mcp_host_acp::{AcpVersion, AgentProfile, Capabilities, SessionRequest, validate};
+use mcp_host_config::acp::McpServerConfig;
+use mcp_host_config::holodeck::McpToolConfig;
+use mcp_host_config::{
     Document, NewServer, NewTransport, Profile, ResolveContext, UrlTransportKind, read, resolve,
 };
-use mcp_gateway::{GatewayOptions, HttpOptions, Tokens};
-use mcp_host::{DesiredServers, FileTokenStore, LoginOptions, Logins, ToolCall};
-use mcp_model::{Endpoint, RawJson, Secret, ServerId, StdioEndpoint, UrlEndpoint};
-use mcp_oauth::{Grant, MemoryTokenStore, OAuth, OAuthOptions, RegisteredClient, TokenStore};
-use mcp_transport::{Challenge, DialOptions, dialer};
+use mcp_host_gateway::{GatewayOptions, HttpOptions, Tokens};
+use mcp_host_model::{Endpoint, RawJson, Secret, ServerId, StdioEndpoint, UrlEndpoint};
+use mcp_host_oauth::{Grant, MemoryTokenStore, OAuth, OAuthOptions, RegisteredClient, TokenStore};
+use mcp_host_runtime::{DesiredServers, FileTokenStore, LoginOptions, Logins, ToolCall};
+use mcp_host_transport::{Challenge, DialOptions, dialer};
 
 use super::markers::{SecretLocation, found};
 

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_host::{
+use mcp_host_model::{LogLevel, RawJson};
+use mcp_host_oauth::{LoopbackRedirect, MemoryTokenStore, TokenStore};
+use mcp_host_runtime::{
     Host, HostOptions, LoadRequest, LoginOptions, Logins, ServerState, Supervision, ToolCall, load,
 };
-use mcp_model::{LogLevel, RawJson};
-use mcp_oauth::{LoopbackRedirect, MemoryTokenStore, TokenStore};
 use mcp_testkit::isolation::{Isolation, run_isolated};
 use tracing_subscriber::EnvFilter;
 
@@ -19,8 +19,8 @@ use super::search::Search;
 use crate::login::authority::Authority;
 
 /// All targets of our crates.
-const OURS: &str = "off,mcp_model=trace,mcp_config=trace,mcp_transport=trace,mcp_registry=trace,mcp_host=trace,\
-                    mcp_gateway=trace,mcp_acp=trace,mcp_acp_agent=trace";
+const OURS: &str = "off,mcp_host_model=trace,mcp_host_config=trace,mcp_host_transport=trace,mcp_host_registry=trace,mcp_host_runtime=trace,\
+                    mcp_host_gateway=trace,mcp_host_acp=trace,mcp_host_acp_agent=trace";
 
 #[derive(Clone, Default)]
 struct CapturedLog(Arc<Mutex<Vec<u8>>>);
@@ -81,7 +81,7 @@ fn hd_sc5_no_level_of_our_log_has_a_secret() {
             look(&format!("{file} by Debug"), &text);
             for server in &mut loaded.desired.servers {
                 // The test's own PATH has no such programs.
-                if let mcp_model::Endpoint::Stdio(it) = &mut server.endpoint {
+                if let mcp_host_model::Endpoint::Stdio(it) = &mut server.endpoint {
                     it.command = world.path(&format!("bin/{}", it.command)).display().to_string();
                     it.env.push(("PATH".to_owned(), "/usr/bin:/bin".into()));
                 }
@@ -171,7 +171,10 @@ fn hd_sc5_no_level_of_our_log_has_a_token() {
         said += &format!("{:#?} {store:?} {logins:?} ", host.snapshot());
         let kept = store.latest(&authority.url.parse().unwrap()).unwrap();
         said += &format!("{kept:#?}");
-        said += &format!("{:?}", logins.revoke(&id, &endpoint, &mcp_transport::Authorities::default()).await);
+        said += &format!(
+            "{:?}",
+            logins.revoke(&id, &endpoint, &mcp_host_transport::Authorities::default()).await
+        );
         host.shutdown().await;
         assert!(said.contains("Revoked") && said.contains("you are ***"), "{said}");
         said += &heard.text();

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use mcp_host::ToolCall;
-use mcp_model::{CallResult, ErrorKind, RawJson};
+use mcp_host_model::{CallResult, ErrorKind, RawJson};
+use mcp_host_runtime::ToolCall;
 
 use super::servers::{Server, Stability};
 use super::{PATIENCE, SoakState};

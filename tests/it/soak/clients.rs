@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use mcp_model::{Endpoint, RawJson, UrlEndpoint};
+use mcp_host_model::{Endpoint, RawJson, UrlEndpoint};
+use mcp_host_transport::{CallOptions, DialOptions, Eras, Session, SessionOptions, dialer};
 use mcp_testkit::random::Random;
-use mcp_transport::{CallOptions, DialOptions, Eras, Session, SessionOptions, dialer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_host::{Dialog, DialogId, ToolCall};
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
+use mcp_host_runtime::{Dialog, DialogId, ToolCall};
 
 use super::{PATIENCE, SoakState};
 use mcp_testkit::random::Random;
@@ -69,7 +69,7 @@ async fn served(dialog: &Dialog, echo: &str) {
     tokio::time::timeout(PATIENCE, asking).await.expect("a dialog gets a server");
 }
 
-async fn call(dialog: &Dialog, tool: &str, arguments: &'static str) -> mcp_model::CallResult {
+async fn call(dialog: &Dialog, tool: &str, arguments: &'static str) -> mcp_host_model::CallResult {
     let call = ToolCall::new(tool, RawJson::parse(arguments.into()).unwrap());
     tokio::time::timeout(PATIENCE, dialog.call(call)).await.expect("a call ends")
 }

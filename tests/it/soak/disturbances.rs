@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_host::ToolCall;
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
+use mcp_host_runtime::ToolCall;
 
 use super::servers::{Server, ServerTransport, Stability};
 use super::{PATIENCE, SoakState};

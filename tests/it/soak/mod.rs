@@ -18,8 +18,8 @@ mod tally;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_gateway::{Bounds, ClientCounts, Gateway, GatewayOptions, HttpOptions, HttpServer};
-use mcp_host::{Host, HostOptions};
+use mcp_host_gateway::{Bounds, ClientCounts, Gateway, GatewayOptions, HttpOptions, HttpServer};
+use mcp_host_runtime::{Host, HostOptions};
 use mcp_testkit::isolation::{Isolation, run_isolated};
 use mcp_testkit::process::{ProcessResources, resident_memory};
 use mcp_testkit::random::Random;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_host::{FollowRequest, Host, LoadRequest, ServerState};
+use mcp_host_runtime::{FollowRequest, Host, LoadRequest, ServerState};
 use mcp_testkit::program::binary;
 use tempfile::TempDir;
 

@@ -72,11 +72,13 @@ mod tests {
             version: "0.2".to_owned(),
             features: features.iter().map(|it| (*it).to_owned()).collect(),
         };
-        let libraries =
-            [library("mcp-host-model", "mcp_model", &[]), library("mcp-host-acp", "mcp_acp", &["schema"])];
+        let libraries = [
+            library("mcp-host-model", "mcp_host_model", &[]),
+            library("mcp-host-acp", "mcp_host_acp", &["schema"]),
+        ];
         let page = |toml: &str| {
             format!(
-                "# A\n\n```toml\n[dependencies]\n{toml}\n```\n\n```rust,no_run\nuse mcp_acp::{{A, B}};\nmcp_model::read();\n```\n"
+                "# A\n\n```toml\n[dependencies]\n{toml}\n```\n\n```rust,no_run\nuse mcp_host_acp::{{A, B}};\nmcp_model::read();\n```\n"
             )
         };
         let complete = "mcp-host-model = \"0.2\"\nmcp-host-acp = { version = \"0.2\", features = [\"schema\"] }\ntokio = \"1\"";
@@ -88,7 +90,7 @@ mod tests {
                 "the version of `mcp-host-acp` is not `0.2`",
                 "`mcp-host-acp` has no feature `sdk`",
                 "`mcp-model` is not a published library",
-                "a program uses `mcp_model`; no dependency has `mcp-host-model`",
+                "a program uses `mcp_host_model`; no dependency has `mcp-host-model`",
             ]
         );
         assert_eq!(check(&page("="), &libraries).len(), 3);

@@ -33,6 +33,15 @@ pub(crate) fn package_name(folder: &str) -> String {
     }
 }
 
+/// The folder of a package of this workspace; the name itself of any other package.
+pub(crate) fn folder_name(package: &str) -> String {
+    match package.strip_prefix("mcp-host-") {
+        Some("runtime") => "mcp-host".to_owned(),
+        Some(rest) => format!("mcp-{rest}"),
+        None => package.to_owned(),
+    }
+}
+
 /// Reads a TOML file of the workspace.
 pub(crate) fn read_toml<T: DeserializeOwned>(path: &str) -> Result<T, Error> {
     let text = fs::read_to_string(root().join(path))

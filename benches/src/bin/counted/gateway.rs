@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mcp_benches::minimal_client::{BOTH, INITIALIZE, INITIALIZED, JSON};
 use mcp_benches::{Failure, TEXT};
-use mcp_gateway::{Gateway, GatewayOptions, HttpOptions, HttpServer};
+use mcp_host_gateway::{Gateway, GatewayOptions, HttpOptions, HttpServer};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

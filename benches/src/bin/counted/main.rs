@@ -17,14 +17,14 @@ use mcp_benches::minimal_client::{Hyper, INITIALIZE, INITIALIZED, call_message, 
 use mcp_benches::options::Options;
 use mcp_benches::scenario::Ask;
 use mcp_benches::{Failure, TEXT, bench_server::BenchServer};
-use mcp_config::{Document, Profile};
-use mcp_host::{DesiredServers, Host, HostOptions, LoadRequest, ServerState, ToolCall, load};
-use mcp_model::{
+use mcp_host_config::{Document, Profile};
+use mcp_host_model::{
     Content, Endpoint, Filter, NamePolicy, RawJson, Rules, Secret, ServerId, StdioEndpoint, UrlEndpoint,
     read_tools,
 };
-use mcp_registry::{CompiledRules, ValidatorCache};
-use mcp_transport::{CallOptions, DialOptions, Session, SessionOptions, dialer};
+use mcp_host_registry::{CompiledRules, ValidatorCache};
+use mcp_host_runtime::{DesiredServers, Host, HostOptions, LoadRequest, ServerState, ToolCall, load};
+use mcp_host_transport::{CallOptions, DialOptions, Session, SessionOptions, dialer};
 use serde_json::json;
 
 use gateway::{GatewayRequest, run_requests};
@@ -398,7 +398,7 @@ fn deciding(times: usize) -> Result<(), Failure> {
 
 fn reading(times: usize, (name, text, profile): &(&str, String, Profile)) -> Result<(), Failure> {
     for _ in 0..times {
-        let reading = mcp_config::read(&Document::new(name, text, *profile));
+        let reading = mcp_host_config::read(&Document::new(name, text, *profile));
         if reading.refused || reading.entries.len() != 1000 {
             return Err("it was not read whole".into());
         }
@@ -415,7 +415,7 @@ fn json_file() -> (&'static str, String, Profile) {
     };
     let entries: Vec<String> = (0..1000).map(entry).collect();
     let text = format!(r#"{{"mcpServers":{{{}}}}}"#, entries.join(","));
-    ("mcp.json", text, Profile::default_for(mcp_model::Dialect::McpJson))
+    ("mcp.json", text, Profile::default_for(mcp_host_model::Dialect::McpJson))
 }
 
 fn yaml_file() -> (&'static str, String, Profile) {
@@ -427,7 +427,7 @@ fn yaml_file() -> (&'static str, String, Profile) {
             "  server-{at}:\n    transport: stdio\n    command: npx\n    args: ['-y', '@acme/server-{at}@1.2.3', --root, /srv/data/{at}]\n    env:\n      LOG_LEVEL: info\n    tools:\n      whitelist: ['get_*', 'list_*']\n      blacklist:\n        - '*_admin_*'\n    transform:\n      - prefix: s{at}_"
         );
     }
-    ("mcp.yaml", text, Profile::default_for(mcp_model::Dialect::Dominds))
+    ("mcp.yaml", text, Profile::default_for(mcp_host_model::Dialect::Dominds))
 }
 
 fn validating(times: usize) -> Result<(), Failure> {

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use mcp_config::ResolvedServer;
-use mcp_host::{Dialer, FileTokenStore, LoginOptions, Logins};
-use mcp_oauth::{Login, LoopbackRedirect, MemoryTokenStore, RegisteredClient, TokenStore, UserAgent};
-use mcp_transport::{
+use mcp_host_config::ResolvedServer;
+use mcp_host_oauth::{Login, LoopbackRedirect, MemoryTokenStore, RegisteredClient, TokenStore, UserAgent};
+use mcp_host_runtime::{Dialer, FileTokenStore, LoginOptions, Logins};
+use mcp_host_transport::{
     Authorities, Authorization, AuthorizedRequest, Challenge, ChallengeAction, Credentials, Unauthorized,
 };
 use tokio::sync::oneshot;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use agent_client_protocol::{Error, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, UntypedMessage};
 use bytes::Bytes;
-use mcp_transport::{RequestError, RequestId, StreamError};
+use mcp_host_transport::{RequestError, RequestId, StreamError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -97,21 +97,21 @@ pub(super) fn response_frame(id: RequestId, response: Value, max_bytes: usize) -
 pub(super) fn stream_error(error: &Error) -> StreamError {
     let number = i64::from(i32::from(error.code));
     let what = match number {
-        mcp_acp::code::OVER_ACP_LIMIT => "the request exceeds a limit of the client",
-        mcp_acp::code::OVER_ACP_UNAVAILABLE => "the client no longer has this server",
-        mcp_acp::code::OVER_ACP_BACKEND_FAILURE => "the server behind the client failed",
-        mcp_acp::code::METHOD_NOT_FOUND => "the client does not support MCP over ACP",
+        mcp_host_acp::code::OVER_ACP_LIMIT => "the request exceeds a limit of the client",
+        mcp_host_acp::code::OVER_ACP_UNAVAILABLE => "the client no longer has this server",
+        mcp_host_acp::code::OVER_ACP_BACKEND_FAILURE => "the server behind the client failed",
+        mcp_host_acp::code::METHOD_NOT_FOUND => "the client does not support MCP over ACP",
         _ => "the client responded with an error",
     };
     let text: String = error.message.chars().filter(|char| !char.is_control()).take(200).collect();
     let message = format!("{what}: {text} (code {number})");
     let error = RequestError::new(message);
     match number {
-        mcp_acp::code::OVER_ACP_LIMIT
-        | mcp_acp::code::OVER_ACP_UNAVAILABLE
-        | mcp_acp::code::METHOD_NOT_FOUND
-        | mcp_acp::code::INVALID_PARAMS
-        | mcp_acp::code::INVALID_REQUEST => StreamError::Refused(error),
+        mcp_host_acp::code::OVER_ACP_LIMIT
+        | mcp_host_acp::code::OVER_ACP_UNAVAILABLE
+        | mcp_host_acp::code::METHOD_NOT_FOUND
+        | mcp_host_acp::code::INVALID_PARAMS
+        | mcp_host_acp::code::INVALID_REQUEST => StreamError::Refused(error),
         _ => StreamError::Lost(error),
     }
 }
@@ -162,7 +162,7 @@ mod tests {
             };
             assert_eq!(got, format!("{want}: so it is (code {number})"));
         }
-        use mcp_acp::code;
+        use mcp_host_acp::code;
         check(code::OVER_ACP_LIMIT, "refused: the request exceeds a limit of the client");
         check(code::OVER_ACP_UNAVAILABLE, "refused: the client no longer has this server");
         check(code::OVER_ACP_BACKEND_FAILURE, "lost: the server behind the client failed");

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use agent_client_protocol::{
     Client, ConnectionTo, Dispatch, DynamicHandlerGuard, Error, HandleDispatchFrom, Handled, JsonRpcMessage,
 };
-use mcp_host::Dialer;
-use mcp_transport::{Epoch, FrameSink, RequestId, StreamId};
+use mcp_host_runtime::Dialer;
+use mcp_host_transport::{Epoch, FrameSink, RequestId, StreamId};
 
 use message::Message;
 use transport::OverAcpDialer;

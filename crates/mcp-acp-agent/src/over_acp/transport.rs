@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, abortable};
 use futures_util::stream::FuturesUnordered;
-use mcp_transport::{
+use mcp_host_transport::{
     Dial, Disconnect, DisconnectReason, Epoch, FrameSink, HandshakeMode, Link, Outbound, OutboundMessage,
     RequestError, RequestId, StreamError, StreamId, Transport,
 };

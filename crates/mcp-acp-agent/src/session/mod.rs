@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mcp_acp::{AcpTransport, RequestWarning, ServerStartError, ValidatedRequest};
-use mcp_host::{Dialog, DialogId, Host, PinnedGeneration, ToolCall};
-use mcp_model::{CallFailure, CallMetadata, CallResult, ErrorKind};
-use mcp_registry::{Catalog, ExposedTool};
-use mcp_transport::{Caller, CallerId, ClientCapabilities};
+use mcp_host_acp::{AcpTransport, RequestWarning, ServerStartError, ValidatedRequest};
+use mcp_host_model::{CallFailure, CallMetadata, CallResult, ErrorKind};
+use mcp_host_registry::{Catalog, ExposedTool};
+use mcp_host_runtime::{Dialog, DialogId, Host, PinnedGeneration, ToolCall};
+use mcp_host_transport::{Caller, CallerId, ClientCapabilities};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
@@ -133,8 +133,9 @@ impl SessionMcp {
                 other_handler(failure);
             }
         }));
-        let dialer = dialer
-            .unwrap_or_else(|| Arc::new(|server, options| mcp_transport::dialer(&server.endpoint, options)));
+        let dialer = dialer.unwrap_or_else(|| {
+            Arc::new(|server, options| mcp_host_transport::dialer(&server.endpoint, options))
+        });
         #[cfg(feature = "mcp-over-acp")]
         let dialer = match over_acp {
             Some(over_acp) => over_acp.dialer(servers, dialer),

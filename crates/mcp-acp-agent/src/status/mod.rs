@@ -8,9 +8,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_acp::{AcpTransport, ServerStartError};
-use mcp_host::{HostSnapshot, ServerState};
-use mcp_model::RpcError;
+use mcp_host_acp::{AcpTransport, ServerStartError};
+use mcp_host_model::RpcError;
+use mcp_host_runtime::{HostSnapshot, ServerState};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tokio::sync::watch;
@@ -178,7 +178,7 @@ impl StatusBoard {
             *tools.entry(tool.server.as_str()).or_default() += 1;
         }
         let servers = snapshot.iter().flat_map(|snapshot| &snapshot.servers);
-        let states: HashMap<&str, &mcp_host::ServerStatus> =
+        let states: HashMap<&str, &mcp_host_runtime::ServerStatus> =
             servers.map(|status| (status.id.as_str(), status)).collect();
         let status = |server: &ServerDescription| ServerStatus {
             name: server.name.clone(),
@@ -191,7 +191,11 @@ impl StatusBoard {
     }
 
     /// A server that is missing in the snapshot is connecting: the snapshot is older than the request.
-    fn state(&self, server: &ServerDescription, status: Option<&mcp_host::ServerStatus>) -> ConnectionState {
+    fn state(
+        &self,
+        server: &ServerDescription,
+        status: Option<&mcp_host_runtime::ServerStatus>,
+    ) -> ConnectionState {
         match self.phase() {
             SessionPhase::NotStarted => return ConnectionState::NotStarted,
             SessionPhase::Idle => return ConnectionState::Idle,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_acp_agent::SessionMcp;
+use mcp_host_acp_agent::SessionMcp;
 use serde_json::{Value, json};
 
 use crate::sessions::{entries, failure, options, process_options, session, validated};

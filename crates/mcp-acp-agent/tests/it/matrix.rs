@@ -1,8 +1,8 @@
 //! Capability × transport × version × method, as a client sees it: a table over the wire (ACP-033, ACP-035, ACP-039).
 
 use agent_client_protocol::{Agent, Client, ConnectTo, Error, on_receive_request, v1, v2};
-use mcp_acp::{Capabilities, Policy};
-use mcp_acp_agent::{
+use mcp_host_acp::{Capabilities, Policy};
+use mcp_host_acp_agent::{
     ForkSession, ForkSessionV2, LoadSession, NewSession, NewSessionV2, ResumeSession, ResumeSessionV2,
     SessionMcp, TypedSessionRequest,
 };

@@ -8,8 +8,8 @@ use agent_client_protocol::mcp_server::{McpOutcome, McpRequest, McpRequestContex
 use agent_client_protocol::v1::schema::{McpError, NewSessionResponse};
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, BoxFuture, Client, ConnectTo, Error, NullRun, on_receive_request};
-use mcp_acp::{Capabilities, Policy};
-use mcp_acp_agent::{NewSession, OverAcp, SessionMcp, TypedSessionRequest};
+use mcp_host_acp::{Capabilities, Policy};
+use mcp_host_acp_agent::{NewSession, OverAcp, SessionMcp, TypedSessionRequest};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use mcp_acp_agent::{
+use mcp_host_acp_agent::{
     ConnectOptions, NoticeSupport, RequiredServers, ServerSource, SessionMcp, SessionRegistry,
     SessionSetupError, StartPolicy,
 };
-use mcp_host::{DesiredServers, LoadRequest, load};
-use mcp_model::{Endpoint, Sharing};
+use mcp_host_model::{Endpoint, Sharing};
+use mcp_host_runtime::{DesiredServers, LoadRequest, load};
 use serde_json::json;
 
 use crate::sessions::{entries, failure, options, summary, text_or_error, tool_call, validated};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_acp_agent::SessionMcp;
+use mcp_host_acp_agent::SessionMcp;
 use mcp_testkit::process::{is_alive, wait_until_dead};
 use mcp_testkit::servers::SHELL_SERVER;
 use mcp_testkit::wait::wait_until;
@@ -87,7 +87,7 @@ async fn acpx_03_failed_setup_leaves_no_process() {
     let late = json!({"name": "late", "command": "/bin/sh", "args": ["-c", late], "env": []});
     entries.as_array_mut().unwrap().push(late);
     let mut options = process_options();
-    options.required = mcp_acp_agent::RequiredServers::All;
+    options.required = mcp_host_acp_agent::RequiredServers::All;
     let error = SessionMcp::connect(validated(&entries), options).await.err().unwrap();
     assert_eq!(error.to_string(), "MCP server 'late' exited with status 1 before the handshake");
     wait_until_dead(&ids(folder.path()).await);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_acp_agent::{NoticeSupport, SessionMcp, SessionRegistry, SessionSetupError, SessionSlot};
-use mcp_model::RpcError;
+use mcp_host_acp_agent::{NoticeSupport, SessionMcp, SessionRegistry, SessionSetupError, SessionSlot};
+use mcp_host_model::RpcError;
 
 use crate::sessions::{entries, options, session, summary, text_or_error, tool_call, validated};
 

@@ -3,8 +3,8 @@
 use agent_client_protocol::v1::schema::{NewSessionRequest, NewSessionResponse};
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, Client, JsonRpcMessage, on_receive_request};
-use mcp_acp::{Capabilities, Policy};
-use mcp_acp_agent::{LoadSession, NewSession, RequiredServers, SessionMcp, TypedSessionRequest};
+use mcp_host_acp::{Capabilities, Policy};
+use mcp_host_acp_agent::{LoadSession, NewSession, RequiredServers, SessionMcp, TypedSessionRequest};
 use serde_json::{Value, json};
 
 use crate::raw_client::RawClient;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mcp_acp_agent::{ConnectOptions, SessionMcp};
-use mcp_model::{RawJson, RpcError};
-use mcp_transport::{
+use mcp_host_acp_agent::{ConnectOptions, SessionMcp};
+use mcp_host_model::{RawJson, RpcError};
+use mcp_host_transport::{
     ElicitMode, ElicitRequest, ElicitResult, Elicitation, Handlers, Sampling, SamplingRequest, SamplingResult,
 };
 use serde_json::json;

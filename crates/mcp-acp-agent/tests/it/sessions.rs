@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_acp::{
+use mcp_host_acp::{
     AcpVersion, AgentProfile, Capabilities, SessionMethod, SessionRequest, ValidatedRequest, validate,
 };
-use mcp_acp_agent::{ConnectOptions, ConnectionState, SessionMcp, ToolCall};
-use mcp_host::{Dialer, HostOptions, Supervision};
-use mcp_model::{CallResult, RawJson};
+use mcp_host_acp_agent::{ConnectOptions, ConnectionState, SessionMcp, ToolCall};
+use mcp_host_model::{CallResult, RawJson};
+use mcp_host_runtime::{Dialer, HostOptions, Supervision};
+use mcp_host_transport::{Disconnect, DisconnectReason, Link, RequestError, StartError};
 use mcp_testkit::servers::{DemoServers, in_memory};
-use mcp_transport::{Disconnect, DisconnectReason, Link, RequestError, StartError};
 use serde_json::Value;
 
 /// A dialer of in-memory servers. The name of a server selects its behaviour by its beginning: `silent` never
@@ -116,7 +116,7 @@ pub(crate) fn failure(session: &SessionMcp, name: &str) -> String {
     let ConnectionState::Failed(failure) = &status.state else {
         panic!("{name} is {}", status.state.as_str())
     };
-    serde_json::to_string_pretty(&mcp_model::RpcError::from(failure)).unwrap()
+    serde_json::to_string_pretty(&mcp_host_model::RpcError::from(failure)).unwrap()
 }
 
 pub(crate) fn tool_call(name: &str, arguments: &str) -> ToolCall {

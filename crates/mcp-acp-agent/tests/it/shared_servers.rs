@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_acp_agent::{ConnectOptions, SessionMcp, SessionRegistry, SharedServers, StartPolicy};
+use mcp_host_acp_agent::{ConnectOptions, SessionMcp, SessionRegistry, SharedServers, StartPolicy};
 
 use crate::server_requests::says;
 use crate::sessions::{entries, options, summary, text_or_error, tool_call, validated};

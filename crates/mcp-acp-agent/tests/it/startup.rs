@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use mcp_acp_agent::{
+use mcp_host_acp_agent::{
     ConnectOptions, NoticeSupport, RequiredServers, SessionMcp, SessionSetupError, StatusUpdates,
 };
-use mcp_host::HostOptions;
-use mcp_model::RpcError;
+use mcp_host_model::RpcError;
+use mcp_host_runtime::HostOptions;
 use tokio::time::Instant;
 
 use crate::sessions::{MINUTE, entries, options, session, summary, text_or_error, tool_call, validated};
@@ -243,7 +243,7 @@ async fn dropped_call_does_not_affect_its_server() {
 
 #[tokio::test]
 async fn acp_035_acp_046_http_and_sse_servers_are_connected() {
-    let server = mcp_demo::HttpServer::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let server = mcp_host_demo::HttpServer::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
     let (url, sse_url) = (server.url(), server.sse_url());
     let serving = tokio::spawn(server.serve(std::future::pending()));
     let headers = serde_json::json!([{"name": "X-Key", "value": "hunter2"}]);

@@ -1,6 +1,6 @@
 //! What a client is told about a request that is wrong: the error objects as they are sent.
 
-use mcp_acp::{
+use mcp_host_acp::{
     AcpVersion, AgentProfile, Capabilities, SessionMethod, SessionRequest, SessionRequestError, validate,
 };
 use serde_json::Value;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_acp::{AcpTransport, ServerStartError, ServerStartErrorKind};
-use mcp_model::{RpcError, Secret};
+use mcp_host_acp::{AcpTransport, ServerStartError, ServerStartErrorKind};
+use mcp_host_model::{RpcError, Secret};
 
 fn sent(transport: AcpTransport, kind: ServerStartErrorKind) -> String {
     let secret = Secret::new("hunter2-and-more");

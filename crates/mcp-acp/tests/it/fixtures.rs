@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use mcp_acp::{
+use mcp_host_acp::{
     AcpVersion, AgentProfile, InvalidEntryPolicy, Policy, SessionRequest, SessionRequestError, WarningEffect,
     validate,
 };
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde_json::Value;
 
 use crate::{all, answer};

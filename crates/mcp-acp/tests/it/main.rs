@@ -12,11 +12,11 @@ mod protocol_types;
 mod schema;
 mod secrets;
 
-use mcp_acp::{
+use mcp_host_acp::{
     AcpVersion, AgentProfile, Capabilities, SessionMethod, SessionRequest, SessionRequestError,
     ValidatedRequest, validate,
 };
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde_json::Value;
 
 pub(crate) fn raw(text: &str) -> RawJson {

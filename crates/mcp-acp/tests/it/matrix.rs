@@ -1,7 +1,7 @@
 //! Capability × transport × version × method: who may ask for what (ACP-033).
 
 use crate::{error, raw, request};
-use mcp_acp::{
+use mcp_host_acp::{
     AcpVersion, AgentProfile, Capabilities, ServerSetEffect, SessionMethod, SessionRequestError, validate,
 };
 

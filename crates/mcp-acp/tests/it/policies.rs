@@ -1,6 +1,6 @@
 //! What an agent may let pass, and that it is never silent about it.
 
-use mcp_acp::{
+use mcp_host_acp::{
     AcpVersion, AgentProfile, Capabilities, FolderStatus, InvalidEntryPolicy, Leniency, Policy,
     SessionMethod, SessionRequest, SessionRequestError, Tolerance, WarningEffect, validate,
 };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-use mcp_acp::{AcpVersion, SessionMethod, SessionRequest};
+use mcp_host_acp::{AcpVersion, SessionMethod, SessionRequest};
 use serde_json::{Value, json};
 
 use crate::{answer, raw};

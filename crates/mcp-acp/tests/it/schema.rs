@@ -1,11 +1,11 @@
 //! What the official types of the schema say, and what becomes of it here and back (feature `schema`).
 
 use agent_client_protocol_schema::{v1, v2};
-use mcp_acp::{
+use mcp_host_acp::{
     AcpTransport, AcpVersion, AgentProfile, Capabilities, ServerStartError, ServerStartErrorKind,
     SessionMethod, SessionRequest, SessionRequestError, ValidatedRequest, validate,
 };
-use mcp_model::{RawJson, RpcError};
+use mcp_host_model::{RawJson, RpcError};
 use serde_json::{Value, json};
 
 fn all() -> Capabilities {

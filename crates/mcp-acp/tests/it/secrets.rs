@@ -1,6 +1,8 @@
 //! No value of a variable, header, argument or URL is ever repeated, whatever is wrong with it.
 
-use mcp_acp::{AcpVersion, AgentProfile, Capabilities, InvalidEntryPolicy, Policy, SessionMethod, validate};
+use mcp_host_acp::{
+    AcpVersion, AgentProfile, Capabilities, InvalidEntryPolicy, Policy, SessionMethod, validate,
+};
 
 use crate::{all, request};
 

@@ -1,8 +1,8 @@
 //! Options with a fixed set of values, which are values of the libraries.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use mcp_config::Profile;
-use mcp_model::Dialect;
+use mcp_host_config::Profile;
+use mcp_host_model::Dialect;
 use schema_evolution::Use;
 
 /// The values of an option: name, help and value. A value without help is accepted and not listed.

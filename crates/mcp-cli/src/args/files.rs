@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mcp_config::{Applicability, FieldChange, Profile, UrlTransportKind};
+use mcp_host_config::{Applicability, FieldChange, Profile, UrlTransportKind};
 
 use crate::args::choice::{Choices, PROFILES, choice};
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anstream::ColorChoice;
 use clap::{Args, ValueEnum};
-use mcp_config::Profile;
-use mcp_model::Dialect;
+use mcp_host_config::Profile;
+use mcp_host_model::Dialect;
 
 use crate::args::choice::{Choices, DIALECTS, PROFILES, choice};
 use crate::output::console::Verbosity;

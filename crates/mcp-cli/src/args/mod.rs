@@ -156,8 +156,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 #[cfg(test)]
 mod tests {
-    use mcp_config::Profile;
-    use mcp_model::Dialect;
+    use mcp_host_config::Profile;
+    use mcp_host_model::Dialect;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mcp_config::Profile;
+use mcp_host_config::Profile;
 use schema_evolution::Use;
 
 use crate::args::choice::{SCHEMAS, USES, choice};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mcp_host::Provider;
+use mcp_host_runtime::Provider;
 
 use crate::args::choice::{Choices, choice};
 

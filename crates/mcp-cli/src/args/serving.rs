@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use mcp_acp::AcpVersion;
-use mcp_gateway::Rate;
-use mcp_model::RawJson;
-use mcp_transport::Eras;
+use mcp_host_acp::AcpVersion;
+use mcp_host_gateway::Rate;
+use mcp_host_model::RawJson;
+use mcp_host_transport::Eras;
 
 use crate::args::address;
 use crate::args::choice::{Choices, choice};

@@ -7,9 +7,9 @@ pub(crate) mod schema;
 
 use std::path::Path;
 
-use mcp_host::HostSnapshot;
-use mcp_model::RawJson;
-use mcp_registry::ToolLookup;
+use mcp_host_model::RawJson;
+use mcp_host_registry::ToolLookup;
+use mcp_host_runtime::HostSnapshot;
 
 use crate::call_arguments::pairs::{Pair, pairs_to_object, parse_pair};
 use crate::output::failure::Failure;

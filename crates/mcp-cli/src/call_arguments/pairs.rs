@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde_json::Value;
 use serde_json::value::RawValue;
 

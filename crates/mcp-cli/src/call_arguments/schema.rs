@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use mcp_host::{ActiveProblem, HostSnapshot};
-use mcp_model::{RawJson, ServerId, Tool};
-use mcp_registry::{Problem, ValidationOutcome, ValidatorCache};
+use mcp_host_model::{RawJson, ServerId, Tool};
+use mcp_host_registry::{Problem, ValidationOutcome, ValidatorCache};
+use mcp_host_runtime::{ActiveProblem, HostSnapshot};
 use serde_json::Value;
 
 use crate::runtime::blocking;

@@ -3,10 +3,10 @@
 //! The output is always JSON-RPC, unless standard input cannot be read. No folders are checked: the request may come from
 //! another machine.
 
-use mcp_acp::{
+use mcp_host_acp::{
     AcpVersion, AgentProfile, Capabilities, SessionRequest, ValidatedRequest, code, response_id, validate,
 };
-use mcp_model::{RawJson, RpcError};
+use mcp_host_model::{RawJson, RpcError};
 use serde::Serialize;
 
 use crate::args::AcpCheckArgs;

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use mcp_config::{
+use mcp_host_config::{
     Applicability, CheckOutcome, CheckedFile, Code, Colour, Diagnostic, FixedFile, SarifTool, ServerEntry,
     fix_all, render_diff, render_github, render_sarif,
 };
-use mcp_host::{LoadedConfig, save};
-use mcp_model::{Dialect, ErrorKind, Severity, TransportKind};
+use mcp_host_model::{Dialect, ErrorKind, Severity, TransportKind};
+use mcp_host_runtime::{LoadedConfig, save};
 use serde::Serialize;
 
 use crate::args::{CheckArgs, FormatName};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
-use mcp_host::{LoadRequest, load};
+use mcp_host_runtime::{LoadRequest, load};
 
 use crate::args::command_line;
 use crate::config::locate::locate_config;

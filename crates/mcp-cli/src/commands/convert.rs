@@ -5,12 +5,12 @@
 
 use std::env;
 
-use mcp_config::{
+use mcp_host_config::{
     Colour, FieldFallback, InputDeclarations, Profile, UnsupportedField, WrittenFile, write_editor_file,
     write_servers,
 };
-use mcp_host::create_like;
-use mcp_model::Severity;
+use mcp_host_model::Severity;
+use mcp_host_runtime::create_like;
 use serde::Serialize;
 
 use crate::args::{ConvertArgs, Format};
@@ -101,7 +101,7 @@ pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Result<Report, Failu
 
 /// A loss for each disabled server: disabled servers are not written.
 fn disabled_servers(source: &ConfigFile) -> Vec<UnsupportedField> {
-    let loss = |it: &mcp_config::ServerEntry| {
+    let loss = |it: &mcp_host_config::ServerEntry| {
         let reason = "the server is disabled";
         UnsupportedField::new(&*it.name, "enabled", reason, FieldFallback::ServerOmitted)
     };

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use mcp_demo::{DemoError, HttpServer, ServeOutcome};
+use mcp_host_demo::{DemoError, HttpServer, ServeOutcome};
 use tokio::sync::oneshot;
 
 use crate::output::error_chain;
@@ -21,7 +21,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) async fn run(http: Option<SocketAddr>, signals: &mut Signals) -> Result<Exit, Failure> {
     match http {
         Some(address) => serve_http(address, signals).await,
-        None => match unless_signalled(signals, mcp_demo::serve_stdio()).await? {
+        None => match unless_signalled(signals, mcp_host_demo::serve_stdio()).await? {
             Ok(()) => Ok(Exit::Success),
             Err(error) => Err(error.into()),
         },

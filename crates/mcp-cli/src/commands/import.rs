@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use mcp_config::{EditError, UnsupportedField, WrittenFile, program_files, render_diff};
-use mcp_host::save;
-use mcp_model::{ServerSpec, Severity};
+use mcp_host_config::{EditError, UnsupportedField, WrittenFile, program_files, render_diff};
+use mcp_host_model::{ServerSpec, Severity};
+use mcp_host_runtime::save;
 use serde::Serialize;
 
 use crate::args::{Format, ImportArgs};
@@ -143,7 +143,7 @@ fn import(
             let name = spec.id.to_string();
             let document = target.document().with_text(&result.after);
             let outcome = if seen.insert(name.clone()) {
-                mcp_config::add_server(&document, spec)
+                mcp_host_config::add_server(&document, spec)
             } else {
                 Err(EditError::AlreadyExists { name: name.clone() })
             };

@@ -11,11 +11,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_host::Logins;
-use mcp_model::{Endpoint, ErrorKind, Secret, Severity};
-use mcp_oauth::{Grant, LoopbackRedirect, RegisteredClient, Revocation, TokenStore};
-use mcp_transport::{CallError, DialOptions, Session, SessionOptions, dialer};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{Endpoint, ErrorKind, Secret, Severity};
+use mcp_host_oauth::{Grant, LoopbackRedirect, RegisteredClient, Revocation, TokenStore};
+use mcp_host_runtime::Logins;
+use mcp_host_transport::{CallError, DialOptions, Session, SessionOptions, dialer};
 use serde::Serialize;
 use tokio::sync::mpsc;
 use url::Url;

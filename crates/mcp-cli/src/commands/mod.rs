@@ -27,7 +27,7 @@ mod skills;
 mod tasks;
 mod watch;
 
-use mcp_config::Switch;
+use mcp_host_config::Switch;
 
 use crate::args::{
     Arguments, Command, Format, FormatName, GlobalArgs, ResourcesArgs, SchemaArgs, ServerArgs, ToolsArgs,

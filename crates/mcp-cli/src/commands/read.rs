@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use mcp_host::{Host, RequestOptions, Supervision};
-use mcp_model::{ReadResult, ResourceContent, ServerId};
+use mcp_host_model::{ReadResult, ResourceContent, ServerId};
+use mcp_host_runtime::{Host, RequestOptions, Supervision};
 use serde_json::json;
 use tempfile::NamedTempFile;
 
@@ -127,7 +127,7 @@ fn save(bytes: &[u8], path: &Path, overwrite: bool) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::RawJson;
+    use mcp_host_model::RawJson;
 
     use super::*;
 
@@ -151,7 +151,7 @@ mod tests {
             let contents: Vec<_> =
                 uris.iter().map(|uri| serde_json::json!({"uri": uri, "text": ""})).collect();
             let raw = RawJson::from_value(&serde_json::json!({"contents": contents})).unwrap();
-            let read = mcp_model::read_resource_result(&raw).unwrap();
+            let read = mcp_host_model::read_resource_result(&raw).unwrap();
             let found = single_content(&read, "a:1").ok();
             let at = found.map(|found| read.contents.iter().position(|it| std::ptr::eq(it, found)).unwrap());
             assert_eq!(at, want, "{uris:?}");

@@ -6,9 +6,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_host::{DesiredServers, Host, ServerState, Supervision, recording_dialer, replace_private};
-use mcp_model::{CallResult, ErrorKind};
-use mcp_recording::{Recorder, Recording, RecordingProxy, ServerRecording, environment_secrets};
+use mcp_host_model::{CallResult, ErrorKind};
+use mcp_host_recording::{Recorder, Recording, RecordingProxy, ServerRecording, environment_secrets};
+use mcp_host_runtime::{DesiredServers, Host, ServerState, Supervision, recording_dialer, replace_private};
 use serde::Serialize;
 
 use crate::args::{Format, RecordArgs};

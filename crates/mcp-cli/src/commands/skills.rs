@@ -1,7 +1,7 @@
 //! `skills`: lists the skills of servers, or prints a file of one.
 
-use mcp_host::{Host, RequestOptions, ServerState, Supervision};
-use mcp_model::{ReadResult, ServerId, Skill};
+use mcp_host_model::{ReadResult, ServerId, Skill};
+use mcp_host_runtime::{Host, RequestOptions, ServerState, Supervision};
 use serde_json::{Value, json};
 
 use crate::args::{Format, SkillsArgs};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use mcp_host::{Host, RequestError, RequestOptions, Supervision, TaskMethod};
-use mcp_model::{ServerId, Task, ToolResult};
-use mcp_transport::OnProgress;
+use mcp_host_model::{ServerId, Task, ToolResult};
+use mcp_host_runtime::{Host, RequestError, RequestOptions, Supervision, TaskMethod};
+use mcp_host_transport::OnProgress;
 use serde_json::json;
 
 use crate::args::{Format, TasksArgs};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mcp_host::LoadRequest;
+use mcp_host_runtime::LoadRequest;
 use tokio::time::timeout;
 
 use crate::args::{DialectOptions, Format, GlobalArgs};

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_config::{Colour, Diagnostic, Document, Profile, ServerEntry, render};
-use mcp_host::{LoadError, LoadedConfig, load};
-use mcp_model::Severity;
+use mcp_host_config::{Colour, Diagnostic, Document, Profile, ServerEntry, render};
+use mcp_host_model::Severity;
+use mcp_host_runtime::{LoadError, LoadedConfig, load};
 
 use crate::config::context::Context;
 use crate::config::locate::{ConfigPath, locate_config};

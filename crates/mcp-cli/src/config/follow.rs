@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_host::{Approval, FollowHandle, FollowLock, FollowRequest, Host, lock_path};
+use mcp_host_runtime::{Approval, FollowHandle, FollowLock, FollowRequest, Host, lock_path};
 
 use crate::config::context::Context;
 use crate::config::file::{FileError, profile_note};

@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use mcp_host::{Approval, lock_path, read_lock};
-use mcp_registry::{DriftPolicy, Enforcement};
+use mcp_host_registry::{DriftPolicy, Enforcement};
+use mcp_host_runtime::{Approval, lock_path, read_lock};
 
 use crate::args::{GlobalArgs, LockPolicyName};
 use crate::config::context::Context;

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use mcp_host::{ActiveProblem, Approval, HostError, HostSnapshot, ServerState, ServerStatus};
-use mcp_model::{CallFailure, CallMetadata, CallResult, ErrorKind, Severity};
-use mcp_registry::{Catalog, Problem};
+use mcp_host_model::{CallFailure, CallMetadata, CallResult, ErrorKind, Severity};
+use mcp_host_registry::{Catalog, Problem};
+use mcp_host_runtime::{ActiveProblem, Approval, HostError, HostSnapshot, ServerState, ServerStatus};
 
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, FileError};

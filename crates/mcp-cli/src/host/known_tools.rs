@@ -8,7 +8,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use mcp_host::HostSnapshot;
+use mcp_host_runtime::HostSnapshot;
 use serde::{Deserialize, Serialize};
 
 use crate::host::startup::starting_servers;
@@ -35,7 +35,7 @@ pub(crate) async fn remember_tools(config: &Path, published: &HostSnapshot) {
     if published.catalog.tools().is_empty() || !starting_servers(published).is_empty() {
         return;
     }
-    let tool = |tool: &mcp_registry::ExposedTool| KnownTool {
+    let tool = |tool: &mcp_host_registry::ExposedTool| KnownTool {
         name: tool.name.to_string(),
         server: tool.server.to_string(),
         original: tool.tool.name.to_string(),

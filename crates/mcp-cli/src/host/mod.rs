@@ -12,12 +12,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{
+use mcp_host_model::{LogLevel, RawJson};
+use mcp_host_oauth::{RegisteredClient, UserAgent};
+use mcp_host_runtime::{
     Approval, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins, Supervision,
 };
-use mcp_model::{LogLevel, RawJson};
-use mcp_oauth::{RegisteredClient, UserAgent};
-use mcp_transport::{ClientCapabilities, ClientInfo};
+use mcp_host_transport::{ClientCapabilities, ClientInfo};
 use tokio::time::timeout;
 
 use crate::output::failure::Failure;
@@ -149,9 +149,9 @@ pub(crate) fn token_store() -> Option<FileTokenStore> {
     Some(FileTokenStore::new(state_path("logins", &|name| env::var_os(name))?))
 }
 
-/// A path in the state folder of this program; see [`mcp_host::state_path`].
+/// A path in the state folder of this program; see [`mcp_host_runtime::state_path`].
 pub(crate) fn state_path(name: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    mcp_host::state_path(&format!("mcp-host/{name}"), variable)
+    mcp_host_runtime::state_path(&format!("mcp-host/{name}"), variable)
 }
 
 /// Keeps only the named server. If there is none, the error lists the existing servers.
@@ -182,8 +182,8 @@ pub(crate) fn unknown_server(name: &str, names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mcp_host::{FailedServer, HostError};
-    use mcp_model::ErrorKind;
+    use mcp_host_model::ErrorKind;
+    use mcp_host_runtime::{FailedServer, HostError};
 
     use super::*;
 

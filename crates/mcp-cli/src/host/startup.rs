@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use mcp_host::{Host, HostSnapshot, ServerState};
+use mcp_host_runtime::{Host, HostSnapshot, ServerState};
 
 use crate::output::progress::{Progress, waiting_text};
 
@@ -104,7 +104,7 @@ fn progress_text(published: &HostSnapshot, is_slow: bool) -> Option<String> {
 mod tests {
     use std::sync::Arc;
 
-    use mcp_registry::Catalog;
+    use mcp_host_registry::Catalog;
 
     use super::*;
     use crate::tests::published;
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn tool_is_available_once_earlier_servers_have_started() {
         use ServerState::{Ready, Starting};
-        use mcp_model::{Exposure, NamePolicy, RawJson, ServerId, read_tools};
-        use mcp_registry::{Builtins, ServerEntry, ServerLists};
+        use mcp_host_model::{Exposure, NamePolicy, RawJson, ServerId, read_tools};
+        use mcp_host_registry::{Builtins, ServerEntry, ServerLists};
 
         let json = r#"{"tools":[{"name":"t","inputSchema":{}}]}"#;
         let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().into_shared();

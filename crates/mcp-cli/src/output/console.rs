@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
 use anstream::{AutoStream, ColorChoice};
-use mcp_config::Colour;
+use mcp_host_config::Colour;
 
 use crate::output::table::UNLIMITED;
 use crate::output::{sanitize, style};

@@ -1,7 +1,7 @@
 //! Errors that end a command.
 
-use mcp_host::HostError;
-use mcp_model::ErrorKind;
+use mcp_host_model::ErrorKind;
+use mcp_host_runtime::HostError;
 
 use crate::output::console::{Console, Report};
 use crate::output::{sanitize, style};

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use mcp_config::Colour;
-use mcp_gateway::internal::{LineTarget, LineWriter};
+use mcp_host_config::Colour;
+use mcp_host_gateway::internal::{LineTarget, LineWriter};
 use serde_json::json;
 use tracing::Metadata;
 use tracing::level_filters::LevelFilter;
@@ -25,7 +25,8 @@ pub(crate) const OPERATOR: &str = "operator";
 const VARIABLE: &str = "RUST_LOG";
 
 /// Which events `--verbose` logs. Other libraries log too much, and may log messages of servers.
-const VERBOSE: &str = "warn,mcp_host=debug,mcp_transport=debug,mcp_gateway=debug,operator=debug,rmcp=warn";
+const VERBOSE: &str =
+    "warn,mcp_host_runtime=debug,mcp_host_transport=debug,mcp_host_gateway=debug,operator=debug,rmcp=warn";
 
 /// How long the end of the program waits for the rest of the log.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
@@ -62,8 +63,12 @@ impl LogLevelName {
     fn filter(self) -> &'static str {
         match self {
             LogLevelName::Error => "error",
-            LogLevelName::Warn => "warn,mcp_host=error,mcp_transport=error,mcp_server=off,operator=warn",
-            LogLevelName::Info => "warn,mcp_host=error,mcp_transport=error,mcp_server=off,operator=info",
+            LogLevelName::Warn => {
+                "warn,mcp_host_runtime=error,mcp_host_transport=error,mcp_server=off,operator=warn"
+            }
+            LogLevelName::Info => {
+                "warn,mcp_host_runtime=error,mcp_host_transport=error,mcp_server=off,operator=info"
+            }
             LogLevelName::Debug => VERBOSE,
             LogLevelName::Trace => "trace",
         }

@@ -7,7 +7,7 @@
 //! text.
 
 use anstream::adapter::strip_str;
-use mcp_config::Colour;
+use mcp_host_config::Colour;
 
 /// Sanitizes text of several lines; keeps line feeds and tabs.
 pub(crate) fn block(text: &str) -> String {

@@ -3,8 +3,8 @@
 //! No information is conveyed by colour alone.
 
 use anstyle::{AnsiColor, Style};
-use mcp_config::Colour;
-use mcp_model::Severity;
+use mcp_host_config::Colour;
+use mcp_host_model::Severity;
 
 /// Success.
 pub(crate) const SUCCESS: Style = AnsiColor::Green.on_default().bold();

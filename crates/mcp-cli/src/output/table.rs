@@ -5,7 +5,7 @@
 //! stays. Cells of a [`Column::Wrapped`] are wrapped instead.
 
 use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Table, presets};
-use mcp_config::Colour;
+use mcp_host_config::Colour;
 use unicode_width::UnicodeWidthStr;
 
 use crate::output::{sanitize, style};

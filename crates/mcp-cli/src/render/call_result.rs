@@ -2,7 +2,7 @@
 //!
 //! The content is untrusted and is sanitized.
 
-use mcp_model::{
+use mcp_host_model::{
     CallFailure, CallMetadata, CallResult, Content, ErrorKind, RawJson, ResourceBody, ResourceContent,
     ServerId, ToolResult,
 };
@@ -117,7 +117,7 @@ fn is_same(block: &Content, structured: &RawJson) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::{CallMetadata, ToolResult};
+    use mcp_host_model::{CallMetadata, ToolResult};
 
     use super::*;
 

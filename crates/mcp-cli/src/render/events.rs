@@ -1,13 +1,13 @@
 //! Events of a running host, as text lines or as one JSON document per line.
 
 use anstyle::Style;
-use mcp_config::{Colour, Diagnostic};
-use mcp_host::{
+use mcp_host_config::{Colour, Diagnostic};
+use mcp_host_model::{ServerId, Severity};
+use mcp_host_registry::{Catalog, CatalogDiff, ExposedName, ListDiff, ReloadPlan};
+use mcp_host_runtime::{
     ActiveProblem, FilePresence, FollowEvent, HostError, HostSnapshot, RefusedFile, Reload, ReloadedFile,
     ServerState, ServerStatus, ShadowedServer, WatchMode,
 };
-use mcp_model::{ServerId, Severity};
-use mcp_registry::{Catalog, CatalogDiff, ExposedName, ListDiff, ReloadPlan};
 use serde::Serialize;
 
 use crate::output::{self, sanitize, style};
@@ -285,8 +285,8 @@ mod tests {
     use std::sync::Arc;
     use std::time::UNIX_EPOCH;
 
-    use mcp_model::{Era, ErrorKind, Exposure, NamePolicy, RawJson, read_tools};
-    use mcp_registry::{Builtins, Problem, ServerEntry, ServerLists};
+    use mcp_host_model::{Era, ErrorKind, Exposure, NamePolicy, RawJson, read_tools};
+    use mcp_host_registry::{Builtins, Problem, ServerEntry, ServerLists};
 
     use super::*;
     use crate::tests::published;

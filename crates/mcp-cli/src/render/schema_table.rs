@@ -2,7 +2,7 @@
 //!
 //! Keywords that are not known here are left out. Schemas are untrusted, so depth, size and references are bounded.
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde_json::{Map, Value};
 
 use crate::call_arguments::schema::{is_required, resolve_ref};
@@ -145,7 +145,7 @@ fn constraints(schema: &Map<String, Value>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mcp_config::Colour;
+    use mcp_host_config::Colour;
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! Renders server states and problems as text lines.
 
-use mcp_config::Colour;
-use mcp_host::{ActiveProblem, HostError, HostSnapshot, ServerState, ServerStatus};
-use mcp_registry::{ListKind, Problem, ProblemKind, Verdict};
+use mcp_host_config::Colour;
+use mcp_host_registry::{ListKind, Problem, ProblemKind, Verdict};
+use mcp_host_runtime::{ActiveProblem, HostError, HostSnapshot, ServerState, ServerStatus};
 
 use crate::output::{count, sanitize, style};
 
@@ -199,8 +199,8 @@ mod tests {
     use std::sync::Arc;
     use std::time::UNIX_EPOCH;
 
-    use mcp_model::{Era, ErrorKind, ServerId, Severity};
-    use mcp_registry::Catalog;
+    use mcp_host_model::{Era, ErrorKind, ServerId, Severity};
+    use mcp_host_registry::Catalog;
 
     use super::*;
 
@@ -258,8 +258,8 @@ mod tests {
 
     #[test]
     fn items_hidden_by_one_filter_share_a_line() {
-        use mcp_model::{Exposure, Filter, NamePolicy, RawJson, read_tools};
-        use mcp_registry::{Builtins, ServerEntry, ServerLists};
+        use mcp_host_model::{Exposure, Filter, NamePolicy, RawJson, read_tools};
+        use mcp_host_registry::{Builtins, ServerEntry, ServerLists};
 
         let mut exposure = Exposure::all(NamePolicy::Reject);
         exposure.tools.filter = Filter { whitelist: vec!["keep".into()], blacklist: vec![] };

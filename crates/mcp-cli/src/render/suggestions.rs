@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_host::HostSnapshot;
+use mcp_host_runtime::HostSnapshot;
 use serde_json::Value;
 
 /// The maximum number of arguments in a suggested call.

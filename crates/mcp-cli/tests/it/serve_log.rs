@@ -86,8 +86,8 @@ fn level_is_that_of_the_option_then_of_the_variable() {
     assert!(!log_of(None, &[]).contains(debug));
     assert!(log_of(None, &["-v"]).contains(debug));
     assert!(log_of(None, &["--log-level", "debug"]).contains(debug));
-    assert!(log_of(Some("mcp_host=debug"), &[]).contains(debug));
-    assert!(!log_of(Some("mcp_host=debug"), &["--log-level", "info"]).contains(debug));
+    assert!(log_of(Some("mcp_host_runtime=debug"), &[]).contains(debug));
+    assert!(!log_of(Some("mcp_host_runtime=debug"), &["--log-level", "info"]).contains(debug));
     assert!(log_of(Some("=[="), &[]).contains("the variable RUST_LOG is not a filter"));
 }
 

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use mcp_model::{Origin, Severity};
+use mcp_host_model::{Origin, Severity};
 use serde::Deserialize;
 
 use crate::de::NodeDeserializer;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, Visitor};
 

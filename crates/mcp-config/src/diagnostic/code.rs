@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mcp_model::{ErrorKind, Severity};
+use mcp_host_model::{ErrorKind, Severity};
 use serde::{Serialize, Serializer};
 
 macro_rules! codes {

@@ -14,7 +14,7 @@ pub(crate) mod redact;
 
 use std::ops::Range;
 
-use mcp_model::{ErrorKind, Severity};
+use mcp_host_model::{ErrorKind, Severity};
 use serde::Serialize;
 
 pub use code::Code;

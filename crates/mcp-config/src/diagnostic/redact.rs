@@ -6,7 +6,7 @@ use std::fmt;
 
 /// A URL without user, query and fragment; `***` if the text is not a URL.
 pub(crate) fn redact_url(url: &str) -> String {
-    url::Url::parse(url).map_or_else(|_| "***".to_owned(), |it| mcp_model::UrlEndpoint::new(it).label())
+    url::Url::parse(url).map_or_else(|_| "***".to_owned(), |it| mcp_host_model::UrlEndpoint::new(it).label())
 }
 
 /// Prints as `***`.

@@ -1,6 +1,6 @@
 //! Detects the dialect of a file by its name, else by its content.
 
-use mcp_model::Dialect;
+use mcp_host_model::Dialect;
 
 use crate::dialect::editor::program::Program;
 use crate::dialect::editor::{DEV_CONTAINER_SERVERS, is_goose_extensions, is_map_of_servers, is_server};

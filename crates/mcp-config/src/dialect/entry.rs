@@ -1,6 +1,6 @@
 //! The server entry that all dialect readers return.
 
-use mcp_model::{Passthrough, ServerId, ServerSpec, TransportKind};
+use mcp_host_model::{Passthrough, ServerId, ServerSpec, TransportKind};
 
 use crate::de::{Location, ReadContext};
 use crate::diagnostic::quoted;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use mcp_model::{ConfigValue, RawJson, Sharing, TransportKind};
+use mcp_host_model::{ConfigValue, RawJson, Sharing, TransportKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 //!
 //! A command is the name or path of one program, and a program may have spaces in its name, so nothing is split here.
 
-use mcp_model::Severity;
+use mcp_host_model::Severity;
 
 use crate::de::{Location, ReadContext};
 use crate::diagnostic::{Applicability, Code, FixIntent, quoted};

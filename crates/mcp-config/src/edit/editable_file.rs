@@ -1,6 +1,6 @@
 //! A file that is edited: finds places in its text and verifies each edit.
 
-use mcp_model::{RawJson, Severity};
+use mcp_host_model::{RawJson, Severity};
 
 use crate::diagnostic::{Code, Diagnostic, TextEdit, apply_edits};
 use crate::dialect::editor::program::Program;

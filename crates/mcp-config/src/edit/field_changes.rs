@@ -36,7 +36,7 @@ pub enum FieldOperation {
     /// boolean is written as such where the field has this type.
     Set(#[debug("***")] String),
     /// The value, as JSON.
-    SetJson(#[debug("***")] mcp_model::RawJson),
+    SetJson(#[debug("***")] mcp_host_model::RawJson),
     /// Adds an item at the end of a list.
     Append(#[debug("***")] String),
     /// Removes the items of a list with this text.
@@ -60,7 +60,8 @@ impl FieldChange {
         } else if let Some(field) = field.strip_suffix('-') {
             (field, FieldOperation::RemoveItem(own()))
         } else if let Some(field) = field.strip_suffix(':') {
-            let json = mcp_model::RawJson::parse(own().into()).map_err(|_| FieldChangeError::InvalidJson)?;
+            let json =
+                mcp_host_model::RawJson::parse(own().into()).map_err(|_| FieldChangeError::InvalidJson)?;
             (field, FieldOperation::SetJson(json))
         } else {
             (field, FieldOperation::Set(own()))
@@ -103,7 +104,7 @@ const TEXT_MAPS: &[&str] = &["env", "environment", "envs", "headers", "http_head
 /// Comments and layout stay.
 ///
 /// ```
-/// use mcp_config::{Document, FieldChange, Profile, set_fields};
+/// use mcp_host_config::{Document, FieldChange, Profile, set_fields};
 ///
 /// let text = r#"{
 ///   // the weather
@@ -116,7 +117,7 @@ const TEXT_MAPS: &[&str] = &["env", "environment", "envs", "headers", "http_head
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `mcp_host::save` writes the text to a file that has not changed in the meantime.
+/// `mcp_host_runtime::save` writes the text to a file that has not changed in the meantime.
 pub fn set_fields(
     document: &Document<'_>,
     name: &str,

@@ -12,7 +12,7 @@ pub(crate) mod server_json;
 mod switch;
 mod toml;
 
-use mcp_model::{Dialect, ServerSpec};
+use mcp_host_model::{Dialect, ServerSpec};
 
 use crate::dialect::editor::program::{EntryForm, FileContent, Program};
 use crate::dialect::editor::{DEV_CONTAINER_INPUTS, DEV_CONTAINER_SERVERS, InputDeclarations};
@@ -126,7 +126,7 @@ pub enum EditError {
 /// server needs. Comments and layout stay.
 ///
 /// ```
-/// use mcp_config::{Document, NewServer, NewTransport, Profile, ServerId, add_server};
+/// use mcp_host_config::{Document, NewServer, NewTransport, Profile, ServerId, add_server};
 ///
 /// let text = "{\n  \"mcpServers\": {}\n}\n";
 /// let transport =

@@ -1,6 +1,6 @@
 //! A new server from a few values; all others are the dialect's defaults.
 
-use mcp_model::{
+use mcp_host_model::{
     Dialect, EnvInherit, Exposure, NameClass, NamePolicy, Origin, ServerId, ServerSpec, Sharing, StdioSpec,
     TransportKind, TransportSpec, UrlSpec,
 };

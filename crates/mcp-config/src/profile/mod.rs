@@ -3,7 +3,7 @@
 pub(crate) mod foreign_keys;
 pub(crate) mod policy;
 
-use mcp_model::Dialect;
+use mcp_host_model::Dialect;
 
 /// A dialect together with the rules for reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! The differences between profiles, as data. Code depends on a policy field, never on a profile.
 
-use mcp_model::{Dialect, Severity};
+use mcp_host_model::{Dialect, Severity};
 
 use crate::profile::Profile;
 use crate::profile::foreign_keys::{self, ForeignKey};

@@ -1,6 +1,6 @@
 //! Turns an intended fix into text edits that match the formatting of the file.
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 
 use crate::diagnostic::{Applicability, Fix, FixIntent, RawDiagnostic, ScalarKind, TextEdit, quoted};
 use crate::syntax::entry_edits::{self, InsertPosition, NewEntry};

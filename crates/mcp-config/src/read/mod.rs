@@ -8,8 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 #[cfg(feature = "files")]
-use mcp_model::Dialect;
-use mcp_model::{Passthrough, ServerSpec, Severity, TransportKind};
+use mcp_host_model::Dialect;
+use mcp_host_model::{Passthrough, ServerSpec, Severity, TransportKind};
 
 use crate::de::ReadContext;
 use crate::diagnostic::{Code, Diagnostic, LineIndex, RawDiagnostic};

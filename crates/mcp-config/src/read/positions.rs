@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use mcp_model::{Secret, ServerSpec};
+use mcp_host_model::{Secret, ServerSpec};
 
 use crate::de::{Location, ReadContext};
 use crate::diagnostic::LineIndex;

@@ -3,7 +3,7 @@
 //! A command is one line, so line ends are escaped, and in properties the separators too. A file name must not inject a
 //! command.
 
-use mcp_model::Severity;
+use mcp_host_model::Severity;
 
 use crate::diagnostic::{Diagnostic, LineIndex};
 use crate::render::{CheckOutcome, CheckedFile, printable};

@@ -15,7 +15,7 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{
     Annotation, AnnotationKind, Group, Level, Message, Origin, Patch, Renderer, Snippet,
 };
-use mcp_model::Severity;
+use mcp_host_model::Severity;
 
 use crate::diagnostic::{Diagnostic, LineIndex, TextEdit, escaped};
 use crate::syntax::Syntax;

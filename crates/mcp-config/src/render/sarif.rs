@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use mcp_model::Severity;
+use mcp_host_model::Severity;
 use serde_json::{Value, json};
 
 use crate::diagnostic::{Code, Diagnostic, Fix, LineIndex};

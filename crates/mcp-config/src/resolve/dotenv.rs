@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use mcp_model::Secret;
+use mcp_host_model::Secret;
 
 /// The variables of a `.env` file, in file order. Of a repeated name, the last value counts (HD-057).
 pub fn parse_env_file(text: &str) -> Vec<(String, Secret)> {

@@ -9,7 +9,7 @@ mod values;
 use std::fmt;
 use std::path::Path;
 
-use mcp_model::{
+use mcp_host_model::{
     ClientCredentials, ClientKey, ConfigValue, Endpoint, ErrorKind, Passthrough, RawJson, Secret, ServerSpec,
     StdioEndpoint, StdioSpec, TransportKind, TransportSpec, UrlEndpoint, UrlSpec,
 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use mcp_model::{ConfigValue, RawJson, Secret, ServerSpec, TemplatePart};
+use mcp_host_model::{ConfigValue, RawJson, Secret, ServerSpec, TemplatePart};
 use serde_json::value::RawValue;
 
 use crate::de::closest_variable;

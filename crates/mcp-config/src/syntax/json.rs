@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 
 use crate::syntax::{self, Content, Node};
 

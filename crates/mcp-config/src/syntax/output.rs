@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde_json::value::RawValue;
 
 use crate::diagnostic::is_invisible;

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::path::MAIN_SEPARATOR_STR;
 
-use mcp_model::{ConfigValue, Secret, TemplatePart};
+use mcp_host_model::{ConfigValue, Secret, TemplatePart};
 
 /// The variable for the workspace folder.
 pub(crate) const WORKSPACE_FOLDER: &str = "workspaceFolder";

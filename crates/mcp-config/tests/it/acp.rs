@@ -1,11 +1,11 @@
 //! Servers of an ACP session: accepted entries, and diagnostics with positions.
 
-use mcp_config::acp::{
+use mcp_host_config::acp::{
     self, EnvVariable, HttpHeader, HttpTransport, Leniency, McpServerConfig, SseTransport, StdioTransport,
     Tolerance,
 };
-use mcp_config::{Document, Profile, ResolveContext, resolve};
-use mcp_model::{Endpoint, EnvInherit, Sharing, SseFallback, TransportKind, TransportSpec};
+use mcp_host_config::{Document, Profile, ResolveContext, resolve};
+use mcp_host_model::{Endpoint, EnvInherit, Sharing, SseFallback, TransportKind, TransportSpec};
 
 use crate::{found, reading};
 
@@ -19,7 +19,8 @@ const REQUEST: &str = include_str!("../../../../fixtures/acp-v1/valid/session_ne
 /// The names and transports of the accepted servers.
 fn kinds(text: &str, profile: Profile) -> String {
     let reading = reading(profile, text);
-    let kind = |it: &mcp_model::ServerSpec| format!("{} {}", it.id.as_str(), it.transport.kind().as_str());
+    let kind =
+        |it: &mcp_host_model::ServerSpec| format!("{} {}", it.id.as_str(), it.transport.kind().as_str());
     reading.servers.iter().map(kind).collect::<Vec<_>>().join(", ")
 }
 
@@ -113,7 +114,7 @@ fn acpx_11_acpx_12_extensions_are_kept() {
     let reading = reading(Profile::AcpV2, text);
     assert!(!reading.refused && reading.servers.is_empty());
     let kept: Vec<_> = reading.entries.iter().filter_map(|it| it.extension.as_ref()).collect();
-    let [mcp_model::Passthrough::Literal(first), _] = &kept[..] else { panic!("{kept:?}") };
+    let [mcp_host_model::Passthrough::Literal(first), _] = &kept[..] else { panic!("{kept:?}") };
     assert_eq!(first.as_str(), r#"{"type":"_pigeon","name":"a","loft":7}"#);
     check(
         Profile::AcpV1,

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use mcp_config::{Profile, ResolveContext, resolve};
-use mcp_model::{ClientGrant, Endpoint};
+use mcp_host_config::{Profile, ResolveContext, resolve};
+use mcp_host_model::{ClientGrant, Endpoint};
 
 use crate::{found, reading};
 

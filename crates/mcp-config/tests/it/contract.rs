@@ -1,6 +1,6 @@
 //! The exact messages of HoloDeck's configuration contract.
 
-use mcp_config::{Profile, ResolveContext, resolve};
+use mcp_host_config::{Profile, ResolveContext, resolve};
 
 use crate::reading;
 

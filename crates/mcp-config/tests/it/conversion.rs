@@ -1,14 +1,14 @@
 //! Writing servers: they are read back unchanged, and unsupported fields are reported.
 
-use mcp_config::{Document, Profile, WrittenFile, read};
-use mcp_model::{Origin, ServerSpec, Sharing};
+use mcp_host_config::{Document, Profile, WrittenFile, read};
+use mcp_host_model::{Origin, ServerSpec, Sharing};
 
 use crate::reading;
 
 /// Writes for a machine with two programs.
 fn write(servers: &[ServerSpec], profile: Profile) -> WrittenFile {
     let program = |name: &str| ["npx", "uvx"].contains(&name).then(|| format!("/usr/bin/{name}"));
-    mcp_config::write_servers(servers, profile, &program)
+    mcp_host_config::write_servers(servers, profile, &program)
 }
 
 /// Servers without their origin and without the mark of deprecated items.

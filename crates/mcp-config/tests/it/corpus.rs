@@ -5,8 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_config::{Colour, Document, Profile, Reading, detect, read, read_detecting, render, text_to_json};
-use mcp_model::{Dialect, Severity};
+use mcp_host_config::{
+    Colour, Document, Profile, Reading, detect, read, read_detecting, render, text_to_json,
+};
+use mcp_host_model::{Dialect, Severity};
 use serde_json::Value;
 
 use crate::collections::{Case, Differences, as_agent, compare, folder, list, recorded, text};
@@ -186,7 +188,7 @@ fn tools(reading: &Reading) -> String {
             it.severity == Severity::Error && below.is_some_and(|it| it.is_empty() || it.starts_with('/'))
         })
     };
-    let line = |it: &mcp_config::ServerEntry| format!("{}: {}", it.name, !wrong(&it.pointer));
+    let line = |it: &mcp_host_config::ServerEntry| format!("{}: {}", it.name, !wrong(&it.pointer));
     reading.entries.iter().map(line).collect::<Vec<_>>().join(", ")
 }
 

@@ -1,7 +1,7 @@
 //! Dominds' servers: lowering and diagnostics.
 
-use mcp_config::Profile;
-use mcp_model::{
+use mcp_host_config::Profile;
+use mcp_host_model::{
     ConfigValue, EnvInherit, Exposure, NamePolicy, Secret, ServerSpec, Sharing, Transform, TransportKind,
     TransportSpec,
 };

@@ -1,7 +1,7 @@
 //! Adding, removing and disabling servers: all other bytes stay.
 
-use mcp_config::{Document, EditError, Profile, Switch, add_server, read, remove_server, set_enabled};
-use mcp_model::ServerSpec;
+use mcp_host_config::{Document, EditError, Profile, Switch, add_server, read, remove_server, set_enabled};
+use mcp_host_model::ServerSpec;
 
 pub(crate) fn document(profile: Profile, text: &str) -> Document<'_> {
     let name = if profile == Profile::McpJson { "config.json" } else { "config.yaml" };

@@ -1,6 +1,6 @@
 //! Changes of single fields: all other bytes stay.
 
-use mcp_config::{Document, FieldChange, FieldOperation, Profile, add_server, set_fields};
+use mcp_host_config::{Document, FieldChange, FieldOperation, Profile, add_server, set_fields};
 
 use crate::edits::{EDITOR, document, server, shown};
 

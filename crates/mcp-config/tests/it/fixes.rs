@@ -1,6 +1,6 @@
 //! Fixes: which are certain, which are suggested, and that nothing else changes.
 
-use mcp_config::{Applicability, Code, Document, FixError, Profile, apply_fixes, fix_all, read};
+use mcp_host_config::{Applicability, Code, Document, FixError, Profile, apply_fixes, fix_all, read};
 
 #[track_caller]
 fn check(profile: Profile, least: Applicability, before: &str, want: &str) {

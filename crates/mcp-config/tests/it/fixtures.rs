@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use mcp_config::{Profile, schema, text_to_json};
-use mcp_model::Severity;
+use mcp_host_config::{Profile, schema, text_to_json};
+use mcp_host_model::Severity;
 
 use crate::reading;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_config::Profile;
-use mcp_model::{
+use mcp_host_config::Profile;
+use mcp_host_model::{
     ConfigValue, EnvInherit, NameClass, NamePolicy, ServerSpec, Sharing, TemplatePart, TransportSpec,
 };
 
@@ -234,7 +234,7 @@ fn hd_025_to_hd_031_only_0_7_converts_strings_to_numbers_and_booleans() {
     );
     let contract = reading(Profile::HoloDeck, &item(FIELDS));
     let errors: Vec<_> =
-        contract.diagnostics.iter().filter(|it| it.severity == mcp_model::Severity::Error).collect();
+        contract.diagnostics.iter().filter(|it| it.severity == mcp_host_model::Severity::Error).collect();
     let pointers: Vec<_> = errors.iter().map(|it| it.pointer.trim_start_matches("/tools/0/")).collect();
     assert_eq!(pointers, ["load_tools", "load_prompts", "request_timeout", "timeout", "terminate_on_close"]);
     // Texts that spell no value are rejected by both profiles.

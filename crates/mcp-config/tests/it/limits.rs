@@ -1,6 +1,6 @@
 //! Limits: a malicious file is refused quickly, with a diagnostic.
 
-use mcp_config::{Colour, Profile, render};
+use mcp_host_config::{Colour, Profile, render};
 
 use crate::{found, reading};
 

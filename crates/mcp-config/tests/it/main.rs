@@ -30,7 +30,7 @@ mod switches;
 mod three_mistakes;
 mod wording;
 
-use mcp_config::{Document, Profile, Reading, read};
+use mcp_host_config::{Document, Profile, Reading, read};
 
 /// Reads a text by a profile.
 fn reading(profile: Profile, text: &str) -> Reading {
@@ -39,7 +39,7 @@ fn reading(profile: Profile, text: &str) -> Reading {
 
 /// The diagnostics, one per line: `error 3:5 /pointer Kind: message`.
 fn found(reading: &Reading) -> String {
-    let line = |it: &mcp_config::Diagnostic| {
+    let line = |it: &mcp_host_config::Diagnostic| {
         format!("{} {}:{} {} {it}", it.severity, it.line, it.column, it.pointer)
     };
     reading.diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")

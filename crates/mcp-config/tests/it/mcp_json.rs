@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use mcp_config::{Applicability, Diagnostic, Document, Profile, Reading, ResolveContext, read, resolve};
-use mcp_model::{ConfigValue, Endpoint, Filter, SseFallback, TransportSpec};
+use mcp_host_config::{Applicability, Diagnostic, Document, Profile, Reading, ResolveContext, read, resolve};
+use mcp_host_model::{ConfigValue, Endpoint, Filter, SseFallback, TransportSpec};
 
 use crate::{found, reading};
 
@@ -359,7 +359,7 @@ fn endpoint(name: &str, directory: &str, text: &str, variables: &[(&str, &str)])
         false => Err(format!("no {}", path.display())),
     };
     let context = ResolveContext::new(&variable, Path::new(directory), &read_file);
-    let told = |it: &mcp_config::ResolveError| {
+    let told = |it: &mcp_host_config::ResolveError| {
         let place = reading.diagnose(it);
         format!("{}:{} {} {it}", place.line, place.column, it.pointer)
     };
@@ -452,8 +452,10 @@ fn dia_13_goose_keys_in_other_files_are_reported_as_misspelt() {
         &["error /envs the same field is given twice; only one is allowed"],
     );
     let text = r#"{"mcpServers": {"a": {"command": "x", "envs": {"A": "b"}}}}"#;
-    let fixed =
-        mcp_config::fix_all(&Document::new(".mcp.json", text, Profile::McpJson), Applicability::Suggested);
+    let fixed = mcp_host_config::fix_all(
+        &Document::new(".mcp.json", text, Profile::McpJson),
+        Applicability::Suggested,
+    );
     assert_eq!(fixed.text, text.replace("envs", "env"));
 }
 

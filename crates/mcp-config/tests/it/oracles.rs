@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use mcp_config::{Profile, Reading, ResolveContext, parse_env_file, resolve};
-use mcp_model::Endpoint;
+use mcp_host_config::{Profile, Reading, ResolveContext, parse_env_file, resolve};
+use mcp_host_model::Endpoint;
 use serde_json::{Value, json};
 
 use crate::collections::{Case, Differences, compare, list, recorded, text};
@@ -152,7 +152,8 @@ fn started(item: &Value, variable: &dyn Fn(&str) -> Option<String>) -> Result<En
         false => Err("no such file".to_owned()),
     };
     let context = ResolveContext::new(variable, Path::new("/base"), &read_file);
-    let errors = |it: mcp_config::ResolveErrors| it.iter().map(|it| format!("{it}\n")).collect::<String>();
+    let errors =
+        |it: mcp_host_config::ResolveErrors| it.iter().map(|it| format!("{it}\n")).collect::<String>();
     resolve(server, &context).map(|it| it.endpoint).map_err(errors)
 }
 

@@ -1,10 +1,10 @@
 //! Files of Codex, Goose, Continue, LibreChat and Amp, and servers inside of other settings.
 
-use mcp_config::{
+use mcp_host_config::{
     Code, Document, EditError, FieldChange, Profile, Switch, add_server, detect, read, remove_server,
     set_enabled, set_fields,
 };
-use mcp_model::{ConfigValue, Dialect, ServerSpec, TemplatePart, TransportSpec};
+use mcp_host_model::{ConfigValue, Dialect, ServerSpec, TemplatePart, TransportSpec};
 
 use crate::edits::{document, server, shown};
 
@@ -30,7 +30,7 @@ fn check_program(name: &str, text: &str, want: &[&str]) {
     let pairs = |it: &[(String, ConfigValue)]| {
         it.iter().map(|(name, value)| format!(" {name}={}", shown(value))).collect::<String>()
     };
-    let line = |it: &mcp_model::ServerSpec| {
+    let line = |it: &mcp_host_model::ServerSpec| {
         let limits = (it.limits.startup.as_millis(), it.limits.request.as_millis());
         let what = match &it.transport {
             TransportSpec::Stdio(spec) => {

@@ -1,9 +1,9 @@
 //! Edits of files whose program only their content shows, and declarations that depend on the program.
 
-use mcp_config::{
+use mcp_host_config::{
     FieldChange, Profile, add_server, detect, prompts_for_inputs, read, remove_server, set_fields,
 };
-use mcp_model::Dialect;
+use mcp_host_model::Dialect;
 
 use crate::edits::{document, shown};
 use crate::other_programs::of_program;

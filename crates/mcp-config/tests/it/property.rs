@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use mcp_config::{
+use mcp_host_config::{
     Applicability, CheckOutcome, CheckedFile, Colour, Diagnostic, Document, Label, NewServer, NewTransport,
     Profile, Reading, ResolveContext, SarifTool, Switch, add_server, detect, fix_all, read, remove_server,
     render, render_diff, render_github, render_sarif, resolve, set_enabled, text_to_json, write_servers,
 };
-use mcp_model::ServerId;
+use mcp_host_model::ServerId;
 use proptest::prelude::*;
 
 /// Rendering accepts any span: past the end, reversed, inside a character.

@@ -7,8 +7,8 @@ mod backup_jobs;
 use std::collections::BTreeMap;
 
 use backup_jobs::{TEXTS, fixed, jobs, mistakes};
-use mcp_config::reader::{Format, Optional, Required, read};
-use mcp_config::{Colour, Diagnostic};
+use mcp_host_config::reader::{Format, Optional, Required, read};
+use mcp_host_config::{Colour, Diagnostic};
 use serde::Deserialize;
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use mcp_config::{Profile, ResolveContext, ResolveErrors, ResolvedServer, resolve};
-use mcp_model::{Endpoint, ErrorKind, StdioEndpoint};
+use mcp_host_config::{Profile, ResolveContext, ResolveErrors, ResolvedServer, resolve};
+use mcp_host_model::{Endpoint, ErrorKind, StdioEndpoint};
 
 use crate::reading;
 

@@ -1,6 +1,6 @@
 //! SARIF and GitHub output: the structure of the SARIF standard, and snapshots.
 
-use mcp_config::{CheckOutcome, CheckedFile, Profile, SarifTool, render_github, render_sarif};
+use mcp_host_config::{CheckOutcome, CheckedFile, Profile, SarifTool, render_github, render_sarif};
 use serde_json::{Value, json};
 
 use crate::reading;

@@ -9,8 +9,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use jsonschema::Validator;
-use mcp_config::{Profile, schema, text_to_json};
-use mcp_model::Severity;
+use mcp_host_config::{Profile, schema, text_to_json};
+use mcp_host_model::Severity;
 use schema_evolution::{Generator, generate};
 use serde_json::{Map, Value, json};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use mcp_config::holodeck::{CommandType, McpToolConfig, TransportType};
-use mcp_config::{Profile, schema};
+use mcp_host_config::holodeck::{CommandType, McpToolConfig, TransportType};
+use mcp_host_config::{Profile, schema};
 
 use crate::{found, reading};
 

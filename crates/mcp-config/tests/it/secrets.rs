@@ -2,7 +2,7 @@
 //!
 //! The test secrets are in every position that a user may choose, including wrong ones.
 
-use mcp_config::{
+use mcp_host_config::{
     Applicability, CheckOutcome, CheckedFile, Colour, Diagnostic, Document, EditError, Profile,
     ResolveContext, SarifTool, Switch, fix_all, read, remove_server, render, render_diff, render_github,
     render_sarif, resolve, set_enabled,

@@ -1,6 +1,6 @@
 //! Enabling and disabling servers: by the key or list that the program obeys, or as a comment.
 
-use mcp_config::{Document, Profile, Switch, remove_server, set_enabled};
+use mcp_host_config::{Document, Profile, Switch, remove_server, set_enabled};
 
 use crate::edits::{document, shown};
 

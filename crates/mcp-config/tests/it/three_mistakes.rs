@@ -1,6 +1,6 @@
 //! The crate's main example: three mistakes in two servers, all found in one pass, and a valid third server.
 
-use mcp_config::{Colour, Profile, Reading, render};
+use mcp_host_config::{Colour, Profile, Reading, render};
 
 use crate::{found, reading};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcp_config::{Code, Colour, Profile, ResolveContext, render, resolve};
+use mcp_host_config::{Code, Colour, Profile, ResolveContext, render, resolve};
 
 use crate::reading;
 

@@ -1,6 +1,6 @@
 //! A minimal client for JSON lines.
 
-use mcp_demo::{DemoError, ServeOutcome};
+use mcp_host_demo::{DemoError, ServeOutcome};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf},
@@ -43,7 +43,7 @@ impl Client {
     pub(crate) async fn offering(era: Era, offers: Value) -> Client {
         let (here, there) = tokio::io::duplex(1 << 20);
         let (read, write) = tokio::io::split(there);
-        let server = tokio::spawn(mcp_demo::serve_stream(read, write));
+        let server = tokio::spawn(mcp_host_demo::serve_stream(read, write));
         let (read, write) = tokio::io::split(here);
         let mut res = Client {
             era,

@@ -1,6 +1,6 @@
 //! Streamable HTTP: legacy sessions, modern requests, and rejected requests.
 
-use mcp_demo::{DemoError, HttpServer, ServeOutcome};
+use mcp_host_demo::{DemoError, HttpServer, ServeOutcome};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

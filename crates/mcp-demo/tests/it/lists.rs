@@ -1,6 +1,6 @@
 //! Lists, list changes and handshakes.
 
-use mcp_demo::ServeOutcome;
+use mcp_host_demo::ServeOutcome;
 use serde_json::{Value, json};
 
 use crate::client::{BOTH, Client, Era, words};

@@ -1,6 +1,6 @@
 //! HTTP with server-sent events: sessions, bounds and rejected requests.
 
-use mcp_demo::{HttpServer, ServeOutcome};
+use mcp_host_demo::{HttpServer, ServeOutcome};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -14,7 +14,7 @@ use crate::client::{BOTH, Era, words};
 struct Server {
     address: String,
     stop: oneshot::Sender<()>,
-    running: JoinHandle<Result<ServeOutcome, mcp_demo::DemoError>>,
+    running: JoinHandle<Result<ServeOutcome, mcp_host_demo::DemoError>>,
 }
 
 /// A client with its event stream.

@@ -1,6 +1,6 @@
 //! The results of each tool in both eras.
 
-use mcp_demo::ServeOutcome;
+use mcp_host_demo::ServeOutcome;
 use serde_json::{Value, json};
 
 use crate::client::{BOTH, Client, Era, words};

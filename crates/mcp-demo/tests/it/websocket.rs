@@ -1,7 +1,7 @@
 //! WebSocket: both eras, rejected requests, and the end of either side.
 
 use futures_util::{SinkExt, StreamExt};
-use mcp_demo::{DemoError, HttpServer, ServeOutcome};
+use mcp_host_demo::{DemoError, HttpServer, ServeOutcome};
 use serde_json::{Value, json};
 use tokio::{net::TcpStream, sync::oneshot, task::JoinHandle};
 use tokio_tungstenite::{

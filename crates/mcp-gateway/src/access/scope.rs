@@ -2,8 +2,8 @@
 //!
 //! A scope only narrows: no path and no query shows what a token's view hides.
 
-use mcp_model::ServerId;
-use mcp_registry::{ExposedTool, Selection, ViewFilter};
+use mcp_host_model::ServerId;
+use mcp_host_registry::{ExposedTool, Selection, ViewFilter};
 
 /// Maximum number of patterns in a selection.
 const MAX_PATTERNS: usize = 64;

@@ -6,8 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_model::Secret;
-use mcp_registry::ViewFilter;
+use mcp_host_model::Secret;
+use mcp_host_registry::ViewFilter;
 
 use crate::access::principal::Principal;
 use crate::access::scope;
@@ -73,8 +73,8 @@ impl Tokens {
     /// same name belong to one client. A token without a name gets one from its hash. A token has 16 to 4096 bytes.
     ///
     /// ```
-    /// use mcp_gateway::Tokens;
-    /// use mcp_model::Secret;
+    /// use mcp_host_gateway::Tokens;
+    /// use mcp_host_model::Secret;
     ///
     /// let tokens = Tokens::read(&Secret::new(
     ///     "
@@ -83,7 +83,7 @@ impl Tokens {
     ///     ",
     /// ))?;
     /// assert_eq!(tokens.len(), 2);
-    /// # Ok::<(), mcp_gateway::InvalidTokens>(())
+    /// # Ok::<(), mcp_host_gateway::InvalidTokens>(())
     /// ```
     pub fn read(text: &Secret) -> Result<Tokens, InvalidTokens> {
         let mut tokens: Vec<Arc<Token>> = Vec::new();
@@ -173,7 +173,7 @@ impl Tokens {
     }
 
     /// The views of the tokens, with the names of the tokens; `None` for everything. A program that makes a
-    /// [`NamedView`](mcp_registry::NamedView) of each and passes them to [`Host::set_views`](mcp_host::Host::set_views) gets a
+    /// [`NamedView`](mcp_host_registry::NamedView) of each and passes them to [`Host::set_views`](mcp_host_runtime::Host::set_views) gets a
     /// problem for each view that shows nothing or names a server that does not exist. The gateway does not need that.
     pub fn views(&self) -> impl Iterator<Item = (&str, Option<&ViewFilter>)> {
         self.0.iter().map(|token| (token.principal.name(), token.view.as_ref()))

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
-use mcp_model::{RawJson, RpcError, ServerId};
-use mcp_registry::ViewFilter;
+use mcp_host_model::{RawJson, RpcError, ServerId};
+use mcp_host_registry::ViewFilter;
 
 use super::errors::{bad_request, invalid_request, refusal};
 use super::header_names::{MCP_HOST_DIALOG, MCP_HOST_SELECTIONS, single};

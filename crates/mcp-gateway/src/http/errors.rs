@@ -1,7 +1,7 @@
 //! Responses that refuse a request, with a JSON-RPC error as their body.
 
 use http::{HeaderValue, StatusCode, header};
-use mcp_model::{RawJson, RpcError, code};
+use mcp_host_model::{RawJson, RpcError, code};
 
 use super::response::{self, Response, with_header};
 use crate::protocol::message_writer;

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::request::Parts;
 use http::{Method, StatusCode};
-use mcp_model::ProtocolVersion;
+use mcp_host_model::ProtocolVersion;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 

@@ -1,7 +1,7 @@
 //! The header names of MCP and of the gateway, and access to header values.
 
 use http::{HeaderMap, HeaderName};
-use mcp_model::RpcError;
+use mcp_host_model::RpcError;
 
 use super::errors::invalid_request;
 

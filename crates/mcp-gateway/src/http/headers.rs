@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use mcp_model::{RawJson, RpcError, code};
+use mcp_host_model::{RawJson, RpcError, code};
 use memchr::memmem::{self, Finder};
 
 use super::header_names::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, single};

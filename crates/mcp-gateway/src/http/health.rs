@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use http::StatusCode;
 use http::request::Parts;
-use mcp_host::{ServerState, ServerStatus};
-use mcp_model::ServerId;
-use mcp_registry::{Selection, ViewFilter};
+use mcp_host_model::ServerId;
+use mcp_host_registry::{Selection, ViewFilter};
+use mcp_host_runtime::{ServerState, ServerStatus};
 use serde::Serialize;
 
 use super::client::{Client, query_selection};

@@ -6,7 +6,7 @@
 
 use http::StatusCode;
 use http::request::Parts;
-use mcp_host::ServerState;
+use mcp_host_runtime::ServerState;
 
 use super::client::Client;
 use super::response::{self, Response};

@@ -64,7 +64,7 @@ pub struct HttpOptions {
 }
 
 /// Further metrics in the Prometheus text format, rendered at each request: usually those of the recorder of the
-/// [`metrics`](mcp_host::metrics) facade. Their names must not begin with `mcp_gateway_`, nor be `mcp_host_problems` or
+/// [`metrics`](mcp_host_runtime::metrics) facade. Their names must not begin with `mcp_gateway_`, nor be `mcp_host_problems` or
 /// `mcp_host_server_state`.
 #[derive(Clone)]
 pub struct ExtraMetrics(Arc<dyn Fn() -> String + Send + Sync>);

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use hyper::body::Incoming as IncomingBody;
-use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, code};
+use mcp_host_model::{Era, ProtocolVersion, RawJson, RpcError, code};
 use tokio::time::{Instant, timeout};
 
 use super::client::{self, Client};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use http::request::Parts;
-use mcp_model::{ProtocolVersion, RawJson, RpcError, code};
-use mcp_transport::CallerId;
+use mcp_host_model::{ProtocolVersion, RawJson, RpcError, code};
+use mcp_host_transport::CallerId;
 use tokio::time::Instant;
 
 use super::client::{self, Client};

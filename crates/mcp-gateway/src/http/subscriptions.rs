@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use mcp_model::{RpcError, code};
+use mcp_host_model::{RpcError, code};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 

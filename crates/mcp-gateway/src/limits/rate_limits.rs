@@ -12,7 +12,7 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 use lru::LruCache;
-use mcp_model::{RawJson, RpcError, ServerId, code};
+use mcp_host_model::{RawJson, RpcError, ServerId, code};
 use parking_lot::Mutex;
 use serde_json::json;
 

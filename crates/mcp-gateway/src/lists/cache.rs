@@ -5,9 +5,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mcp_host::HostSnapshot;
-use mcp_model::ServerId;
-use mcp_registry::{CatalogHash, ToolBudget};
+use mcp_host_model::ServerId;
+use mcp_host_registry::{CatalogHash, ToolBudget};
+use mcp_host_runtime::HostSnapshot;
 use parking_lot::Mutex;
 
 use crate::access::scope::{NameStyle, Scope};

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mcp_model::{RawJson, ServerId};
-use mcp_registry::{Catalog, ExposedName};
+use mcp_host_model::{RawJson, ServerId};
+use mcp_host_registry::{Catalog, ExposedName};
 
 use crate::access::scope::NameStyle;
 use crate::lists::exposed_uri::UriOwners;

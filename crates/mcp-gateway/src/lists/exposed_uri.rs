@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 
-use mcp_model::internal::JsonCursor;
-use mcp_model::{RawJson, ServerId};
-use mcp_registry::Catalog;
+use mcp_host_model::internal::JsonCursor;
+use mcp_host_model::{RawJson, ServerId};
+use mcp_host_registry::Catalog;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::protocol::json_splice;

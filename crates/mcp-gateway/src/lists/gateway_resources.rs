@@ -1,7 +1,7 @@
 //! Resources about the gateway itself: problems and server states.
 
-use mcp_host::HostSnapshot;
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
+use mcp_host_runtime::HostSnapshot;
 use serde_json::json;
 
 use crate::protocol::message_writer::json_string;

@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mcp_model::ServerId;
-use mcp_registry::{Catalog, ExposedTool, ToolBudget, ViewFilter};
+use mcp_host_model::ServerId;
+use mcp_host_registry::{Catalog, ExposedTool, ToolBudget, ViewFilter};
 
 use crate::access::scope::Scope;
 use crate::lists::definitions::{DefinitionEntry, DefinitionList, Definitions, ListKind, Target};

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use mcp_model::{RawJson, RpcError, ServerId};
+use mcp_host_model::{RawJson, RpcError, ServerId};
 use memchr::memmem::Finder;
 use tokio::time::Instant;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mcp_model::{LogLevel, RawJson, RpcError, code};
-use mcp_transport::{CompletionArgument, CompletionReference};
+use mcp_host_model::{LogLevel, RawJson, RpcError, code};
+use mcp_host_transport::{CompletionArgument, CompletionReference};
 use serde::Deserialize;
 
 use super::RequestContext;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcp_model::{Era, ProtocolVersion, RawJson, RpcError, ServerId, TASKS_EXTENSION, code};
+use mcp_host_model::{Era, ProtocolVersion, RawJson, RpcError, ServerId, TASKS_EXTENSION, code};
 use serde::Deserialize;
 use serde_json::map::Entry;
 use serde_json::value::RawValue;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use mcp_model::{Era, RpcError, code};
+use mcp_host_model::{Era, RpcError, code};
 
 use super::{LIST_TTL_MS, RequestContext};
 use crate::lists::definitions::ListKind;

@@ -20,9 +20,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use call_record::CallRecord;
-use mcp_host::{RequestOptions, TaskMethod};
-use mcp_model::{Era, RawJson, RpcError, ServerId, code};
-use mcp_transport::{
+use mcp_host_model::{Era, RawJson, RpcError, ServerId, code};
+use mcp_host_runtime::{RequestOptions, TaskMethod};
+use mcp_host_transport::{
     Handlers, InputHandling, LogMessage, OnProgress, OnServerEvent, Progress, RawRequestHandler, ServerEvent,
     SkillMethod,
 };
@@ -326,7 +326,7 @@ impl RequestContext<'_> {
     }
 
     /// The caller as the host sees it.
-    fn upstream_caller(&self) -> Arc<mcp_transport::Caller> {
+    fn upstream_caller(&self) -> Arc<mcp_host_transport::Caller> {
         let Caller { features, sender, session, owner, .. } = self.caller;
         let supported = features.supported_requests();
         let limit = self.gateway.options.bounds.server_request_timeout;
@@ -351,7 +351,7 @@ impl RequestContext<'_> {
         };
         let mut handlers = Handlers::default();
         handlers.raw_requests = raw_requests;
-        let mut caller = mcp_transport::Caller::new(*owner, handlers);
+        let mut caller = mcp_host_transport::Caller::new(*owner, handlers);
         caller.max_deadline_pause = limit;
         caller.on_event = Some(self.event_handler());
         caller.capabilities = features.upstream_capabilities();

@@ -1,6 +1,6 @@
 //! `prompts/get`.
 
-use mcp_model::{RawJson, RpcError, code};
+use mcp_host_model::{RawJson, RpcError, code};
 
 use super::{RequestContext, printable};
 use crate::lists::definitions::{ListKind, Target};

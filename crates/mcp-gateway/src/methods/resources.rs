@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use mcp_host::{RequestError, RequestOptions};
-use mcp_model::{Era, ErrorKind, RawJson, RpcError, ServerId, code};
+use mcp_host_model::{Era, ErrorKind, RawJson, RpcError, ServerId, code};
+use mcp_host_runtime::{RequestError, RequestOptions};
 use memchr::memmem::Finder;
 use serde_json::json;
 

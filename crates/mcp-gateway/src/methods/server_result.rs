@@ -5,8 +5,8 @@
 
 use std::sync::LazyLock;
 
-use mcp_host::{RawResult, RequestError};
-use mcp_model::{Era, RawJson, RpcError, ServerId, code};
+use mcp_host_model::{Era, RawJson, RpcError, ServerId, code};
+use mcp_host_runtime::{RawResult, RequestError};
 use memchr::memmem::Finder;
 
 use super::RequestContext;

@@ -3,8 +3,8 @@
 //! A list is forwarded page by page, one server after another, so that its size is bounded by that of a server's page. A
 //! skill keeps its URIs unless another server has the same one; its files are read from the server of its `SKILL.md`.
 
-use mcp_model::{RawJson, RpcError, ServerId, code};
-use mcp_transport::SkillMethod;
+use mcp_host_model::{RawJson, RpcError, ServerId, code};
+use mcp_host_transport::SkillMethod;
 use serde_json::value::RawValue;
 
 use super::RequestContext;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_host::RequestOptions;
-use mcp_model::RpcError;
+use mcp_host_model::RpcError;
+use mcp_host_runtime::RequestOptions;
 use parking_lot::Mutex;
 
 use super::RequestContext;

@@ -8,8 +8,8 @@ use bytestring::ByteString;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
-use mcp_host::TaskMethod;
-use mcp_model::{RawJson, RpcError, Task, code};
+use mcp_host_model::{RawJson, RpcError, Task, code};
+use mcp_host_runtime::TaskMethod;
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 

@@ -3,8 +3,8 @@
 //! A client receives a task only if it supports tasks in its era, which must be the era of the server. Otherwise the host
 //! waits for the result of the task, and the client receives that. Clients hold [sealed ids](crate::protocol::task_ids).
 
-use mcp_host::{RequestOptions, TaskHandling, TaskMethod};
-use mcp_model::{Era, RawJson, RpcError, ServerId, TASKS_EXTENSION, code};
+use mcp_host_model::{Era, RawJson, RpcError, ServerId, TASKS_EXTENSION, code};
+use mcp_host_runtime::{RequestOptions, TaskHandling, TaskMethod};
 use serde_json::json;
 
 use super::RequestContext;

@@ -1,8 +1,8 @@
 //! `tools/call`: arguments and results are forwarded unchanged.
 
-use mcp_host::{RequestError, TaskHandling, ToolCall};
-use mcp_model::{APPS_EXTENSION, Era, ErrorKind, ProtocolVersion, RawJson, RpcError, ServerId, code};
-use mcp_registry::{ExposedTool, ToolLookup};
+use mcp_host_model::{APPS_EXTENSION, Era, ErrorKind, ProtocolVersion, RawJson, RpcError, ServerId, code};
+use mcp_host_registry::{ExposedTool, ToolLookup};
+use mcp_host_runtime::{RequestError, TaskHandling, ToolCall};
 use serde_json::json;
 
 use super::{RequestContext, printable};

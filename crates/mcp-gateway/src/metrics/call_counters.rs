@@ -198,7 +198,7 @@ fn write_family(
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::ServerId;
+    use mcp_host_model::ServerId;
 
     use super::*;
 

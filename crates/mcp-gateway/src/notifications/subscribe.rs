@@ -1,7 +1,7 @@
 //! The parameters and messages of `subscriptions/listen`.
 
 use bytes::Bytes;
-use mcp_model::{RawJson, RpcError, code};
+use mcp_host_model::{RawJson, RpcError, code};
 use serde::{Deserialize, Serialize};
 
 use crate::lists::definitions::ListKind;

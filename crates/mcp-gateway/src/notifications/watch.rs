@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcp_host::{HostSnapshot, NotificationStream, NotificationStreamItem, ServerNotification};
-use mcp_model::{RawJson, ServerId};
-use mcp_transport::ServerEvent;
+use mcp_host_model::{RawJson, ServerId};
+use mcp_host_runtime::{HostSnapshot, NotificationStream, NotificationStreamItem, ServerNotification};
+use mcp_host_transport::ServerEvent;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use bytestring::ByteString;
-use mcp_model::internal::{JsonCursor, JsonSlice};
-use mcp_model::{RawJson, RpcError, code};
+use mcp_host_model::internal::{JsonCursor, JsonSlice};
+use mcp_host_model::{RawJson, RpcError, code};
 use serde_json::value::RawValue;
 
 use crate::protocol::meta::Meta;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use memchr::{memchr, memmem};
 
 use crate::protocol::message_writer::json_string;

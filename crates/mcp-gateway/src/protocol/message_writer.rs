@@ -4,7 +4,7 @@
 //! does not change a message: JSON has line breaks only between tokens.
 
 use bytes::Bytes;
-use mcp_model::{RawJson, RpcError};
+use mcp_host_model::{RawJson, RpcError};
 
 /// The response to a request: its result, a JSON object, or an error.
 pub(crate) fn outcome(id: &RawJson, outcome: &Result<Bytes, RpcError>) -> Bytes {
@@ -74,7 +74,7 @@ fn one_line(mut message: Vec<u8>) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::code;
+    use mcp_host_model::code;
 
     use super::*;
 

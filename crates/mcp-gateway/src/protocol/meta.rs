@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use mcp_model::{LogLevel, ProtocolVersion, RawJson, RpcError, TraceContext, code};
+use mcp_host_model::{LogLevel, ProtocolVersion, RawJson, RpcError, TraceContext, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use bytestring::ByteString;
-use mcp_model::internal::JsonCursor;
-use mcp_model::{RawJson, RpcError, code};
+use mcp_host_model::internal::JsonCursor;
+use mcp_host_model::{RawJson, RpcError, code};
 use serde::de::DeserializeOwned;
 
 /// Common member names, which are not copied.

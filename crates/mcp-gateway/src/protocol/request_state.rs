@@ -4,7 +4,7 @@
 //! gateway binds each state to its client, server and request, and accepts only states that it sealed. The key
 //! belongs to this process, so a state is void after a restart.
 
-use mcp_model::ServerId;
+use mcp_host_model::ServerId;
 
 use crate::access::principal::Principal;
 use crate::access::secret_id::{keyed_hash, secret_id};

@@ -9,7 +9,7 @@ use std::{fmt, fs, io};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use mcp_model::{RawJson, ServerId};
+use mcp_host_model::{RawJson, ServerId};
 use tempfile::NamedTempFile;
 
 use crate::access::principal::Principal;

@@ -1,7 +1,7 @@
 //! The JSON-RPC errors for failed calls: the server's own error, or the host's message with a code.
 
-use mcp_host::{HostError, RequestError};
-use mcp_model::{ErrorKind, RawJson, RpcError, code};
+use mcp_host_model::{ErrorKind, RawJson, RpcError, code};
+use mcp_host_runtime::{HostError, RequestError};
 
 use crate::protocol::json_splice;
 

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mcp_host::DialogId;
-use mcp_model::{APPS_EXTENSION, Era, LogLevel, ProtocolVersion, RawJson, TASKS_EXTENSION};
-use mcp_transport::{CallerId, ClientCapabilities};
+use mcp_host_model::{APPS_EXTENSION, Era, LogLevel, ProtocolVersion, RawJson, TASKS_EXTENSION};
+use mcp_host_runtime::DialogId;
+use mcp_host_transport::{CallerId, ClientCapabilities};
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;

@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_host::{Dialog, DialogId, Host};
-use mcp_model::{RawJson, RpcError, Secret, code};
-use mcp_transport::{CallerId, Handlers, RawRequestHandler, RawServerRequest};
+use mcp_host_model::{RawJson, RpcError, Secret, code};
+use mcp_host_runtime::{Dialog, DialogId, Host};
+use mcp_host_transport::{CallerId, Handlers, RawRequestHandler, RawServerRequest};
 use parking_lot::Mutex;
 
 use crate::access::oauth::Grant;
@@ -53,7 +53,7 @@ impl ClientDialog {
         let raw_requests: Option<Arc<dyn RawRequestHandler>> = Some(Arc::clone(&requests) as _);
         let mut handlers = Handlers::default();
         handlers.raw_requests = raw_requests;
-        let mut caller = mcp_transport::Caller::new(owner, handlers);
+        let mut caller = mcp_host_transport::Caller::new(owner, handlers);
         caller.capabilities = features.upstream_capabilities();
         caller.max_deadline_pause = limit;
         let dialog = host.dialog_with(DialogId::new(secret_id()), Arc::new(caller));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 

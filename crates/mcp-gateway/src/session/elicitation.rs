@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_model::{RawJson, RpcError, code};
-use mcp_transport::{RawRequestHandler, RawServerRequest};
+use mcp_host_model::{RawJson, RpcError, code};
+use mcp_host_transport::{RawRequestHandler, RawServerRequest};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use mcp_model::ServerId;
+use mcp_host_model::ServerId;
 use parking_lot::Mutex;
 
 /// Maximum number of tasks. Later ones replace the oldest.

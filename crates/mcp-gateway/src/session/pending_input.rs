@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_model::{RawJson, RpcError, code};
-use mcp_transport::RawServerRequest;
+use mcp_host_model::{RawJson, RpcError, code};
+use mcp_host_transport::RawServerRequest;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -204,7 +204,7 @@ fn lost_call() -> RpcError {
 mod tests {
     use std::sync::Arc;
 
-    use mcp_transport::RawRequestHandler;
+    use mcp_host_transport::RawRequestHandler;
     use tokio::sync::oneshot;
 
     use super::*;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::LogLevel;
+use mcp_host_model::LogLevel;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 

@@ -7,8 +7,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use lru::LruCache;
-use mcp_host::DialogId;
-use mcp_model::ServerId;
+use mcp_host_model::ServerId;
+use mcp_host_runtime::DialogId;
 use parking_lot::Mutex;
 
 use crate::access::principal::Principal;

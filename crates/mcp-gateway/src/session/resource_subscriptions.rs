@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use mcp_host::{ServerNotification, Subscription};
-use mcp_model::{RpcError, code};
-use mcp_transport::ServerEvent;
+use mcp_host_model::{RpcError, code};
+use mcp_host_runtime::{ServerNotification, Subscription};
+use mcp_host_transport::ServerEvent;
 use parking_lot::Mutex;
 
 use crate::lists::exposed_uri;

@@ -5,7 +5,7 @@
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use mcp_model::{RawJson, RpcError, code};
+use mcp_host_model::{RawJson, RpcError, code};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use mcp_host_transport::Dial;
 use mcp_testkit::servers::{forward_lines, in_memory};
-use mcp_transport::Dial;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, WriteHalf, split};
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use mcp_gateway::{AuditLog, GatewayOptions, HttpOptions, Tokens};
-use mcp_model::Secret;
+use mcp_host_gateway::{AuditLog, GatewayOptions, HttpOptions, Tokens};
+use mcp_host_model::Secret;
 use serde_json::Value;
 
 use crate::support::TestGateway;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
-use mcp_gateway::{GatewayOptions, HttpOptions, ResourceServer, ScopeMap, Tokens};
-use mcp_model::Secret;
+use mcp_host_gateway::{GatewayOptions, HttpOptions, ResourceServer, ScopeMap, Tokens};
+use mcp_host_model::Secret;
 use mcp_testkit::wait::wait_until;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use serde_json::{Value, json};

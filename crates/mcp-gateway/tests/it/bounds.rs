@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_gateway::{Bounds, GatewayOptions, HttpOptions, Tokens};
-use mcp_model::Secret;
+use mcp_host_gateway::{Bounds, GatewayOptions, HttpOptions, Tokens};
+use mcp_host_model::Secret;
 use mcp_testkit::wait::wait_until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

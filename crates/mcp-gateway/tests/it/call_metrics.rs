@@ -1,7 +1,7 @@
 //! `/metrics` of calls, by tool and by token.
 
-use mcp_gateway::{GatewayOptions, HttpOptions, Tokens};
-use mcp_model::Secret;
+use mcp_host_gateway::{GatewayOptions, HttpOptions, Tokens};
+use mcp_host_model::Secret;
 
 use crate::support::TestGateway;
 

@@ -1,7 +1,7 @@
 //! Shares of the limits: what one client holds makes no call of another client fail.
 
-use mcp_gateway::{Bounds, GatewayOptions, HttpOptions, Tokens};
-use mcp_model::Secret;
+use mcp_host_gateway::{Bounds, GatewayOptions, HttpOptions, Tokens};
+use mcp_host_model::Secret;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 

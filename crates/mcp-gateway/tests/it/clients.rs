@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use mcp_model::{Era, RawJson, RpcError};
-use mcp_transport::{
+use mcp_host_model::{Era, RawJson, RpcError};
+use mcp_host_transport::{
     CallOptions, CompletionArgument, CompletionReference, ElicitMode, ElicitRequest, ElicitResult,
     Elicitation, Eras, Handlers, Listener, ServerEvent, SessionOptions,
 };
@@ -69,7 +69,8 @@ async fn check(eras: Eras, era: Era) {
 
     let heard = Arc::new(Mutex::new(Vec::new()));
     let telling = Arc::clone(&heard);
-    let progress: mcp_transport::OnProgress = Arc::new(move |it| telling.lock().unwrap().push(it.progress));
+    let progress: mcp_host_transport::OnProgress =
+        Arc::new(move |it| telling.lock().unwrap().push(it.progress));
     let mut options = CallOptions::default();
     options.progress = Some(progress);
     call("demo__sleep", r#"{"ms":20,"steps":2}"#, options).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_gateway::Bounds;
+use mcp_host_gateway::Bounds;
 use mcp_testkit::wait::wait_until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_gateway::{Bounds, ClientCounts};
+use mcp_host_gateway::{Bounds, ClientCounts};
 use mcp_testkit::wait::wait_until;
 
 use crate::support::TestGateway;

@@ -7,9 +7,9 @@ mod serve_catalog;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Endpoint, RawJson, Secret, UrlEndpoint};
+use mcp_host_model::{Endpoint, RawJson, Secret, UrlEndpoint};
+use mcp_host_transport::{CallOptions, DialOptions, Session, SessionOptions, dialer};
 use mcp_testkit::servers::{forward_lines, in_memory};
-use mcp_transport::{CallOptions, DialOptions, Session, SessionOptions, dialer};
 use tokio::sync::mpsc;
 
 use crate::support::{TestServers, host, server};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use mcp_gateway::{GatewayOptions, HttpOptions};
-use mcp_model::{RawJson, RpcError, ServerId, Sharing};
-use mcp_transport::{
+use mcp_host_gateway::{GatewayOptions, HttpOptions};
+use mcp_host_model::{RawJson, RpcError, ServerId, Sharing};
+use mcp_host_transport::{
     CallOptions, ElicitMode, ElicitRequest, ElicitResult, Elicitation, Eras, Handlers, Root, Roots, Sampling,
     SamplingRequest, SamplingResult, Session, SessionOptions,
 };

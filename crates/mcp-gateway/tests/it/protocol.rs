@@ -1,6 +1,6 @@
 //! Statuses, headers and errors of Streamable HTTP, in both eras.
 
-use mcp_model::code;
+use mcp_host_model::code;
 
 use crate::support::{TestGateway, initialize};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_gateway::{AuditLog, GatewayOptions, HttpOptions, Rate, RateLimits, Tokens};
-use mcp_model::{Secret, code};
+use mcp_host_gateway::{AuditLog, GatewayOptions, HttpOptions, Rate, RateLimits, Tokens};
+use mcp_host_model::{Secret, code};
 
 use crate::support::{TestGateway, modern};
 

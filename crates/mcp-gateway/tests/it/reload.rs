@@ -1,8 +1,8 @@
 //! Changes of the configuration while a client is connected.
 
-use mcp_host::DesiredServers;
-use mcp_model::{NameClass, NamePolicy};
-use mcp_transport::{CallOptions, Eras, SessionOptions};
+use mcp_host_model::{NameClass, NamePolicy};
+use mcp_host_runtime::DesiredServers;
+use mcp_host_transport::{CallOptions, Eras, SessionOptions};
 
 use crate::support::{TestGateway, server};
 
@@ -19,12 +19,12 @@ async fn check(eras: Eras) {
     let mut renamed = server("demo");
     renamed.spec.exposure.tools.naming = NamePolicy::Qualify { class: NameClass::Strict };
     renamed.spec.exposure.tools.transforms =
-        vec![mcp_model::Transform::Prefix { remove: String::new(), add: "new_".into() }];
+        vec![mcp_host_model::Transform::Prefix { remove: String::new(), add: "new_".into() }];
     fixture.host.apply(DesiredServers::new(vec![renamed, server("own")])).await;
     changes.wait_for(|it| it.tools > before).await.unwrap();
     let now = names().await;
     assert!(!now.contains(&"demo__echo".to_owned()), "{now:?}");
-    let arguments = mcp_model::RawJson::parse(r#"{"text":"a"}"#.into()).unwrap();
+    let arguments = mcp_host_model::RawJson::parse(r#"{"text":"a"}"#.into()).unwrap();
     let refused = session.call_tool("demo__echo", &arguments, CallOptions::default()).await.unwrap_err();
     assert!(refused.to_string().contains("Tool 'demo__echo' not found"), "{refused}");
     let name = now.iter().find(|name| name.contains("new_echo")).unwrap();

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use mcp_gateway::{GatewayOptions, HttpOptions};
-use mcp_model::RawJson;
-use mcp_transport::{CallOptions, Eras, SessionOptions};
+use mcp_host_gateway::{GatewayOptions, HttpOptions};
+use mcp_host_model::RawJson;
+use mcp_host_transport::{CallOptions, Eras, SessionOptions};
 
 use crate::support::{TestGateway, initialize, modern, server};
 

@@ -1,6 +1,6 @@
 //! Which server a resource is read from: its URI may be in no list, or be the same on two servers.
 
-use mcp_gateway::{GatewayOptions, HttpOptions};
+use mcp_host_gateway::{GatewayOptions, HttpOptions};
 use serde_json::{Value, json};
 
 use crate::support::{TestGateway, initialize, server};

@@ -1,7 +1,9 @@
 //! Scopes by path, query, header and token; authorization and CORS.
 
-use mcp_gateway::{Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, ServeError, Tokens};
-use mcp_model::Secret;
+use mcp_host_gateway::{
+    Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, ServeError, Tokens,
+};
+use mcp_host_model::Secret;
 use tokio::io::AsyncReadExt;
 
 use crate::support::{TestGateway, host, initialize};

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use mcp_host_transport::Dial;
 use mcp_testkit::servers::{forward_lines, in_memory};
-use mcp_transport::Dial;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, split};
 
@@ -83,7 +83,7 @@ impl ScriptedServer {
                 }
                 "resources/read" => format!(
                     r#""error":{{"code":{},"message":"no","data":{{"supported":["1999-01-01"]}}}}"#,
-                    mcp_model::code::UNSUPPORTED_PROTOCOL_VERSION
+                    mcp_host_model::code::UNSUPPORTED_PROTOCOL_VERSION
                 ),
                 "tools/call" => {
                     self.calls.lock().unwrap().push(params.clone());

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mcp_gateway::{Bounds, Gateway, GatewayOptions, serve_stdio};
-use mcp_model::code;
+use mcp_host_gateway::{Bounds, Gateway, GatewayOptions, serve_stdio};
+use mcp_host_model::code;
 use mcp_testkit::wait::wait_until;
 use serde_json::Value;
 use tokio::io::{

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_host::DesiredServers;
-use mcp_model::Transform;
+use mcp_host_model::Transform;
+use mcp_host_runtime::DesiredServers;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

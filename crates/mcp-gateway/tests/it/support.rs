@@ -3,14 +3,16 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use mcp_config::ResolvedServer;
-use mcp_gateway::{Bounds, ClientCounts, Gateway, GatewayOptions, HttpOptions, HttpServer, TokenUpdater};
-use mcp_host::{DesiredServers, Dialer, Host, HostOptions, RequestingServers};
-use mcp_model::{Endpoint, RawJson, Sharing, UrlEndpoint};
-use mcp_registry::ToolBudget;
+use mcp_host_config::ResolvedServer;
+use mcp_host_gateway::{
+    Bounds, ClientCounts, Gateway, GatewayOptions, HttpOptions, HttpServer, TokenUpdater,
+};
+use mcp_host_model::{Endpoint, RawJson, Sharing, UrlEndpoint};
+use mcp_host_registry::ToolBudget;
+use mcp_host_runtime::{DesiredServers, Dialer, Host, HostOptions, RequestingServers};
+use mcp_host_transport::{ClientCapabilities, DialOptions, Eras, Session, SessionOptions, dialer};
 use mcp_testkit::servers::{DemoServers, configured_server};
 use mcp_testkit::wait::wait_until;
-use mcp_transport::{ClientCapabilities, DialOptions, Eras, Session, SessionOptions, dialer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use mcp_gateway::{GatewayOptions, HttpOptions, TaskKey, Tokens};
-use mcp_model::{Endpoint, RawJson, Secret, Task, TaskStatus, UrlEndpoint, code};
-use mcp_transport::{
+use mcp_host_gateway::{GatewayOptions, HttpOptions, TaskKey, Tokens};
+use mcp_host_model::{Endpoint, RawJson, Secret, Task, TaskStatus, UrlEndpoint, code};
+use mcp_host_transport::{
     CallError, CallOptions, DialOptions, Eras, Session, SessionOptions, StartedCall, TaskRequest, dialer,
 };
 use serde_json::{Value, json};

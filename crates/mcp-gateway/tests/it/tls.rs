@@ -9,10 +9,10 @@ use http::Request;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use mcp_gateway::{Bounds, ClientCounts, Gateway, GatewayOptions, HttpOptions, HttpServer, TlsFiles};
-use mcp_host::Host;
-use mcp_model::{Endpoint, UrlEndpoint};
-use mcp_transport::{Authorities, DialOptions, Eras, Session, SessionOptions, dialer};
+use mcp_host_gateway::{Bounds, ClientCounts, Gateway, GatewayOptions, HttpOptions, HttpServer, TlsFiles};
+use mcp_host_model::{Endpoint, UrlEndpoint};
+use mcp_host_runtime::Host;
+use mcp_host_transport::{Authorities, DialOptions, Eras, Session, SessionOptions, dialer};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -58,7 +58,7 @@ async fn gateway(bounds: Bounds) -> (Arc<Host>, Gateway) {
     (host, gateway)
 }
 
-async fn bind(gateway: &Gateway, files: TlsFiles) -> Result<HttpServer, mcp_gateway::ServeError> {
+async fn bind(gateway: &Gateway, files: TlsFiles) -> Result<HttpServer, mcp_host_gateway::ServeError> {
     let mut options = HttpOptions::default();
     options.tls = Some(files);
     HttpServer::bind("127.0.0.1:0".parse().unwrap(), gateway.clone(), options).await

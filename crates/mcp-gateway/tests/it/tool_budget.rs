@@ -1,8 +1,8 @@
 //! Limits on the lists of tools.
 
-use mcp_gateway::{GatewayOptions, HttpOptions, Tokens};
-use mcp_model::Secret;
-use mcp_registry::ToolBudget;
+use mcp_host_gateway::{GatewayOptions, HttpOptions, Tokens};
+use mcp_host_model::Secret;
+use mcp_host_registry::ToolBudget;
 use serde_json::Value;
 
 use crate::support::{TestGateway, initialize, server};

@@ -1,7 +1,7 @@
 //! Invalid results of servers, and states that a client made up.
 
-use mcp_gateway::{GatewayOptions, HttpOptions, Tokens};
-use mcp_model::{Secret, code};
+use mcp_host_gateway::{GatewayOptions, HttpOptions, Tokens};
+use mcp_host_model::{Secret, code};
 use serde_json::{Value, json};
 
 use crate::support::{Reply, TestGateway, initialize, server};

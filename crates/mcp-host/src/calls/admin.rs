@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mcp_model::{ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_tools};
-use mcp_registry::{ServerEntry, ServerLists};
+use mcp_host_model::{ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_tools};
+use mcp_host_registry::{ServerEntry, ServerLists};
 use serde::Deserialize;
 
 use crate::error::HostError;

@@ -1,6 +1,6 @@
 //! Execution of the host's own tools, and the lease and server operations behind them.
 
-use mcp_model::{ServerId, Tool};
+use mcp_host_model::{ServerId, Tool};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 

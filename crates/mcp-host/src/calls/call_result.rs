@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use mcp_model::{CallMetadata, CallResult, Content, ErrorKind, ServerId, Tool, ToolResult};
-use mcp_registry::{Problem, ProblemKind, ValidationOutcome};
+use mcp_host_model::{CallMetadata, CallResult, Content, ErrorKind, ServerId, Tool, ToolResult};
+use mcp_host_registry::{Problem, ProblemKind, ValidationOutcome};
 
 use super::result_limit::{Overflow, limit_result};
 use super::{CallOutcome, CallRouter, ToolCall};

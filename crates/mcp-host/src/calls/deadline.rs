@@ -6,9 +6,9 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_model::{ErrorKind, Task};
-use mcp_transport::{CallError, CallOptions, RetryPolicy, Session};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{ErrorKind, Task};
+use mcp_host_transport::{CallError, CallOptions, RetryPolicy, Session};
 use tokio::time::Instant;
 
 use super::result_format::{RequestError, ResultFormat};

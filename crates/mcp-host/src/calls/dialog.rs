@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_model::{CallResult, PromptResult, RawJson, ReadResult, Secret};
+use mcp_host_model::{CallResult, PromptResult, RawJson, ReadResult, Secret};
 
 use crate::calls::pin::PinnedGeneration;
 use crate::calls::{CallRouter, CatalogVersion, RequestOptions, ToolCall};

@@ -24,10 +24,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_model::{CallResult, ErrorKind, RawJson, ServerId, TaskSupport, Tool, TraceContext};
-use mcp_registry::{ValidationOutcome, ValidatorCache};
-use mcp_transport::{CallOptions, CallResponse, Caller, RequestId, RetryPolicy, StartedCall, TaskRequest};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{CallResult, ErrorKind, RawJson, ServerId, TaskSupport, Tool, TraceContext};
+use mcp_host_registry::{ValidationOutcome, ValidatorCache};
+use mcp_host_transport::{
+    CallOptions, CallResponse, Caller, RequestId, RetryPolicy, StartedCall, TaskRequest,
+};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tracing::Instrument;

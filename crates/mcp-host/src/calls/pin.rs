@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_model::{CallResult, PromptResult, RawJson, ReadResult, ServerId};
+use mcp_host_model::{CallResult, PromptResult, RawJson, ReadResult, ServerId};
 use parking_lot::Mutex;
 
 use crate::calls::{CallRouter, CatalogVersion};

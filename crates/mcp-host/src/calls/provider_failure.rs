@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use mcp_model::ErrorKind;
-use mcp_registry::{Problem, ProviderFailure, ProviderRejection, RetryDecision, retry_decision};
+use mcp_host_model::ErrorKind;
+use mcp_host_registry::{Problem, ProviderFailure, ProviderRejection, RetryDecision, retry_decision};
 
 use crate::calls::CallRouter;
 use crate::error::HostError;

@@ -8,9 +8,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Completion, ErrorKind, PromptResult, RawJson, ReadResult, ServerId, Task, TraceContext};
-use mcp_registry::ExposedPrompt;
-use mcp_transport::{
+use mcp_host_model::{
+    Completion, ErrorKind, PromptResult, RawJson, ReadResult, ServerId, Task, TraceContext,
+};
+use mcp_host_registry::ExposedPrompt;
+use mcp_host_transport::{
     CallError, CallOptions, CallResponse, Caller, CompletionArgument, CompletionReference,
     DEFAULT_TASK_TIMEOUT, InputHandling, OnProgress, RetryPolicy, Session,
 };

@@ -1,7 +1,7 @@
 //! Lookup of prompts, resources and templates, with an error that explains why one is missing.
 
-use mcp_model::{ErrorKind, Filter, ServerId};
-use mcp_registry::{Decision, ExposedPrompt, ListKind};
+use mcp_host_model::{ErrorKind, Filter, ServerId};
+use mcp_host_registry::{Decision, ExposedPrompt, ListKind};
 
 use super::tool_lookup::{display_name, unavailable_error};
 use crate::error::HostError;

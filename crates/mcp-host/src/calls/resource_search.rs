@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use mcp_model::{ErrorKind, ServerId, code};
+use mcp_host_model::{ErrorKind, ServerId, code};
 use tokio::time::Instant;
 
 use super::requests::{RequestOptions, SendRequest};

@@ -1,7 +1,7 @@
 //! The forms of a call's result: parsed and checked, or raw.
 
-use mcp_model::{Content, RawJson, RpcError, ServerId, Task, Tool, ToolResult, read_created_task};
-use mcp_transport::{CallError, CallOptions, CallResponse, RequestId, Session, StartedCall};
+use mcp_host_model::{Content, RawJson, RpcError, ServerId, Task, Tool, ToolResult, read_created_task};
+use mcp_host_transport::{CallError, CallOptions, CallResponse, RequestId, Session, StartedCall};
 use serde_json::json;
 
 use super::CallRouter;

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use mcp_model::{Content, RawJson};
+use mcp_host_model::{Content, RawJson};
 
 use crate::calls::spill::SpillPart;
 use crate::error::excerpt::boundary;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_model::{ErrorKind, ServerId};
+use mcp_host_model::{ErrorKind, ServerId};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use mcp_model::{ServerId, Sharing};
-use mcp_registry::ServerSnapshot;
-use mcp_transport::ServerInfo;
+use mcp_host_model::{ServerId, Sharing};
+use mcp_host_registry::ServerSnapshot;
+use mcp_host_transport::ServerInfo;
 use tokio::task::JoinSet;
 
 use super::CallRouter;

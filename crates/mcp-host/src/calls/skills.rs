@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcp_model::{
+use mcp_host_model::{
     ErrorKind, InvalidItem, RawJson, ReadResult, ServerId, Skill, SkillFile, read_resource_result,
     read_skill_result,
 };
-use mcp_transport::{CallResponse, ListResult, SkillMethod};
+use mcp_host_transport::{CallResponse, ListResult, SkillMethod};
 use sha2::{Digest, Sha256};
 
 use super::requests::{RequestOptions, SendRequest, raw};

@@ -1,6 +1,6 @@
 //! Resource subscriptions, on the instance that a read would use.
 
-use mcp_model::{ErrorKind, ServerId};
+use mcp_host_model::{ErrorKind, ServerId};
 use tokio::time::Instant;
 
 use super::deadline::CallDeadline;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{RawJson, ServerId, TraceContext};
-use mcp_transport::{Caller, InputHandling, OnProgress};
+use mcp_host_model::{RawJson, ServerId, TraceContext};
+use mcp_host_transport::{Caller, InputHandling, OnProgress};
 
 use crate::state::dialog_id::DialogId;
 
@@ -34,7 +34,7 @@ pub struct ToolCall {
     /// ([`Host::dialog_with`](crate::host::Host::dialog_with)), else the host's handlers.
     pub caller: Option<Arc<Caller>>,
     /// The caller's `_meta`. Members that concern only the caller's own connection are not forwarded
-    /// ([`CallOptions::meta`](mcp_transport::CallOptions::meta)).
+    /// ([`CallOptions::meta`](mcp_host_transport::CallOptions::meta)).
     pub meta: Option<RawJson>,
     /// Additional request parameters, a JSON object, that are forwarded.
     pub extra_params: Option<RawJson>,

@@ -1,8 +1,8 @@
 //! Lookup of a tool by name, with an error that explains why it is missing.
 
-use mcp_config::ResolvedServer;
-use mcp_model::{ErrorKind, Filter, ServerId};
-use mcp_registry::{
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{ErrorKind, Filter, ServerId};
+use mcp_host_registry::{
     Catalog, CompiledRules, Decision, ExposedTool, ListKind, ServerLists, ToolLookup, decide,
 };
 

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use mcp_model::ServerId;
-use mcp_registry::{Drift, DriftPolicy, ListKind, LockFile, ServerIdentity, ServerLists, ServerSnapshot};
-use mcp_transport::ServerInfo;
+use mcp_host_model::ServerId;
+use mcp_host_registry::{
+    Drift, DriftPolicy, ListKind, LockFile, ServerIdentity, ServerLists, ServerSnapshot,
+};
+use mcp_host_transport::ServerInfo;
 
 /// The approved definitions, and how drift is treated.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

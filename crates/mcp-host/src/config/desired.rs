@@ -1,7 +1,7 @@
 //! The desired servers of a host.
 
-use mcp_config::ResolvedServer;
-use mcp_registry::{DesiredServer, ExposureSettings, Problem, ReloadPlan, RuntimeSettings};
+use mcp_host_config::ResolvedServer;
+use mcp_host_registry::{DesiredServer, ExposureSettings, Problem, ReloadPlan, RuntimeSettings};
 use tokio::sync::oneshot;
 
 use crate::config::approval::Approval;
@@ -40,7 +40,7 @@ impl DesiredServers {
     reason = "mcp-cli takes it apart whole, so that no part of a failure is lost"
 )]
 pub struct FailedServer {
-    /// Its name as written, which may be no [`ServerId`](mcp_model::ServerId).
+    /// Its name as written, which may be no [`ServerId`](mcp_host_model::ServerId).
     pub id: String,
     /// Why it is invalid.
     pub error: HostError,

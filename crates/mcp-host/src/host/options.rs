@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use mcp_model::LogLevel;
-use mcp_registry::{Builtins, ToolBudget};
-use mcp_transport::{Authorities, ClientCapabilities, ClientInfo, Eras, Handlers, SessionOptions};
+use mcp_host_model::LogLevel;
+use mcp_host_registry::{Builtins, ToolBudget};
+use mcp_host_transport::{Authorities, ClientCapabilities, ClientInfo, Eras, Handlers, SessionOptions};
 
 use crate::calls::admin::AdminTools;
 use crate::calls::spill::SpillPolicy;

@@ -1,7 +1,7 @@
 //! Functions for gateways: raw results, notifications, log levels, subscriptions.
 
-use mcp_model::{LogLevel, RawJson, ServerId};
-use mcp_transport::{CompletionArgument, CompletionReference, SkillMethod};
+use mcp_host_model::{LogLevel, RawJson, ServerId};
+use mcp_host_transport::{CompletionArgument, CompletionReference, SkillMethod};
 
 use super::Host;
 use crate::calls::{CatalogVersion, RawResult, RequestError, RequestOptions, TaskMethod, ToolCall};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mcp_transport::{Caller, Handlers};
+use mcp_host_transport::{Caller, Handlers};
 use parking_lot::RwLock;
 
 use crate::state::dialog_id::DialogId;

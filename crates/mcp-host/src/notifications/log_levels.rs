@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use mcp_model::{LogLevel, ServerId};
+use mcp_host_model::{LogLevel, ServerId};
 use parking_lot::RwLock;
 
 /// The requested levels. A level for one server holds until a level for all servers is set.

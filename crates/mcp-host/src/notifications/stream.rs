@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::task::Poll;
 
-use mcp_model::{RawJson, ServerId};
-use mcp_transport::{CallerId, ServerEvent};
+use mcp_host_model::{RawJson, ServerId};
+use mcp_host_transport::{CallerId, ServerEvent};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -31,7 +31,7 @@ pub struct ServerNotification {
     pub server: ServerId,
     /// The dialog of the instance; `None` for a shared instance.
     pub dialog: Option<DialogId>,
-    /// The call that caused it, if known. [`Caller::on_event`](mcp_transport::Caller::on_event) of that call has
+    /// The call that caused it, if known. [`Caller::on_event`](mcp_host_transport::Caller::on_event) of that call has
     /// received it already.
     pub owner: Option<CallerId>,
     /// The content: [`ServerEvent::Log`], [`ServerEvent::ResourceUpdated`] or [`ServerEvent::Notification`].

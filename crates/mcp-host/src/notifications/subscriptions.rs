@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_model::ServerId;
+use mcp_host_model::ServerId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use mcp_model::Era;
+use mcp_host_model::Era;
 
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;

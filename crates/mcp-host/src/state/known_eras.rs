@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use mcp_model::{Endpoint, Era, ServerId};
+use mcp_host_model::{Endpoint, Era, ServerId};
 use parking_lot::Mutex;
 
 /// The maximum number of entries. Only endless reloads with new names reach it.
@@ -48,7 +48,7 @@ fn endpoint_hash(endpoint: &Endpoint) -> EndpointHash {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::StdioEndpoint;
+    use mcp_host_model::StdioEndpoint;
 
     use super::*;
 

@@ -8,12 +8,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use mcp_model::{ClientCredentials, ClientKey, Endpoint, Secret, ServerId};
-use mcp_oauth::{
+use mcp_host_model::{ClientCredentials, ClientKey, Endpoint, Secret, ServerId};
+use mcp_host_oauth::{
     ClientAuthentication, InvalidPrivateKey, MemoryTokenStore, OAuth, OAuthClient, OAuthOptions, PrivateKey,
     RegisteredClient, Revocation, TokenSource, TokenStore, UnattendedGrant, UnattendedGrantKind, UserAgent,
 };
-use mcp_transport::{Authorities, Authorization, Unauthorized};
+use mcp_host_transport::{Authorities, Authorization, Unauthorized};
 use parking_lot::Mutex;
 use url::Url;
 
@@ -234,7 +234,7 @@ impl fmt::Debug for Logins {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::UrlEndpoint;
+    use mcp_host_model::UrlEndpoint;
 
     use super::*;
 

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use mcp_model::Era;
-use mcp_registry::{ActiveProblem, Catalog, Projection, Provider, project};
+use mcp_host_model::Era;
+use mcp_host_registry::{ActiveProblem, Catalog, Projection, Provider, project};
 use serde::{Serialize, Serializer};
 use strum::IntoStaticStr;
 
@@ -104,8 +104,8 @@ fn serialize_tools<S: Serializer>(catalog: &Catalog, serializer: S) -> Result<S:
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
-    use mcp_model::{ErrorKind, ServerId, Severity};
-    use mcp_registry::Problem;
+    use mcp_host_model::{ErrorKind, ServerId, Severity};
+    use mcp_host_registry::Problem;
 
     use super::*;
 

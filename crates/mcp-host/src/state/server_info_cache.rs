@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use mcp_model::{ServerId, Sharing};
-use mcp_transport::ServerInfo;
+use mcp_host_model::{ServerId, Sharing};
+use mcp_host_transport::ServerInfo;
 use parking_lot::RwLock;
 
 /// Information about a server besides its lists.

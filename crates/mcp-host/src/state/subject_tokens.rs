@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mcp_model::Secret;
+use mcp_host_model::Secret;
 use parking_lot::{Mutex, RwLock};
 
 use crate::state::dialog_id::DialogId;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fs4::{FileExt, TryLockError};
-use mcp_oauth::{Grant, RefreshLock, TokenStore, TokenStoreError};
+use mcp_host_oauth::{Grant, RefreshLock, TokenStore, TokenStoreError};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -171,8 +171,8 @@ fn failed(what: &str, path: &Path, error: &io::Error) -> TokenStoreError {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::Secret;
-    use mcp_oauth::RegisteredClient;
+    use mcp_host_model::Secret;
+    use mcp_host_oauth::RegisteredClient;
 
     use super::*;
 

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_transport::{
+use mcp_host_transport::{
     Dial, Disconnect, DisconnectReason, HandshakeMode, Link, RequestError, Transport, TransportProbe,
 };
 use tokio::sync::watch;
@@ -120,7 +120,7 @@ impl Transport for CountedTransport {
 
 #[cfg(test)]
 mod tests {
-    use mcp_transport::{ConnectError, Session, SessionOptions};
+    use mcp_host_transport::{ConnectError, Session, SessionOptions};
     use tokio::time::Instant;
 
     use super::*;

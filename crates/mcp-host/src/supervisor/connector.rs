@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_model::{Endpoint, Era, ErrorKind, Limits, ServerId, Sharing};
-use mcp_registry::{ListKind, ServerLists};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{Endpoint, Era, ErrorKind, Limits, ServerId, Sharing};
+use mcp_host_registry::{ListKind, ServerLists};
 #[cfg(feature = "oauth")]
-use mcp_transport::Authorization;
-use mcp_transport::{
+use mcp_host_transport::Authorization;
+use mcp_host_transport::{
     Authorities, CallError, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions, Eras, Handlers,
     ListChangeCounts, ListResult, NoRoots, OnSessionNotification, ReceiptDirectory, RequestError, Session,
     SessionNotification, SessionOptions, SseServerCache, dialer,
@@ -39,7 +39,7 @@ use crate::supervisor::machine::{StartedInstance, plural};
 use crate::telemetry::metrics::HostMetrics;
 use crate::telemetry::spans;
 
-/// Creates the dial of a server. The default is [`mcp_transport::dialer`]; hosts with their own transports, and
+/// Creates the dial of a server. The default is [`mcp_host_transport::dialer`]; hosts with their own transports, and
 /// tests, pass another.
 pub type Dialer =
     Arc<dyn Fn(&ResolvedServer, &DialOptions) -> Result<Arc<dyn Dial>, ConnectError> + Send + Sync>;
@@ -294,7 +294,7 @@ impl Connector {
         let InstanceKey { server, dialog } = instance.key();
         for uri in instance.sync_subscriptions(&self.shared.subscriptions).await {
             // Changes between two instances were not reported.
-            let event = mcp_transport::ServerEvent::ResourceUpdated { uri };
+            let event = mcp_host_transport::ServerEvent::ResourceUpdated { uri };
             let (server, dialog) = (server.clone(), dialog.clone());
             self.shared.notifications.publish(|| ServerNotification { server, dialog, owner: None, event });
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use mcp_model::ServerId;
+use mcp_host_model::ServerId;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
@@ -23,11 +23,11 @@ pub struct LeasePolicy {
     pub idle_timeout: Option<Duration>,
     /// The maximum number of leases of all servers and dialogs.
     pub max_leases: usize,
-    /// What the host does about a server with [`Sharing::Auto`](mcp_model::Sharing::Auto) that sends a server request.
+    /// What the host does about a server with [`Sharing::Auto`](mcp_host_model::Sharing::Auto) that sends a server request.
     pub requesting_servers: RequestingServers,
 }
 
-/// What a host does about a legacy server with [`Sharing::Auto`](mcp_model::Sharing::Auto) that sends a server request.
+/// What a host does about a legacy server with [`Sharing::Auto`](mcp_host_model::Sharing::Auto) that sends a server request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestingServers {

@@ -59,7 +59,7 @@ fn start_ticket<I>(event: &MachineEvent<I>) -> Option<&StartTicket> {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::ErrorKind;
+    use mcp_host_model::ErrorKind;
 
     use super::*;
     use crate::error::HostError;

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use mcp_model::{ServerId, Task};
+use mcp_host_model::{ServerId, Task};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use mcp_config::ResolvedServer;
-use mcp_model::{Era, ErrorKind, LogLevel, RawJson};
-use mcp_transport::{CallError, CallOptions, ProcessIdCell, Session, SessionState};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{Era, ErrorKind, LogLevel, RawJson};
+use mcp_host_transport::{CallError, CallOptions, ProcessIdCell, Session, SessionState};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_model::ErrorKind;
-use mcp_registry::ListKind;
-use mcp_transport::ListChangeCounts;
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::ErrorKind;
+use mcp_host_registry::ListKind;
+use mcp_host_transport::ListChangeCounts;
 use tokio::time::Instant;
 
 use crate::error::HostError;

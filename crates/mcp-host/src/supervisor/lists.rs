@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use mcp_model::{InvalidItem, Tool};
-use mcp_registry::{
+use mcp_host_model::{InvalidItem, Tool};
+use mcp_host_registry::{
     ListKind, RejectedItem, ServerIdentity, ServerLists, input_schema_defect, output_schema_defect,
 };
-use mcp_transport::ListChangeCounts;
+use mcp_host_transport::ListChangeCounts;
 use tokio::time::Instant;
 
 use crate::error::HostError;
@@ -125,13 +125,13 @@ impl ListSnapshot {
 #[derive(Debug)]
 pub(crate) enum ListUpdate {
     /// Tools.
-    Tools(mcp_transport::ListResult<mcp_model::Tool>),
+    Tools(mcp_host_transport::ListResult<mcp_host_model::Tool>),
     /// Prompts.
-    Prompts(mcp_transport::ListResult<mcp_model::Prompt>),
+    Prompts(mcp_host_transport::ListResult<mcp_host_model::Prompt>),
     /// Resources and templates, which share one notification.
     Resources(
-        mcp_transport::ListResult<mcp_model::Resource>,
-        mcp_transport::ListResult<mcp_model::ResourceTemplate>,
+        mcp_host_transport::ListResult<mcp_host_model::Resource>,
+        mcp_host_transport::ListResult<mcp_host_model::ResourceTemplate>,
     ),
     /// It could not be read.
     Failed(ListKind, HostError),
@@ -140,7 +140,7 @@ pub(crate) enum ListUpdate {
 impl ListUpdate {
     /// The number and size of its items, or the error.
     pub(crate) fn size(&self) -> Result<(usize, usize), &HostError> {
-        fn sum<'a>(items: impl Iterator<Item = &'a mcp_model::RawJson>) -> (usize, usize) {
+        fn sum<'a>(items: impl Iterator<Item = &'a mcp_host_model::RawJson>) -> (usize, usize) {
             items.fold((0, 0), |(count, bytes), it| (count + 1, bytes + it.as_bytes().len()))
         }
         let items = match self {
@@ -181,8 +181,8 @@ fn into_arcs<T>(items: Vec<T>) -> Vec<Arc<T>> {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::{ErrorKind, RawJson, read_prompts, read_tools};
-    use mcp_transport::ListResult;
+    use mcp_host_model::{ErrorKind, RawJson, read_prompts, read_tools};
+    use mcp_host_transport::ListResult;
 
     use super::*;
 

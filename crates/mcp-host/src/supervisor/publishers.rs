@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use mcp_model::ErrorKind;
-use mcp_registry::{Catalog, Problem};
+use mcp_host_model::ErrorKind;
+use mcp_host_registry::{Catalog, Problem};
 use tokio::sync::watch;
 
 use crate::config::desired::{DesiredServers, FailedServer};
@@ -17,7 +17,7 @@ use crate::state::event::HostEvent;
 use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
 use crate::supervisor::machine::{LeaseTable, RoutingTable};
 use crate::supervisor::task::InstanceRef;
-use mcp_registry::ActiveProblem;
+use mcp_host_registry::ActiveProblem;
 
 /// The message of a failed host.
 const HOST_FAILED: &str = "the host itself has failed; this is a bug in mcp-host";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_recording::{Recorder, endpoint_secrets, json_secrets};
+use mcp_host_recording::{Recorder, endpoint_secrets, json_secrets};
 
 use crate::supervisor::connector::{Dialer, default_dialer};
 
@@ -12,8 +12,8 @@ use crate::supervisor::connector::{Dialer, default_dialer};
 /// ```no_run
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
-/// use mcp_host::{Host, HostOptions, recording_dialer};
-/// use mcp_recording::Recorder;
+/// use mcp_host_runtime::{Host, HostOptions, recording_dialer};
+/// use mcp_host_recording::Recorder;
 ///
 /// let recorder = Recorder::default();
 /// let host = Host::with_dialer(HostOptions::default(), recording_dialer(&recorder));

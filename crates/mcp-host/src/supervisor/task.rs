@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
-use mcp_config::ResolvedServer;
-use mcp_model::{ErrorKind, ServerId};
-use mcp_registry::ReloadPlan;
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{ErrorKind, ServerId};
+use mcp_host_registry::ReloadPlan;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;

@@ -20,7 +20,7 @@
 //! | [`CUT_RESULTS`] | counter | `server` | results that were cut, spilled or not |
 //!
 //! The `outcome` of a call is `success`, `cancelled` (its future was dropped), or the error kind as in
-//! [`ErrorKind::as_str`](mcp_model::ErrorKind::as_str). `operation` is `connect`, `list` or `call`; `kind` is an error
+//! [`ErrorKind::as_str`](mcp_host_model::ErrorKind::as_str). `operation` is `connect`, `list` or `call`; `kind` is an error
 //! kind. The `outcome` of a reload is `taken`, `refused`, or `unread` each time followed files begin not to respond. A call
 //! without a server has the server [`NO_SERVER`].
 //!
@@ -214,7 +214,7 @@ impl HostMetrics {
         &self,
         operation: Operation,
         server: Option<&str>,
-        kind: mcp_model::ErrorKind,
+        kind: mcp_host_model::ErrorKind,
     ) {
         let (operation, kind): (&'static str, _) = (operation.into(), kind.as_str());
         let server = self.server_label(server);

@@ -7,7 +7,7 @@ pub(crate) mod spans;
 
 use std::sync::Arc;
 
-use mcp_model::TraceContext;
+use mcp_host_model::TraceContext;
 
 /// Returns the current trace. It runs in the calling task, within the call's span, and must not block.
 pub type TraceSource = Arc<dyn Fn() -> Option<TraceContext> + Send + Sync>;

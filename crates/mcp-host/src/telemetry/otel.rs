@@ -8,10 +8,10 @@
 //! use tracing_subscriber::layer::SubscriberExt;
 //! use tracing_subscriber::util::SubscriberInitExt;
 //!
-//! let export = mcp_host::otel::export(mcp_host::otel::Collector::for_service("my-agent"))?;
+//! let export = mcp_host_runtime::otel::export(mcp_host_runtime::otel::Collector::for_service("my-agent"))?;
 //! tracing_subscriber::registry().with(export.layer()).init();
 //! metrics::set_global_recorder(export.recorder())?;
-//! mcp_host::metrics::describe();
+//! mcp_host_runtime::metrics::describe();
 //! // … at the end of the program, outside of any task:
 //! export.shutdown();
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -30,7 +30,7 @@ pub use metrics;
 #[doc(no_inline)]
 pub use {tracing, tracing_subscriber};
 
-use mcp_model::TraceContext;
+use mcp_host_model::TraceContext;
 use metrics::Recorder;
 use metrics_opentelemetry::{OpenTelemetryMetrics, OpenTelemetryRecorder};
 use opentelemetry::metrics::MeterProvider;

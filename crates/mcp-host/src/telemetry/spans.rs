@@ -13,7 +13,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use mcp_model::{ErrorKind, ServerId};
+use mcp_host_model::{ErrorKind, ServerId};
 use tokio::time::Instant;
 use tracing::Span;
 use tracing::field::Empty;
@@ -141,7 +141,7 @@ impl Drop for CallGuard<'_> {
 pub(crate) fn record_connect(
     metrics: &HostMetrics,
     server: &str,
-    outcome: Result<mcp_model::Era, &HostError>,
+    outcome: Result<mcp_host_model::Era, &HostError>,
     guard: SpanGuard,
 ) {
     match outcome {

@@ -5,17 +5,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_host::{
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{Era, LogLevel, RawJson, RpcError, ServerId, Sharing};
+use mcp_host_runtime::{
     DesiredServers, DialogId, Host, HostOptions, NotificationStream, NotificationStreamItem, RequestOptions,
     Supervision, ToolCall,
 };
-use mcp_model::{Era, LogLevel, RawJson, RpcError, ServerId, Sharing};
-use mcp_testkit::servers::configured_server;
-use mcp_transport::{
+use mcp_host_transport::{
     Caller, CallerId, ClientCapabilities, CompletionArgument, CompletionReference, Eras, Handlers,
     InputHandling, RawRequestHandler, RawServerRequest, ServerEvent,
 };
+use mcp_testkit::servers::configured_server;
 use serde_json::{Value, json};
 
 use crate::demo_server::demo_dialer;
@@ -397,7 +397,7 @@ async fn leased_instance_notifies_its_dialog_only() {
     fixture.apply(vec![leased("a")]).await;
     fixture.host.ready().await;
     let (one, two) = (fixture.host.dialog(DialogId::new("1")), fixture.host.dialog(DialogId::new("2")));
-    let of = |dialog: &mcp_host::Dialog| {
+    let of = |dialog: &mcp_host_runtime::Dialog| {
         let mut options = RequestOptions::default();
         options.dialog = Some(dialog.id().clone());
         options

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_host::ToolCall;
-use mcp_model::{RawJson, ServerId};
+use mcp_host_model::{RawJson, ServerId};
+use mcp_host_runtime::ToolCall;
 use mcp_testkit::servers::configured_server;
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::fixture::{HostFixture, text_or_error};
 use crate::scripted_server::ScriptedServer;
 
 #[track_caller]
-fn check(got: &mcp_model::CallResult, want: &str) {
+fn check(got: &mcp_host_model::CallResult, want: &str) {
     assert_eq!(text_or_error(got), want);
 }
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use mcp_host::{DialogId, HostOptions, ToolCall};
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
+use mcp_host_runtime::{DialogId, HostOptions, ToolCall};
 use mcp_testkit::servers::configured_server;
 use tokio::time::Instant;
 
@@ -96,7 +96,7 @@ async fn dm_077_release_at_any_moment_of_a_start_leaves_no_instance() {
         let peer = fixture.peer("a");
         *peer.delay.lock().unwrap() = milliseconds(10);
         let dialog = fixture.host.dialog(DialogId::new("d"));
-        let a = mcp_model::ServerId::parse("a").unwrap();
+        let a = mcp_host_model::ServerId::parse("a").unwrap();
         let call = dialog.call(ToolCall::new("a__t", RawJson::empty_object()));
         let (result, released) = tokio::join!(call, async {
             tokio::time::sleep(milliseconds(at)).await;
@@ -157,8 +157,8 @@ async fn dm_104_drain_deadline_before_at_and_after_the_end_of_a_call() {
 
 #[tokio::test(start_paused = true)]
 async fn wait_for_waits_for_the_named_servers_only() {
-    let ids = |names: &[&str]| -> Vec<mcp_model::ServerId> {
-        names.iter().map(|it| mcp_model::ServerId::parse(it).unwrap()).collect()
+    let ids = |names: &[&str]| -> Vec<mcp_host_model::ServerId> {
+        names.iter().map(|it| mcp_host_model::ServerId::parse(it).unwrap()).collect()
     };
     let fixture = HostFixture::new(&[
         ("a", ScriptedServer::new(&["t"])),
@@ -169,7 +169,7 @@ async fn wait_for_waits_for_the_named_servers_only() {
     fixture.peer("c").silent_methods.lock().unwrap().push("initialize");
     let begun = Instant::now();
     fixture.apply(["a", "b", "c"].map(configured_server).to_vec()).await;
-    let states = |server: Vec<mcp_host::ServerStatus>| {
+    let states = |server: Vec<mcp_host_runtime::ServerStatus>| {
         server
             .iter()
             .map(|server| format!("{}:{}", server.id, server.state.as_str()))

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use mcp_config::Profile;
-use mcp_host::{LoadError, LoadRequest, LoadedConfig, load};
-use mcp_model::{Dialect, Endpoint};
+use mcp_host_config::Profile;
+use mcp_host_model::{Dialect, Endpoint};
+use mcp_host_runtime::{LoadError, LoadRequest, LoadedConfig, load};
 
 use crate::fixture::HostFixture;
 use crate::scripted_server::ScriptedServer;

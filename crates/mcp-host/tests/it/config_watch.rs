@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mcp_host::{FollowEvent, FollowHandle, FollowRequest, LoadRequest, WatchMode};
+use mcp_host_runtime::{FollowEvent, FollowHandle, FollowRequest, LoadRequest, WatchMode};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -78,7 +78,7 @@ impl FollowedFolder {
         loop {
             match self.following.next().await.unwrap() {
                 FollowEvent::Reloaded(it) => {
-                    let names = |ids: &[mcp_model::ServerId]| {
+                    let names = |ids: &[mcp_host_model::ServerId]| {
                         ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
                     };
                     let plan = it.plan;

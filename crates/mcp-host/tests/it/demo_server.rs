@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use mcp_host::{DesiredServers, Dialer, Host, HostOptions, ToolCall};
-use mcp_model::{Content, Era, RawJson};
+use mcp_host_model::{Content, Era, RawJson};
+use mcp_host_runtime::{DesiredServers, Dialer, Host, HostOptions, ToolCall};
 use mcp_testkit::servers::{DemoServers, configured_server};
 
 use crate::fixture::text_or_error;

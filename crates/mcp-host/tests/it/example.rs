@@ -3,8 +3,8 @@
 
 use std::process::{Command, Stdio};
 
-use mcp_host::{Host, HostOptions, LoadRequest, ToolCall, load};
-use mcp_model::{RawJson, TraceContext};
+use mcp_host_model::{RawJson, TraceContext};
+use mcp_host_runtime::{Host, HostOptions, LoadRequest, ToolCall, load};
 use serde_json::Value;
 
 use crate::fixture::text_or_error;

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_host::{
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{CallResult, Endpoint, RawJson};
+use mcp_host_runtime::{
     DesiredServers, Dialer, Host, HostOptions, ProbePolicy, ProcessOptions, RestartPolicy, ServerState,
     Supervision, ToolCall,
 };
-use mcp_model::{CallResult, Endpoint, RawJson};
 use mcp_testkit::servers::configured_server;
 
 use crate::scripted_server::ScriptedServer;

@@ -5,10 +5,10 @@ use std::future::Future;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use mcp_host::{
+use mcp_host_model::{RawJson, ServerId};
+use mcp_host_runtime::{
     Dialog, DialogId, HostOptions, LeasePolicy, PinnedGeneration, RequestOptions, Supervision, ToolCall,
 };
-use mcp_model::{RawJson, ServerId};
 use mcp_testkit::servers::configured_server;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 
@@ -207,7 +207,7 @@ fn gauges(snapshotter: &Snapshotter) -> Vec<(String, f64)> {
             DebugValue::Gauge(it) => Some((key.key().name().to_owned(), it.into_inner())),
             DebugValue::Counter(_) | DebugValue::Histogram(_) => None,
         })
-        .filter(|it| it.0 != mcp_host::metrics::GENERATION)
+        .filter(|it| it.0 != mcp_host_runtime::metrics::GENERATION)
         .collect();
     res.sort_by(|left, right| left.0.cmp(&right.0));
     res
@@ -238,7 +238,7 @@ async fn hd_fr024_dropped_host_ends_the_leases_of_dialogs_and_turns() {
     assert!(!slow.success);
     a_moment().await;
     assert_eq!((shared.open(), own.open()), (0, 0));
-    let names = [mcp_host::metrics::LEASES, mcp_host::metrics::INSTANCES];
+    let names = [mcp_host_runtime::metrics::LEASES, mcp_host_runtime::metrics::INSTANCES];
     let after = gauges(&snapshotter);
     let sums = names.map(|name| after.iter().filter(|it| it.0 == name).map(|it| it.1).sum::<f64>());
     assert_eq!(sums, [-1.0, -3.0], "{after:?}");

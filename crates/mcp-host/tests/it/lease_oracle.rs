@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_demo::CustomTools;
-use mcp_host::{
+use mcp_host_demo::CustomTools;
+use mcp_host_model::{Endpoint, RawJson, ServerId};
+use mcp_host_registry::Builtins;
+use mcp_host_runtime::{
     DesiredServers, DialogId, Host, HostOptions, LoadRequest, ServerState, Supervision, ToolCall, load,
 };
-use mcp_model::{Endpoint, RawJson, ServerId};
-use mcp_registry::Builtins;
 use mcp_testkit::servers::DemoServers;
 use serde_json::Value;
 

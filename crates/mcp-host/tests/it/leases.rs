@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_host::{AdminTools, Dialog, DialogId, HostOptions, LeasePolicy, Supervision, ToolCall};
-use mcp_model::{CallResult, RawJson, ServerId, Sharing};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{CallResult, RawJson, ServerId, Sharing};
+use mcp_host_runtime::{AdminTools, Dialog, DialogId, HostOptions, LeasePolicy, Supervision, ToolCall};
 use mcp_testkit::servers::configured_server;
 
 use crate::fixture::{HostFixture, text_or_error};

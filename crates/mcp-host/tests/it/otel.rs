@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use mcp_host::otel::{Collector, export};
+use mcp_host_runtime::otel::{Collector, export};
 use serde_json::Value;
 use tracing_subscriber::layer::SubscriberExt;
 
@@ -123,8 +123,8 @@ fn dropped_exporter_sends_the_rest() {
 
 #[test]
 fn no_trace_context_without_an_exporter() {
-    assert_eq!(mcp_host::otel::current_trace(), None);
+    assert_eq!(mcp_host_runtime::otel::current_trace(), None);
     let _subscriber = tracing::subscriber::set_default(tracing_subscriber::registry());
     let span = tracing::info_span!("call");
-    assert_eq!(span.in_scope(mcp_host::otel::current_trace), None);
+    assert_eq!(span.in_scope(mcp_host_runtime::otel::current_trace), None);
 }

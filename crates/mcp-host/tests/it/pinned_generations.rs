@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_host::{PinnedGeneration, ToolCall};
-use mcp_model::{CallResult, RawJson};
+use mcp_host_model::{CallResult, RawJson};
+use mcp_host_runtime::{PinnedGeneration, ToolCall};
 use mcp_testkit::servers::configured_server;
 
 use crate::fixture::{HostFixture, changed, text_or_error};

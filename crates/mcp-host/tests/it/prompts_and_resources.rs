@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_host::{DesiredServers, DialogId, Host, HostError, HostOptions, RequestOptions, Supervision};
-use mcp_model::{Content, Filter, PromptResult, RawJson, ReadResult, ResourceBody, ServerId, Sharing};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{Content, Filter, PromptResult, RawJson, ReadResult, ResourceBody, ServerId, Sharing};
+use mcp_host_runtime::{DesiredServers, DialogId, Host, HostError, HostOptions, RequestOptions, Supervision};
+use mcp_host_transport::{CompletionArgument, CompletionReference};
 use mcp_testkit::servers::configured_server;
-use mcp_transport::{CompletionArgument, CompletionReference};
 use serde_json::json;
 
 use crate::demo_server::demo_dialer;

@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
-use mcp_host::{DialogId, NetworkFailure, ProviderFailure, ProviderFailureReport, RetryDecision, ToolCall};
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
+use mcp_host_runtime::{
+    DialogId, NetworkFailure, ProviderFailure, ProviderFailureReport, RetryDecision, ToolCall,
+};
 
 use crate::fixture::{HostFixture, text_or_error};
 use crate::scripted_server::ScriptedServer;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_host::{DesiredServers, DialogId, FailedServer, HostError, ToolCall};
-use mcp_model::{ErrorKind, RawJson, Transform};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{ErrorKind, RawJson, Transform};
+use mcp_host_runtime::{DesiredServers, DialogId, FailedServer, HostError, ToolCall};
 use mcp_testkit::random::Random;
 use mcp_testkit::servers::configured_server;
 use tokio::task::JoinSet;
@@ -192,7 +192,7 @@ async fn generations_increase_and_old_snapshots_are_unchanged() {
 
 #[tokio::test(start_paused = true)]
 async fn dm_107_dm_124_missing_toolset_of_a_view_is_a_problem_until_it_exists() {
-    use mcp_registry::{NamedView, Selection, ViewFilter};
+    use mcp_host_registry::{NamedView, Selection, ViewFilter};
 
     let fixture =
         HostFixture::running(&[("a", ScriptedServer::new(&["t"])), ("b", ScriptedServer::new(&["t"]))]).await;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mcp_host::{DialogId, HostOptions, SpillPolicy, Supervision};
+use mcp_host_runtime::{DialogId, HostOptions, SpillPolicy, Supervision};
 use mcp_testkit::servers::configured_server;
 use serde_json::json;
 

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_testkit::servers::in_memory;
-use mcp_transport::{
+use mcp_host_transport::{
     Dial, Disconnect, DisconnectReason, FrameSink, Link, Outbound, RequestError, StartError, StreamError,
     StreamId,
 };
+use mcp_testkit::servers::in_memory;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{DialogId, ToolCall};
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
+use mcp_host_runtime::{DialogId, ToolCall};
 use mcp_testkit::servers::configured_server;
 use tokio::task::JoinSet;
 

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use mcp_host::{ConnectFailure, DesiredServers, Host, HostOptions, OnConnectFailure, Supervision};
-use mcp_model::{Endpoint, ErrorKind, StdioEndpoint};
+use mcp_host_model::{Endpoint, ErrorKind, StdioEndpoint};
+use mcp_host_runtime::{ConnectFailure, DesiredServers, Host, HostOptions, OnConnectFailure, Supervision};
 use mcp_testkit::servers::configured_server;
 
 use crate::fixture::HostFixture;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use mcp_host::{HostEventKind, HostOptions, NotificationStreamItem, Supervision};
+use mcp_host_runtime::{HostEventKind, HostOptions, NotificationStreamItem, Supervision};
 use mcp_testkit::servers::configured_server;
 use tokio::time::Instant;
 
@@ -160,7 +160,7 @@ async fn problems_end_with_their_causes() {
     let mut published = fixture.host.subscribe();
     published.mark_unchanged();
     fixture.peer("a").disconnect();
-    let ids = |it: &mcp_host::HostSnapshot| {
+    let ids = |it: &mcp_host_runtime::HostSnapshot| {
         it.problems.iter().map(|it| it.problem.id.clone()).collect::<Vec<_>>().join(" ")
     };
     for _ in 0..2 {

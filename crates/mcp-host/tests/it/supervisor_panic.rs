@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use mcp_host::{DesiredServers, FailedServer, HostError};
-use mcp_model::ErrorKind;
+use mcp_host_model::ErrorKind;
+use mcp_host_runtime::{DesiredServers, FailedServer, HostError};
 use mcp_testkit::servers::configured_server;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};

@@ -6,8 +6,10 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_host::{DesiredServers, DialogId, HostOptions, NotificationStreamItem, Supervision, ToolCall};
-use mcp_model::{RawJson, Sharing, TraceContext};
+use mcp_host_model::{RawJson, Sharing, TraceContext};
+use mcp_host_runtime::{
+    DesiredServers, DialogId, HostOptions, NotificationStreamItem, Supervision, ToolCall,
+};
 use mcp_testkit::servers::configured_server;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use serde_json::json;
@@ -159,7 +161,10 @@ async fn dropped_call_has_the_outcome_cancelled() {
     let fixture = HostFixture::new(&[("a", asked), ("b", listless), ("c", silent)]);
     fixture.apply(vec![configured_server("a"), configured_server("b"), configured_server("c")]).await;
     let ask = async {
-        fixture.host.get_prompt("p", &RawJson::empty_object(), mcp_host::RequestOptions::default()).await
+        fixture
+            .host
+            .get_prompt("p", &RawJson::empty_object(), mcp_host_runtime::RequestOptions::default())
+            .await
     };
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(tokio::time::timeout(Duration::from_secs(1), ask).await.is_err());
@@ -199,9 +204,9 @@ async fn metrics_are_documented_and_consistent() {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
     let _guard = metrics::set_default_local_recorder(&recorder);
-    mcp_host::metrics::describe();
+    mcp_host_runtime::metrics::describe();
     let folder = tempfile::tempdir().unwrap();
-    let spill = Some(mcp_host::SpillPolicy::in_directory(folder.path()));
+    let spill = Some(mcp_host_runtime::SpillPolicy::in_directory(folder.path()));
     let mut options = HostOptions::default();
     options.supervision = supervision();
     options.spill = spill;
@@ -243,7 +248,7 @@ async fn metrics_are_documented_and_consistent() {
     let mut events = fixture.host.events();
     fixture.peer("a").disconnect();
     while let Some(NotificationStreamItem::Notification(event)) = events.next().await
-        && !matches!(event.kind, mcp_host::HostEventKind::Ready { .. })
+        && !matches!(event.kind, mcp_host_runtime::HostEventKind::Ready { .. })
     {}
     drop(dialog);
     fixture.host.shutdown().await;
@@ -302,7 +307,7 @@ fn no_public_value_prints_a_secret() {
         "c": {"command": 7, "env": {"KEY": "hunter2"}},
     }});
     std::fs::write(&file, servers.to_string()).unwrap();
-    let loaded = mcp_host::load(&mcp_host::LoadRequest::new(&file)).unwrap();
+    let loaded = mcp_host_runtime::load(&mcp_host_runtime::LoadRequest::new(&file)).unwrap();
     assert!(loaded.text.contains("hunter2") && loaded.desired.servers.len() >= 2);
     let printed = format!("{loaded:?} {:#?}", loaded.desired);
     assert!(printed.contains("***") && !printed.contains("hunter2"), "{printed}");
@@ -323,7 +328,7 @@ async fn published_values_print_no_secret() {
         options
     });
     let mut secret = configured_server("a");
-    if let mcp_model::Endpoint::Stdio(endpoint) = &mut secret.endpoint {
+    if let mcp_host_model::Endpoint::Stdio(endpoint) = &mut secret.endpoint {
         endpoint.args.push("hunter2".into());
         endpoint.env.push(("KEY".to_owned(), "hunter2".into()));
     }

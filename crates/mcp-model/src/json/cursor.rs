@@ -17,7 +17,7 @@ use crate::json::raw::string_text;
 /// positions in serde_json's messages are relative to the value that was being read.
 ///
 /// ```
-/// use mcp_model::internal::JsonCursor;
+/// use mcp_host_model::internal::JsonCursor;
 ///
 /// let mut cursor = JsonCursor::new(r#"{"id": 7, "params": {"name": "echo"}}"#);
 /// let mut id = None;

@@ -125,7 +125,7 @@ impl CallResult {
     /// result does not fit `T`; the error then names the field and the tool.
     ///
     /// ```
-    /// # use mcp_model::{CallMetadata, CallResult, RawJson};
+    /// # use mcp_host_model::{CallMetadata, CallResult, RawJson};
     /// #[derive(serde::Deserialize)]
     /// struct Weather {
     ///     celsius: f64,

@@ -11,12 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use mcp_model::{Endpoint, RawJson, Secret, UrlEndpoint};
-use mcp_oauth::{
+use mcp_host_model::{Endpoint, RawJson, Secret, UrlEndpoint};
+use mcp_host_oauth::{
     ClientAuthentication, Grant, Login, LoopbackRedirect, MemoryTokenStore, OAuth, OAuthClient, OAuthOptions,
     TokenSource, TokenStore, UnattendedGrant, UnattendedGrantKind, UserAgent,
 };
-use mcp_transport::{CallError, CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer};
+use mcp_host_transport::{
+    CallError, CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer,
+};
 use url::Url;
 
 use crate::authority::{ADMIN, Authority, BASIC};

@@ -7,14 +7,14 @@ mod example;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use mcp_demo::HttpServer;
-use mcp_model::{Endpoint, Era, RawJson, RpcError, Secret, ToolResult, UrlEndpoint};
-use mcp_recording::{Recorder, Recording, RecordingProxy, Replayer, endpoint_secrets, serve};
-use mcp_testkit::servers::shell_server;
-use mcp_transport::{
+use mcp_host_demo::HttpServer;
+use mcp_host_model::{Endpoint, Era, RawJson, RpcError, Secret, ToolResult, UrlEndpoint};
+use mcp_host_recording::{Recorder, Recording, RecordingProxy, Replayer, endpoint_secrets, serve};
+use mcp_host_transport::{
     CallError, CallOptions, Dial, DialOptions, ElicitMode, ElicitRequest, ElicitResult, Elicitation, Eras,
     Handlers, OnProgress, Session, SessionOptions, dialer,
 };
+use mcp_testkit::servers::shell_server;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use mcp_model::ServerId;
+use mcp_host_model::ServerId;
 
 use crate::catalog::server_slice::{ExposedItem, ServerSlice};
 use crate::catalog::snapshot::Catalog;

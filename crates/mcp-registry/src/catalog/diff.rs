@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-use mcp_model::{RawJson, ServerId};
+use mcp_host_model::{RawJson, ServerId};
 use serde::Serialize;
 
 use crate::catalog::snapshot::Catalog;

@@ -144,6 +144,6 @@ mod tests {
             )
         );
         let CatalogDiff { tools, toolsets, .. } = one.diff(&Generation::default());
-        assert!(tools.is_empty() && toolsets.added == [mcp_model::ServerId::parse("a").unwrap()]);
+        assert!(tools.is_empty() && toolsets.added == [mcp_host_model::ServerId::parse("a").unwrap()]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mcp_model::ServerId;
+use mcp_host_model::ServerId;
 
 /// The owner of a tool, prompt or toolset name (DM-055, DM-097). Displayed as ``server `files` `` or `the host`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use mcp_model::{RawJson, Rules, ServerId, Severity};
+use mcp_host_model::{RawJson, Rules, ServerId, Severity};
 
 use crate::catalog::name_owner::NameOwner;
 use crate::filter::rules::{CompiledRules, Decision, Verdict, transform};

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use mcp_model::ServerId;
+use mcp_host_model::ServerId;
 
 use crate::catalog::lookup::{ToolLookup, nearest};
 use crate::catalog::name_owner::NameOwner;

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use mcp_model::ServerId;
+use mcp_host_model::ServerId;
 
 use crate::catalog::snapshot::Catalog;
 use crate::filter::pattern::first_match;

@@ -2,7 +2,7 @@
 //!
 //! Filters match original names, so they stay valid when the transforms change (DM-037).
 
-use mcp_model::Filter;
+use mcp_host_model::Filter;
 
 use crate::filter::pattern::first_match;
 

@@ -5,7 +5,7 @@ mod explain;
 use std::borrow::Cow;
 use std::cell::LazyCell;
 
-use mcp_model::{NamePolicy, Rules, ServerId, Transform};
+use mcp_host_model::{NamePolicy, Rules, ServerId, Transform};
 use serde::Serialize;
 
 use crate::filter::filter_match::{FilterMatch, match_filter};

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use mcp_model::RawJson;
-use mcp_model::internal::{JsonCursor, JsonSlice};
+use mcp_host_model::RawJson;
+use mcp_host_model::internal::{JsonCursor, JsonSlice};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 

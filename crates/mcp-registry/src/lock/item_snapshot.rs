@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use strum::VariantArray;
 
 use super::digest::{JsonDigest, members};

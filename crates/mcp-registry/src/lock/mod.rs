@@ -14,7 +14,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use mcp_model::ServerId;
+use mcp_host_model::ServerId;
 
 use crate::lists::ServerLists;
 

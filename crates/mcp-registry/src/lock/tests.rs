@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_model::{RawJson, read_prompts, read_resources, read_tools};
+use mcp_host_model::{RawJson, read_prompts, read_resources, read_tools};
 
 use super::*;
 use crate::catalog::snapshot::Catalog;
@@ -141,9 +141,12 @@ fn check_shown(before: Option<&[&str]>, now: &[&str], policy: DriftPolicy, want:
     let now = ServerSnapshot::of(ServerIdentity::default(), &lists);
     let before = before.map(approved);
     let drift = Arc::new(Drift::compute(before.as_ref(), &now, &ALL, policy));
-    let naming = mcp_model::NamePolicy::Qualify { class: mcp_model::NameClass::Strict };
-    let entry =
-        ServerEntry { id: id.clone(), exposure: mcp_model::Exposure::all(naming), lists: Arc::new(lists) };
+    let naming = mcp_host_model::NamePolicy::Qualify { class: mcp_host_model::NameClass::Strict };
+    let entry = ServerEntry {
+        id: id.clone(),
+        exposure: mcp_host_model::Exposure::all(naming),
+        lists: Arc::new(lists),
+    };
     let catalog = Catalog::build_approved(&Builtins::default(), &[entry], &BTreeMap::from([(id, drift)]));
     let mut words: Vec<String> = catalog.tools().iter().map(|it| it.name.to_string()).collect();
     words.extend(catalog.problems().iter().map(|it| format!("\n{} {}: {}", it.id, it.kind, it.message)));
@@ -199,7 +202,7 @@ fn what_was_not_approved_is_withheld_or_told() {
 #[test]
 fn a_withheld_tool_keeps_its_name_from_others() {
     let ids = ["s", "t"].map(|it| ServerId::parse(it).unwrap());
-    let exposure = mcp_model::Exposure::all(mcp_model::NamePolicy::Reject);
+    let exposure = mcp_host_model::Exposure::all(mcp_host_model::NamePolicy::Reject);
     let entries =
         ids.clone().map(|id| ServerEntry { id, exposure: exposure.clone(), lists: Arc::new(lists(&[A])) });
     let drift =

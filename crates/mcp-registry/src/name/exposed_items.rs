@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use mcp_model::{Prompt, Resource, ResourceTemplate, ServerId, Tool};
+use mcp_host_model::{Prompt, Resource, ResourceTemplate, ServerId, Tool};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 

@@ -6,7 +6,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_model::{NameClass, NameLimit};
+use mcp_host_model::{NameClass, NameLimit};
 use serde::{Serialize, Serializer};
 
 /// The exposed name of a tool or prompt.

@@ -45,7 +45,7 @@ impl CharacterCount {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::{RawJson, ServerId, read_tools};
+    use mcp_host_model::{RawJson, ServerId, read_tools};
 
     use super::*;
     use crate::name::exposed_name::ExposedName;

@@ -11,7 +11,7 @@
 //! - The schema is valid in draft 2020-12 ("JSON schema is invalid. It must match JSON Schema draft 2020-12"), so
 //!   `items` is not an array.
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -23,7 +23,7 @@
 //!
 //! The references give no limits, so the limits here are those for reading any schema.
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde::Serialize;
 
 use super::ProjectedTool;

@@ -13,7 +13,7 @@ mod openai;
 mod profile;
 mod rewrite;
 
-use mcp_model::{RawJson, ServerId};
+use mcp_host_model::{RawJson, ServerId};
 use serde::Serialize;
 use serde_json::Value;
 

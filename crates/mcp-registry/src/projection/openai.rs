@@ -29,7 +29,7 @@
 //!   properties"). The keyword is added with an empty value, which does not change the meaning.
 //! - The schema is valid in draft 2020-12, and references lead to a part of the schema.
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde::Serialize;
 use serde_json::{Value, json};
 

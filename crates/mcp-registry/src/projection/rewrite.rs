@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde::Serialize;
 use serde_json::{Map, Value};
 

@@ -1,6 +1,6 @@
 //! Tests of the projections: one schema, and the schema that each provider gets.
 
-use mcp_model::{NameLimit, read_tools};
+use mcp_host_model::{NameLimit, read_tools};
 
 use super::*;
 

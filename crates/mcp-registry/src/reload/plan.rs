@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use mcp_model::ServerId;
+use mcp_host_model::ServerId;
 use serde::Serialize;
 
 use crate::reload::settings::{ExposureSettings, RuntimeSettings};
@@ -85,7 +85,7 @@ impl ReloadPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_model::{Discovery, Endpoint, Exposure, Limits, NamePolicy, Sharing, StdioEndpoint};
+    use mcp_host_model::{Discovery, Endpoint, Exposure, Limits, NamePolicy, Sharing, StdioEndpoint};
 
     /// Parses servers: `a=1.2` is server `a` with command `1` and limit `2`.
     fn servers(text: &str) -> Vec<DesiredServer> {

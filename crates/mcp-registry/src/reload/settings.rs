@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use mcp_model::{Discovery, Endpoint, Exposure, Limits, Secret, Sharing};
+use mcp_host_model::{Discovery, Endpoint, Exposure, Limits, Secret, Sharing};
 
 /// What a running server depends on: a change requires a restart.
 #[derive(Debug, Clone, PartialEq)]

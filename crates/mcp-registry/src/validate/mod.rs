@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use lru::LruCache;
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use parking_lot::Mutex;
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 //!
 //! The check is linear in the size of the schema, so a host can check every schema when it reads a list.
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde_json::{Map, Value};
 
 use super::MAX_SCHEMA_BYTES;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use mcp_model::{Discovery, Endpoint, Limits, ServerId, Sharing, StdioEndpoint};
-use mcp_registry::{
+use mcp_host_model::{Discovery, Endpoint, Limits, ServerId, Sharing, StdioEndpoint};
+use mcp_host_registry::{
     Catalog, CatalogStep, DesiredServer, ExposedName, ExposureSettings, ListKind, NameOwner, ReloadPlan,
     RuntimeSettings, ServerEntry,
 };

@@ -7,11 +7,11 @@ mod oracles;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use mcp_model::{
+use mcp_host_model::{
     Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_prompts,
     read_resources, read_tools,
 };
-use mcp_registry::{Builtins, Catalog, ListKind, ServerEntry, ServerLists, ToolLookup, decide};
+use mcp_host_registry::{Builtins, Catalog, ListKind, ServerEntry, ServerLists, ToolLookup, decide};
 use proptest::prelude::*;
 
 fn naming() -> impl Strategy<Value = NamePolicy> {

@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 
-use mcp_model::{Filter, NameClass, NamePolicy, Rules, ServerId, Transform};
-use mcp_registry::{CompiledRules, Verdict, decide};
+use mcp_host_model::{Filter, NameClass, NamePolicy, Rules, ServerId, Transform};
+use mcp_host_registry::{CompiledRules, Verdict, decide};
 use serde_json::Value;
 
 /// The version of Dominds whose results are compared.

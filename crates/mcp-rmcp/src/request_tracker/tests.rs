@@ -120,7 +120,7 @@ fn failed_reopening_fails_all_queued_calls() {
 #[test]
 fn disconnect_fails_all_calls_and_later_ones_are_refused() {
     let mut tracker = open();
-    let ended = Disconnect::new(mcp_transport::DisconnectReason::PeerClosed);
+    let ended = Disconnect::new(mcp_host_transport::DisconnectReason::PeerClosed);
     let reason = "the server is no longer available: it closed the connection";
     assert_eq!(describe(tracker.ended(&ended)), format!("fail #1 {reason}; fail #2 {reason}"));
     assert_eq!(tracker.send(OPENED.into()).unwrap_err(), SendError::Closed);

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use mcp_config::internal::template::{self, BorrowedTemplatePart, ReferenceRule};
-use mcp_config::internal::{
+use mcp_host_config::internal::template::{self, BorrowedTemplatePart, ReferenceRule};
+use mcp_host_config::internal::{
     ChangedPointers, Content, Node, ParsedText, Syntax, difference, parse_as, parse_editor_env_file, to_json,
 };
-use mcp_config::{
+use mcp_host_config::{
     Applicability, Colour, Document, Profile, Switch, fix_all, parse_env_file, read, remove_server, render,
     set_enabled,
 };
-use mcp_model::{ConfigValue, TemplatePart};
+use mcp_host_model::{ConfigValue, TemplatePart};
 use serde_json::Value;
 
 /// Reads a text with a profile and edits it.

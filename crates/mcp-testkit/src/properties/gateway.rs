@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use mcp_gateway::Tokens;
-use mcp_gateway::internal::frame::{self, FrameError, Incoming};
-use mcp_gateway::internal::guard::Guard;
-use mcp_gateway::internal::meta::Meta;
-use mcp_gateway::internal::{headers, is_admitted, json_splice, scope};
-use mcp_model::{RawJson, Secret};
-use mcp_registry::Selection;
+use mcp_host_gateway::Tokens;
+use mcp_host_gateway::internal::frame::{self, FrameError, Incoming};
+use mcp_host_gateway::internal::guard::Guard;
+use mcp_host_gateway::internal::meta::Meta;
+use mcp_host_gateway::internal::{headers, is_admitted, json_splice, scope};
+use mcp_host_model::{RawJson, Secret};
+use mcp_host_registry::Selection;
 use serde_json::Value;
 
 /// A body: its messages, and the functions that change members of JSON objects.

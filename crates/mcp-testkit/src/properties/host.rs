@@ -1,6 +1,6 @@
 //! Properties of mcp-host.
 
-use mcp_host::internal::{parse_token_file, token_file_text};
+use mcp_host_runtime::internal::{parse_token_file, token_file_text};
 
 /// A login file: parsing and writing round-trips, and the printed form contains no token.
 pub fn login(bytes: &[u8]) {

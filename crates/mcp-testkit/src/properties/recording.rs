@@ -1,6 +1,6 @@
 //! Properties of mcp-recording.
 
-use mcp_recording::Recording;
+use mcp_host_recording::Recording;
 
 /// Any text: a recording that parses is written as text that parses to the same recording.
 pub fn recording(bytes: &[u8]) {

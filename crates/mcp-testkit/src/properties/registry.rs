@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use mcp_model::{
+use mcp_host_model::{
     Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_tools,
 };
-use mcp_registry::internal::{escape_name, is_valid, shorten};
-use mcp_registry::pattern::first_match;
-use mcp_registry::{
+use mcp_host_registry::internal::{escape_name, is_valid, shorten};
+use mcp_host_registry::pattern::first_match;
+use mcp_host_registry::{
     Builtins, Catalog, CompiledRules, Drift, DriftPolicy, JsonDigest, ListKind, LockFile, Provider,
     ServerEntry, ServerLists, ServerSnapshot, ValidationOutcome, ValidatorCache, Verdict, decide, project,
 };

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use mcp_transport::internal::scan::{ResponseId, ScannedFrame, scan};
-use mcp_transport::internal::{Event, EventStreamParser, Line, LineBuffer, Redactor, error_body};
+use mcp_host_transport::internal::scan::{ResponseId, ScannedFrame, scan};
+use mcp_host_transport::internal::{Event, EventStreamParser, Line, LineBuffer, Redactor, error_body};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -239,7 +239,7 @@ pub fn error_response(bytes: &[u8]) {
         }
     }
     let body = Bytes::copy_from_slice(bytes.get(end + 2..).unwrap_or_default());
-    let redactor = Redactor::new([mcp_model::Secret::from(SECRET)].iter());
+    let redactor = Redactor::new([mcp_host_model::Secret::from(SECRET)].iter());
     let body = error_body::parse(&body, Some(7), &redactor);
     let message = error_body::describe_response(401, &headers, &body, &redactor);
     assert!(!message.contains(SECRET) && message.len() < 4096, "{message:?}");

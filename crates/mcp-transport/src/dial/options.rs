@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 #[cfg(feature = "endpoint")]
-use mcp_model::Endpoint;
+use mcp_host_model::Endpoint;
 #[cfg(feature = "stdio")]
-use mcp_model::StdioEndpoint;
-use mcp_model::{Limits, Secret};
+use mcp_host_model::StdioEndpoint;
+use mcp_host_model::{Limits, Secret};
 
 #[cfg(any(feature = "endpoint", feature = "stdio"))]
 use crate::error::ConnectError;

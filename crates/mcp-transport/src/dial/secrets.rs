@@ -1,6 +1,6 @@
 //! The secrets of an endpoint.
 
-use mcp_model::{Endpoint, Secret};
+use mcp_host_model::{Endpoint, Secret};
 
 #[cfg(not(any(feature = "http", feature = "sse", feature = "websocket")))]
 use crate::redact::secret_parts;

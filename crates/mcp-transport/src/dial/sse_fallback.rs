@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mcp_model::{SseFallback, TransportKind, UrlEndpoint, code};
+use mcp_host_model::{SseFallback, TransportKind, UrlEndpoint, code};
 use parking_lot::Mutex;
 use url::Url;
 
@@ -182,7 +182,7 @@ fn suggests_sse(refusal: &RequestError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_model::RpcError;
+    use mcp_host_model::RpcError;
 
     #[track_caller]
     fn check(status: Option<u16>, code: Option<i64>, want: bool) {

@@ -8,9 +8,9 @@
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use mcp_model::RawJson;
-//! use mcp_transport::testing::{ServerAction, json, scripted_dial, scripted_server};
-//! use mcp_transport::{CallOptions, Session, SessionOptions};
+//! use mcp_host_model::RawJson;
+//! use mcp_host_transport::testing::{ServerAction, json, scripted_dial, scripted_server};
+//! use mcp_host_transport::{CallOptions, Session, SessionOptions};
 //!
 //! let tools = vec![json!({"name": "weather", "inputSchema": {"type": "object"}})];
 //! let script = scripted_server(tools, |message| match message["params"]["name"].as_str() {
@@ -40,7 +40,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use in_memory::{scripted_dial, scripted_dial_with_limits};
-use mcp_model::{Era, Limits};
+use mcp_host_model::{Era, Limits};
 use parking_lot::Mutex;
 pub use report::{ConformanceReport, Mismatch};
 pub use script::scripted_server;
@@ -111,7 +111,7 @@ pub enum ResponseForm {
 /// check runs; about 70 servers run at the same time.
 ///
 /// ```
-/// use mcp_transport::testing::{ResponseForm, check_transport, scripted_dial_with_limits};
+/// use mcp_host_transport::testing::{ResponseForm, check_transport, scripted_dial_with_limits};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {

@@ -181,7 +181,7 @@ pub struct RequestError {
     /// What happened, without secrets.
     pub message: String,
     /// The JSON-RPC error in the response body, if any.
-    pub error: Option<mcp_model::RpcError>,
+    pub error: Option<mcp_host_model::RpcError>,
 }
 
 impl RequestError {

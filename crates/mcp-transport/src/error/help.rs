@@ -1,6 +1,6 @@
 //! What to try after an error.
 
-use mcp_model::{ProtocolVersion, RpcError, code};
+use mcp_host_model::{ProtocolVersion, RpcError, code};
 
 use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence, RequestError, StartError};
 use crate::error::{

@@ -12,7 +12,7 @@ pub(crate) mod tls_failure;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{ErrorKind, RpcError, TransportKind};
+use mcp_host_model::{ErrorKind, RpcError, TransportKind};
 
 use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError, StartError};
 
@@ -264,7 +264,7 @@ fn expiry_text(expiry: &Expiry) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::{TransportKind, code};
+    use mcp_host_model::{TransportKind, code};
 
     use super::*;
 

@@ -27,7 +27,7 @@ use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
 use http::{HeaderValue, Method};
-use mcp_model::UrlEndpoint;
+use mcp_host_model::UrlEndpoint;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;

@@ -5,7 +5,7 @@
 //! request is its response, with any status.
 
 use bytes::Bytes;
-use mcp_model::code;
+use mcp_host_model::code;
 
 use super::sessions::MessageContext;
 pub(super) use crate::net::error_body::{ErrorBody, describe_response, parse};
@@ -123,7 +123,7 @@ fn reports_missing_initialization(text: &str) -> bool {
 mod tests {
     use super::*;
     use crate::redact::Redactor;
-    use mcp_model::Secret;
+    use mcp_host_model::Secret;
 
     fn error_body(body: &'static str) -> ErrorBody {
         parse(&Bytes::from_static(body.as_bytes()), Some(7), &Redactor::new([Secret::from("hunter2")].iter()))

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use futures_util::future::AbortHandle;
-use mcp_model::{Era, ProtocolVersion};
+use mcp_host_model::{Era, ProtocolVersion};
 
 use crate::transport::{Epoch, MessageHead, Outbound, OutboundMessage, RequestId};
 

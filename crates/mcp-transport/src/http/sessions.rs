@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue};
-use mcp_model::{Era, ProtocolVersion, UrlEndpoint};
+use mcp_host_model::{Era, ProtocolVersion, UrlEndpoint};
 use parking_lot::Mutex;
 
 use crate::error::ConnectError;

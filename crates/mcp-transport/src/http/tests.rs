@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use mcp_model::{Limits, UrlEndpoint};
+use mcp_host_model::{Limits, UrlEndpoint};
 
 use super::events::{StreamEnd, StreamReader};
 use super::*;

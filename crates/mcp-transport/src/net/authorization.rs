@@ -9,7 +9,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use mcp_model::Secret;
+use mcp_host_model::Secret;
 use url::Url;
 
 use super::Response;
@@ -31,8 +31,8 @@ const PROOF_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 /// token that the program has needs only this:
 ///
 /// ```
-/// use mcp_model::Secret;
-/// use mcp_transport::{
+/// use mcp_host_model::Secret;
+/// use mcp_host_transport::{
 ///     Authorization, AuthorizedRequest, Challenge, ChallengeAction, Credentials, Unauthorized, async_trait,
 /// };
 ///

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use mcp_model::UrlEndpoint;
+use mcp_host_model::UrlEndpoint;
 use url::Url;
 
 use super::authorization::Authorization;

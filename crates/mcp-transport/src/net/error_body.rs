@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{RETRY_AFTER as RETRY_AFTER_HEADER, WWW_AUTHENTICATE};
-use mcp_model::RpcError;
+use mcp_host_model::RpcError;
 use serde::Deserialize;
 
 use crate::error::{NO_CREDENTIAL, RETRY_AFTER};
@@ -112,7 +112,7 @@ fn challenge_schemes(headers: &HeaderMap, redactor: &Redactor) -> Vec<String> {
 mod tests {
     use super::*;
     use http::HeaderValue;
-    use mcp_model::Secret;
+    use mcp_host_model::Secret;
 
     fn redactor() -> Redactor {
         Redactor::new([Secret::from("hunter2")].iter())

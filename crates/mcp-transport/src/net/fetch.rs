@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use http::header::ACCEPT;
 use http::{HeaderValue, Method, StatusCode};
-use mcp_model::UrlEndpoint;
+use mcp_host_model::UrlEndpoint;
 use url::Url;
 
 use super::tls::Authorities;

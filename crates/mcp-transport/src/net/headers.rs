@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use mcp_model::UrlEndpoint;
+use mcp_host_model::UrlEndpoint;
 
 use super::url_endpoint;
 use crate::error::ConnectError;
@@ -80,7 +80,7 @@ pub(crate) fn insert_header_param(param: &crate::transport::HeaderParam, headers
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_model::Secret;
+    use mcp_host_model::Secret;
     use url::Url;
 
     fn endpoint(headers: &[(&str, &str)]) -> UrlEndpoint {

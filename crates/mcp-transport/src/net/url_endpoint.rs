@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use mcp_model::{Limits, Secret, UrlEndpoint};
+use mcp_host_model::{Limits, Secret, UrlEndpoint};
 use url::Url;
 
 #[cfg(any(feature = "http", feature = "sse"))]

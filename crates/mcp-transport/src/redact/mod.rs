@@ -5,7 +5,7 @@ mod names;
 
 use std::cell::Cell;
 
-use mcp_model::Secret;
+use mcp_host_model::Secret;
 use parking_lot::Mutex;
 
 pub use json::map_json_strings;

@@ -6,9 +6,9 @@
 #[cfg(feature = "stdio")]
 use std::ffi::OsString;
 
-use mcp_model::Secret;
+use mcp_host_model::Secret;
 #[cfg(any(feature = "endpoint", feature = "stdio"))]
-use mcp_model::StdioEndpoint;
+use mcp_host_model::StdioEndpoint;
 
 #[cfg(any(feature = "endpoint", feature = "stdio"))]
 use super::{json_secrets, secret_parts};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde_json::json;
 
 use crate::rpc::frame;

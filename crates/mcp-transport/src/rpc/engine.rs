@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use mcp_model::{RawJson, RpcError, code};
+use mcp_host_model::{RawJson, RpcError, code};
 use tokio::sync::{Notify, SemaphorePermit, TryAcquireError, mpsc};
 use tokio::time::Instant;
 

@@ -1,7 +1,7 @@
 //! Serializes our own JSON-RPC messages, each once into the buffer that the transport sends.
 
 use bytes::Bytes;
-use mcp_model::{RawJson, RpcError};
+use mcp_host_model::{RawJson, RpcError};
 use serde::Serialize;
 use serde_json::json;
 

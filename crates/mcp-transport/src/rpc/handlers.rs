@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mcp_model::{LogLevel, RawJson, RpcError, code};
+use mcp_host_model::{LogLevel, RawJson, RpcError, code};
 
 use crate::rpc::progress::Progress;
 use crate::rpc::server_request::{ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult};
@@ -83,8 +83,8 @@ pub trait Sampling: Send + Sync {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use mcp_model::{RawJson, RpcError};
-/// use mcp_transport::{
+/// use mcp_host_model::{RawJson, RpcError};
+/// use mcp_host_transport::{
 ///     ElicitMode, ElicitParams, ElicitRequest, ElicitResult, Elicitation, SessionOptions, async_trait,
 /// };
 ///

@@ -1,7 +1,7 @@
 //! Parses notifications from a server into events, and redacts secrets in events.
 
 use bytes::Bytes;
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -123,7 +123,7 @@ pub(crate) fn params(frame: &bytes::Bytes) -> Option<RawJson> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_model::LogLevel;
+    use mcp_host_model::LogLevel;
 
     #[track_caller]
     fn check(method: &str, params: &str, want: &str) {

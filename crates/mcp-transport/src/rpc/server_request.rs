@@ -2,7 +2,7 @@
 //!
 //! Each request keeps its original bytes, so that a handler that forwards it loses nothing.
 
-use mcp_model::{RawJson, RpcError, code};
+use mcp_host_model::{RawJson, RpcError, code};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Freshness, Prompt, ReadResult, Resource, ResourceTemplate, Tool};
+use mcp_host_model::{Freshness, Prompt, ReadResult, Resource, ResourceTemplate, Tool};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -159,7 +159,7 @@ impl ResourceTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_model::{RawJson, read_resource_result};
+    use mcp_host_model::{RawJson, read_resource_result};
 
     fn read(ttl: u64, size: usize) -> ReadResult {
         let text = "x".repeat(size);

@@ -1,6 +1,6 @@
 //! Client information in requests: name, capabilities, and the `_meta` members of the modern era.
 
-use mcp_model::{LogLevel, ProtocolVersion, TASKS_EXTENSION};
+use mcp_host_model::{LogLevel, ProtocolVersion, TASKS_EXTENSION};
 use serde_json::json;
 
 use super::{ClientInfo, SessionOptions};
@@ -100,7 +100,7 @@ pub(crate) fn client_json(client: &ClientInfo) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::RawJson;
+    use mcp_host_model::RawJson;
 
     use super::*;
     use crate::rpc::caller::ClientCapabilities;

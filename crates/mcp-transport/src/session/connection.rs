@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mcp_model::{Era, LogLevel};
+use mcp_host_model::{Era, LogLevel};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;

@@ -1,6 +1,6 @@
 //! The modern probe: `server/discover`, and what its response says about the server's era.
 
-use mcp_model::{Era, ProtocolVersion, RpcError, code};
+use mcp_host_model::{Era, ProtocolVersion, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

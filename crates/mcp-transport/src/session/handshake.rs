@@ -15,7 +15,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Era, LogLevel, ProtocolVersion, RawJson, RpcError};
+use mcp_host_model::{Era, LogLevel, ProtocolVersion, RawJson, RpcError};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;

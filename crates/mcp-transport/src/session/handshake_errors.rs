@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{RpcError, TransportKind, code};
+use mcp_host_model::{RpcError, TransportKind, code};
 use serde::Deserialize;
 
 use super::SessionOptions;

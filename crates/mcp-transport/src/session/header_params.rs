@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mcp_model::{RawJson, Tool};
+use mcp_host_model::{RawJson, Tool};
 use serde_json::{Map, Value};
 
 use crate::transport::HeaderParam;
@@ -166,7 +166,7 @@ fn is_token(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_model::read_tools;
+    use mcp_host_model::read_tools;
 
     fn tool(schema: &str) -> Tool {
         let page = format!(r#"{{"tools":[{{"name":"t","inputSchema":{schema}}}]}}"#);

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mcp_model::{RawJson, RpcError, code};
+use mcp_host_model::{RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};

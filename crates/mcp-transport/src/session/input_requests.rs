@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Era, RawJson};
+use mcp_host_model::{Era, RawJson};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use mcp_model::{
+use mcp_host_model::{
     Era, Freshness, InvalidItem, Page, Prompt, Resource, ResourceTemplate, Tool, code, read_prompts,
     read_resource_templates, read_resources, read_tools,
 };

@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
-use mcp_model::{Era, Limits, LogLevel, ProtocolVersion, RawJson, ToolResult, code};
+use mcp_host_model::{Era, Limits, LogLevel, ProtocolVersion, RawJson, ToolResult, code};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -313,7 +313,7 @@ impl Session {
     async fn retry_with_headers(
         &self,
         request: Request<'_>,
-        error: mcp_model::RpcError,
+        error: mcp_host_model::RpcError,
     ) -> Result<RawResponse, CallError> {
         let old_headers = self.negotiated().tool_headers.clone();
         self.cache.tools.clear();

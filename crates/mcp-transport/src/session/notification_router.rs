@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use mcp_model::LogLevel;
+use mcp_host_model::LogLevel;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -128,7 +128,7 @@ impl Drop for QueuePermit {
 mod tests {
     use super::*;
     use crate::rpc::notification::log_message;
-    use mcp_model::RawJson;
+    use mcp_host_model::RawJson;
 
     /// Records the level and fields of each event.
     #[derive(Default)]

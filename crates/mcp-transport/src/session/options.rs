@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Era, Limits, LogLevel, RawJson, Secret, TraceContext};
+use mcp_host_model::{Era, Limits, LogLevel, RawJson, Secret, TraceContext};
 use tokio::sync::watch;
 
 use super::notification_router::OnSessionNotification;
@@ -113,7 +113,7 @@ pub struct CallOptions {
     /// What happens when a result requires input.
     pub input: InputHandling,
     /// Requests a task of a server of 2025-11-25 that supports them, as a tool with
-    /// [`TaskSupport::Required`](mcp_model::TaskSupport) demands.
+    /// [`TaskSupport::Required`](mcp_host_model::TaskSupport) demands.
     pub task: Option<TaskRequest>,
 }
 

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcp_model::{Era, LogLevel, RawJson, RpcError, ToolResult, TraceContext};
+use mcp_host_model::{Era, LogLevel, RawJson, RpcError, ToolResult, TraceContext};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 

@@ -1,6 +1,6 @@
 //! Splits parameters from another client so that our own `_meta` can be added.
 
-use mcp_model::{LogLevel, RawJson};
+use mcp_host_model::{LogLevel, RawJson};
 use serde_json::value::RawValue;
 
 use crate::error::CallError;

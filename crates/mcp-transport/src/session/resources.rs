@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcp_model::{
+use mcp_host_model::{
     Completion, Era, LogLevel, PromptResult, RawJson, ReadResult, code, read_prompt_result,
     read_resource_result,
 };

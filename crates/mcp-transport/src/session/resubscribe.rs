@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::LogLevel;
+use mcp_host_model::LogLevel;
 
 use super::handshake::Negotiated;
 use super::handshake_errors::read_error;

@@ -1,6 +1,6 @@
 //! A server's description of itself.
 
-use mcp_model::{RawJson, SKILLS_EXTENSION, TASKS_EXTENSION};
+use mcp_host_model::{RawJson, SKILLS_EXTENSION, TASKS_EXTENSION};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 

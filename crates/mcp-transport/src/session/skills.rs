@@ -1,6 +1,6 @@
 //! Skills: the extension `io.modelcontextprotocol/skills` (SEP-2640), in both eras.
 
-use mcp_model::{RawJson, Skill, read_skills};
+use mcp_host_model::{RawJson, Skill, read_skills};
 
 use super::options::{CallOptions, RetryPolicy};
 use super::request::{Params, Request};

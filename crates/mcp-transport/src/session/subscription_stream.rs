@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use mcp_model::{ProtocolVersion, RawJson};
+use mcp_host_model::{ProtocolVersion, RawJson};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Era, RawJson, RpcError, Task, TaskStatus, ToolResult, code, read_created_task};
+use mcp_host_model::{Era, RawJson, RpcError, Task, TaskStatus, ToolResult, code, read_created_task};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;

@@ -19,7 +19,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use http::HeaderMap;
-use mcp_model::UrlEndpoint;
+use mcp_host_model::UrlEndpoint;
 use tokio::time::Instant;
 
 use crate::error::ConnectError;

@@ -10,7 +10,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use bytes::Bytes;
-use mcp_model::ProtocolVersion;
+use mcp_host_model::ProtocolVersion;
 use tokio::sync::oneshot;
 
 use crate::net::{CANCELLED, INITIALIZED};

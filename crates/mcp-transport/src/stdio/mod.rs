@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_model::{EnvInherit, Limits, Secret, StdioEndpoint};
+use mcp_host_model::{EnvInherit, Limits, Secret, StdioEndpoint};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;

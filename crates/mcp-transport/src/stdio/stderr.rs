@@ -153,7 +153,7 @@ impl<S: AsyncRead + Unpin> StderrReader<S> {
 mod tests {
     use std::time::Duration;
 
-    use mcp_model::StdioEndpoint;
+    use mcp_host_model::StdioEndpoint;
     use tokio::io::AsyncWriteExt;
     use tokio::task::JoinHandle;
 

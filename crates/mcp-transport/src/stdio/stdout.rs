@@ -250,7 +250,7 @@ mod tests {
     use std::task::{Context, Poll};
 
     use bytes::Bytes;
-    use mcp_model::{Limits, StdioEndpoint};
+    use mcp_host_model::{Limits, StdioEndpoint};
     use tokio::io::{AsyncRead, AsyncWriteExt, DuplexStream, ReadBuf};
 
     use super::*;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use mcp_model::{ProtocolVersion, TransportKind};
+use mcp_host_model::{ProtocolVersion, TransportKind};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -52,7 +52,7 @@ pub fn force_time(grace: Duration) -> Duration {
 ///   Bytes that are not a frame are skipped; they end nothing. The sink counts them if they are delivered; a transport that
 ///   recognizes them itself counts them with [`FrameSink::noise`]. Over lines, a frame is a line that begins with `{` or `[`;
 ///   the rest of a line at the end of the stream is not a frame.
-/// - **Bounds:** a frame has at most [`Limits::message_bytes`](mcp_model::Limits); the transport discards a larger one as it
+/// - **Bounds:** a frame has at most [`Limits::message_bytes`](mcp_host_model::Limits); the transport discards a larger one as it
 ///   arrives, or ends the connection. The link has no limits: the dial gets those of the session when it is made. The
 ///   outbound queue is bounded by the engine. `deliver` returns the class of the message: a transport slows its reader
 ///   down when a server sends many unsolicited messages, so that one server cannot occupy a processor.

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use http::{HeaderMap, Uri};
-use mcp_model::UrlEndpoint;
+use mcp_host_model::UrlEndpoint;
 use url::Url;
 
 use crate::error::ConnectError;

@@ -105,7 +105,7 @@ fn connect_error(endpoint: &WebSocketEndpoint, why: &str) -> RequestError {
 #[cfg(test)]
 mod tests {
     use futures_util::StreamExt;
-    use mcp_model::{Limits, UrlEndpoint};
+    use mcp_host_model::{Limits, UrlEndpoint};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
     use tokio_tungstenite::tungstenite::handshake::derive_accept_key;

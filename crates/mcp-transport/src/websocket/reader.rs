@@ -177,7 +177,7 @@ fn describe_close(frame: Option<&CloseFrame>, redactor: &Redactor) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_model::Secret;
+    use mcp_host_model::Secret;
 
     #[track_caller]
     fn check(code: u16, reason: &str, want: &str) {

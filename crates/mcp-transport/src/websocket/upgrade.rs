@@ -11,7 +11,7 @@ use http::header::{
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use hyper::body::Incoming;
-use mcp_model::UrlEndpoint;
+use mcp_host_model::UrlEndpoint;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use url::{Position, Url};
@@ -195,7 +195,7 @@ fn status_error(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_model::Secret;
+    use mcp_host_model::Secret;
 
     fn endpoint(url: &str) -> UrlEndpoint {
         UrlEndpoint::new(Url::parse(url).unwrap())

@@ -4,9 +4,9 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use mcp_model::{RawJson, Secret, StdioEndpoint};
+use mcp_host_model::{RawJson, Secret, StdioEndpoint};
+use mcp_host_transport::{CallOptions, DialOptions, Session, SessionOptions, stdio_dialer};
 use mcp_testkit::servers::SHELL_SERVER;
-use mcp_transport::{CallOptions, DialOptions, Session, SessionOptions, stdio_dialer};
 use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
 use rmcp::transport::TokioChildProcess;

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mcp_model::Limits;
-use mcp_testkit::servers;
-use mcp_transport::testing::{
+use mcp_host_model::Limits;
+use mcp_host_transport::testing::{
     ConformanceReport, ROW_TIMEOUT, ResponseForm, Script, ServerAction, check_transport,
 };
-use mcp_transport::{
+use mcp_host_transport::{
     Dial, Disconnect, DisconnectReason, FrameSink, Link, Outbound, OutboundMessage, OutboundQueue, StreamId,
 };
+use mcp_testkit::servers;
 use tokio::io::{
     AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex, split,
 };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_model::{CacheScope, RawJson};
-use mcp_transport::{CallOptions, SessionOptions};
+use mcp_host_model::{CacheScope, RawJson};
+use mcp_host_transport::{CallOptions, SessionOptions};
 use serde_json::{Value, json};
 
 use crate::in_memory::{Reply, Server, answer};

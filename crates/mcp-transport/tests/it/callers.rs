@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_model::{LogLevel, RawJson, RpcError};
-use mcp_transport::{
+use mcp_host_model::{LogLevel, RawJson, RpcError};
+use mcp_host_transport::{
     CallError, CallOptions, Caller, CallerId, ClientCapabilities, Expiry, Handlers, InputHandling,
     OnServerEvent, RawRequestHandler, RawServerRequest, ServerEvent, Session, SessionOptions,
 };
@@ -293,7 +293,7 @@ async fn events_of_a_call_precede_its_result() {
     let server = server();
     let mut options = SessionOptions::default();
     options.on_notification =
-        Some(Arc::new(move |it: mcp_transport::SessionNotification| note.lock().unwrap().push(it)));
+        Some(Arc::new(move |it: mcp_host_transport::SessionNotification| note.lock().unwrap().push(it)));
     let session = server.connect(options).await;
     let ((hears, received), (others, nothing)) = (ear(), ear());
     let caller = |hears| {

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use mcp_host_transport::{
+    Disconnect, DisconnectReason, Eras, Link, Outbound, Session, SessionOptions, StreamId,
+};
 use mcp_testkit::servers;
-use mcp_transport::{Disconnect, DisconnectReason, Eras, Link, Outbound, Session, SessionOptions, StreamId};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Conformance tests: the table of `mcp_transport::testing`, run on all transports in both eras against a peer that can
+//! Conformance tests: the table of `mcp_host_transport::testing`, run on all transports in both eras against a peer that can
 //! misbehave. Streamable HTTP is tested with event streams and with JSON documents as responses.
 //! [`peers`] performs the scripts on each transport; [`ends`] has the outcomes that differ between the transports.
 //!
@@ -35,7 +35,7 @@ mod streams;
 
 use std::cell::RefCell;
 
-use mcp_transport::testing::{ResponseForm, check_transport, scripted_dial_with_limits};
+use mcp_host_transport::testing::{ResponseForm, check_transport, scripted_dial_with_limits};
 use tokio::sync::Mutex;
 
 use peers::{PLAIN, Peer, TransportKind, UNUSUAL};

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_model::{RawJson, ResourceBody, TraceContext};
-use mcp_transport::{
+use mcp_host_model::{RawJson, ResourceBody, TraceContext};
+use mcp_host_transport::{
     CallError, CallOptions, CompletionArgument, CompletionReference, Handlers, Listener, ServerEvent,
     Session, SessionOptions,
 };
@@ -217,7 +217,7 @@ async fn modern_listen_request_starts_with_the_first_subscription() {
 fn event_recorder() -> (SessionOptions, Arc<Mutex<Vec<String>>>) {
     let received = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&received);
-    let record = move |it: mcp_transport::SessionNotification| match it.event {
+    let record = move |it: mcp_host_transport::SessionNotification| match it.event {
         ServerEvent::ResourceUpdated { uri } => note.lock().unwrap().push(uri),
         other => panic!("{other:?}"),
     };
@@ -258,7 +258,10 @@ async fn resubscription_reports_all_lists_as_changed() {
     let server = Server::legacy(everything(), |message| match message["method"].as_str() {
         Some("tools/call") => match message["id"].as_u64() {
             Some(id) if message["params"]["name"] == "forgets" => {
-                vec![Reply::FailStream(id, mcp_transport::StreamError::NotExecuted(mcp_transport::Epoch(0)))]
+                vec![Reply::FailStream(
+                    id,
+                    mcp_host_transport::StreamError::NotExecuted(mcp_host_transport::Epoch(0)),
+                )]
             }
             _ => answer(message, json!({"content": []})),
         },
@@ -272,7 +275,7 @@ async fn resubscription_reports_all_lists_as_changed() {
     session.subscribe_resource("a:1").await.unwrap();
     session.subscribe_resource("a:2").await.unwrap();
     session.unsubscribe_resource("a:2").await.unwrap();
-    session.set_log_level(mcp_model::LogLevel::Error).await.unwrap();
+    session.set_log_level(mcp_host_model::LogLevel::Error).await.unwrap();
     let none = RawJson::empty_object();
     session.call_tool("forgets", &none, CallOptions::default()).await.unwrap_err();
     tokio::time::sleep(Duration::from_secs(1)).await;

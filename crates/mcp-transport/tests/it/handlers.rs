@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_model::{Limits, LogLevel, RawJson, RpcError};
-use mcp_transport::{
+use mcp_host_model::{Limits, LogLevel, RawJson, RpcError};
+use mcp_host_transport::{
     CallOptions, ElicitMode, ElicitRequest, ElicitResult, Elicitation, Handlers, Listener, Root, Roots,
     Sampling, SamplingRequest, SamplingResult, ServerEvent, Session, SessionOptions,
 };

@@ -11,8 +11,8 @@ mod streams;
 
 use std::time::Duration;
 
-use mcp_model::{Endpoint, Limits, RawJson, Secret, UrlEndpoint};
-use mcp_transport::{
+use mcp_host_model::{Endpoint, Limits, RawJson, Secret, UrlEndpoint};
+use mcp_host_transport::{
     CallError, CallOptions, ConnectError, DialOptions, Eras, RetryPolicy, Session, SessionOptions, dialer,
 };
 use serde_json::json;
@@ -27,7 +27,7 @@ struct TestClient {
     headers: Vec<(String, Secret)>,
     session_id: Option<Secret>,
     keep_session: bool,
-    handlers: mcp_transport::Handlers,
+    handlers: mcp_host_transport::Handlers,
 }
 
 impl TestClient {

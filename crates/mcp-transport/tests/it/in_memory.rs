@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use mcp_testkit::servers;
-use mcp_transport::{
+use mcp_host_transport::{
     Dial, Disconnect, DisconnectReason, Epoch, Link, Outbound, Session, SessionOptions, StreamError, StreamId,
 };
+use mcp_testkit::servers;
 use serde_json::{Value, json};
 
 /// A peer: the replies to one message. It is never called with `Value::Null`.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::RawJson;
-use mcp_transport::{CallOptions, ElicitMode, Handlers, SessionOptions};
+use mcp_host_model::RawJson;
+use mcp_host_transport::{CallOptions, ElicitMode, Handlers, SessionOptions};
 use serde_json::{Value, json};
 
 use crate::handlers::{Model, OneRoot, User};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_model::{Era, Limits};
-use mcp_transport::{ConnectError, Dial, Eras, Session, SessionOptions};
+use mcp_host_model::{Era, Limits};
+use mcp_host_transport::{ConnectError, Dial, Eras, Session, SessionOptions};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::time::Instant;

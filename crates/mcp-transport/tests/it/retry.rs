@@ -1,7 +1,7 @@
 //! Which requests are sent again after a lost response.
 
-use mcp_model::RawJson;
-use mcp_transport::{
+use mcp_host_model::RawJson;
+use mcp_host_transport::{
     CallError, CallOptions, CompletionArgument, CompletionReference, Epoch, RequestError, RetryPolicy,
     Session, SessionOptions, StreamError,
 };

@@ -15,9 +15,9 @@ mod websocket;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Endpoint, Limits};
-use mcp_rmcp::{RmcpOptions, RmcpTransport};
-use mcp_transport::{Dial, DialOptions, dialer};
+use mcp_host_model::{Endpoint, Limits};
+use mcp_host_rmcp::{RmcpOptions, RmcpTransport};
+use mcp_host_transport::{Dial, DialOptions, dialer};
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::{ClientInitializeError, RunningService};
 use rmcp::{RoleClient, ServiceError, ServiceExt};

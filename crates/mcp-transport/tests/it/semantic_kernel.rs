@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Content, Limits, RawJson, ToolResult};
-use mcp_transport::{CallError, CallOptions, Dial, Session, SessionOptions};
+use mcp_host_model::{Content, Limits, RawJson, ToolResult};
+use mcp_host_transport::{CallError, CallOptions, Dial, Session, SessionOptions};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

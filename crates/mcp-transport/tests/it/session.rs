@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_model::{Era, Limits, RawJson};
-use mcp_testkit::servers;
-use mcp_transport::{
+use mcp_host_model::{Era, Limits, RawJson};
+use mcp_host_transport::{
     CallError, CallOptions, ConnectError, Dial, Disconnect, DisconnectReason, EraReason, Eras, Link,
     Outbound, RequestError, Session, SessionOptions, SessionState, StreamError, StreamId,
 };
+use mcp_testkit::servers;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -334,7 +334,7 @@ fn pages(pages: &'static [(Option<&str>, &[&str], Option<&str>)]) -> impl Fn(&Va
 }
 
 #[track_caller]
-fn names(listing: &Result<mcp_transport::ListResult<mcp_model::Tool>, CallError>) -> String {
+fn names(listing: &Result<mcp_host_transport::ListResult<mcp_host_model::Tool>, CallError>) -> String {
     match listing {
         Ok(listing) => listing.items.iter().map(|it| it.name.as_ref()).collect::<Vec<_>>().join(" "),
         Err(error) => error.to_string(),
@@ -424,7 +424,7 @@ async fn dm_110_changed_limits_apply_to_the_next_request() {
         limits.idle = Some(Duration::from_secs(3));
         limits
     });
-    let arguments = mcp_model::RawJson::empty_object();
+    let arguments = mcp_host_model::RawJson::empty_object();
     let error = session.call_tool("a", &arguments, CallOptions::default()).await.unwrap_err();
     assert_eq!(error.to_string(), "no response and no progress for 3 s");
 }
@@ -433,7 +433,7 @@ async fn dm_110_changed_limits_apply_to_the_next_request() {
 async fn unsent_call_is_reported_as_not_sent() {
     let session = connect(Eras::Legacy, pages(&[])).await.0.unwrap();
     let call = || async {
-        let arguments = mcp_model::RawJson::empty_object();
+        let arguments = mcp_host_model::RawJson::empty_object();
         session.call_tool("a", &arguments, CallOptions::default()).await.unwrap_err()
     };
     let mut sent = Box::pin(call());

@@ -12,8 +12,8 @@ mod posts;
 
 use std::time::Duration;
 
-use mcp_model::{Endpoint, Limits, RawJson, Secret, UrlEndpoint};
-use mcp_transport::{
+use mcp_host_model::{Endpoint, Limits, RawJson, Secret, UrlEndpoint};
+use mcp_host_transport::{
     CallError, CallOptions, ConnectError, DialOptions, Eras, Session, SessionOptions, dialer,
 };
 use serde_json::json;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_model::{Endpoint, EnvInherit, Limits, RawJson, Secret, StdioEndpoint};
-use mcp_testkit::process::wait_until_dead;
-use mcp_testkit::servers::{SHELL_SERVER, shell_script, shell_server};
-use mcp_transport::{
+use mcp_host_model::{Endpoint, EnvInherit, Limits, RawJson, Secret, StdioEndpoint};
+use mcp_host_transport::{
     CallError, CallOptions, ConnectError, Dial, DialOptions, DisconnectReason, Eras, ReceiptDirectory,
     Session, SessionOptions, SessionState, StartError, dialer,
 };
+use mcp_testkit::process::wait_until_dead;
+use mcp_testkit::servers::{SHELL_SERVER, shell_script, shell_server};
 
 fn dial(endpoint: StdioEndpoint, limits: Limits) -> Arc<dyn Dial> {
     dialer(&Endpoint::Stdio(endpoint), &{

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_model::{RawJson, TaskStatus};
-use mcp_transport::{
+use mcp_host_model::{RawJson, TaskStatus};
+use mcp_host_transport::{
     CallError, CallOptions, DEFAULT_TASK_TIMEOUT, ElicitMode, Handlers, Session, SessionOptions, StartedCall,
     TaskRequest,
 };

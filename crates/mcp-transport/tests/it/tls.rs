@@ -4,8 +4,10 @@
 use std::mem;
 use std::sync::Arc;
 
-use mcp_model::{Endpoint, RawJson, UrlEndpoint};
-use mcp_transport::{Authorities, CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer};
+use mcp_host_model::{Endpoint, RawJson, UrlEndpoint};
+use mcp_host_transport::{
+    Authorities, CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer,
+};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;

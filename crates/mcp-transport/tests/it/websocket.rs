@@ -7,8 +7,8 @@ mod peer;
 
 use std::time::Duration;
 
-use mcp_model::{Endpoint, Limits, RawJson, Secret, UrlEndpoint};
-use mcp_transport::{
+use mcp_host_model::{Endpoint, Limits, RawJson, Secret, UrlEndpoint};
+use mcp_host_transport::{
     Authorities, CallError, CallOptions, ConnectError, DialOptions, Eras, Session, SessionOptions, dialer,
 };
 

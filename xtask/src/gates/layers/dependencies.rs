@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::crate_of;
 use super::lists::{CrateRules, FILE, Lists, contains};
 use crate::error::Violation;
-use crate::tree::{Source, package_name};
+use crate::tree::{Source, folder_name, package_name};
 
 /// Every `crates/*/Cargo.toml` of the tree.
 pub(super) fn check(sources: &[Source], lists: &Lists) -> Vec<Violation> {
@@ -49,14 +49,15 @@ pub(super) fn check_manifest(lists: &Lists, rules: &CrateRules, manifest: &Table
         res.push("it does not use the lints of the workspace: add `[lints] workspace = true`".to_owned());
     }
     for section in sections(manifest) {
-        for (name, dependency) in section.dependencies {
+        for (package, dependency) in section.dependencies {
+            let name = &*folder_name(package);
             let is_development = matches!(section.kind, DependencyKind::Development);
             let is_omitted = is_development && is_omitted_from_package(lists, rules, name);
             if is_omitted && (dependency.get("path").is_none() || dependency.get("version").is_some()) {
-                res.push(format!("`{name}` cannot be in the package: use its path without a version"));
+                res.push(format!("`{package}` cannot be in the package: use its path without a version"));
             }
             if !is_omitted && dependency.get("workspace") != Some(&Value::Boolean(true)) {
-                res.push(format!("`{name}` has its own version: use the version of the workspace"));
+                res.push(format!("`{package}` has its own version: use the version of the workspace"));
             }
             let violation = match section.kind {
                 DependencyKind::Development => check_development(rules, name),
@@ -120,7 +121,7 @@ fn check_normal(rules: &CrateRules, manifest: &Table, name: &str, dependency: &V
     if dependency.get("optional") != Some(&Value::Boolean(true)) {
         return Some(format!("`{name}` is allowed under the feature `{allowed}` only: make it optional"));
     }
-    let enabling = enabled_by(manifest, name);
+    let enabling = enabled_by(manifest, &package_name(name));
     match enabling.iter().find(|feature| !features.contains(feature)) {
         Some(other) => {
             Some(format!("`{name}` is allowed under the feature `{allowed}`, but `{other}` enables it"))
@@ -130,10 +131,10 @@ fn check_normal(rules: &CrateRules, manifest: &Table, name: &str, dependency: &V
     }
 }
 
-/// The features that enable an optional dependency. `name?/feature` does not.
-fn enabled_by<'a>(manifest: &'a Table, name: &str) -> Vec<&'a str> {
-    let dependency = format!("dep:{name}");
-    let with_feature = format!("{name}/");
+/// The features that enable an optional dependency. `package?/feature` does not.
+fn enabled_by<'a>(manifest: &'a Table, package: &str) -> Vec<&'a str> {
+    let dependency = format!("dep:{package}");
+    let with_feature = format!("{package}/");
     let enables = |value: &Value| {
         value.as_str().is_some_and(|text| text == dependency || text.starts_with(&with_feature))
     };

@@ -1,8 +1,8 @@
 //! `call --detach`: prints the task that the server makes of a call, instead of waiting for its result.
 
-use mcp_host::{DesiredServers, Host, TaskHandling, ToolCall};
-use mcp_model::{RawJson, ServerId, TaskSupport, TransportKind, read_created_task};
-use mcp_registry::ToolLookup;
+use mcp_host_model::{RawJson, ServerId, TaskSupport, TransportKind, read_created_task};
+use mcp_host_registry::ToolLookup;
+use mcp_host_runtime::{DesiredServers, Host, TaskHandling, ToolCall};
 
 use crate::args::CallArgs;
 use crate::call_arguments::CallArguments;

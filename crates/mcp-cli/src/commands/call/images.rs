@@ -8,7 +8,7 @@ use std::env;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use mcp_model::Content;
+use mcp_host_model::Content;
 
 /// The maximum size of an image, in bytes.
 const MAX_IMAGE: usize = 4 << 20;

@@ -7,11 +7,11 @@ mod save;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mcp_config::Colour;
-use mcp_host::{Approval, DesiredServers, Host, HostSnapshot, ServerState, Supervision, ToolCall};
-use mcp_model::{CallFailure, CallResult, ErrorKind};
-use mcp_registry::ToolLookup;
-use mcp_transport::OnProgress;
+use mcp_host_config::Colour;
+use mcp_host_model::{CallFailure, CallResult, ErrorKind};
+use mcp_host_registry::ToolLookup;
+use mcp_host_runtime::{Approval, DesiredServers, Host, HostSnapshot, ServerState, Supervision, ToolCall};
+use mcp_host_transport::OnProgress;
 
 use crate::args::{CallArgs, Format};
 use crate::call_arguments::{self, CallArguments};
@@ -239,7 +239,7 @@ pub(super) fn call_error(result: &CallResult, failure: &CallFailure, colour: Col
 #[cfg(test)]
 mod tests {
 
-    use mcp_model::{CallMetadata, Content};
+    use mcp_host_model::{CallMetadata, Content};
 
     use super::*;
     use crate::tests::published;

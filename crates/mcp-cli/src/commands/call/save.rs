@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use mcp_model::Content;
+use mcp_host_model::Content;
 
 use crate::output::sanitize;
 

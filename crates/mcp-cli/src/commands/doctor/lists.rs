@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_model::Tool;
-use mcp_registry::{ListKind, ServerLists};
-use mcp_transport::{CallError, ListResult, Session};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::Tool;
+use mcp_host_registry::{ListKind, ServerLists};
+use mcp_host_transport::{CallError, ListResult, Session};
 use tokio::time::{Instant, timeout_at};
 
 use super::StepOutcome;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use mcp_host::{Approval, ServerDefinitions};
-use mcp_model::ServerId;
-use mcp_registry::{DriftConsequence, Enforcement, ItemDrift};
+use mcp_host_model::ServerId;
+use mcp_host_registry::{DriftConsequence, Enforcement, ItemDrift};
+use mcp_host_runtime::{Approval, ServerDefinitions};
 
 use super::steps::StepResult;
 use super::{FailureCause, StepOutcome};

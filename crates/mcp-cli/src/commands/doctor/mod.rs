@@ -14,9 +14,9 @@ mod text;
 use std::path::Path;
 use std::time::Duration;
 
-use mcp_host::{DesiredServers, FailedServer, HostError};
-use mcp_model::ErrorKind;
-use mcp_registry::Problem;
+use mcp_host_model::ErrorKind;
+use mcp_host_registry::Problem;
+use mcp_host_runtime::{DesiredServers, FailedServer, HostError};
 use serde::{Serialize, Serializer};
 
 use crate::args::{Format, ServerArgs};

@@ -6,8 +6,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use mcp_model::UrlEndpoint;
-use mcp_transport::ProxyAddress;
+use mcp_host_model::UrlEndpoint;
+use mcp_host_transport::ProxyAddress;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout_at};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use mcp_config::ResolvedServer;
-use mcp_host::{ActiveProblem, DesiredServers, FailedServer, HostSnapshot};
-use mcp_registry::{Builtins, Catalog, ListKind, Problem, ProblemKind, ServerEntry, Verdict};
+use mcp_host_config::ResolvedServer;
+use mcp_host_registry::{Builtins, Catalog, ListKind, Problem, ProblemKind, ServerEntry, Verdict};
+use mcp_host_runtime::{ActiveProblem, DesiredServers, FailedServer, HostSnapshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_host::ServerDefinitions;
-use mcp_model::{Endpoint, Secret, StdioEndpoint};
-use mcp_registry::{ServerEntry, ServerLists};
-use mcp_transport::{
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{Endpoint, Secret, StdioEndpoint};
+use mcp_host_registry::{ServerEntry, ServerLists};
+use mcp_host_runtime::ServerDefinitions;
+use mcp_host_transport::{
     ConnectError, DialOptions, ProgramLookup, ProgramSearch, Session, SessionOptions, dialer, find_program,
     missing_script,
 };

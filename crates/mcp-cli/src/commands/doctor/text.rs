@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use mcp_config::Colour;
+use mcp_host_config::Colour;
 
 use super::{ServerReport, Step, StepOutcome};
 use crate::output::{sanitize, style};

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_config::{
+use mcp_host_config::{
     Document, EditError, NewServer, NewTransport, PackageKind, Profile, PublishedServer, UnsupportedField,
     UrlTransportKind, WrittenFile, detect, parse_server_json, prompts_for_inputs, write_servers,
 };
-use mcp_host::create_private;
-use mcp_model::{Dialect, ServerId, ServerSpec};
+use mcp_host_model::{Dialect, ServerId, ServerSpec};
+use mcp_host_runtime::create_private;
 
 use super::{Edit, EditMode, edited, failed};
 use crate::args::AddArgs;
@@ -142,7 +142,7 @@ pub(crate) fn run(context: &Context, args: AddArgs) -> Result<Report, Failure> {
     } else {
         super::run(context, &file, &edit, |config: &ConfigFile| {
             let spec = adapt(&config.document()).into_spec(config.loaded.profile);
-            mcp_config::add_server(&config.document(), &spec)
+            mcp_host_config::add_server(&config.document(), &spec)
                 .map(|WrittenFile { text, unsupported, .. }| (text, unsupported))
         })?
     };
@@ -196,7 +196,7 @@ fn new_file_text(
     match profile.dialect() {
         Dialect::McpJson => {
             let empty = Document::new(&name, "", profile);
-            mcp_config::add_server(&empty, &server)
+            mcp_host_config::add_server(&empty, &server)
                 .map(|WrittenFile { text, unsupported, .. }| (text, unsupported))
         }
         Dialect::HoloDeck | Dialect::Dominds | Dialect::Acp => {

@@ -6,12 +6,12 @@ pub(crate) mod add;
 
 use std::path::Path;
 
-use mcp_config::{
+use mcp_host_config::{
     Colour, EditError, FieldChange, FieldOperation, Profile, Switch, UnsupportedField, WrittenFile,
     render_diff,
 };
-use mcp_host::save;
-use mcp_model::Severity;
+use mcp_host_model::Severity;
+use mcp_host_runtime::save;
 use serde::Serialize;
 
 use crate::args::{EditArgs, Format, SetArgs};
@@ -66,7 +66,7 @@ pub(crate) fn remove(context: &Context, args: &EditArgs) -> Result<Report, Failu
     let mode = EditMode::new(*dry_run);
     let edit = Edit { server, done: "removed", unchanged: "is already removed", mode };
     run(context, file, &edit, |config| {
-        Ok((mcp_config::remove_server(&config.document(), server)?, Vec::new()))
+        Ok((mcp_host_config::remove_server(&config.document(), server)?, Vec::new()))
     })
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn set(context: &Context, args: SetArgs) -> Result<Report, Failure> {
     let mode = EditMode::new(dry_run);
     let edit = Edit { server: &server, done: "changed", unchanged: "is unchanged", mode };
     run(context, &file, &edit, |config| {
-        let written = mcp_config::set_fields(&config.document(), &server, &changes)?;
+        let written = mcp_host_config::set_fields(&config.document(), &server, &changes)?;
         let WrittenFile { text, unsupported, .. } = written;
         Ok((text, unsupported))
     })
@@ -92,7 +92,7 @@ pub(crate) fn switch(context: &Context, args: &EditArgs, to: Switch) -> Result<R
     };
     let edit = Edit { server, done, unchanged, mode: EditMode::new(*dry_run) };
     run(context, file, &edit, |config| {
-        Ok((mcp_config::set_enabled(&config.document(), server, to)?, Vec::new()))
+        Ok((mcp_host_config::set_enabled(&config.document(), server, to)?, Vec::new()))
     })
 }
 

@@ -1,8 +1,8 @@
 //! The status of an item in the lock file, with or without a comparison with what its server offers now.
 
-use mcp_host::{Approval, ServerDefinitions};
-use mcp_model::ServerId;
-use mcp_registry::{DriftConsequence, Enforcement, ItemKind, ListKind};
+use mcp_host_model::ServerId;
+use mcp_host_registry::{DriftConsequence, Enforcement, ItemKind, ListKind};
+use mcp_host_runtime::{Approval, ServerDefinitions};
 use serde::Serialize;
 
 /// The status of one item.

@@ -9,13 +9,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_config::Colour;
-use mcp_host::{Approval, LoadedConfig, ServerDefinitions, Supervision};
-use mcp_model::{Exposure, Rules, ServerId};
-use mcp_registry::{
+use mcp_host_config::Colour;
+use mcp_host_model::{Exposure, Rules, ServerId};
+use mcp_host_registry::{
     Builtins, Catalog, CompiledRules, Decision, ListKind, RuleStep, ServerEntry, ToolLookup, Verdict,
     decide_all,
 };
+use mcp_host_runtime::{Approval, LoadedConfig, ServerDefinitions, Supervision};
 use serde::Serialize;
 
 use crate::args::{ExplainArgs, Format};

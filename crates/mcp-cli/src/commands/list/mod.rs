@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use mcp_host::{Approval, DesiredServers, Host, HostSnapshot, ServerState};
+use mcp_host_runtime::{Approval, DesiredServers, Host, HostSnapshot, ServerState};
 
 use crate::args::{Format, ServerArgs};
 use crate::call_arguments::schema::with_schema_problems;

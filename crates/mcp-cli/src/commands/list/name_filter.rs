@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use mcp_registry::ExposedTool;
-use mcp_registry::pattern::first_match;
+use mcp_host_registry::ExposedTool;
+use mcp_host_registry::pattern::first_match;
 
 /// The patterns of a filter; without patterns, it accepts every tool.
 #[derive(Debug, Clone, Default)]

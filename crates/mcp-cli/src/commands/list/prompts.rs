@@ -1,7 +1,7 @@
 //! The output of `prompts`: a table of prompts with their arguments.
 
-use mcp_host::HostSnapshot;
-use mcp_model::PromptArgument;
+use mcp_host_model::PromptArgument;
+use mcp_host_runtime::HostSnapshot;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 

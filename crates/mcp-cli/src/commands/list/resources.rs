@@ -1,6 +1,6 @@
 //! The output of `resources`: a table of resources and a table of resource templates.
 
-use mcp_host::HostSnapshot;
+use mcp_host_runtime::HostSnapshot;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 

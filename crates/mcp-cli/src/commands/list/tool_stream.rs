@@ -5,8 +5,8 @@
 
 use std::collections::HashSet;
 
-use mcp_host::{HostSnapshot, ServerState, ServerStatus};
-use mcp_registry::ExposedTool;
+use mcp_host_registry::ExposedTool;
+use mcp_host_runtime::{HostSnapshot, ServerState, ServerStatus};
 
 use crate::args::Format;
 use crate::commands::list::name_filter::NameFilter;
@@ -110,7 +110,7 @@ impl<'a> ToolStream<'a> {
 
 #[cfg(test)]
 mod tests {
-    use mcp_config::Colour;
+    use mcp_host_config::Colour;
 
     use super::super::tools::tests::published;
     use super::*;

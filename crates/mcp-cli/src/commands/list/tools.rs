@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use mcp_config::Colour;
-use mcp_host::{HostSnapshot, Projection, Provider, ServerStatus};
-use mcp_model::{TaskSupport, Tool, ToolHints};
-use mcp_registry::{ExposedTool, ToolLookup, project};
+use mcp_host_config::Colour;
+use mcp_host_model::{TaskSupport, Tool, ToolHints};
+use mcp_host_registry::{ExposedTool, ToolLookup, project};
+use mcp_host_runtime::{HostSnapshot, Projection, Provider, ServerStatus};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use unicode_width::UnicodeWidthStr;
@@ -270,9 +270,9 @@ fn annotations(hints: ToolHints) -> String {
 pub(super) mod tests {
     use std::sync::Arc;
 
-    use mcp_host::ServerState;
-    use mcp_model::{Exposure, NamePolicy, RawJson, ServerId, read_tools};
-    use mcp_registry::{Builtins, Catalog, ServerEntry, ServerLists};
+    use mcp_host_model::{Exposure, NamePolicy, RawJson, ServerId, read_tools};
+    use mcp_host_registry::{Builtins, Catalog, ServerEntry, ServerLists};
+    use mcp_host_runtime::ServerState;
 
     use super::*;
 

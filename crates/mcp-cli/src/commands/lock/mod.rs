@@ -6,12 +6,12 @@ mod report;
 
 use std::path::PathBuf;
 
-use mcp_host::{
+use mcp_host_model::ServerId;
+use mcp_host_registry::{Drift, DriftPolicy, ItemKind, LockFile};
+use mcp_host_runtime::{
     DesiredServers, Host, HostSnapshot, ServerDefinitions, Supervision, create_like, lock_path, read_lock,
     save,
 };
-use mcp_model::ServerId;
-use mcp_registry::{Drift, DriftPolicy, ItemKind, LockFile};
 
 use crate::args::{Format, LockArgs};
 use crate::config::context::Context;

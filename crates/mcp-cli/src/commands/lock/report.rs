@@ -5,10 +5,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use mcp_config::Colour;
-use mcp_host::ServerDefinitions;
-use mcp_model::RawJson;
-use mcp_registry::{DefinitionPart, Drift, ItemChange, ItemDrift, ItemKind, ServerLists, ServerSnapshot};
+use mcp_host_config::Colour;
+use mcp_host_model::RawJson;
+use mcp_host_registry::{
+    DefinitionPart, Drift, ItemChange, ItemDrift, ItemKind, ServerLists, ServerSnapshot,
+};
+use mcp_host_runtime::ServerDefinitions;
 use serde::Serialize;
 
 use crate::output::{count, sanitize, style};

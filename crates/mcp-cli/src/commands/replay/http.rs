@@ -14,7 +14,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use mcp_recording::{ReplayedMessage, Replayer, ServerRecording};
+use mcp_host_recording::{ReplayedMessage, Replayer, ServerRecording};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::net::TcpListener;

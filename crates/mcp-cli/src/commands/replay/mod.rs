@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_recording::{Recording, ServerRecording, serve};
+use mcp_host_recording::{Recording, ServerRecording, serve};
 
 use crate::args::ReplayArgs;
 use crate::config::context::Context;

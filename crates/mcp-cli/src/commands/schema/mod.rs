@@ -14,5 +14,5 @@ pub(crate) fn run(global: &GlobalArgs, args: &SchemaArgs) -> Result<Report, Fail
     }
     let name = args.name.ok_or_else(|| Failure::usage("name a dialect, or two files with `--compare`"))?;
     let profile = global.schema_profile(name).map_err(Failure::usage)?;
-    Ok(Report::out(json::document(&mcp_config::schema(profile))))
+    Ok(Report::out(json::document(&mcp_host_config::schema(profile))))
 }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::path::Path;
 
-use mcp_gateway::AuditLog;
+use mcp_host_gateway::AuditLog;
 use tokio::signal::unix::Signal;
 
 use crate::args::ServeArgs;

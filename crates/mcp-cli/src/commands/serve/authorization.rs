@@ -1,6 +1,6 @@
 //! The authorization server of `serve --auth`.
 
-use mcp_gateway::{ResourceServer, ScopeMap};
+use mcp_host_gateway::{ResourceServer, ScopeMap};
 
 use crate::args::ServeArgs;
 use crate::output::failure::Failure;

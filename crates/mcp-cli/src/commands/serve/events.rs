@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use mcp_host::{ActiveProblem, FollowEvent, FollowHandle, Host, HostSnapshot, ServerState};
-use mcp_model::Severity;
-use mcp_registry::{ProblemKind, Verdict};
+use mcp_host_model::Severity;
+use mcp_host_registry::{ProblemKind, Verdict};
+use mcp_host_runtime::{ActiveProblem, FollowEvent, FollowHandle, Host, HostSnapshot, ServerState};
 use tracing::Level;
 
 use crate::output::log::OPERATOR;
@@ -137,9 +137,9 @@ fn log(line: &LogLine) {
 mod tests {
     use std::time::UNIX_EPOCH;
 
-    use mcp_host::HostError;
-    use mcp_model::{ErrorKind, ServerId};
-    use mcp_registry::{ListKind, Problem};
+    use mcp_host_model::{ErrorKind, ServerId};
+    use mcp_host_registry::{ListKind, Problem};
+    use mcp_host_runtime::HostError;
 
     use super::*;
     use crate::tests::published;

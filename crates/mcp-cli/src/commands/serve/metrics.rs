@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use mcp_gateway::ExtraMetrics;
+use mcp_host_gateway::ExtraMetrics;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 /// The histogram buckets of call durations, in seconds.
@@ -19,12 +19,12 @@ pub(crate) struct HostMetrics(PrometheusHandle);
 impl HostMetrics {
     /// Installs the recorder; `None` if the process already has one.
     pub(crate) fn install() -> Option<HostMetrics> {
-        let durations = Matcher::Full(mcp_host::metrics::CALL_DURATION.to_owned());
+        let durations = Matcher::Full(mcp_host_runtime::metrics::CALL_DURATION.to_owned());
         let builder = PrometheusBuilder::new().set_buckets_for_metric(durations, &DURATION_BUCKETS);
         let recorder = builder.expect("the buckets are not empty").build_recorder();
         let handle = recorder.handle();
         metrics::set_global_recorder(recorder).ok()?;
-        mcp_host::metrics::describe();
+        mcp_host_runtime::metrics::describe();
         Some(HostMetrics(handle))
     }
 

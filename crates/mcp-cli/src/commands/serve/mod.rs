@@ -12,14 +12,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_gateway::{
+use mcp_host_gateway::{
     AuditLog, Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle,
     RateLimits, Scope, ServeError, TaskKey, TlsFiles, Tokens, serve_stdio,
 };
-use mcp_host::{AdminTools, FollowHandle, Host, RequestingServers, Supervision};
-use mcp_model::ServerId;
-use mcp_registry::ToolBudget;
-use mcp_transport::Eras;
+use mcp_host_model::ServerId;
+use mcp_host_registry::ToolBudget;
+use mcp_host_runtime::{AdminTools, FollowHandle, Host, RequestingServers, Supervision};
+use mcp_host_transport::Eras;
 use tokio::sync::oneshot;
 
 use crate::args::ServeArgs;

@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 use std::path::PathBuf;
 
-use mcp_gateway::{ScopeMap, TokenUpdater, Tokens};
-use mcp_host::{FileWatch, Host};
-use mcp_model::{Secret, ServerId};
-use mcp_registry::{NamedView, Selection, ViewFilter};
+use mcp_host_gateway::{ScopeMap, TokenUpdater, Tokens};
+use mcp_host_model::{Secret, ServerId};
+use mcp_host_registry::{NamedView, Selection, ViewFilter};
+use mcp_host_runtime::{FileWatch, Host};
 
 use crate::output::count;
 use crate::output::failure::Failure;

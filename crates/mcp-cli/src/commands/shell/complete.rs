@@ -1,8 +1,8 @@
 //! Completion of commands, tools, servers, arguments and their values; filter of the history. Pure.
 
-use mcp_host::HostSnapshot;
-use mcp_model::RawJson;
-use mcp_registry::ToolLookup;
+use mcp_host_model::RawJson;
+use mcp_host_registry::ToolLookup;
+use mcp_host_runtime::HostSnapshot;
 use serde_json::Value;
 
 use crate::call_arguments::schema::{is_required, resolve_ref};
@@ -182,9 +182,9 @@ fn secret_arguments(root: &Value) -> Vec<String> {
 mod tests {
     use std::sync::Arc;
 
-    use mcp_host::ServerState;
-    use mcp_model::{Exposure, NamePolicy, ServerId, read_prompts, read_tools};
-    use mcp_registry::{Builtins, Catalog, ServerEntry, ServerLists};
+    use mcp_host_model::{Exposure, NamePolicy, ServerId, read_prompts, read_tools};
+    use mcp_host_registry::{Builtins, Catalog, ServerEntry, ServerLists};
+    use mcp_host_runtime::ServerState;
 
     use super::*;
 

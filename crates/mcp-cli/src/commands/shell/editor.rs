@@ -8,8 +8,8 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mcp_config::Colour;
-use mcp_host::HostSnapshot;
+use mcp_host_config::Colour;
+use mcp_host_runtime::HostSnapshot;
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;

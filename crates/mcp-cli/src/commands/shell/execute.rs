@@ -1,7 +1,7 @@
 //! Executes the commands of the shell. Their output is that of the program's commands with the same names.
 
-use mcp_host::{Host, HostSnapshot, RequestOptions};
-use mcp_model::{ErrorKind, PromptMessage, ServerId};
+use mcp_host_model::{ErrorKind, PromptMessage, ServerId};
+use mcp_host_runtime::{Host, HostSnapshot, RequestOptions};
 
 use super::command::{Command, help};
 use crate::args::Format;

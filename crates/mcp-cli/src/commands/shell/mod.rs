@@ -13,10 +13,10 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::sync::Arc;
 
-use mcp_host::{
+use mcp_host_recording::Recorder;
+use mcp_host_runtime::{
     FollowHandle, FollowRequest, Host, HostSnapshot, ServerState, ServerStatus, Supervision, recording_dialer,
 };
-use mcp_recording::Recorder;
 use tokio::sync::mpsc;
 
 use crate::args::{Format, ShellArgs};

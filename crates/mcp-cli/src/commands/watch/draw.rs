@@ -1,8 +1,8 @@
 //! Draws the view into a frame of any size. Pure: it depends only on its arguments.
 
-use mcp_config::Colour;
-use mcp_host::ServerState;
-use mcp_model::Severity;
+use mcp_host_config::Colour;
+use mcp_host_model::Severity;
+use mcp_host_runtime::ServerState;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};

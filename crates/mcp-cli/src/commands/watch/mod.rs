@@ -10,7 +10,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host::{DesiredServers, FollowHandle, Host, HostSnapshot, Supervision};
+use mcp_host_runtime::{DesiredServers, FollowHandle, Host, HostSnapshot, Supervision};
 use tokio::time::Instant;
 
 use crate::args::{Format, WatchArgs};

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use mcp_config::Colour;
-use mcp_host::{FollowRequest, Host, HostOptions, NotificationStreamItem};
-use mcp_model::ServerId;
-use mcp_registry::ProblemKind;
-use mcp_transport::{Listener, ServerEvent};
+use mcp_host_config::Colour;
+use mcp_host_model::ServerId;
+use mcp_host_registry::ProblemKind;
+use mcp_host_runtime::{FollowRequest, Host, HostOptions, NotificationStreamItem};
+use mcp_host_transport::{Listener, ServerEvent};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tokio::sync::mpsc;
 use tokio::time::Instant;

@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use mcp_host::{HostEvent, HostEventKind, HostSnapshot, LeaseSnapshot, ServerState, ServerStatus};
-use mcp_model::Severity;
-use mcp_registry::{Problem, ProblemKind};
+use mcp_host_model::Severity;
+use mcp_host_registry::{Problem, ProblemKind};
+use mcp_host_runtime::{HostEvent, HostEventKind, HostSnapshot, LeaseSnapshot, ServerState, ServerStatus};
 use ratatui::crossterm::event::KeyCode;
 
 use crate::output::sanitize;
@@ -328,9 +328,9 @@ pub(super) mod tests {
     use std::sync::Arc;
     use std::time::{Duration, UNIX_EPOCH};
 
-    use mcp_host::{ActiveProblem, HostError};
-    use mcp_model::{Era, ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_tools};
-    use mcp_registry::{Builtins, Catalog, ServerEntry, ServerLists};
+    use mcp_host_model::{Era, ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_tools};
+    use mcp_host_registry::{Builtins, Catalog, ServerEntry, ServerLists};
+    use mcp_host_runtime::{ActiveProblem, HostError};
 
     use super::*;
 

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use mcp_model::{
+use mcp_host_model::{
     ConfigValue, EnvInherit, RawJson, ServerId, ServerSpec, Severity, Sharing, StdioSpec, TransportKind,
     TransportSpec, UrlSpec,
 };

@@ -15,7 +15,7 @@ mod wire;
 #[cfg(feature = "files")]
 pub(crate) mod write;
 
-use mcp_model::{Passthrough, RawJson, TransportKind};
+use mcp_host_model::{Passthrough, RawJson, TransportKind};
 
 use crate::de::{Location, ReadContext};
 use crate::diagnostic::{Code, quoted};

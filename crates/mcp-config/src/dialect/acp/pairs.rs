@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use mcp_model::{ConfigValue, Severity};
+use mcp_host_model::{ConfigValue, Severity};
 
 use crate::de::{Field, Location, NullableField, ReadContext};
 use crate::diagnostic::{CheckError, Code, quoted};

@@ -1,6 +1,6 @@
 //! The rules of each ACP version, and the deviations from them that an agent may tolerate.
 
-use mcp_model::Severity;
+use mcp_host_model::Severity;
 
 use crate::profile::Profile;
 

@@ -21,7 +21,7 @@ use crate::diagnostic::redact::redact_url;
 /// Only `type` selects the transport; without one it is stdio, as in protocol version 1.
 ///
 /// ```
-/// use mcp_config::acp::McpServerConfig;
+/// use mcp_host_config::acp::McpServerConfig;
 ///
 /// let text = r#"{"type": "sse", "name": "events", "url": "https://example.com/sse", "headers": []}"#;
 /// let server: McpServerConfig = serde_json::from_str(text).unwrap();

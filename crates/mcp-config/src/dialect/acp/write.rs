@@ -1,6 +1,6 @@
 //! Writes the `mcpServers` of an ACP session.
 
-use mcp_model::{
+use mcp_host_model::{
     Dialect, EnvInherit, NameClass, NamePolicy, ServerSpec, Sharing, StdioSpec, TransportKind, TransportSpec,
     UrlSpec,
 };

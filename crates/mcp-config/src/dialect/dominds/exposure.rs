@@ -3,7 +3,7 @@
 //! A `transform` list at `tools`, `prompts` or `resources` replaces that of the server, even if empty (DMX-09). Skills
 //! have other rules; they are checked and kept in the metadata.
 
-use mcp_model::{Exposure, Filter, NamePolicy, RawJson, Rules, Transform};
+use mcp_host_model::{Exposure, Filter, NamePolicy, RawJson, Rules, Transform};
 use serde_json::json;
 
 use crate::de::{Field, OptionalField, ReadContext, dominds_path};

@@ -5,7 +5,7 @@ mod lower;
 mod wire;
 pub(crate) mod write;
 
-use mcp_model::TransportKind;
+use mcp_host_model::TransportKind;
 use serde::Deserialize;
 use serde_json::json;
 

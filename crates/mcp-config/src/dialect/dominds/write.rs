@@ -1,6 +1,6 @@
 //! Writes Dominds' servers.
 
-use mcp_model::{
+use mcp_host_model::{
     Discovery, EnvInherit, Exposure, Filter, NamePolicy, RawJson, Rules, ServerSpec, Sharing, StdioSpec,
     Transform, TransportSpec, UrlSpec,
 };

@@ -1,6 +1,6 @@
 //! The credentials of an OAuth client: our form of the key `auth`. Other programs have other forms, which are kept and not used.
 
-use mcp_model::{ClientCredentials, ClientGrant, ClientKey, ConfigValue};
+use mcp_host_model::{ClientCredentials, ClientGrant, ClientKey, ConfigValue};
 
 use crate::de::{Location, ReadContext};
 use crate::diagnostic::{CheckError, Code, quoted};

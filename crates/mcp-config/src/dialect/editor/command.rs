@@ -1,6 +1,6 @@
 //! Lowers the command of an entry: a text, a list or a mapping (DIA-05).
 
-use mcp_model::{ConfigValue, Severity};
+use mcp_host_model::{ConfigValue, Severity};
 
 use crate::de::{Field, Location, NullableField};
 use crate::diagnostic::Code;

@@ -1,6 +1,6 @@
 //! Writes an entry in the form of a program that has keys of its own and refuses or ignores all others.
 
-use mcp_model::TransportKind;
+use mcp_host_model::TransportKind;
 
 use crate::dialect::editor::program::{EntryForm, UrlTransport};
 use crate::dialect::write::{WriteReport, common};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
-use mcp_model::{ConfigValue, Exposure, Filter, Limits, NameClass, NamePolicy};
+use mcp_host_model::{ConfigValue, Exposure, Filter, Limits, NameClass, NamePolicy};
 
 use crate::de::{Field, Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{CheckError, Code, FixIntent, quoted, quoted_key};

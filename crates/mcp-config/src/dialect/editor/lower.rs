@@ -2,7 +2,7 @@
 //!
 //! The serde struct is destructured without `..`, so a new field fails to compile until it is handled.
 
-use mcp_model::{
+use mcp_host_model::{
     ClientGrant, ConfigValue, EnvInherit, RawJson, ServerId, ServerSpec, Sharing, StdioSpec, TransportKind,
     TransportSpec, UrlSpec,
 };

@@ -19,7 +19,7 @@ mod transport;
 mod wire;
 pub(crate) mod write;
 
-use mcp_model::TransportKind;
+use mcp_host_model::TransportKind;
 
 use crate::de::{Location, ReadContext};
 use crate::diagnostic::{Code, RawDiagnostic};
@@ -174,7 +174,7 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
         let message = "there is nothing to start: the entry names a block that Continue downloads";
         let diagnostic = context.new_diagnostic(Code::NothingToStart, at, message);
         let help = "to run the server here, write its `command` and `args`, or its `url`";
-        context.report(diagnostic.severity(mcp_model::Severity::Info).help(help));
+        context.report(diagnostic.severity(mcp_host_model::Severity::Info).help(help));
         return res;
     }
     let Some(server) = context.read::<wire::EditorServer>(node, at) else { return res };
@@ -204,7 +204,7 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
         };
         let diagnostic = context.new_diagnostic(Code::NothingToStart, &at.at_key(), message);
         let help = "to run the server here, add its `command` and `args`";
-        context.report(diagnostic.severity(mcp_model::Severity::Info).help(help));
+        context.report(diagnostic.severity(mcp_host_model::Severity::Info).help(help));
         res.disabled = true;
         return res;
     }
@@ -254,5 +254,5 @@ impl Switch {
 pub(crate) struct LoweredEntry {
     kind: Option<TransportKind>,
     nothing_to_start: bool,
-    spec: Option<mcp_model::ServerSpec>,
+    spec: Option<mcp_host_model::ServerSpec>,
 }

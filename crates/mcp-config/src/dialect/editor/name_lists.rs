@@ -63,6 +63,6 @@ impl<'a> NameLists<'a> {
         };
         let message = format!("{} does not start '{}': it {why} of this file", program.name, quoted(name));
         let diagnostic = context.new_diagnostic(Code::DisabledServer, &at.at_key(), message);
-        context.report(diagnostic.severity(mcp_model::Severity::Info).help(help));
+        context.report(diagnostic.severity(mcp_host_model::Severity::Info).help(help));
     }
 }

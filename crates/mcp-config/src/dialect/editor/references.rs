@@ -124,7 +124,7 @@ impl InputDeclarations {
         };
         let declared = declared_inputs(&root).filter_map(|item| {
             let id = item.get("id")?.value.text()?.to_owned();
-            Some((id, OutputValue::from_json(&mcp_model::RawJson::parse(to_json(item)?.into()).ok()?)?))
+            Some((id, OutputValue::from_json(&mcp_host_model::RawJson::parse(to_json(item)?.into()).ok()?)?))
         });
         InputDeclarations(declared.collect())
     }

@@ -1,6 +1,6 @@
 //! Selects the transport of an entry: from its declaration, its command or its URL (DIA-03, DIA-04, DIA-08).
 
-use mcp_model::{ConfigValue, SseFallback, TransportKind};
+use mcp_host_model::{ConfigValue, SseFallback, TransportKind};
 
 use crate::de::{FieldState, Location, NullableField, ReadContext};
 use crate::diagnostic::{Code, quoted};

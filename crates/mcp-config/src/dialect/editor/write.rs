@@ -3,7 +3,7 @@
 //! The output is what most editors read: no `type` for a program, `http` or `sse` for a URL, `${NAME}` for variables.
 //! Timeouts use keys with a fixed unit, because the unit of `timeout` differs between editors.
 
-use mcp_model::{
+use mcp_host_model::{
     Dialect, EnvInherit, Exposure, Filter, Limits, NameClass, NamePolicy, Rules, ServerSpec, Sharing,
     SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_model::{ConfigValue, Limits, Passthrough, ServerId};
+use mcp_host_model::{ConfigValue, Limits, Passthrough, ServerId};
 
 use crate::de::{Field, Location, NullableField, OptionalField, OrderedMap, RawObject, ReadContext};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent};

@@ -2,7 +2,9 @@
 //!
 //! The serde struct is destructured without `..`, so a new field fails to compile until it is handled.
 
-use mcp_model::{Limits, RawJson, ServerSpec, Sharing, StdioSpec, TransportKind, TransportSpec, UrlSpec};
+use mcp_host_model::{
+    Limits, RawJson, ServerSpec, Sharing, StdioSpec, TransportKind, TransportSpec, UrlSpec,
+};
 
 use crate::de::{FieldState, Location, ReadContext};
 use crate::dialect::holodeck::transport::TransportFields;

@@ -78,7 +78,7 @@ fn item(index: usize, node: &Node, at: &Location, context: &ReadContext) -> Read
     check_no_variables(node, at, context);
     let text = |key: &str| node.get(key).and_then(|it| it.value.text());
     let transport = match node.get("transport") {
-        None => Some(mcp_model::TransportKind::Stdio),
+        None => Some(mcp_host_model::TransportKind::Stdio),
         Some(member) => member.value.text().and_then(wire::parse_transport_kind),
     };
     let name = text("name").map_or_else(|| format!("tools[{index}]"), display_name);

@@ -1,7 +1,7 @@
 //! The transport of an item: a program or a URL, and which fields exclude each other (HD-010 to HD-014, HD-021, HD-060
 //! to HD-068).
 
-use mcp_model::{ConfigValue, TransportKind};
+use mcp_host_model::{ConfigValue, TransportKind};
 use serde_json::json;
 
 use crate::de::{FieldState, Location, NullableField, ReadContext};

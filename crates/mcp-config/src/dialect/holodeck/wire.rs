@@ -3,7 +3,7 @@
 //! The doc comments appear in the JSON Schema. The struct has the keys of all profiles;
 //! `Policy::unsupported_keys` lists those that a profile does not have.
 
-use mcp_model::TransportKind;
+use mcp_host_model::TransportKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

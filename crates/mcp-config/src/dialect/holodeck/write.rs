@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_model::{
+use mcp_host_model::{
     Dialect, Discovery, EnvInherit, NameClass, NamePolicy, Passthrough, RawJson, ServerSpec, Sharing,
     StdioSpec, TransportKind, TransportSpec, UrlSpec,
 };
@@ -84,7 +84,7 @@ pub(crate) fn write_server(
         if limits.connect != common::default_connect(kind) {
             add("timeout", seconds(limits.connect));
         }
-        if limits.sse_read != mcp_model::Limits::default().sse_read {
+        if limits.sse_read != mcp_host_model::Limits::default().sse_read {
             add("sse_read_timeout", seconds(limits.sse_read));
         }
     }
@@ -100,7 +100,7 @@ pub(crate) fn write_server(
     if !prompts {
         add("load_prompts", OutputValue::scalar(false));
     }
-    if limits.request != mcp_model::Limits::default().request {
+    if limits.request != mcp_host_model::Limits::default().request {
         add("request_timeout", whole_seconds(limits.request, report));
     }
     for key in METADATA_KEYS.iter().skip(1).filter(|it| !policy.unsupported_keys.contains(*it)) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mcp_model::{
+use mcp_host_model::{
     Discovery, EnvInherit, Exposure, Filter, Limits, NamePolicy, Passthrough, RawJson, Rules, Sharing,
     SseFallback, TransportKind,
 };

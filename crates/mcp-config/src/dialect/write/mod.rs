@@ -9,7 +9,7 @@ pub(crate) mod values;
 use std::collections::HashSet;
 use std::fmt;
 
-use mcp_model::ServerSpec;
+use mcp_host_model::ServerSpec;
 use serde::{Serialize, Serializer};
 
 use crate::dialect::editor::InputDeclarations;

@@ -1,6 +1,6 @@
 //! Writes values: as literals, with references, or not at all.
 
-use mcp_model::{ConfigValue, Dialect, TemplatePart};
+use mcp_host_model::{ConfigValue, Dialect, TemplatePart};
 
 use crate::diagnostic::quoted;
 use crate::dialect::write::WriteReport;

@@ -17,9 +17,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use jsonwebtoken::{Header, Validation, decode_header};
 use lru::LruCache;
-use mcp_model::ServerId;
-use mcp_transport::Authorities;
-use mcp_transport::internal::is_loopback;
+use mcp_host_model::ServerId;
+use mcp_host_transport::Authorities;
+use mcp_host_transport::internal::is_loopback;
 use parking_lot::Mutex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
@@ -282,7 +282,7 @@ impl TokenVerifier {
     pub(crate) fn missing_scope(
         &self,
         grant: &Grant,
-        shows: impl Fn(Vec<mcp_registry::ViewFilter>) -> bool,
+        shows: impl Fn(Vec<mcp_host_registry::ViewFilter>) -> bool,
     ) -> Option<&str> {
         self.scopes.first_missing_scope(&grant.scopes, shows)
     }

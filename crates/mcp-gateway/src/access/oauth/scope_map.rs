@@ -1,6 +1,6 @@
 //! OAuth scopes, each with the part of the catalog that it shows. Pure.
 
-use mcp_registry::ViewFilter;
+use mcp_host_registry::ViewFilter;
 
 use crate::access::scope;
 
@@ -63,7 +63,7 @@ impl ScopeMap {
     }
 
     /// The scopes with their views; `None` for everything. They are for
-    /// [`Host::set_views`](mcp_host::Host::set_views).
+    /// [`Host::set_views`](mcp_host_runtime::Host::set_views).
     pub fn iter(&self) -> impl Iterator<Item = (&str, Option<&ViewFilter>)> {
         self.0.iter().map(|(name, view)| (name.as_str(), view.as_ref()))
     }

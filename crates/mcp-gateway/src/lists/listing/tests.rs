@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mcp_model::{Exposure, NameClass, NamePolicy, RawJson, read_resource_templates, read_tools};
-use mcp_registry::{Builtins, Selection, ServerEntry, ServerLists, ViewFilter};
+use mcp_host_model::{Exposure, NameClass, NamePolicy, RawJson, read_resource_templates, read_tools};
+use mcp_host_registry::{Builtins, Selection, ServerEntry, ServerLists, ViewFilter};
 
 use super::*;
 use crate::access::scope::NameStyle;

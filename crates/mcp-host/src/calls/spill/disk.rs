@@ -9,7 +9,7 @@ use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use mcp_transport::ProcessIdentity;
+use mcp_host_transport::ProcessIdentity;
 use tempfile::{Builder, TempDir};
 
 /// The prefix of our folder names.

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use mcp_model::{Content, RawJson};
+use mcp_host_model::{Content, RawJson};
 
 /// A part of a result above the limit.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mcp_model::{Content, RawJson};
+use mcp_host_model::{Content, RawJson};
 
 use super::*;
 

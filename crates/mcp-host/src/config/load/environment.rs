@@ -1,6 +1,6 @@
 //! Variables for configurations: the process environment, then an optional `.env` file.
 
-use mcp_model::Secret;
+use mcp_host_model::Secret;
 
 /// The value of a variable: that of the process environment, else the last one in the file. A value in the process
 /// environment that is not Unicode counts as absent.
@@ -17,7 +17,7 @@ pub(super) fn names(file: &[(String, Secret)]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use mcp_config::parse_env_file;
+    use mcp_host_config::parse_env_file;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_registry::{LockFile, LockParseError};
+use mcp_host_registry::{LockFile, LockParseError};
 
 use super::files::{FileError, read_regular_file};
 

@@ -9,11 +9,11 @@ mod save;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use mcp_config::{
+use mcp_host_config::{
     DetectedReading, Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, UnsupportedFormat,
     detect, detect_unsupported_format, parse_env_file, read, read_detecting, resolve,
 };
-use mcp_model::{Dialect, ErrorKind, Severity};
+use mcp_host_model::{Dialect, ErrorKind, Severity};
 
 use crate::config::desired::{DesiredServers, FailedServer};
 use crate::error::HostError;
@@ -32,7 +32,7 @@ pub struct LoadRequest {
     pub path: PathBuf,
     /// The dialect; detected if `None`.
     pub dialect: Option<Dialect>,
-    /// The profile; detected if `None` (see [`read_detecting`](mcp_config::read_detecting())).
+    /// The profile; detected if `None` (see [`read_detecting`](mcp_host_config::read_detecting())).
     pub profile: Option<Profile>,
     /// A `.env` file for variables that the process environment does not have.
     pub env_file: Option<PathBuf>,

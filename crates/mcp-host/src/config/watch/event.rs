@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use mcp_config::Diagnostic;
-use mcp_registry::ReloadPlan;
+use mcp_host_config::Diagnostic;
+use mcp_host_registry::ReloadPlan;
 
 use crate::error::HostError;
 use crate::notifications::stream::Notification;

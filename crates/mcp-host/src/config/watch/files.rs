@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mcp_config::{Profile, detect};
-use mcp_model::{Dialect, ErrorKind};
-use mcp_registry::Problem;
+use mcp_host_config::{Profile, detect};
+use mcp_host_model::{Dialect, ErrorKind};
+use mcp_host_registry::Problem;
 use tokio::time::Instant;
 
 use super::FileProfile;
@@ -259,7 +259,7 @@ impl FollowedFile {
         FileOutcome::Reloaded(ReloadedFile { path, presence: FilePresence::Present, diagnostics })
     }
 
-    fn refuse(&mut self, why: String, diagnostics: Vec<mcp_config::Diagnostic>) -> FileOutcome {
+    fn refuse(&mut self, why: String, diagnostics: Vec<mcp_host_config::Diagnostic>) -> FileOutcome {
         let kept = if self.usable.is_some() { "; its previous content remains in effect" } else { "" };
         let failure = HostError::new(ErrorKind::Config, format!("{why}{kept}"));
         self.refusal = Some(failure.clone());

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mcp_model::ErrorKind;
-use mcp_registry::{DriftPolicy, LockFile};
+use mcp_host_model::ErrorKind;
+use mcp_host_registry::{DriftPolicy, LockFile};
 
 use super::event::{FollowEvent, RefusedFile};
 use super::snapshot::Content;

@@ -48,7 +48,7 @@ mod tests {
     use crate::config::desired::FailedServer;
     use crate::error::HostError;
     use crate::supervisor::machine::tests::fixture::server;
-    use mcp_model::ErrorKind;
+    use mcp_host_model::ErrorKind;
 
     /// Files as `a b! c-`: a server, an invalid entry, a disabled one.
     #[track_caller]

@@ -18,7 +18,7 @@ mod watcher;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_config::Profile;
+use mcp_host_config::Profile;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mcp_model::ServerId;
-use mcp_registry::{Drift, ListKind, ServerIdentity, ServerLists, ServerSnapshot};
+use mcp_host_model::ServerId;
+use mcp_host_registry::{Drift, ListKind, ServerIdentity, ServerLists, ServerSnapshot};
 
 use super::Machine;
 use super::routing::InstructionsAccess;

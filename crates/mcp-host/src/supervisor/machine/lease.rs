@@ -9,9 +9,9 @@ mod table;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mcp_config::ResolvedServer;
-use mcp_model::{Era, ErrorKind, ServerId, Sharing};
-use mcp_registry::ServerLists;
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{Era, ErrorKind, ServerId, Sharing};
+use mcp_host_registry::ServerLists;
 use tokio::time::Instant;
 
 use super::supervision::{next_probe, saturating_after};

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use mcp_model::{ErrorKind, ServerId};
-use mcp_registry::{ActiveProblem, Catalog, DesiredServer, ListKind, NamedView, Problem, ReloadPlan};
+use mcp_host_model::{ErrorKind, ServerId};
+use mcp_host_registry::{ActiveProblem, Catalog, DesiredServer, ListKind, NamedView, Problem, ReloadPlan};
 use tokio::time::Instant;
 
 use crate::config::desired::{DesiredServers, FailedServer, desired};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use mcp_config::ResolvedServer;
-use mcp_model::{Era, ServerId};
-use mcp_registry::{Builtins, NamedView, Problem, ServerEntry, ServerLists, ToolBudget};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{Era, ServerId};
+use mcp_host_registry::{Builtins, NamedView, Problem, ServerEntry, ServerLists, ToolBudget};
 use tokio::time::Instant;
 
 use super::lease::{LeaseReply, LeaseRequest, WaiterId};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_model::Era;
+use mcp_host_model::Era;
 use tokio::time::Instant;
 
 use super::protocol::EventLog;

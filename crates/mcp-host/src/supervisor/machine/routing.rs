@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use mcp_config::ResolvedServer;
-use mcp_model::{ServerId, Severity, Sharing};
-use mcp_registry::{Catalog, ListKind, Problem, ProblemKind, ServerEntry, ServerIdentity, ServerLists};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{ServerId, Severity, Sharing};
+use mcp_host_registry::{Catalog, ListKind, Problem, ProblemKind, ServerEntry, ServerIdentity, ServerLists};
 
 use super::slot::{ServerSlot, SlotConfig, SlotMode, StartState};
 use super::{DialogStop, Machine, Phase, plural};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
-use mcp_registry::ActiveProblem;
+use mcp_host_registry::ActiveProblem;
 
 /// A published generation with the routes to its instances.
 #[derive(Debug, Clone)]

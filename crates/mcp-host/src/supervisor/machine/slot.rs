@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mcp_config::ResolvedServer;
-use mcp_model::{Era, Sharing};
-use mcp_registry::{DesiredServer, ServerLists};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{Era, Sharing};
+use mcp_host_registry::{DesiredServer, ServerLists};
 use tokio::time::Instant;
 
 use super::lease::LeaseHistory;

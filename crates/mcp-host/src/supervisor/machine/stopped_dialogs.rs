@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use mcp_registry::Problem;
+use mcp_host_registry::Problem;
 
 use super::Machine;
 use crate::state::dialog_id::DialogId;

@@ -6,8 +6,8 @@
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::time::Duration;
 
-use mcp_config::ResolvedServer;
-use mcp_model::{Endpoint, ErrorKind, SseFallback};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{Endpoint, ErrorKind, SseFallback};
 use tokio::time::Instant;
 
 /// What a host does about failed servers.
@@ -294,7 +294,7 @@ mod tests {
     fn check_probe(every: Option<u64>, url: Option<&str>, silence: f64, want: Option<u128>) {
         let mut server = crate::supervisor::machine::tests::fixture::server("a=1.1");
         if let Some(url) = url {
-            server.endpoint = Endpoint::Sse(mcp_model::UrlEndpoint::new(url.parse().unwrap()));
+            server.endpoint = Endpoint::Sse(mcp_host_model::UrlEndpoint::new(url.parse().unwrap()));
         }
         server.spec.limits.sse_read = Duration::from_secs_f64(silence);
         let probe =

@@ -192,7 +192,7 @@ fn problems(steps: &[&str], want: &[&str]) {
     assert_eq!(got, want);
 }
 
-fn problem(it: &mcp_registry::ActiveProblem) -> String {
+fn problem(it: &mcp_host_registry::ActiveProblem) -> String {
     let since = it.since.duration_since(UNIX_EPOCH).unwrap().as_secs();
     format!("{since} {} {}: {}", it.problem.severity, it.problem.id, it.problem.message)
 }

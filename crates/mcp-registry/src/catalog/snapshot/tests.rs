@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_model::{
+use mcp_host_model::{
     Exposure, InvalidItem, NameClass, NamePolicy, RawJson, Severity, read_prompts, read_resource_templates,
     read_resources, read_tools,
 };

@@ -3,7 +3,7 @@
 //! The result must agree with [`CompiledRules::decide`]. It is separate because a reload decides on ten thousand
 //! names, while this runs once, for a person.
 
-use mcp_model::{NameClass, NamePolicy, Rules, Transform};
+use mcp_host_model::{NameClass, NamePolicy, Rules, Transform};
 use serde::Serialize;
 
 use super::{CompiledRules, transform};
@@ -169,7 +169,7 @@ fn class_text(class: NameClass) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use mcp_model::ServerId;
+    use mcp_host_model::ServerId;
 
     use super::super::tests::rules;
     use super::*;

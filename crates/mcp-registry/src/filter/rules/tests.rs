@@ -1,6 +1,6 @@
 //! Tests of the rules, one row each. The rows of filters and transforms were also run with Dominds itself.
 
-use mcp_model::{NameClass, NameLimit};
+use mcp_host_model::{NameClass, NameLimit};
 
 use super::*;
 use crate::lists::ListKind;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_model::{
+use mcp_host_model::{
     EnvInherit, NameClass, NameLimit, NamePolicy, SseFallback, StdioEndpoint, Transform, UrlEndpoint,
 };
 

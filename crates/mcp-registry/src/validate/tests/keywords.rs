@@ -1,6 +1,6 @@
 //! Each supported keyword, with a valid and an invalid value (DM-060).
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 
 use crate::validate::{ValidationOutcome, ValidatorCache};
 

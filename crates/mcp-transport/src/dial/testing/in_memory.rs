@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mcp_model::Limits;
+use mcp_host_model::Limits;
 
 use super::{Script, ServerAction};
 use crate::error::disconnect::{Disconnect, DisconnectReason};

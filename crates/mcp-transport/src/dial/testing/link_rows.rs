@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_model::ProtocolVersion;
+use mcp_host_model::ProtocolVersion;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;

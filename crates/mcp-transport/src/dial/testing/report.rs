@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mcp_model::Era;
+use mcp_host_model::Era;
 
 /// The result of a conformance check. `Display` prints the number of rows that ran, and a line for each mismatch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Era, RawJson, code};
+use mcp_host_model::{Era, RawJson, code};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::task::JoinSet;

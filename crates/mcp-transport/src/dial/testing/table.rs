@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use mcp_model::{Limits, code};
+use mcp_host_model::{Limits, code};
 use serde_json::{Value, json};
 
 use super::link_rows::{self, LinkRun};

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::Method;
-use mcp_model::{Limits, UrlEndpoint};
+use mcp_host_model::{Limits, UrlEndpoint};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 

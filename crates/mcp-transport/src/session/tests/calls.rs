@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Wake;
 use std::time::Duration;
 
-use mcp_model::RawJson;
+use mcp_host_model::RawJson;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use mcp_model::{Era, Limits, code};
+use mcp_host_model::{Era, Limits, code};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use mcp_model::{Era, Limits, RawJson, RpcError};
+use mcp_host_model::{Era, Limits, RawJson, RpcError};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;

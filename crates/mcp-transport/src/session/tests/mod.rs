@@ -14,7 +14,7 @@ mod peer;
 
 use std::sync::Arc;
 
-use mcp_model::{Era, code};
+use mcp_host_model::{Era, code};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};

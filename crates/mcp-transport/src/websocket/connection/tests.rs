@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
-use mcp_model::UrlEndpoint;
+use mcp_host_model::UrlEndpoint;
 use tokio::io::{AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::protocol::Role;

@@ -12,11 +12,11 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use mcp_model::{Endpoint, Limits, RawJson, Secret};
+use mcp_host_model::{Endpoint, Limits, RawJson, Secret};
+use mcp_host_transport::testing::{ServerAction, json, scripted_server};
+use mcp_host_transport::{CallOptions, Eras};
 use mcp_testkit::servers::shell_server;
 use mcp_testkit::wait::wait_until;
-use mcp_transport::testing::{ServerAction, json, scripted_server};
-use mcp_transport::{CallOptions, Eras};
 use tokio::runtime::Handle;
 
 use super::peers::{PLAIN, Peer, TransportKind, connect};

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Endpoint, Limits, RawJson, Secret, StdioEndpoint};
-use mcp_transport::testing::{Script, ServerAction, Value, json, scripted_server};
-use mcp_transport::{CallError, CallOptions, ConnectError, Disconnect, DisconnectReason, Eras, Session};
+use mcp_host_model::{Endpoint, Limits, RawJson, Secret, StdioEndpoint};
+use mcp_host_transport::testing::{Script, ServerAction, Value, json, scripted_server};
+use mcp_host_transport::{CallError, CallOptions, ConnectError, Disconnect, DisconnectReason, Eras, Session};
 use tokio::net::TcpSocket;
 
 use super::peers::{PLAIN, Peer, TransportKind, UNUSUAL, connect};

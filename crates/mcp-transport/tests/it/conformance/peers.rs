@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use mcp_model::{Endpoint, Limits, UrlEndpoint};
-use mcp_transport::testing::{ResponseForm, Script, ServerAction};
-use mcp_transport::{ConnectError, Dial, DialOptions, Eras, Session, SessionOptions, dialer};
+use mcp_host_model::{Endpoint, Limits, UrlEndpoint};
+use mcp_host_transport::testing::{ResponseForm, Script, ServerAction};
+use mcp_host_transport::{ConnectError, Dial, DialOptions, Eras, Session, SessionOptions, dialer};
 
 use super::framing::{self, LineEnding};
 use super::process;

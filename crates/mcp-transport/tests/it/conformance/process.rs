@@ -1,8 +1,8 @@
 //! The peer on stdio: a real process with real pipes. It passes its input to the test over a socket and writes
 //! what the test sends. It exits when the test closes the socket, and closes the socket when its input ends.
 
-use mcp_model::{Secret, StdioEndpoint};
-use mcp_transport::testing::{Script, ServerAction, Value};
+use mcp_host_model::{Secret, StdioEndpoint};
+use mcp_host_transport::testing::{Script, ServerAction, Value};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;

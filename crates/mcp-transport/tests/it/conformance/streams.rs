@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use mcp_transport::testing::{ResponseForm, Script, ServerAction, Value};
+use mcp_host_transport::testing::{ResponseForm, Script, ServerAction, Value};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::framing;

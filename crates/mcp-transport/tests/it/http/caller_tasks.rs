@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use mcp_testkit::wait::wait_until;
-use mcp_transport::{
+use mcp_host_transport::{
     Authorization, AuthorizedRequest, Challenge, ChallengeAction, Credentials, Unauthorized,
 };
+use mcp_testkit::wait::wait_until;
 
 use super::peer::{Step, stream};
 use super::*;
@@ -116,7 +116,7 @@ async fn panicking_caller_does_not_affect_others() {
         let panicking = tokio::spawn({
             let session = Arc::clone(&session);
             async move {
-                let progress: mcp_transport::OnProgress = Arc::new(|_| panic!("as a defect would"));
+                let progress: mcp_host_transport::OnProgress = Arc::new(|_| panic!("as a defect would"));
                 call_with(&session, {
                     let mut options = CallOptions::default();
                     options.progress = Some(progress);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use mcp_transport::ListResult;
+use mcp_host_transport::ListResult;
 
 fn tool(name: &str, properties: serde_json::Value) -> serde_json::Value {
     json!({"name": name, "inputSchema": {"type": "object", "properties": properties}})

@@ -138,8 +138,8 @@ async fn abandoned_reopening_keeps_the_deadline_and_closes_its_socket() {
 struct Slow(std::sync::Arc<tokio::sync::Notify>, AtomicUsize);
 
 #[async_trait::async_trait]
-impl mcp_transport::Roots for Slow {
-    async fn roots(&self) -> Result<Vec<mcp_transport::Root>, mcp_model::RpcError> {
+impl mcp_host_transport::Roots for Slow {
+    async fn roots(&self) -> Result<Vec<mcp_host_transport::Root>, mcp_host_model::RpcError> {
         if self.1.fetch_add(1, Ordering::SeqCst) == 0 {
             self.0.notified().await;
         }
@@ -172,7 +172,7 @@ async fn late_response_does_not_reach_the_next_session() {
     .await;
     let release = std::sync::Arc::new(tokio::sync::Notify::new());
     let slow = std::sync::Arc::new(Slow(std::sync::Arc::clone(&release), AtomicUsize::new(0)));
-    let mut handlers = mcp_transport::Handlers::default();
+    let mut handlers = mcp_host_transport::Handlers::default();
     handlers.roots = Some(slow.clone());
     let session = TestClient { handlers, ..TestClient::legacy() }.connect(&peer.url).await.unwrap();
     wait_until(|| slow.1.load(Ordering::SeqCst) == 1).await;

@@ -3,8 +3,8 @@
 
 use std::net::SocketAddr;
 
-use mcp_demo::HttpServer;
-use mcp_model::{Secret, StdioEndpoint, UrlEndpoint};
+use mcp_host_demo::HttpServer;
+use mcp_host_model::{Secret, StdioEndpoint, UrlEndpoint};
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ElicitRequestParams,
     ElicitResult, ElicitationAction, ErrorData, Implementation, ProtocolVersion, ReadResourceRequestParams,
@@ -108,7 +108,7 @@ async fn talk(endpoint: &Endpoint, mode: ClientLifecycleMode) -> Vec<String> {
     let read = client.read_resource(ReadResourceRequestParams::new("demo://numbers/3")).await.unwrap();
     results.push(serde_json::to_value(read.contents).unwrap().to_string());
     client.cancel().await.unwrap();
-    assert_eq!(ended.await.reason, mcp_transport::DisconnectReason::Stopped);
+    assert_eq!(ended.await.reason, mcp_host_transport::DisconnectReason::Stopped);
     results
 }
 
@@ -141,7 +141,7 @@ async fn check(mode: impl Fn() -> ClientLifecycleMode, version: &str) {
 async fn results_are_equal_over_all_transports_with_initialize() {
     // If started by this test, the process is the server.
     if std::env::var_os(SERVE).is_some() {
-        return mcp_demo::serve_stdio().await.unwrap();
+        return mcp_host_demo::serve_stdio().await.unwrap();
     }
     check(|| ClientLifecycleMode::Initialize, "2025-11-25").await;
 }

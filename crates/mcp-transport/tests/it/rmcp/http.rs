@@ -8,7 +8,7 @@ use crate::http::{legacy, tool_result};
 
 async fn connect(peer: &Peer) -> Client {
     let url = peer.url.parse().unwrap();
-    serve(&Endpoint::Http(mcp_model::UrlEndpoint::new(url))).await.unwrap()
+    serve(&Endpoint::Http(mcp_host_model::UrlEndpoint::new(url))).await.unwrap()
 }
 
 async fn forgetful(refusal: fn(&ReceivedRequest) -> Reply) -> Peer {

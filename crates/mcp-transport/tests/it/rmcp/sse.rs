@@ -13,7 +13,7 @@ async fn peer(about: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static)
 }
 
 fn endpoint(peer: &Peer) -> Endpoint {
-    Endpoint::Sse(mcp_model::UrlEndpoint::new(peer.url.parse().unwrap()))
+    Endpoint::Sse(mcp_host_model::UrlEndpoint::new(peer.url.parse().unwrap()))
 }
 
 fn hello(received: &ReceivedRequest) -> String {

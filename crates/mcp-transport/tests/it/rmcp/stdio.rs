@@ -61,7 +61,7 @@ async fn exit_before_the_handshake_is_reported_with_evidence() {
     let error =
         serve(&Endpoint::Stdio(shell_script("echo 'no key' >&2; exit 4"))).await.err().unwrap().to_string();
     assert!(error.contains("no key") && error.contains('4'), "{error}");
-    let gone = serve(&Endpoint::Stdio(mcp_model::StdioEndpoint::new("no-such-program-at-all"))).await;
+    let gone = serve(&Endpoint::Stdio(mcp_host_model::StdioEndpoint::new("no-such-program-at-all"))).await;
     let error = gone.err().unwrap().to_string();
     assert!(error.contains("the command was not found"), "{error}");
 }

@@ -11,7 +11,7 @@ async fn peer(about: impl Fn(&Value) -> Vec<Step> + Send + Sync + 'static) -> Pe
 }
 
 fn endpoint(peer: &Peer) -> Endpoint {
-    Endpoint::WebSocket(mcp_model::UrlEndpoint::new(peer.url.parse().unwrap()))
+    Endpoint::WebSocket(mcp_host_model::UrlEndpoint::new(peer.url.parse().unwrap()))
 }
 
 #[tokio::test]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use mcp_model::SseFallback;
+use mcp_host_model::SseFallback;
+use mcp_host_transport::Dial;
 use mcp_testkit::wait::wait_until;
-use mcp_transport::Dial;
 
 use super::*;
 

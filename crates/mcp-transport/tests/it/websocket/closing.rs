@@ -1,7 +1,7 @@
 //! The end of a connection from either side, and dropped calls.
 
+use mcp_host_transport::{DisconnectReason, SessionState};
 use mcp_testkit::wait::wait_until;
-use mcp_transport::{DisconnectReason, SessionState};
 
 use super::*;
 

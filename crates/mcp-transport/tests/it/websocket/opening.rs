@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
-use mcp_model::Era;
+use mcp_host_model::Era;
 use mcp_testkit::wait::wait_until;
 use serde_json::json;
 use tracing::field::{Field, Visit};
@@ -81,7 +81,7 @@ struct Warnings(Arc<Mutex<String>>);
 
 impl tracing::Subscriber for Warnings {
     fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        metadata.target().starts_with("mcp_transport") && *metadata.level() <= tracing::Level::WARN
+        metadata.target().starts_with("mcp_host_transport") && *metadata.level() <= tracing::Level::WARN
     }
 
     fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {

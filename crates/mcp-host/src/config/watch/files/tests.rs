@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mcp_model::Era;
-use mcp_registry::{ProblemKind, ReloadPlan};
+use mcp_host_model::Era;
+use mcp_host_registry::{ProblemKind, ReloadPlan};
 
 use super::*;
 use crate::config::load::FileError;

@@ -256,11 +256,11 @@ async fn a_lock_counts_as_it_is_saved_and_one_that_is_lost_goes_on_counting() {
     let mut target = FollowedFolder::new(None, |it| {
         it.poll_interval = Duration::from_secs(600);
         let path = crate::config::load::lock_path(&it.files[0].path);
-        it.lock = Some(FollowLock { path, policy: mcp_registry::DriftPolicy::default() });
+        it.lock = Some(FollowLock { path, policy: mcp_host_registry::DriftPolicy::default() });
     });
     assert_eq!(target.next_update().await.1, "[]");
     let lock = target.folder.path().join(".minds/mcp.lock");
-    let text = mcp_registry::LockFile::default().to_text();
+    let text = mcp_host_registry::LockFile::default().to_text();
     target.write("a");
     std::fs::write(&lock, &text).unwrap();
     target.tell(".minds");

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use mcp_model::ServerId;
+use mcp_host_model::ServerId;
 use tokio::time::Instant;
 
 use super::super::supervision::{Outage, RestartPolicy, RestartState, Supervision};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use mcp_model::ServerId;
+use mcp_host_model::ServerId;
 
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;

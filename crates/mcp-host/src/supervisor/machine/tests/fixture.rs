@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use mcp_config::ResolvedServer;
-use mcp_model::{
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{
     ClientCredentials, ClientGrant, ClientKey, Dialect, Endpoint, Era, ErrorKind, Exposure, NameClass,
     NamePolicy, Origin, RawJson, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, Transform,
     TransportSpec, UrlEndpoint, read_tools,
 };
-use mcp_registry::{Builtins, ListKind, Problem, ProviderRejection, ServerLists};
-use mcp_transport::ListChangeCounts;
+use mcp_host_registry::{Builtins, ListKind, Problem, ProviderRejection, ServerLists};
+use mcp_host_transport::ListChangeCounts;
 use tokio::time::Instant;
 
 use crate::config::desired::{DesiredServers, FailedServer};

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, UNIX_EPOCH};
 
-use mcp_model::{Era, ErrorKind, ServerId};
-use mcp_registry::ProblemKind;
+use mcp_host_model::{Era, ErrorKind, ServerId};
+use mcp_host_registry::ProblemKind;
 use tokio::time::Instant;
 
 use crate::config::desired::DesiredServers;
@@ -20,7 +20,7 @@ use crate::supervisor::machine::{
     LeaseReply, LeaseRequest, LeaseTable, Machine, MachineAction, MachineEvent, MachineSettings, RouteTarget,
     StartTicket, StartedInstance, Supervision, WaiterId,
 };
-use mcp_registry::ActiveProblem;
+use mcp_host_registry::ActiveProblem;
 
 /// Which failures happen in addition to the commands.
 #[derive(Clone, Copy, PartialEq)]
