@@ -404,7 +404,7 @@ fn check(row: &Row) {
 
 fn run(row: &Row, command: &str) -> Run {
     let workspace = Workspace::empty();
-    workspace.script("peer", include_str!("broken/peer.sh"));
+    workspace.script("peer", include_str!("peer.sh"));
     workspace.script("printing", "printf '%b\\n' \"$3\" >&2; exit 1");
     workspace.executable("moved", "#!/old/venv/bin/python\n");
     workspace.executable("lost", "#!/usr/bin/env no-such-interpreter\n");
