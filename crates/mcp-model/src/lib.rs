@@ -60,6 +60,7 @@ pub use lists::skill::{SKILLS_EXTENSION, Skill, SkillFile, read_skill_result, re
 pub use lists::tool::{APPS_EXTENSION, TaskSupport, Tool, ToolHints, read_tools};
 pub use protocol::era::{Era, ProtocolVersion, UnknownProtocolVersion};
 pub use protocol::log_level::{LogLevel, UnknownLogLevel};
+pub use protocol::method::{Method, MethodName};
 pub use protocol::rpc::RpcError;
 pub use protocol::trace::{InvalidTraceContext, TraceContext};
 pub use result::call::{CallFailure, CallMetadata, CallResult, StructuredError, ToolResult};

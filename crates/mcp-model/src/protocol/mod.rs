@@ -1,6 +1,7 @@
-//! Protocol-level values: revisions, JSON-RPC errors, log levels and trace contexts.
+//! Protocol-level values: revisions, methods, JSON-RPC errors, log levels and trace contexts.
 
 pub(crate) mod era;
 pub(crate) mod log_level;
+pub(crate) mod method;
 pub(crate) mod rpc;
 pub(crate) mod trace;
