@@ -11,7 +11,7 @@ use mcp_host_acp::{
 };
 use mcp_host_config::{ResolveContext, ResolvedServer, resolve};
 use mcp_host_model::{
-    Dialect, Endpoint, EnvInherit, ErrorKind, Limits, Origin, Passthrough, Secret, ServerId, ServerSpec,
+    Endpoint, EnvInherit, ErrorKind, Limits, Origin, Passthrough, Profile, Secret, ServerId, ServerSpec,
     Sharing, StdioEndpoint, StdioSpec, TransportSpec,
 };
 use mcp_host_runtime::{DesiredServers, FailedServer, HostError};
@@ -225,7 +225,7 @@ fn resolve_over_acp(
     let mut stdio = StdioSpec::new("MCP over ACP");
     stdio.inherit = EnvInherit::None;
     let endpoint = Endpoint::Stdio(StdioEndpoint::new(stdio.command.clone()));
-    let origin = Origin::new(Dialect::Acp, "request");
+    let origin = Origin::new(Profile::AcpV1, "request");
     let mut spec = ServerSpec::new(id, origin, TransportSpec::Stdio(stdio));
     (spec.limits, spec.sharing) = (limits.clone(), Sharing::Shared);
     Ok((ResolvedServer::new(spec, endpoint), server_id))

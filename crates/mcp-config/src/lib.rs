@@ -99,10 +99,9 @@ pub use edit::new_server::{NewServer, NewTransport, UrlTransportKind};
 pub use edit::server_json::{PackageKind, PublishedServer, ServerJsonError, parse_server_json};
 #[cfg(feature = "files")]
 pub use edit::{EditError, Switch, add_server, prompts_for_inputs, remove_server, set_enabled};
-/// For [`Diagnostic`], [`Profile`] and the servers that were read.
+/// For documents, diagnostics and the servers that were read.
 #[doc(no_inline)]
-pub use mcp_host_model::{Dialect, ErrorKind, Secret, ServerId, ServerSpec, Severity};
-pub use profile::Profile;
+pub use mcp_host_model::{Dialect, ErrorKind, Profile, Secret, ServerId, ServerSpec, Severity};
 #[cfg(feature = "files")]
 pub use read::{DetectedReading, read, read_detecting};
 pub use read::{Document, Reading, ServerEntry};

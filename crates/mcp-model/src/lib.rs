@@ -76,10 +76,12 @@ pub use server::endpoint::{Endpoint, UrlEndpoint};
 pub use server::exposure::{Exposure, Filter, NameClass, NameLimit, NamePolicy, Rules, Transform};
 pub use server::id::{InvalidServerId, ServerId};
 pub use server::limits::Limits;
+pub use server::origin::{Dialect, Origin, Profile, UnsetVariables};
 pub use server::secret::Secret;
+pub use server::sharing::Sharing;
 pub use server::spec::{
-    ConfigValue, Dialect, Discovery, EnvInherit, Origin, Passthrough, ServerSpec, Sharing, SseFallback,
-    StdioSpec, TemplatePart, TransportKind, TransportSpec, UrlSpec,
+    ConfigValue, Discovery, EnvInherit, Passthrough, ServerSpec, SseFallback, StdioSpec, TemplatePart,
+    TransportKind, TransportSpec, UrlSpec,
 };
 pub use server::stdio_endpoint::StdioEndpoint;
 /// For [`UrlEndpoint`].

@@ -45,7 +45,7 @@ impl ReadContext {
 
     /// The origin of the server at `at`.
     pub(crate) fn origin(&self, at: &Location, span: Range<usize>) -> Origin {
-        let mut origin = Origin::new(self.policy.dialect(), self.file.as_str());
+        let mut origin = Origin::new(self.policy.profile, self.file.as_str());
         origin.pointer = at.pointer(self);
         origin.span = span;
         origin

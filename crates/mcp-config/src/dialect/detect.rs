@@ -1,11 +1,10 @@
 //! Detects the dialect of a file by its name, else by its content.
 
-use mcp_host_model::Dialect;
+use mcp_host_model::{Dialect, Profile};
 
 use crate::dialect::editor::program::Program;
 use crate::dialect::editor::{DEV_CONTAINER_SERVERS, is_goose_extensions, is_map_of_servers, is_server};
 use crate::dialect::holodeck;
-use crate::profile::Profile;
 use crate::syntax::{self, Content, Node, Syntax, looks_like_json, looks_like_toml};
 
 /// The dialect of a file, by its path (`agent.yaml`, `.minds/mcp.yaml`, `mcp.json`), else by its content. `None` if it

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use mcp_host_model::{ConfigValue, RawJson, Sharing, TransportKind};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::de::{Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{Applicability, Code, FixIntent, RawDiagnostic, quoted};
 use crate::dialect::checks::{self, HeaderOwner, UrlRule};
-use crate::profile::Profile;
 use crate::profile::policy::UrlPolicy;
 use crate::syntax::template::{BorrowedTemplatePart, ReferenceRule, UnexpandedReference};
 use crate::syntax::{Node, template, to_json};
@@ -21,26 +20,8 @@ pub(crate) const SSE_CONNECT: Duration = Duration::from_secs(5);
 /// The environment variable that passes `config` to a child process (HDX-08).
 pub(crate) const CONFIG_VARIABLE: &str = "MCP_CONFIG";
 
-/// Metadata key: the profile that the spec was read with.
-pub(crate) const PROFILE_KEY: &str = "profile";
-
-/// Metadata key: marks a spec whose command was derived from `server`.
-pub(crate) const LEGACY_KEY: &str = "legacy";
-
-/// Metadata key: the key of the URL in the file, if it is not `url`.
-pub(crate) const URL_KEY: &str = "url_key";
-
-/// Metadata key: the program of the file replaces no variables, so one that is not set stays as text.
-pub(crate) const LITERAL_KEY: &str = "literal_variables";
-
-/// Metadata key: the defaults of inputs.
-pub(crate) const INPUTS_KEY: &str = "inputs";
-
-/// Metadata key: the key `sharing`, if it is given.
-pub(crate) const SHARING_KEY: &str = "sharing";
-
 /// Which clients of a gateway share a running instance of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub(crate) enum SharingKey {
@@ -49,32 +30,21 @@ pub(crate) enum SharingKey {
     PerClient,
 }
 
-impl SharingKey {
-    /// The meaning of the key; `default` without one.
-    pub(crate) fn sharing(key: Option<SharingKey>, default: Sharing) -> Sharing {
+impl From<SharingKey> for Sharing {
+    fn from(key: SharingKey) -> Sharing {
         match key {
-            None => default,
-            Some(SharingKey::Auto) => Sharing::Auto,
-            Some(SharingKey::Shared) => Sharing::Shared,
-            Some(SharingKey::PerClient) => Sharing::PerOwner,
+            SharingKey::Auto => Sharing::Auto,
+            SharingKey::Shared => Sharing::Shared,
+            SharingKey::PerClient => Sharing::PerOwner,
         }
     }
 }
 
-/// The number of implied arguments of a command that was derived from `server`.
-pub(crate) const LEGACY_ARGS: usize = 2;
-
-/// The metadata of a spec: its profile and the given entries.
+/// The metadata of a spec: what its entry has for others.
 pub(crate) fn metadata<const N: usize>(
-    profile: Profile,
     entries: [(&str, Option<Result<RawJson, serde_json::Error>>); N],
 ) -> BTreeMap<String, RawJson> {
-    let profile = (PROFILE_KEY, Some(RawJson::from_value(&profile.as_str())));
-    entries
-        .into_iter()
-        .chain([profile])
-        .filter_map(|(key, value)| Some((key.to_owned(), value?.ok()?)))
-        .collect()
+    entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.ok()?))).collect()
 }
 
 /// A positive number of seconds.

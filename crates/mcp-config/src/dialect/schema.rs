@@ -3,9 +3,10 @@
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use mcp_host_model::Profile;
+
 use crate::de::OPTIONAL_MARK;
 use crate::dialect::{acp, dominds, editor, holodeck};
-use crate::profile::Profile;
 use crate::profile::policy::{ForeignRule, NameRule, OtherTypes, Policy};
 
 /// The JSON Schema (draft 2020-12) of the files of a profile.

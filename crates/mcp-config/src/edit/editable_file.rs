@@ -1,11 +1,10 @@
 //! A file that is edited: finds places in its text and verifies each edit.
 
-use mcp_host_model::{RawJson, Severity};
+use mcp_host_model::{Profile, RawJson, Severity};
 
 use crate::diagnostic::{Code, Diagnostic, TextEdit, apply_edits};
 use crate::dialect::editor::program::Program;
 use crate::edit::{EditError, toml};
-use crate::profile::Profile;
 use crate::profile::policy::Policy;
 use crate::read::{Document, Reading, ServerEntry, read};
 use crate::syntax::commented_entry::CommentedEntry;

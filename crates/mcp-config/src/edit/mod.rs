@@ -12,13 +12,12 @@ pub(crate) mod server_json;
 mod switch;
 mod toml;
 
-use mcp_host_model::{Dialect, ServerSpec};
+use mcp_host_model::{Dialect, Profile, ServerSpec};
 
 use crate::dialect::editor::program::{EntryForm, FileContent, Program};
 use crate::dialect::editor::{DEV_CONTAINER_INPUTS, DEV_CONTAINER_SERVERS, InputDeclarations};
 use crate::dialect::write::{self, FieldFallback, UnsupportedField, WriteReport, WrittenFile};
 use crate::edit::editable_file::{EditableFile, errors, unsupported_layout};
-use crate::profile::Profile;
 use crate::read::{Document, read};
 use crate::syntax::entry_edits::NewEntry;
 use crate::syntax::output::OutputValue;

@@ -1,12 +1,11 @@
 //! A new server from a few values; all others are the dialect's defaults.
 
 use mcp_host_model::{
-    Dialect, EnvInherit, Exposure, NameClass, NamePolicy, Origin, ServerId, ServerSpec, Sharing, StdioSpec,
-    TransportKind, TransportSpec, UrlSpec,
+    Dialect, EnvInherit, Exposure, NameClass, NamePolicy, Origin, Profile, ServerId, ServerSpec, Sharing,
+    StdioSpec, TransportKind, TransportSpec, UrlSpec,
 };
 
 use crate::diagnostic::redact::{NamesOnly, redact_url};
-use crate::profile::Profile;
 use crate::syntax::template::{ReferenceRule, parse_value};
 
 /// A server to add to a file.
@@ -143,7 +142,7 @@ impl NewServer {
                 }
             }
         };
-        let origin = Origin::new(dialect, "");
+        let origin = Origin::new(profile, "");
         let mut spec = ServerSpec::new(id, origin, transport);
         (spec.description, spec.sharing) = (description, sharing);
         if spec.transport.kind() == TransportKind::Sse && dialect == Dialect::HoloDeck {

@@ -1,11 +1,12 @@
 //! Enables and disables a server: by a key that its program obeys, else by turning its lines into comments.
 
+use mcp_host_model::Profile;
+
 use crate::diagnostic::TextEdit;
 use crate::dialect::editor::name_lists::{self, NameLists};
 use crate::dialect::editor::program::{Disabling, JsonExtensions, Program};
 use crate::edit::editable_file::{EditableFile, unsupported_layout};
 use crate::edit::{EditError, list_pointers};
-use crate::profile::Profile;
 use crate::read::{Document, Reading, ServerEntry, read};
 use crate::syntax::commented_entry::{CommentedEntry, comment_out};
 use crate::syntax::entry_edits::{InsertPosition, NewEntry, insert};

@@ -1,8 +1,7 @@
 //! The differences between profiles, as data. Code depends on a policy field, never on a profile.
 
-use mcp_host_model::{Dialect, Severity};
+use mcp_host_model::{Profile, Severity};
 
-use crate::profile::Profile;
 use crate::profile::foreign_keys::{self, ForeignKey};
 use crate::syntax::Syntax;
 use crate::syntax::template::ReferenceRule;
@@ -254,10 +253,5 @@ impl Policy {
             Syntax::JsonWithComments => Syntax::of_editor_file(name, text),
             Syntax::Yaml | Syntax::Json | Syntax::Toml => self.syntax,
         }
-    }
-
-    /// The dialect of the profile.
-    pub(crate) fn dialect(&self) -> Dialect {
-        self.profile.dialect()
     }
 }

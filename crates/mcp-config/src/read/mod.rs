@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "files")]
 use mcp_host_model::Dialect;
-use mcp_host_model::{Passthrough, ServerSpec, Severity, TransportKind};
+use mcp_host_model::{Passthrough, Profile, ServerSpec, Severity, TransportKind};
 
 use crate::de::ReadContext;
 use crate::diagnostic::{Code, Diagnostic, LineIndex, RawDiagnostic};
@@ -19,7 +19,6 @@ use crate::dialect::entry::{MAX_SERVERS, ReadEntry};
 use crate::dialect::{detect, dominds, editor, holodeck};
 #[cfg(not(feature = "files"))]
 use crate::dialect::{unsupported as dominds, unsupported as editor, unsupported as holodeck};
-use crate::profile::Profile;
 use crate::profile::policy::{Policy, Scope};
 #[cfg(feature = "files")]
 use crate::resolve::ResolveError;

@@ -64,7 +64,8 @@ fn escape_property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Profile;
+    use mcp_host_model::Profile;
+
     use crate::read::{Document, read};
 
     #[track_caller]

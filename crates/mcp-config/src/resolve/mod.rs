@@ -10,15 +10,13 @@ use std::fmt;
 use std::path::Path;
 
 use mcp_host_model::{
-    ClientCredentials, ClientKey, ConfigValue, Endpoint, ErrorKind, Passthrough, RawJson, Secret, ServerSpec,
+    ClientCredentials, ClientKey, ConfigValue, Endpoint, ErrorKind, Passthrough, Secret, ServerSpec,
     StdioEndpoint, StdioSpec, TransportKind, TransportSpec, UrlEndpoint, UrlSpec,
 };
 
 use crate::diagnostic::{CheckError, Code};
 use crate::dialect::checks;
-use crate::dialect::lowering::{self, CONFIG_VARIABLE, PROFILE_KEY};
-use crate::profile::Profile;
-use crate::profile::policy::Policy;
+use crate::dialect::lowering::{self, CONFIG_VARIABLE};
 use crate::syntax::child;
 use crate::syntax::template::ReferenceRule;
 use values::Resolver;
@@ -112,8 +110,7 @@ impl std::error::Error for ResolveErrors {}
 
 /// Resolves a spec, or returns every error.
 pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<ResolvedServer, ResolveErrors> {
-    let policy = policy(spec);
-    let mut resolver = Resolver::new(spec, policy, context);
+    let mut resolver = Resolver::new(spec, context);
     let mut resolved = spec.clone();
     resolver.texts(&mut resolved);
     let config = spec.config.as_ref().and_then(|it| config(it, &mut resolver));
@@ -131,13 +128,6 @@ pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<Resolv
         }
         _ => Err(ResolveErrors(resolver.errors)),
     }
-}
-
-/// The rules that the spec was read with, or the default of its dialect.
-fn policy(spec: &ServerSpec) -> &'static Policy {
-    let written = spec.metadata.get(PROFILE_KEY).and_then(RawJson::to_text);
-    let profile = written.and_then(|it| Profile::parse(&it));
-    Policy::for_profile(profile.unwrap_or_else(|| Profile::default_for(spec.origin.dialect)))
 }
 
 fn config(config: &Passthrough, resolver: &mut Resolver<'_>) -> Option<Secret> {
@@ -161,7 +151,7 @@ fn stdio(
     let before = resolver.errors.len();
     let mut arguments = Vec::new();
     for (index, value) in args.iter().enumerate() {
-        let pointer = match index.checked_sub(resolver.implied_args) {
+        let pointer = match index.checked_sub(resolver.origin.implied_args) {
             Some(index) => resolver.pointer(&["args", &index.to_string()]),
             None => resolver.pointer(&["server"]),
         };
@@ -259,10 +249,10 @@ fn last_of_each(variables: Vec<(String, Secret)>) -> Vec<(String, Secret)> {
 fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Option<UrlEndpoint> {
     let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback, .. } = spec;
     let before = resolver.errors.len();
-    let key = resolver.url_key.clone();
-    let pointer = resolver.pointer(&[&key]);
+    let key = resolver.origin.url_key;
+    let pointer = resolver.pointer(&[key]);
     let rule = lowering::url_rule(kind, resolver.urls);
-    let parsed = match resolver.value(url, &pointer, &key) {
+    let parsed = match resolver.value(url, &pointer, key) {
         Some(text) => match checks::parse_url(text.expose(), rule) {
             Ok(url) => Some(url),
             Err(error) => {
@@ -321,6 +311,6 @@ impl Resolver<'_> {
     }
 
     fn pointer(&self, keys: &[&str]) -> String {
-        keys.iter().fold(self.origin.to_owned(), |res, key| child(&res, key))
+        keys.iter().fold(self.origin.pointer.clone(), |res, key| child(&res, key))
     }
 }

@@ -1,14 +1,12 @@
 //! Resolves single values: literals, host variables, texts with `${VAR}`, and JSON with such texts.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use mcp_host_model::{ConfigValue, RawJson, Secret, ServerSpec, TemplatePart};
+use mcp_host_model::{ConfigValue, Origin, RawJson, Secret, ServerSpec, TemplatePart, UnsetVariables};
 use serde_json::value::RawValue;
 
 use crate::de::closest_variable;
 use crate::diagnostic::{CheckError, Code, quoted};
-use crate::dialect::lowering::{INPUTS_KEY, LEGACY_ARGS, LEGACY_KEY, LITERAL_KEY, URL_KEY};
 use crate::profile::policy::{Policy, UrlPolicy};
 use crate::resolve::{ResolveContext, ResolveError};
 use crate::syntax::ordered_members::OrderedMembers;
@@ -17,44 +15,26 @@ use crate::syntax::{child, template};
 
 /// The inputs for resolving one server's values, and the errors so far.
 pub(super) struct Resolver<'a> {
-    pub(super) origin: &'a str,
+    pub(super) origin: &'a Origin,
     pub(super) variables: ReferenceRule,
     pub(super) env_file_key: &'static str,
-    /// The number of leading arguments that are derived from `server`.
-    pub(super) implied_args: usize,
-    /// The key of the URL.
-    pub(super) url_key: String,
     pub(super) urls: UrlPolicy,
     pub(super) errors: Vec<ResolveError>,
-    /// A missing variable stays as text.
-    keeps_missing: bool,
     folders: &'static [&'static str],
-    default_inputs: BTreeMap<String, String>,
     server: &'a str,
     context: &'a ResolveContext<'a>,
 }
 
 impl<'a> Resolver<'a> {
-    pub(super) fn new(
-        spec: &'a ServerSpec,
-        policy: &'static Policy,
-        context: &'a ResolveContext<'a>,
-    ) -> Resolver<'a> {
+    pub(super) fn new(spec: &'a ServerSpec, context: &'a ResolveContext<'a>) -> Resolver<'a> {
+        let policy = Policy::for_profile(spec.origin.profile);
         Resolver {
-            origin: &spec.origin.pointer,
+            origin: &spec.origin,
             variables: policy.variables,
             env_file_key: if policy.unsupported_keys.contains(&"envFile") { "env_file" } else { "envFile" },
-            implied_args: if spec.metadata.contains_key(LEGACY_KEY) { LEGACY_ARGS } else { 0 },
-            url_key: spec
-                .metadata
-                .get(URL_KEY)
-                .and_then(RawJson::to_text)
-                .map_or_else(|| "url".to_owned(), |it| it.to_string()),
             urls: policy.urls,
             errors: Vec::new(),
-            keeps_missing: spec.metadata.contains_key(LITERAL_KEY),
             folders: policy.folders,
-            default_inputs: spec.metadata.get(INPUTS_KEY).and_then(|it| it.read().ok()).unwrap_or_default(),
             server: spec.id.as_str(),
             context,
         }
@@ -123,13 +103,13 @@ impl<'a> Resolver<'a> {
             | ReferenceRule::Opencode => return,
         }
         if let Some(description) = &mut spec.description {
-            *description = self.text(description, &child(self.origin, "description"));
+            *description = self.text(description, &child(&self.origin.pointer, "description"));
         }
         for key in ["server", "registry_name"] {
             let Some(text) = spec.metadata.get(key).and_then(|it| it.to_text().map(String::from)) else {
                 continue;
             };
-            let resolved = self.text(&text, &child(self.origin, key));
+            let resolved = self.text(&text, &child(&self.origin.pointer, key));
             if let Ok(json) = RawJson::from_value(&resolved) {
                 spec.metadata.insert(key.to_owned(), json);
             }
@@ -162,7 +142,7 @@ impl<'a> Resolver<'a> {
                     Some(found.unwrap_or_else(|| default.to_owned()))
                 }
                 BorrowedTemplatePart::Input(id) => {
-                    let literal = self.keeps_missing.then(|| format!("${{input:{id}}}"));
+                    let literal = self.unset_text(|| format!("${{input:{id}}}"));
                     let found = self.input(id).or(literal);
                     if found.is_none() && !missing.contains(&id) {
                         missing.push(id);
@@ -172,7 +152,7 @@ impl<'a> Resolver<'a> {
                 }
                 BorrowedTemplatePart::File(path) => self.file(path, pointer),
                 BorrowedTemplatePart::Variable(name) => {
-                    let literal = self.keeps_missing.then(|| format!("${{{name}}}"));
+                    let literal = self.unset_text(|| format!("${{{name}}}"));
                     let found = self.variable(name).or(literal);
                     if found.is_none() && !missing.contains(&name) {
                         missing.push(name);
@@ -184,6 +164,11 @@ impl<'a> Resolver<'a> {
             res = res.zip(text).map(|(res, text)| res + &text);
         }
         res
+    }
+
+    /// The text of a reference to a variable that is not set, if it stays.
+    fn unset_text(&self, text: impl FnOnce() -> String) -> Option<String> {
+        (self.origin.unset_variables == UnsetVariables::Kept).then(text)
     }
 
     fn variable(&self, name: &str) -> Option<String> {
@@ -215,8 +200,7 @@ impl<'a> Resolver<'a> {
 
     /// The value of an input: its environment variable, or the default in the file.
     fn input(&self, id: &str) -> Option<String> {
-        (self.context.variable)(&template::input_variable(id))
-            .or_else(|| self.default_inputs.get(id).cloned())
+        (self.context.variable)(&template::input_variable(id)).or_else(|| self.origin.inputs.get(id).cloned())
     }
 
     /// The content of a file, trimmed. A relative path starts at the folder of the configuration file.

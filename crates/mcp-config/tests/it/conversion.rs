@@ -11,16 +11,10 @@ fn write(servers: &[ServerSpec], profile: Profile) -> WrittenFile {
     mcp_host_config::write_servers(servers, profile, &program)
 }
 
-/// Servers without their origin and without the mark of deprecated items.
+/// Servers without their origin.
 fn bare(servers: Vec<ServerSpec>) -> Vec<ServerSpec> {
     let bare = |mut it: ServerSpec| {
-        let metadata = &mut it.metadata;
-        metadata.remove("legacy");
-        metadata.remove("profile");
-        // The key of the URL in an editor file, and the defaults of its inputs.
-        metadata.remove("url_key");
-        metadata.remove("inputs");
-        it.origin = Origin::new(it.origin.dialect, "");
+        it.origin = Origin::new(it.origin.profile, "");
         it
     };
     servers.into_iter().map(bare).collect()

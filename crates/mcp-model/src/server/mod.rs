@@ -6,6 +6,8 @@ pub(crate) mod endpoint;
 pub(crate) mod exposure;
 pub(crate) mod id;
 pub(crate) mod limits;
+pub(crate) mod origin;
 pub(crate) mod secret;
+pub(crate) mod sharing;
 pub(crate) mod spec;
 pub(crate) mod stdio_endpoint;

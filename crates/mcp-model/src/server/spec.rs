@@ -4,7 +4,6 @@
 //! reading a secret. mcp-config reads specs and resolves them into an [`Endpoint`](crate::Endpoint).
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use serde::Serialize;
 
@@ -13,7 +12,9 @@ use crate::server::credentials::ClientCredentials;
 use crate::server::exposure::{Exposure, NameClass, NamePolicy};
 use crate::server::id::ServerId;
 use crate::server::limits::Limits;
+use crate::server::origin::Origin;
 use crate::server::secret::Secret;
+use crate::server::sharing::Sharing;
 
 /// The specification of one server.
 ///
@@ -39,7 +40,7 @@ pub struct ServerSpec {
     pub sharing: Sharing,
     /// Configuration that is passed through to the server (HD-028, HD-FR011).
     pub config: Option<Passthrough>,
-    /// Dialect-specific content without a place in this model (`server` of a HoloDeck item, `_meta` of an ACP entry).
+    /// What the entry says to others, unchanged: `server` of a HoloDeck item, `_meta` of an ACP entry, unknown keys.
     #[debug("{:?}", metadata.keys())]
     pub metadata: BTreeMap<String, RawJson>,
 }
@@ -60,52 +61,6 @@ impl ServerSpec {
             config: None,
             metadata: BTreeMap::new(),
         }
-    }
-}
-
-/// The source of a spec.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Origin {
-    /// The dialect.
-    pub dialect: Dialect,
-    /// The file name given to the reader, or the label of a document that is not a file.
-    pub file: String,
-    /// JSON pointer to the server's entry.
-    pub pointer: String,
-    /// The byte range of the entry in the file.
-    pub span: Range<usize>,
-}
-
-impl Origin {
-    /// Creates the source of a server without an entry: an empty pointer and range.
-    pub fn new(dialect: Dialect, file: impl Into<String>) -> Origin {
-        Origin { dialect, file: file.into(), pointer: String::new(), span: 0..0 }
-    }
-}
-
-/// A configuration format for MCP servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::IntoStaticStr)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-#[expect(clippy::exhaustive_enums, reason = "readers and writers handle each")]
-pub enum Dialect {
-    /// HoloDeck's `agent.yaml`.
-    HoloDeck,
-    /// Dominds' `.minds/mcp.yaml`.
-    Dominds,
-    /// The `mcpServers` of an ACP session.
-    Acp,
-    /// The `mcp.json` of editors.
-    #[serde(rename = "mcp-json")]
-    #[strum(serialize = "mcp-json")]
-    McpJson,
-}
-
-impl Dialect {
-    /// Returns its name on the command line.
-    pub fn as_str(self) -> &'static str {
-        self.into()
     }
 }
 
@@ -348,22 +303,6 @@ impl Default for Discovery {
     fn default() -> Discovery {
         Discovery { tools: true, prompts: true }
     }
-}
-
-/// Who may use one running instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "readers and writers name every value, so that none is forgotten"
-)]
-pub enum Sharing {
-    /// All callers at the same time. In a host that leases servers that send requests, each dialog has its own instance
-    /// from the first such request on.
-    Auto,
-    /// All callers at the same time.
-    Shared,
-    /// One owner (a dialog) per instance (DM-074).
-    PerOwner,
 }
 
 /// Opaque configuration for the server. It may contain secrets: `Debug` prints none of it.

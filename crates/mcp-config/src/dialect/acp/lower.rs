@@ -142,14 +142,12 @@ fn spec_of(
     at: &Location,
     options: &SessionOptions<'_>,
 ) -> ServerSpec {
-    let policy = options.context.policy;
     let meta = node.get("_meta").and_then(|it| to_json(&it.value)).map(|it| RawJson::parse(it.into()));
     let sharing = node.get("_meta").and_then(|it| it.value.get(META_SHARING)).and_then(|it| it.value.text());
-    let sharing = sharing.and_then(|it| serde_json::from_value(it.into()).ok());
+    let sharing: Option<SharingKey> = sharing.and_then(|it| serde_json::from_value(it.into()).ok());
     let mut spec = ServerSpec::new(id, options.context.origin(at, node.span.clone()), transport);
-    spec.sharing = SharingKey::sharing(sharing, Sharing::PerOwner);
-    spec.metadata =
-        metadata(policy.profile, [("_meta", meta), ("extra", lowering::unknown_members(node, known))]);
+    spec.sharing = sharing.map_or(Sharing::PerOwner, Sharing::from);
+    spec.metadata = metadata([("_meta", meta), ("extra", lowering::unknown_members(node, known))]);
     spec
 }
 

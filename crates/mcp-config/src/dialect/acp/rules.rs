@@ -1,8 +1,6 @@
 //! The rules of each ACP version, and the deviations from them that an agent may tolerate.
 
-use mcp_host_model::Severity;
-
-use crate::profile::Profile;
+use mcp_host_model::{Profile, Severity};
 
 /// The rules of an ACP version.
 #[derive(Debug)]

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use mcp_host_model::Profile;
+
 use crate::dialect::acp::rules::{MethodRules, ProtocolRules, Requirement, UntypedEntry};
 use crate::dialect::acp::wire::{AcpStdio, AcpTunnel, AcpUrl};
 use crate::dialect::schema::wire_schema;
-use crate::profile::Profile;
 
 /// The schema of a protocol version.
 pub(crate) fn schema(profile: Profile) -> Value {

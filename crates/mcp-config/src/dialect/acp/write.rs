@@ -61,7 +61,7 @@ pub(crate) fn write_server(
             let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, .. } = spec;
             res.push((
                 "command".to_owned(),
-                OutputValue::Text(resolve_program(command, origin.dialect, report)?),
+                OutputValue::Text(resolve_program(command, origin.dialect(), report)?),
             ));
             res.push(("args".to_owned(), OutputValue::List(values::arguments(args, VARIABLE_RULE, report)?)));
             // A list may contain a name twice; its reader uses the last value.
@@ -72,7 +72,7 @@ pub(crate) fn write_server(
             res.push(("env".to_owned(), pairs(env)));
             common::report_inherit(*inherit, EnvInherit::All, report);
             report.unsupported_if(env_file.is_some(), "env_file", "an env file");
-            match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, VARIABLE_RULE)) {
+            match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect(), VARIABLE_RULE)) {
                 Some(Ok(cwd)) if checks::is_absolute(&cwd) => {
                     res.push(("cwd".to_owned(), OutputValue::Text(cwd)))
                 }
@@ -116,19 +116,21 @@ pub(crate) fn write_server(
     if let Some(meta) = metadata.get(META).and_then(OutputValue::from_json) {
         res.push((META.to_owned(), meta));
     }
-    if origin.dialect == Dialect::Acp {
+    if origin.dialect() == Dialect::Acp {
         common::push_extra(&mut res, metadata);
     }
     report.unsupported_if(description.is_some(), "description", "a description");
     common::report_discovery(*discovery, report);
     common::report_exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
     // The sharing of an ACP server is in its `_meta`, which was written above.
-    if origin.dialect != Dialect::Acp {
+    if origin.dialect() != Dialect::Acp {
         common::report_sharing(*sharing, Sharing::PerOwner, report);
     }
     common::report_limits(limits, kind, &[], report);
-    let written: &[&str] = if origin.dialect == Dialect::Acp { &[META, EXTRA] } else { &[META] };
+    let written: &[&str] = if origin.dialect() == Dialect::Acp { &[META, EXTRA] } else { &[META] };
     common::report_metadata(metadata, written, report);
+    common::report_inputs(origin, report);
+    report.unsupported_if(origin.stated_sharing.is_some(), "metadata.sharing", "`sharing`");
     Some((id.to_string(), OutputValue::Map(res)))
 }
 

@@ -3,8 +3,8 @@
 //! The serde struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_host_model::{
-    ConfigValue, EnvInherit, RawJson, Secret, ServerId, ServerSpec, Severity, Sharing, StdioSpec,
-    TransportSpec, UrlSpec,
+    ConfigValue, EnvInherit, Secret, ServerId, ServerSpec, Severity, Sharing, StdioSpec, TransportSpec,
+    UrlSpec,
 };
 
 use crate::de::{
@@ -14,7 +14,7 @@ use crate::diagnostic::{Applicability, CheckError, Code, FixIntent};
 use crate::dialect::checks::UrlRule;
 use crate::dialect::dominds::exposure::{self, ExposureFields};
 use crate::dialect::dominds::wire::{DomindsServer, DomindsTransport, DomindsValue, DomindsVariable};
-use crate::dialect::lowering::{SHARING_KEY, SharingKey, metadata};
+use crate::dialect::lowering::metadata;
 use crate::dialect::program_text::{check_argument_line, check_command};
 use crate::dialect::{checks, lowering};
 use crate::syntax::template::has_holodeck_reference;
@@ -102,14 +102,9 @@ pub(super) fn lower(
     let default = if stateless { Sharing::Shared } else { Sharing::PerOwner };
     let mut spec = ServerSpec::new(id?, context.origin(at, at.span(context)), transport_spec?);
     spec.exposure = named.exposure;
-    spec.sharing = SharingKey::sharing(sharing.value().copied(), default);
-    spec.metadata = metadata(
-        context.policy.profile,
-        [
-            ("resources", named.resources.map(Ok::<RawJson, _>)),
-            (SHARING_KEY, sharing.value().map(RawJson::from_value)),
-        ],
-    );
+    spec.origin.stated_sharing = sharing.take().map(Sharing::from);
+    spec.sharing = spec.origin.stated_sharing.unwrap_or(default);
+    spec.metadata = metadata([("resources", named.resources.map(Ok))]);
     Some(spec)
 }
 

@@ -7,7 +7,6 @@ use mcp_host_model::{
 use serde::Deserialize;
 
 use crate::dialect::checks::{self, UrlRule};
-use crate::dialect::lowering::SHARING_KEY;
 use crate::dialect::write::values::{dominds_value, reference_text, rewrite_text};
 use crate::dialect::write::{WriteReport, common, values};
 use crate::syntax::output::OutputValue;
@@ -35,7 +34,7 @@ pub(crate) fn write_server(
     let mut res = match transport {
         TransportSpec::Stdio(spec) => {
             let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, .. } = spec;
-            let command = report.required("command", rewrite_text(command, origin.dialect, RULE))?;
+            let command = report.required("command", rewrite_text(command, origin.dialect(), RULE))?;
             let mut res = vec![
                 ("transport".to_owned(), OutputValue::text("stdio")),
                 ("command".to_owned(), OutputValue::Text(command)),
@@ -48,7 +47,7 @@ pub(crate) fn write_server(
             res.extend(report.optional(
                 "cwd",
                 "cwd",
-                cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)),
+                cwd.as_ref().map(|it| rewrite_text(it, origin.dialect(), RULE)),
             ));
             let mut env = values::entry_map("env", env, report, dominds_value);
             common::write_config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
@@ -70,13 +69,14 @@ pub(crate) fn write_server(
     if *sharing != Sharing::PerOwner {
         res.push(("truely-stateless".to_owned(), OutputValue::scalar(true)));
     }
-    common::write_sharing(*sharing, *sharing, metadata, &mut res, report);
+    common::write_sharing(*sharing, *sharing, origin, &mut res, report);
     report.unsupported_if(description.is_some(), "description", "a description");
     let hidden = hidden(*discovery, exposure, report);
     res.extend(exposed(exposure, hidden, metadata.get("resources")));
     common::report_naming(exposure, [NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Slug], report);
     common::report_limits(limits, transport.kind(), &[], report);
-    common::report_metadata(metadata, &["resources", SHARING_KEY], report);
+    common::report_metadata(metadata, &["resources"], report);
+    common::report_inputs(origin, report);
     Some((id.to_string(), OutputValue::Map(res)))
 }
 

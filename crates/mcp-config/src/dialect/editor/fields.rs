@@ -1,6 +1,7 @@
 //! Lowers the single fields of an entry, in all their spellings.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host_model::{ConfigValue, Exposure, Filter, Limits, NameClass, NamePolicy};
@@ -18,21 +19,21 @@ use crate::syntax::{Node, template};
 /// The inputs that a file declares: their ids and defaults.
 pub(super) struct DeclaredInputs {
     ids: BTreeSet<String>,
-    pub(super) defaults: BTreeMap<String, String>,
+    pub(super) defaults: Arc<BTreeMap<String, String>>,
 }
 
 impl DeclaredInputs {
     /// Reads `inputs` next to the servers.
     pub(super) fn of(root: &Node) -> DeclaredInputs {
-        let mut res = DeclaredInputs { ids: BTreeSet::new(), defaults: BTreeMap::new() };
+        let (mut ids, mut defaults) = (BTreeSet::new(), BTreeMap::new());
         for item in declared_inputs(root) {
             let Some(id) = item.get("id").and_then(|it| it.value.text()) else { continue };
-            res.ids.insert(id.to_owned());
+            ids.insert(id.to_owned());
             if let Some(default) = item.get("default").and_then(|it| it.value.text()) {
-                res.defaults.insert(id.to_owned(), default.to_owned());
+                defaults.insert(id.to_owned(), default.to_owned());
             }
         }
-        res
+        DeclaredInputs { ids, defaults: Arc::new(defaults) }
     }
 }
 

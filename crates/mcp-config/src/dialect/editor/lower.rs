@@ -2,9 +2,11 @@
 //!
 //! The serde struct is destructured without `..`, so a new field fails to compile until it is handled.
 
+use std::sync::Arc;
+
 use mcp_host_model::{
-    ClientGrant, ConfigValue, EnvInherit, RawJson, ServerId, ServerSpec, Sharing, StdioSpec, TransportKind,
-    TransportSpec, UrlSpec,
+    ClientGrant, ConfigValue, EnvInherit, ServerId, ServerSpec, Sharing, StdioSpec, TransportKind,
+    TransportSpec, UnsetVariables, UrlSpec,
 };
 
 use crate::de::{Location, NullableField, ReadContext};
@@ -19,7 +21,7 @@ use crate::dialect::editor::transport::{
 };
 use crate::dialect::editor::wire::{EditorServer, Environment, Headers, LOWERED_KEYS};
 use crate::dialect::editor::{LoweredEntry, fields};
-use crate::dialect::lowering::{INPUTS_KEY, LITERAL_KEY, SHARING_KEY, SharingKey, URL_KEY, metadata};
+use crate::dialect::lowering::{SharingKey, metadata};
 use crate::dialect::{checks, lowering};
 use crate::syntax::template::ReferenceRule;
 use crate::syntax::{Node, to_json};
@@ -246,19 +248,17 @@ pub(super) fn lower(
     let (Some(id), Some(transport)) = (id, transport) else {
         return LoweredEntry { kind, nothing_to_start: false, spec: None };
     };
-    let metadata = metadata(
-        context.policy.profile,
-        [
-            (URL_KEY, (url_key != "url").then(|| RawJson::from_value(&url_key))),
-            (LITERAL_KEY, replaces_nothing.then(|| RawJson::from_value(&true))),
-            (INPUTS_KEY, (!inputs.defaults.is_empty()).then(|| RawJson::from_value(&inputs.defaults))),
-            (SHARING_KEY, sharing.value().map(RawJson::from_value)),
-            ("extra", lowering::unknown_members(node, LOWERED_KEYS)),
-        ],
-    );
-    let mut spec = ServerSpec::new(id, context.origin(at, node.span.clone()), transport);
+    let metadata = metadata([("extra", lowering::unknown_members(node, LOWERED_KEYS))]);
+    let mut origin = context.origin(at, node.span.clone());
+    origin.url_key = url_key;
+    origin.inputs = Arc::clone(&inputs.defaults);
+    origin.stated_sharing = sharing.take().map(Sharing::from);
+    if replaces_nothing {
+        origin.unset_variables = UnsetVariables::Kept;
+    }
+    let mut spec = ServerSpec::new(id, origin, transport);
     spec.description = description.take();
-    spec.sharing = SharingKey::sharing(sharing.value().copied(), Sharing::Auto);
+    spec.sharing = spec.origin.stated_sharing.unwrap_or(Sharing::Auto);
     (spec.limits, spec.exposure, spec.metadata) = (limits, exposure, metadata);
     LoweredEntry { kind, nothing_to_start: false, spec: Some(spec) }
 }

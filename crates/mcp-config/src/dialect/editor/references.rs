@@ -146,9 +146,10 @@ impl InputDeclarations {
 
 #[cfg(test)]
 mod tests {
+    use mcp_host_model::Profile;
+
     use super::*;
     use crate::dialect::write::UnsupportedField;
-    use crate::profile::Profile;
 
     /// Checks the text that is written to a file, the ids it prompts for, and the references it does not replace.
     #[track_caller]

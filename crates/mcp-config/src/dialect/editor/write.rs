@@ -9,7 +9,7 @@ use mcp_host_model::{
 };
 
 use crate::dialect::checks;
-use crate::dialect::lowering::{SHARING_KEY, URL_KEY, url_rule};
+use crate::dialect::lowering::url_rule;
 use crate::dialect::write::common::EXTRA;
 use crate::dialect::write::values::{reference_text, rewrite_text};
 use crate::dialect::write::{WriteReport, common, values};
@@ -41,7 +41,7 @@ pub(crate) fn write_server(
     match transport {
         TransportSpec::Stdio(spec) => {
             let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, .. } = spec;
-            match rewrite_text(command, origin.dialect, RULE) {
+            match rewrite_text(command, origin.dialect(), RULE) {
                 Ok(text) => res.push(("command".to_owned(), OutputValue::Text(text))),
                 Err(why) => return report.server_omitted("command", why),
             }
@@ -62,7 +62,7 @@ pub(crate) fn write_server(
             res.extend(report.optional(
                 "cwd",
                 "cwd",
-                cwd.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)),
+                cwd.as_ref().map(|it| rewrite_text(it, origin.dialect(), RULE)),
             ));
             common::report_inherit(*inherit, EnvInherit::All, report);
             report.unsupported_if(encoding != "utf-8", "encoding", "an encoding");
@@ -79,7 +79,7 @@ pub(crate) fn write_server(
             } = spec;
             // Files of this dialect keep the key `auth` as it is.
             report.unsupported_if(
-                client_credentials.is_some() && origin.dialect != Dialect::McpJson,
+                client_credentials.is_some() && origin.dialect() != Dialect::McpJson,
                 "auth",
                 "client credentials",
             );
@@ -110,20 +110,21 @@ pub(crate) fn write_server(
     res.extend(report.optional(
         "description",
         "description",
-        description.as_ref().map(|it| rewrite_text(it, origin.dialect, RULE)),
+        description.as_ref().map(|it| rewrite_text(it, origin.dialect(), RULE)),
     ));
     write_limits(&mut res, limits);
     tool_filter(&mut res, exposure, report);
     common::report_discovery(*discovery, report);
     common::report_naming(exposure, [NamePolicy::Qualify { class: NameClass::Strict }; 3], report);
-    common::write_sharing(*sharing, Sharing::Auto, metadata, &mut res, report);
+    common::write_sharing(*sharing, Sharing::Auto, origin, &mut res, report);
     common::report_limits(limits, kind, &["limits.request", "limits.connect", "limits.startup"], report);
-    let mut said = vec![URL_KEY, SHARING_KEY];
-    if origin.dialect == Dialect::McpJson {
+    let mut written: &[&str] = &[];
+    if origin.dialect() == Dialect::McpJson {
         common::push_extra(&mut res, metadata);
-        said.push(EXTRA);
+        written = &[EXTRA];
     }
-    common::report_metadata(metadata, &said, report);
+    common::report_metadata(metadata, written, report);
+    common::report_inputs(origin, report);
     Some((id.to_string(), OutputValue::Map(res)))
 }
 

@@ -10,7 +10,7 @@ use crate::de::{FieldState, Location, ReadContext};
 use crate::dialect::holodeck::transport::TransportFields;
 use crate::dialect::holodeck::wire::{HoloDeckTransport, ToolItem};
 use crate::dialect::holodeck::{fields, transport};
-use crate::dialect::lowering::{SHARING_KEY, SharingKey, metadata};
+use crate::dialect::lowering::metadata;
 use crate::dialect::{checks, lowering};
 use crate::syntax::template::parse_value;
 use crate::syntax::{KeyKind, Node};
@@ -105,17 +105,13 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         }
     }
     let config = config.take().and_then(|it| fields::server_config(it, variables));
-    let metadata = metadata(
-        context.policy.profile,
-        [
-            ("server", server.value().map(RawJson::from_value)),
-            (lowering::LEGACY_KEY, reach.legacy.as_ref().map(|_| RawJson::from_value(&true))),
-            ("registry_name", registry_name.value().map(RawJson::from_value)),
-            ("is_retrieval", is_retrieval.value().map(RawJson::from_value)),
-            ("defer_loading", defer_loading.value().map(RawJson::from_value)),
-            (SHARING_KEY, sharing.value().map(RawJson::from_value)),
-        ],
-    );
+    let metadata = metadata([
+        ("server", server.value().map(RawJson::from_value)),
+        ("registry_name", registry_name.value().map(RawJson::from_value)),
+        ("is_retrieval", is_retrieval.value().map(RawJson::from_value)),
+        ("defer_loading", defer_loading.value().map(RawJson::from_value)),
+    ]);
+    let implied_args = if reach.legacy.is_some() { transport::IMPLIED_ARGS } else { 0 };
 
     let transport = match kind? {
         TransportKind::Stdio => {
@@ -142,7 +138,9 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
     spec.description = description.take();
     spec.discovery.tools = load_tools.take().unwrap_or(true);
     spec.discovery.prompts = load_prompts.take().unwrap_or(true);
-    spec.sharing = SharingKey::sharing(sharing.value().copied(), Sharing::Auto);
+    spec.origin.implied_args = implied_args;
+    spec.origin.stated_sharing = sharing.take().map(Sharing::from);
+    spec.sharing = spec.origin.stated_sharing.unwrap_or(Sharing::Auto);
     (spec.limits, spec.config, spec.metadata) = (limits, config, metadata);
     Some(spec)
 }

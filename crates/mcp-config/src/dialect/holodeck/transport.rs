@@ -11,6 +11,9 @@ use crate::dialect::{checks, lowering};
 use crate::profile::policy::ForeignRule;
 use crate::syntax::template::{ReferenceRule, has_holodeck_reference, parse_value};
 
+/// The number of arguments of a command that is derived from `server`.
+pub(super) const IMPLIED_ARGS: usize = 2;
+
 /// The fields that select the transport.
 pub(super) struct TransportFields<'a> {
     pub(super) command: &'a NullableField<String>,
@@ -112,7 +115,7 @@ impl TransportFields<'_> {
             };
             // Given arguments follow the implied ones, so a fix cannot add a second `args`.
             context.report(diagnostic.warning().help(help).fix((!self.has_args).then_some(fix)));
-            let implied: [ConfigValue; lowering::LEGACY_ARGS] =
+            let implied: [ConfigValue; IMPLIED_ARGS] =
                 [ConfigValue::literal("-y"), ConfigValue::literal(package)];
             return Some(("npx".to_owned(), implied.into_iter().chain(args).collect()));
         }

@@ -8,7 +8,7 @@ use mcp_host_model::{
 };
 
 use crate::dialect::checks;
-use crate::dialect::lowering::{SHARING_KEY, url_rule};
+use crate::dialect::lowering::url_rule;
 use crate::dialect::write::values::{reference_text, rewrite_text};
 use crate::dialect::write::{WriteReport, common, values};
 use crate::profile::policy::{NameRule, Policy};
@@ -42,7 +42,7 @@ pub(crate) fn write_server(
     let mut add = |key: &str, value: OutputValue| res.push((key.to_owned(), value));
     let needed = |key: &str| policy.required.contains(&key);
     match description {
-        Some(text) => match rewrite_text(text, origin.dialect, policy.variables) {
+        Some(text) => match rewrite_text(text, origin.dialect(), policy.variables) {
             Ok(text) => add("description", OutputValue::Text(text)),
             Err(why) => report.omitted("description", why),
         },
@@ -74,7 +74,7 @@ pub(crate) fn write_server(
         add("transport", OutputValue::text(kind.as_str()));
     }
     match transport {
-        TransportSpec::Stdio(spec) => res.extend(stdio(spec, origin.dialect, policy, report)?),
+        TransportSpec::Stdio(spec) => res.extend(stdio(spec, origin.dialect(), policy, report)?),
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
             res.extend(url(spec, kind, policy, report)?);
         }
@@ -108,14 +108,14 @@ pub(crate) fn write_server(
             add(key, value);
         }
     }
-    let said = METADATA_KEYS.into_iter().filter(|it| !policy.unsupported_keys.contains(it));
-    let said: Vec<&str> = said.chain([SHARING_KEY]).collect();
-    common::report_metadata(metadata, &said, report);
+    let written = METADATA_KEYS.into_iter().filter(|it| !policy.unsupported_keys.contains(it));
+    common::report_metadata(metadata, &written.collect::<Vec<_>>(), report);
+    common::report_inputs(origin, report);
     common::report_limits(limits, kind, &["limits.request", "limits.connect", "limits.sse_read"], report);
     common::report_exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
     // HoloDeck refuses the key, so it is written only where it was.
-    if origin.dialect == Dialect::HoloDeck {
-        common::write_sharing(*sharing, Sharing::Auto, metadata, &mut res, report);
+    if origin.dialect() == Dialect::HoloDeck {
+        common::write_sharing(*sharing, Sharing::Auto, origin, &mut res, report);
     } else {
         common::report_sharing(*sharing, Sharing::Auto, report);
     }

@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_host_model::{
-    Discovery, EnvInherit, Exposure, Filter, Limits, NamePolicy, Passthrough, RawJson, Rules, Sharing,
-    SseFallback, TransportKind,
+    Discovery, EnvInherit, Exposure, Filter, Limits, NamePolicy, Origin, Passthrough, RawJson, Rules,
+    Sharing, SseFallback, TransportKind,
 };
 
 use crate::diagnostic::quoted;
-use crate::dialect::lowering::{
-    CONFIG_VARIABLE, LEGACY_KEY, LITERAL_KEY, PROFILE_KEY, SHARING_KEY, SSE_CONNECT,
-};
+use crate::dialect::lowering::{CONFIG_VARIABLE, SSE_CONNECT};
 use crate::dialect::write::WriteReport;
 use crate::syntax::output::OutputValue;
 
@@ -30,18 +28,21 @@ pub(crate) fn report_inherit(wanted: EnvInherit, given: EnvInherit, report: &mut
     report.replaced("inherit", why, done);
 }
 
-/// The member `sharing`, if the source has it. Otherwise reports a sharing that differs from the dialect's.
+/// The member `sharing`, if the source states it. Otherwise reports a sharing that differs from the dialect's.
 pub(crate) fn write_sharing(
     wanted: Sharing,
     given: Sharing,
-    metadata: &BTreeMap<String, RawJson>,
+    origin: &Origin,
     members: &mut Vec<(String, OutputValue)>,
     report: &mut WriteReport<'_>,
 ) {
-    match metadata.get(SHARING_KEY).and_then(OutputValue::from_json) {
-        Some(value) => members.push((SHARING_KEY.to_owned(), value)),
-        None => report_sharing(wanted, given, report),
-    }
+    let word = match origin.stated_sharing {
+        None => return report_sharing(wanted, given, report),
+        Some(Sharing::Auto) => "auto",
+        Some(Sharing::Shared) => "shared",
+        Some(Sharing::PerOwner) => "per-client",
+    };
+    members.push(("sharing".to_owned(), OutputValue::text(word)));
 }
 
 /// Reports a sharing of instances that differs from the dialect's.
@@ -169,12 +170,18 @@ pub(crate) fn report_metadata(
     written: &[&str],
     report: &mut WriteReport<'_>,
 ) {
-    for key in metadata.keys().filter(|it| ![PROFILE_KEY, LEGACY_KEY, LITERAL_KEY].contains(&it.as_str())) {
-        if !written.contains(&key.as_str()) {
-            report.unsupported(format!("metadata.{key}"), &format!("`{}`", quoted(key)));
-        }
+    for key in metadata.keys().filter(|it| !written.contains(&it.as_str())) {
+        report.unsupported(format!("metadata.{key}"), &format!("`{}`", quoted(key)));
     }
 }
+
+/// Reports the defaults of inputs, which are lost unless the program of the file prompts for inputs.
+pub(crate) fn report_inputs(origin: &Origin, report: &mut WriteReport<'_>) {
+    report.unsupported_if(!origin.inputs.is_empty(), INPUTS_FIELD, "`inputs`");
+}
+
+/// The field of [`report_inputs`].
+pub(crate) const INPUTS_FIELD: &str = "metadata.inputs";
 
 /// The configuration for the server, for dialects without it. For a child process, a literal one is written as an
 /// environment variable, because that is how the process receives it anyway (HDX-08). Any other is reported.

@@ -9,15 +9,13 @@ pub(crate) mod values;
 use std::collections::HashSet;
 use std::fmt;
 
-use mcp_host_model::ServerSpec;
+use mcp_host_model::{Profile, ServerSpec};
 use serde::{Serialize, Serializer};
 
 use crate::dialect::editor::InputDeclarations;
 use crate::dialect::editor::program::Program;
-use crate::dialect::lowering::INPUTS_KEY;
 use crate::dialect::write::values::Reason;
 use crate::dialect::{acp, dominds, editor, holodeck};
-use crate::profile::Profile;
 use crate::profile::policy::Policy;
 use crate::syntax::output::OutputValue;
 
@@ -140,7 +138,7 @@ fn write_file(
     }
     if place.is_some_and(|it| it.0.prompts_for_inputs()) {
         // The declared inputs are written to the file.
-        unsupported.retain(|it| it.field != format!("metadata.{INPUTS_KEY}"));
+        unsupported.retain(|it| it.field != common::INPUTS_FIELD);
     }
     let Some((editor, declared)) = place else {
         return WrittenFile { text: file_text(profile, entries), unsupported };

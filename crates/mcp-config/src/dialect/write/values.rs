@@ -1,10 +1,9 @@
 //! Writes values: as literals, with references, or not at all.
 
-use mcp_host_model::{ConfigValue, Dialect, TemplatePart};
+use mcp_host_model::{ConfigValue, Dialect, Profile, TemplatePart};
 
 use crate::diagnostic::quoted;
 use crate::dialect::write::WriteReport;
-use crate::profile::Profile;
 use crate::profile::policy::Policy;
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{

@@ -5,8 +5,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{
-    ClientCredentials, ClientGrant, ClientKey, Dialect, Endpoint, Era, ErrorKind, Exposure, NameClass,
-    NamePolicy, Origin, RawJson, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, Transform,
+    ClientCredentials, ClientGrant, ClientKey, Endpoint, Era, ErrorKind, Exposure, NameClass, NamePolicy,
+    Origin, Profile, RawJson, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, Transform,
     TransportSpec, UrlEndpoint, read_tools,
 };
 use mcp_host_registry::{Builtins, ListKind, Problem, ProviderRejection, ServerLists};
@@ -46,7 +46,7 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
     if option == "nowrite" {
         shown.tools.filter.blacklist.push("write".to_owned());
     }
-    let origin = Origin::new(Dialect::HoloDeck, "f");
+    let origin = Origin::new(Profile::HoloDeck, "f");
     let transport = TransportSpec::Stdio(StdioSpec::new("npx"));
     let mut spec = ServerSpec::new(ServerId::parse(id).unwrap(), origin, transport);
     if option == "brief" {

@@ -1,0 +1,176 @@
+//! Where a spec was read, by which rules, and how its entry is written.
+//!
+//! mcp-config needs it to resolve the spec and to write it back. Nothing else decides by it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::server::sharing::Sharing;
+
+/// The source of a spec.
+///
+/// `Debug` prints only the ids of `inputs`, because a default may be a secret.
+#[derive(derive_more::Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Origin {
+    /// The dialect and the rules by which the entry was read.
+    pub profile: Profile,
+    /// The file name given to the reader, or the label of a document that is not a file.
+    pub file: String,
+    /// JSON pointer to the server's entry.
+    pub pointer: String,
+    /// The byte range of the entry in the file.
+    pub span: Range<usize>,
+    /// The key of the URL in the entry.
+    pub url_key: &'static str,
+    /// The number of leading arguments that are derived from another key than `args`.
+    pub implied_args: usize,
+    /// What becomes of a reference to a variable that is not set.
+    pub unset_variables: UnsetVariables,
+    /// The defaults of the inputs that the file declares, by id.
+    #[debug("{:?}", inputs.keys())]
+    pub inputs: Arc<BTreeMap<String, String>>,
+    /// The sharing that the entry states; without it, that of the dialect.
+    pub stated_sharing: Option<Sharing>,
+}
+
+impl Origin {
+    /// Creates the source of a server without an entry: an empty pointer and range.
+    pub fn new(profile: Profile, file: impl Into<String>) -> Origin {
+        Origin {
+            profile,
+            file: file.into(),
+            pointer: String::new(),
+            span: 0..0,
+            url_key: "url",
+            implied_args: 0,
+            unset_variables: UnsetVariables::Refused,
+            inputs: Arc::default(),
+            stated_sharing: None,
+        }
+    }
+
+    /// The dialect of the file.
+    pub fn dialect(&self) -> Dialect {
+        self.profile.dialect()
+    }
+}
+
+/// What becomes of a reference to a variable that is not set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "readers and writers handle each")]
+pub enum UnsetVariables {
+    /// It is an error.
+    Refused,
+    /// It stays as text, because the program of the file replaces no variables.
+    Kept,
+}
+
+/// A configuration format for MCP servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "readers and writers handle each")]
+pub enum Dialect {
+    /// HoloDeck's `agent.yaml`.
+    HoloDeck,
+    /// Dominds' `.minds/mcp.yaml`.
+    Dominds,
+    /// The `mcpServers` of an ACP session.
+    Acp,
+    /// The `mcp.json` of editors.
+    #[serde(rename = "mcp-json")]
+    #[strum(serialize = "mcp-json")]
+    McpJson,
+}
+
+impl Dialect {
+    /// Returns its name on the command line.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A dialect together with the rules for reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "readers and writers handle each")]
+pub enum Profile {
+    /// HoloDeck's configuration contract.
+    HoloDeck,
+    /// The rules of HoloDeck 0.7.
+    HoloDeck07,
+    /// Dominds' `.minds/mcp.yaml`.
+    Dominds,
+    /// The servers of an ACP session, protocol version 1.
+    AcpV1,
+    /// The servers of an ACP session, the draft of protocol version 2.
+    AcpV2,
+    /// The `mcp.json` and settings of editors and agents, read leniently.
+    McpJson,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: &'static [Profile] = &[
+        Profile::HoloDeck,
+        Profile::HoloDeck07,
+        Profile::Dominds,
+        Profile::AcpV1,
+        Profile::AcpV2,
+        Profile::McpJson,
+    ];
+
+    /// The dialect of the profile.
+    pub fn dialect(self) -> Dialect {
+        match self {
+            Profile::HoloDeck | Profile::HoloDeck07 => Dialect::HoloDeck,
+            Profile::Dominds => Dialect::Dominds,
+            Profile::AcpV1 | Profile::AcpV2 => Dialect::Acp,
+            Profile::McpJson => Dialect::McpJson,
+        }
+    }
+
+    /// Its name on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Profile::HoloDeck => "holodeck",
+            Profile::HoloDeck07 => "holodeck-0.7",
+            Profile::Dominds => "dominds",
+            Profile::AcpV1 => "acp-v1",
+            Profile::AcpV2 => "acp-v2",
+            Profile::McpJson => "mcp-json",
+        }
+    }
+
+    /// The profile with this name.
+    pub fn parse(name: &str) -> Option<Profile> {
+        Profile::ALL.iter().copied().find(|it| it.as_str() == name)
+    }
+
+    /// The default profile of a dialect.
+    pub fn default_for(dialect: Dialect) -> Profile {
+        match dialect {
+            Dialect::HoloDeck => Profile::HoloDeck,
+            Dialect::Dominds => Profile::Dominds,
+            Dialect::Acp => Profile::AcpV1,
+            Dialect::McpJson => Profile::McpJson,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_found_by_its_name() {
+        for profile in Profile::ALL {
+            assert_eq!(Profile::parse(profile.as_str()), Some(*profile));
+        }
+        assert_eq!(Profile::parse("HoloDeck"), None);
+        assert_eq!(Profile::default_for(Dialect::Acp), Profile::AcpV1);
+    }
+}
