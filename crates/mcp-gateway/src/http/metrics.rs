@@ -1,8 +1,7 @@
 //! `/metrics`: gauges and counters in the Prometheus text format.
 //!
-//! Only an authorized client gets them, because they name the servers, the tools and the clients. Gauges are read at each request; counters are the
-//! gateway's own. The host's metrics go to the recorder of the `metrics` facade that the process installed; its page can
-//! be appended here.
+//! Only an authorized client gets them, because they name the servers, the tools and the clients. Gauges are read at each
+//! request, because a server that is removed has none. The page of the recorder of this process is appended.
 
 use http::StatusCode;
 use http::request::Parts;
@@ -63,11 +62,10 @@ pub(super) fn metrics(app: &AppState, head: &Parts) -> Response {
             page.sample(name, &labels, f64::from(u8::from(server.state == state)));
         }
     }
-    gateway.counters.write_to(&mut page);
     gateway.calls.write_to(&mut page);
     let mut text = page.into_text();
-    if let Some(more) = &app.metrics {
-        text.push_str(&more.page());
+    if let Some(recorder) = &app.metrics {
+        text.push_str(&recorder.page());
     }
     response::full(StatusCode::OK, CONTENT_TYPE, text)
 }

@@ -59,20 +59,19 @@ pub struct HttpOptions {
     pub origins: Vec<String>,
     /// The certificate for HTTPS.
     pub tls: Option<TlsFiles>,
-    /// Appended to the gateway's own metrics at `/metrics`.
-    pub metrics: Option<ExtraMetrics>,
+    /// Appended to the current numbers at `/metrics`.
+    pub metrics: Option<RecorderPage>,
 }
 
-/// Further metrics in the Prometheus text format, rendered at each request: usually those of the recorder of the
-/// [`metrics`](mcp_host_runtime::metrics) facade. Their names must not begin with `mcp_gateway_`, nor be `mcp_host_problems` or
-/// `mcp_host_server_state`.
+/// The page of the recorder of this process in the Prometheus text format, rendered at each request. It has the metrics of
+/// the [gateway](crate::metrics) and of its [host](mcp_host_runtime::metrics).
 #[derive(Clone)]
-pub struct ExtraMetrics(Arc<dyn Fn() -> String + Send + Sync>);
+pub struct RecorderPage(Arc<dyn Fn() -> String + Send + Sync>);
 
-impl ExtraMetrics {
+impl RecorderPage {
     /// Calls `page` at each request.
-    pub fn new(page: impl Fn() -> String + Send + Sync + 'static) -> ExtraMetrics {
-        ExtraMetrics(Arc::new(page))
+    pub fn new(page: impl Fn() -> String + Send + Sync + 'static) -> RecorderPage {
+        RecorderPage(Arc::new(page))
     }
 
     fn page(&self) -> String {
@@ -80,9 +79,9 @@ impl ExtraMetrics {
     }
 }
 
-impl fmt::Debug for ExtraMetrics {
+impl fmt::Debug for RecorderPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ExtraMetrics")
+        f.write_str("RecorderPage")
     }
 }
 

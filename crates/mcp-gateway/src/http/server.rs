@@ -21,7 +21,7 @@ use super::guard::Guard;
 use super::permits::ClientPermits;
 use super::refusals::RefusalLog;
 use super::timed_stream::{TimeLimits, TimedStream};
-use super::{ExtraMetrics, HttpOptions, ServeError, tls};
+use super::{HttpOptions, RecorderPage, ServeError, tls};
 use crate::access::oauth::{Grant, TokenVerifier};
 use crate::access::scope::Scope;
 use crate::access::tokens::{Token, Tokens};
@@ -59,7 +59,7 @@ pub(super) struct AppState {
     /// Logs refused tokens.
     pub(super) refusals: RefusalLog,
     /// Metrics to append to those of the gateway.
-    pub(super) metrics: Option<ExtraMetrics>,
+    pub(super) metrics: Option<RecorderPage>,
     /// Permits for the running requests of all clients together.
     pub(super) requests: Arc<Semaphore>,
     /// Permits of each client for running requests without a session.

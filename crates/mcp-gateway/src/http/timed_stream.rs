@@ -196,7 +196,7 @@ mod tests {
 
     fn timed<S>(stream: S) -> TimedStream<S> {
         let limits = TimeLimits { head_timeout: LIMIT, write_timeout: LIMIT };
-        TimedStream::new(stream, limits, Arc::default(), ActiveRequests::default())
+        TimedStream::new(stream, limits, Arc::new(Counters::new()), ActiveRequests::default())
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,16 +2,18 @@
 //! share one series, `other`.
 
 use std::hash::Hash;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ahash::HashMap;
+use metrics::{Counter, Label, counter};
 use parking_lot::RwLock;
 
 use crate::access::principal::Principal;
 use crate::lists::definitions::Target;
 use crate::metrics::prometheus::Page;
+use crate::metrics::{TOKEN_BYTES, TOKEN_CALLS, TOKEN_SECONDS, TOOL_BYTES, TOOL_CALLS, TOOL_SECONDS};
 
 /// Maximum number of series of tools, and of clients. A server can change the names of its tools at any time, and an
 /// authorization server has any number of users.
@@ -34,14 +36,7 @@ pub(crate) enum CallOutcome {
 }
 
 impl CallOutcome {
-    /// All outcomes. Each is at the index `outcome as usize`.
-    const ALL: [CallOutcome; 5] = [
-        CallOutcome::Success,
-        CallOutcome::ToolError,
-        CallOutcome::Error,
-        CallOutcome::Limited,
-        CallOutcome::Cancelled,
-    ];
+    const COUNT: usize = CallOutcome::Cancelled as usize + 1;
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -65,41 +60,90 @@ pub(crate) struct EndedCall {
     pub(crate) result_bytes: usize,
 }
 
-/// The counters of one tool or client.
-#[derive(Debug, Default)]
+/// The names of the metrics of tools, or of clients.
+#[derive(Debug, Clone, Copy)]
+struct Names {
+    calls: &'static str,
+    bytes: &'static str,
+}
+
+const TOOL: Names = Names { calls: TOOL_CALLS, bytes: TOOL_BYTES };
+const TOKEN: Names = Names { calls: TOKEN_CALLS, bytes: TOKEN_BYTES };
+
+/// The counters of one tool or client. They are registered at its first call.
+#[derive(Debug)]
 pub(crate) struct CallCounters {
-    calls: [AtomicU64; CallOutcome::ALL.len()],
+    names: Names,
+    labels: Vec<Label>,
+    calls: [OnceLock<Counter>; CallOutcome::COUNT],
+    bytes: OnceLock<ByteCounters>,
+    /// Not a counter of the facade: these count whole numbers, and the metric is in seconds.
     microseconds: AtomicU64,
-    request_bytes: AtomicU64,
-    result_bytes: AtomicU64,
+}
+
+#[derive(Debug)]
+struct ByteCounters {
+    request: Counter,
+    result: Counter,
 }
 
 impl CallCounters {
-    pub(crate) fn count(&self, call: EndedCall) {
-        let EndedCall { outcome, took, request_bytes, result_bytes } = call;
-        self.calls[outcome as usize].fetch_add(1, Ordering::Relaxed);
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.microseconds.fetch_add(micros, Ordering::Relaxed);
-        self.request_bytes.fetch_add(request_bytes as u64, Ordering::Relaxed);
-        self.result_bytes.fetch_add(result_bytes as u64, Ordering::Relaxed);
+    fn new(names: Names, labels: Vec<Label>) -> CallCounters {
+        CallCounters {
+            names,
+            labels,
+            calls: Default::default(),
+            bytes: OnceLock::new(),
+            microseconds: AtomicU64::new(0),
+        }
     }
 
-    fn is_unused(&self) -> bool {
-        self.calls.iter().all(|count| count.load(Ordering::Relaxed) == 0)
+    pub(crate) fn count(&self, call: EndedCall) {
+        let EndedCall { outcome, took, request_bytes, result_bytes } = call;
+        let calls = || counter!(self.names.calls, self.labels_with("outcome", outcome.as_str()));
+        self.calls[outcome as usize].get_or_init(calls).increment(1);
+        let bytes = |direction| counter!(self.names.bytes, self.labels_with("direction", direction));
+        let bytes =
+            self.bytes.get_or_init(|| ByteCounters { request: bytes("request"), result: bytes("result") });
+        bytes.request.increment(request_bytes as u64);
+        bytes.result.increment(result_bytes as u64);
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.microseconds.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    fn labels_with(&self, key: &'static str, value: &'static str) -> Vec<Label> {
+        let mut labels = self.labels.clone();
+        labels.push(Label::from_static_parts(key, value));
+        labels
+    }
+
+    fn is_used(&self) -> bool {
+        self.bytes.get().is_some()
     }
 }
 
 /// The counters of all tools and of all clients, since the start.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct CallSeries {
     tools: SeriesMap<Target>,
     clients: SeriesMap<Principal>,
 }
 
 impl CallSeries {
+    pub(crate) fn new() -> CallSeries {
+        // No server has an empty id.
+        let other_tools = vec![Label::new("server", ""), Label::new("tool", OTHER)];
+        CallSeries {
+            tools: SeriesMap::new(TOOL, other_tools),
+            clients: SeriesMap::new(TOKEN, vec![Label::new("token", OTHER)]),
+        }
+    }
+
     /// The counters of a tool, which exists.
     pub(crate) fn of_tool(&self, tool: &Target) -> Arc<CallCounters> {
-        self.tools.get_or_insert(tool)
+        self.tools.get_or_insert(tool, || {
+            vec![Label::new("server", tool.server.to_string()), Label::new("tool", tool.name.clone())]
+        })
     }
 
     /// Counts a call of a client.
@@ -107,39 +151,36 @@ impl CallSeries {
         // A token may have this name. Two series must not have the same labels.
         match principal.name() {
             OTHER => self.clients.other.count(call),
-            _ => self.clients.get_or_insert(principal).count(call),
+            name => {
+                let labels = || vec![Label::new("token", name.to_owned())];
+                self.clients.get_or_insert(principal, labels).count(call);
+            }
         }
     }
 
+    /// Writes the time that calls took.
     pub(crate) fn write_to(&self, page: &mut Page) {
-        let tools = self.tools.sorted(|target| {
-            vec![("server", target.server.as_str().to_owned()), ("tool", target.name.clone())]
-        });
-        // No server has an empty id.
-        let other = vec![("server", String::new()), ("tool", OTHER.to_owned())];
-        write_family(page, "tool", &tools, (&other, &self.tools.other));
-        let clients = self.clients.sorted(|principal| vec![("token", principal.name().to_owned())]);
-        write_family(page, "token", &clients, (&vec![("token", OTHER.to_owned())], &self.clients.other));
+        page.family(TOOL_SECONDS, "counter", "Time that calls took, by tool.");
+        self.tools.write_seconds(TOOL_SECONDS, page);
+        page.family(TOKEN_SECONDS, "counter", "Time that calls took, by token.");
+        self.clients.write_seconds(TOKEN_SECONDS, page);
     }
 }
-
-type Labels = Vec<(&'static str, String)>;
 
 /// Series by key.
 #[derive(Debug)]
 struct SeriesMap<K> {
+    names: Names,
     series: RwLock<HashMap<K, Arc<CallCounters>>>,
     other: Arc<CallCounters>,
 }
 
-impl<K> Default for SeriesMap<K> {
-    fn default() -> SeriesMap<K> {
-        SeriesMap { series: RwLock::default(), other: Arc::default() }
-    }
-}
-
 impl<K: Hash + Eq + Clone> SeriesMap<K> {
-    fn get_or_insert(&self, key: &K) -> Arc<CallCounters> {
+    fn new(names: Names, other: Vec<Label>) -> SeriesMap<K> {
+        SeriesMap { names, series: RwLock::default(), other: Arc::new(CallCounters::new(names, other)) }
+    }
+
+    fn get_or_insert(&self, key: &K, labels: impl Fn() -> Vec<Label>) -> Arc<CallCounters> {
         if let Some(counters) = self.series.read().get(key) {
             return Arc::clone(counters);
         }
@@ -147,51 +188,17 @@ impl<K: Hash + Eq + Clone> SeriesMap<K> {
         if series.len() >= MAX_SERIES && !series.contains_key(key) {
             return Arc::clone(&self.other);
         }
-        Arc::clone(series.entry(key.clone()).or_default())
+        let create = || Arc::new(CallCounters::new(self.names, labels()));
+        Arc::clone(series.entry(key.clone()).or_insert_with(create))
     }
 
-    fn sorted(&self, labels: impl Fn(&K) -> Labels) -> Vec<(Labels, Arc<CallCounters>)> {
-        let mut res: Vec<(Labels, Arc<CallCounters>)> =
-            self.series.read().iter().map(|(key, counters)| (labels(key), Arc::clone(counters))).collect();
-        res.sort_by(|left, right| left.0.cmp(&right.0));
-        res
-    }
-}
-
-/// Writes the metrics `mcp_gateway_KIND_…` of these series.
-fn write_family(
-    page: &mut Page,
-    kind: &str,
-    series: &[(Labels, Arc<CallCounters>)],
-    other: (&Labels, &Arc<CallCounters>),
-) {
-    let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
-    let all: Vec<(Vec<(&str, &str)>, &CallCounters)> = series
-        .iter()
-        .map(|(labels, counters)| (labels, counters))
-        .chain([other])
-        .filter(|(_, counters)| !counters.is_unused())
-        .map(|(labels, counters)| {
-            (labels.iter().map(|(key, value)| (*key, value.as_str())).collect(), &**counters)
-        })
-        .collect();
-    let name = format!("mcp_gateway_{kind}_calls_total");
-    page.family(&name, "counter", &format!("Calls that ended, by {kind} and outcome."));
-    for (labels, counters) in &all {
-        for (outcome, count) in CallOutcome::ALL.iter().zip(&counters.calls).filter(|it| load(it.1) > 0.0) {
-            page.sample(&name, &[labels, &[("outcome", outcome.as_str())][..]].concat(), load(count));
-        }
-    }
-    let name = format!("mcp_gateway_{kind}_seconds_total");
-    page.family(&name, "counter", &format!("Time that calls took, by {kind}."));
-    for (labels, counters) in &all {
-        page.sample(&name, labels, load(&counters.microseconds) / 1e6);
-    }
-    let name = format!("mcp_gateway_{kind}_bytes_total");
-    page.family(&name, "counter", &format!("Bytes of parameters and results, by {kind}."));
-    for (labels, counters) in &all {
-        for (direction, count) in [("request", &counters.request_bytes), ("result", &counters.result_bytes)] {
-            page.sample(&name, &[labels, &[("direction", direction)][..]].concat(), load(count));
+    fn write_seconds(&self, name: &str, page: &mut Page) {
+        let mut all: Vec<Arc<CallCounters>> = self.series.read().values().cloned().collect();
+        all.sort_by(|left, right| left.labels.cmp(&right.labels));
+        all.push(Arc::clone(&self.other));
+        for counters in all.iter().filter(|counters| counters.is_used()) {
+            let labels: Vec<_> = counters.labels.iter().map(|label| (label.key(), label.value())).collect();
+            page.sample(name, &labels, counters.microseconds.load(Ordering::Relaxed) as f64 / 1e6);
         }
     }
 }
@@ -199,6 +206,7 @@ fn write_family(
 #[cfg(test)]
 mod tests {
     use mcp_host_model::ServerId;
+    use metrics_exporter_prometheus::PrometheusBuilder;
 
     use super::*;
 
@@ -210,22 +218,28 @@ mod tests {
         Target { server: ServerId::parse(server).unwrap(), name: name.to_owned() }
     }
 
-    fn page(series: &CallSeries) -> String {
+    /// Counts the calls, and returns the lines of the recorder and those of the gateway.
+    fn page(count: impl Fn(&CallSeries)) -> Vec<String> {
+        let recorder = PrometheusBuilder::new().build_recorder();
         let mut page = Page::default();
-        series.write_to(&mut page);
-        page.into_text()
+        metrics::with_local_recorder(&recorder, || {
+            let series = CallSeries::new();
+            count(&series);
+            series.write_to(&mut page);
+        });
+        (page.into_text() + &recorder.handle().render()).lines().map(str::to_owned).collect()
     }
 
     #[test]
     fn calls_are_counted_by_tool_and_by_client() {
-        let series = CallSeries::default();
-        series.of_tool(&tool("a", "a__x")).count(call(CallOutcome::Success));
-        series.of_tool(&tool("a", "a__x")).count(call(CallOutcome::ToolError));
-        series.count_client(&Principal::named("ann"), call(CallOutcome::Cancelled));
-        series.count_client(&Principal::anonymous(), call(CallOutcome::Error));
-        // A tool that was never called has no series.
-        series.of_tool(&tool("a", "a__y"));
-        let page = page(&series);
+        let page = page(|series| {
+            series.of_tool(&tool("a", "a__x")).count(call(CallOutcome::Success));
+            series.of_tool(&tool("a", "a__x")).count(call(CallOutcome::ToolError));
+            series.count_client(&Principal::named("ann"), call(CallOutcome::Cancelled));
+            series.count_client(&Principal::anonymous(), call(CallOutcome::Error));
+            // A tool that was never called has no series.
+            series.of_tool(&tool("a", "a__y"));
+        });
         for line in [
             r#"mcp_gateway_tool_calls_total{server="a",tool="a__x",outcome="success"} 1"#,
             r#"mcp_gateway_tool_calls_total{server="a",tool="a__x",outcome="tool_error"} 1"#,
@@ -235,24 +249,25 @@ mod tests {
             r#"mcp_gateway_token_calls_total{token="ann",outcome="cancelled"} 1"#,
             r#"mcp_gateway_token_calls_total{token="",outcome="error"} 1"#,
         ] {
-            assert!(page.lines().any(|found| found == line), "{line} in {page}");
+            assert!(page.iter().any(|found| found == line), "{line} in {page:?}");
         }
-        assert!(!page.contains("a__y") && !page.contains("other"), "{page}");
+        let unused = page.iter().find(|line| line.contains("a__y") || line.contains("other"));
+        assert_eq!(unused, None);
     }
 
     #[test]
     fn tools_and_clients_beyond_the_limit_share_a_series() {
-        let series = CallSeries::default();
-        for number in 0..MAX_SERIES + 3 {
-            series.of_tool(&tool("a", &format!("t{number}"))).count(call(CallOutcome::Success));
-            series.count_client(&Principal::named(&format!("c{number}")), call(CallOutcome::Success));
-        }
-        // A token of this name does not make a second series with the same labels.
-        series.count_client(&Principal::named("other"), call(CallOutcome::Success));
-        // Known ones keep their series.
-        series.of_tool(&tool("a", "t0")).count(call(CallOutcome::Success));
-        let page = page(&series);
-        let lines = |start: &str| page.lines().filter(|line| line.starts_with(start)).count();
+        let page = page(|series| {
+            for number in 0..MAX_SERIES + 3 {
+                series.of_tool(&tool("a", &format!("t{number}"))).count(call(CallOutcome::Success));
+                series.count_client(&Principal::named(&format!("c{number}")), call(CallOutcome::Success));
+            }
+            // A token of this name does not make a second series with the same labels.
+            series.count_client(&Principal::named("other"), call(CallOutcome::Success));
+            // Known ones keep their series.
+            series.of_tool(&tool("a", "t0")).count(call(CallOutcome::Success));
+        });
+        let lines = |start: &str| page.iter().filter(|line| line.starts_with(start)).count();
         assert_eq!(lines("mcp_gateway_tool_calls_total{"), MAX_SERIES + 1);
         assert_eq!(lines("mcp_gateway_token_calls_total{"), MAX_SERIES + 1);
         for line in [
@@ -260,7 +275,7 @@ mod tests {
             r#"mcp_gateway_tool_calls_total{server="a",tool="t0",outcome="success"} 2"#,
             r#"mcp_gateway_token_calls_total{token="other",outcome="success"} 4"#,
         ] {
-            assert!(page.lines().any(|found| found == line), "{line}");
+            assert!(page.iter().any(|found| found == line), "{line}");
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Counters of requests, responses and bytes. All label values are known in advance; none contains text of a client
 //! or server.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use metrics::{Counter, Histogram, counter, histogram};
 use tokio::time::Instant;
 
-use crate::metrics::prometheus::Page;
+use crate::metrics::{RECEIVED_BYTES, REQUEST_DURATION, REQUESTS, RESPONSES, SENT_BYTES};
 
 /// Methods with a label of their own; all others are `other`.
 const METHODS: [&str; 23] = [
@@ -39,12 +39,6 @@ const METHODS: [&str; 23] = [
 /// Statuses with a label of their own. All others are counted as the last one, 0.
 const STATUSES: [u16; 15] = [200, 202, 204, 400, 401, 403, 404, 405, 406, 408, 413, 415, 429, 503, 0];
 
-/// Upper bounds of the duration buckets in microseconds.
-const DURATIONS: [u64; 14] = [
-    100, 250, 500, 1_000, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 5_000_000, 10_000_000,
-    30_000_000, 60_000_000,
-];
-
 /// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -55,8 +49,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// All outcomes. Each is at the index `outcome as usize`.
-    const ALL: [Outcome; 3] = [Outcome::Success, Outcome::Error, Outcome::Cancelled];
+    const COUNT: usize = Outcome::Cancelled as usize + 1;
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -67,19 +60,28 @@ impl Outcome {
     }
 }
 
-/// The counters of a gateway since its start.
-#[derive(Debug, Default)]
+/// The counters of a gateway. Those with labels are registered at their first use.
+#[derive(Debug)]
 pub(crate) struct Counters {
-    requests: [[AtomicU64; Outcome::ALL.len()]; METHODS.len()],
-    /// One counter per bucket; the last one is for longer durations.
-    durations: [AtomicU64; DURATIONS.len() + 1],
-    microseconds: AtomicU64,
-    responses: [AtomicU64; STATUSES.len()],
-    received: AtomicU64,
-    sent: AtomicU64,
+    requests: [[OnceLock<Counter>; Outcome::COUNT]; METHODS.len()],
+    durations: Histogram,
+    responses: [OnceLock<Counter>; STATUSES.len()],
+    received: Counter,
+    sent: Counter,
 }
 
 impl Counters {
+    /// Counters at the recorder of this process.
+    pub(crate) fn new() -> Counters {
+        Counters {
+            requests: Default::default(),
+            durations: histogram!(REQUEST_DURATION),
+            responses: Default::default(),
+            received: counter!(RECEIVED_BYTES),
+            sent: counter!(SENT_BYTES),
+        }
+    }
+
     /// Counts a request when the result is dropped.
     pub(crate) fn request(self: &Arc<Counters>, method: &str) -> CountedRequest {
         CountedRequest {
@@ -91,64 +93,29 @@ impl Counters {
     }
 
     fn request_ended(&self, method: usize, outcome: Outcome, took: Duration) {
-        self.requests[method][outcome as usize].fetch_add(1, Ordering::Relaxed);
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let bucket = DURATIONS.iter().position(|limit| micros <= *limit).unwrap_or(DURATIONS.len());
-        self.durations[bucket].fetch_add(1, Ordering::Relaxed);
-        self.microseconds.fetch_add(micros, Ordering::Relaxed);
+        let requests = || counter!(REQUESTS, "method" => METHODS[method], "outcome" => outcome.as_str());
+        self.requests[method][outcome as usize].get_or_init(requests).increment(1);
+        self.durations.record(took.as_secs_f64());
     }
 
     /// Counts an HTTP response that started.
     pub(crate) fn response_started(&self, status: u16) {
         let at = STATUSES.iter().position(|known| *known == status).unwrap_or(STATUSES.len() - 1);
-        self.responses[at].fetch_add(1, Ordering::Relaxed);
+        let responses = || match STATUSES[at] {
+            0 => counter!(RESPONSES, "status" => "other"),
+            status => counter!(RESPONSES, "status" => status.to_string()),
+        };
+        self.responses[at].get_or_init(responses).increment(1);
     }
 
     /// Counts bytes that were received over HTTP.
     pub(crate) fn bytes_received(&self, bytes: usize) {
-        self.received.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.received.increment(bytes as u64);
     }
 
     /// Counts bytes that were sent over HTTP.
     pub(crate) fn bytes_sent(&self, bytes: usize) {
-        self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    /// Writes all counters. Labels that never occurred are left out.
-    pub(crate) fn write_to(&self, page: &mut Page) {
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let name = "mcp_gateway_requests_total";
-        page.family(name, "counter", "Requests that ended, by method and outcome.");
-        for (method, outcomes) in METHODS.iter().zip(&self.requests) {
-            for (outcome, count) in Outcome::ALL.iter().zip(outcomes).filter(|(_, count)| load(count) > 0) {
-                page.sample(name, &[("method", method), ("outcome", outcome.as_str())], load(count) as f64);
-            }
-        }
-        let name = "mcp_gateway_request_duration_seconds";
-        page.family(name, "histogram", "Time from the start of a request to its end.");
-        let bucket = "mcp_gateway_request_duration_seconds_bucket";
-        let mut total = 0;
-        for (limit, count) in DURATIONS.iter().zip(&self.durations) {
-            total += load(count);
-            page.sample(bucket, &[("le", &(*limit as f64 / 1e6).to_string())], total as f64);
-        }
-        total += load(&self.durations[DURATIONS.len()]);
-        page.sample(bucket, &[("le", "+Inf")], total as f64);
-        let seconds = load(&self.microseconds) as f64 / 1e6;
-        page.sample("mcp_gateway_request_duration_seconds_sum", &[], seconds);
-        page.sample("mcp_gateway_request_duration_seconds_count", &[], total as f64);
-        let name = "mcp_gateway_responses_total";
-        page.family(name, "counter", "HTTP responses, by status.");
-        for (status, count) in STATUSES.iter().zip(&self.responses).filter(|(_, count)| load(count) > 0) {
-            let status = if *status == 0 { "other".to_owned() } else { status.to_string() };
-            page.sample(name, &[("status", &status)], load(count) as f64);
-        }
-        for (name, help, count) in [
-            ("mcp_gateway_received_bytes_total", "Bytes received over HTTP connections.", &self.received),
-            ("mcp_gateway_sent_bytes_total", "Bytes sent over HTTP connections.", &self.sent),
-        ] {
-            page.family(name, "counter", help).sample(name, &[], load(count) as f64);
-        }
+        self.sent.increment(bytes as u64);
     }
 }
 
@@ -182,11 +149,18 @@ impl Drop for CountedRequest {
 
 #[cfg(test)]
 mod tests {
+    use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
+
     use super::*;
+    use crate::metrics::REQUEST_DURATION_BUCKETS;
 
     #[tokio::test(start_paused = true)]
     async fn label_values_are_fixed() {
-        let counters: Arc<Counters> = Arc::default();
+        let durations = Matcher::Full(REQUEST_DURATION.to_owned());
+        let builder = PrometheusBuilder::new().set_buckets_for_metric(durations, &REQUEST_DURATION_BUCKETS);
+        let recorder = builder.unwrap().build_recorder();
+        let _guard = metrics::set_default_local_recorder(&recorder);
+        let counters = Arc::new(Counters::new());
         let request = counters.request("tools/call");
         tokio::time::advance(Duration::from_micros(250)).await;
         request.end(&Ok::<(), ()>(()));
@@ -198,9 +172,7 @@ mod tests {
         counters.response_started(200);
         counters.response_started(599);
         counters.bytes_received(3);
-        let mut page = Page::default();
-        counters.write_to(&mut page);
-        let page = page.into_text();
+        let page = recorder.handle().render();
         for line in [
             "mcp_gateway_requests_total{method=\"tools/call\",outcome=\"success\"} 1",
             "mcp_gateway_requests_total{method=\"tools/call\",outcome=\"cancelled\"} 1",

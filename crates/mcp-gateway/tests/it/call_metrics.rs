@@ -8,7 +8,7 @@ use crate::support::TestGateway;
 const ANN: &str = "ann-0123456789abcdef";
 const BOB: &str = "bob-0123456789abcdef";
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn calls_are_counted_by_tool_and_by_token() {
     let tokens = Tokens::read(&Secret::new(format!("{ANN} name=ann\n{BOB}"))).unwrap();
     let mut http = HttpOptions::default();

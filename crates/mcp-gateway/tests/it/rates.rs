@@ -32,7 +32,7 @@ async fn stateless_call(gateway: &TestGateway, token: &str) -> crate::support::R
     gateway.post(&headers, &body).await
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn token_beyond_its_rate_gets_an_error_that_says_when_to_try_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit");
@@ -88,7 +88,7 @@ async fn token_beyond_its_rate_gets_an_error_that_says_when_to_try_again() {
     gateway.end().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn clients_share_the_rate_of_a_server() {
     let mut options = GatewayOptions::default();
     options.rates = {

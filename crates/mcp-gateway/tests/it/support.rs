@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_gateway::{
-    Bounds, ClientCounts, Gateway, GatewayOptions, HttpOptions, HttpServer, TokenUpdater,
+    Bounds, ClientCounts, Gateway, GatewayOptions, HttpOptions, HttpServer, RecorderPage, TokenUpdater,
 };
 use mcp_host_model::{Endpoint, RawJson, Sharing, UrlEndpoint};
 use mcp_host_registry::ToolBudget;
@@ -13,6 +13,8 @@ use mcp_host_runtime::{DesiredServers, Dialer, Host, HostOptions, RequestingServ
 use mcp_host_transport::{ClientCapabilities, DialOptions, Eras, Session, SessionOptions, dialer};
 use mcp_testkit::servers::{DemoServers, configured_server};
 use mcp_testkit::wait::wait_until;
+use metrics::LocalRecorderGuard;
+use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -84,6 +86,8 @@ pub(crate) struct TestGateway {
     pub(crate) tokens: TokenUpdater,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinHandle<()>,
+    /// The recorder of this gateway's metrics.
+    _recorder: LocalRecorderGuard<'static>,
 }
 
 impl TestGateway {
@@ -122,8 +126,13 @@ impl TestGateway {
         configured: Vec<ResolvedServer>,
         tool_budget: ToolBudget,
         options: GatewayOptions,
-        http: HttpOptions,
+        mut http: HttpOptions,
     ) -> TestGateway {
+        // A guard of the recorder cannot be stored beside it.
+        let recorder = Box::leak(Box::new(PrometheusBuilder::new().build_recorder()));
+        let handle = recorder.handle();
+        let recorder = metrics::set_default_local_recorder(recorder);
+        http.metrics = Some(RecorderPage::new(move || handle.render()));
         let servers: Arc<TestServers> = Arc::default();
         let host = host_with(&servers, configured, tool_budget).await;
         // Instances that were started only for discovery have ended by then.
@@ -133,7 +142,16 @@ impl TestGateway {
         let (address, tokens) = (server.address(), server.token_updater());
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server.serve(async { drop(stopped.await) }));
-        TestGateway { host, servers, gateway, address, tokens, stop: Some(stop), serving }
+        TestGateway {
+            host,
+            servers,
+            gateway,
+            address,
+            tokens,
+            stop: Some(stop),
+            serving,
+            _recorder: recorder,
+        }
     }
 
     /// Connects our own client, in one era.

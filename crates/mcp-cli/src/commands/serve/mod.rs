@@ -34,7 +34,7 @@ use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, serve_until_signalled};
 use events::{log_file_events, log_server_events};
-use metrics::HostMetrics;
+use metrics::MetricsRecorder;
 use tokens::{OtherViews, TokenSource, publish_scopes};
 
 /// How long the shutdown may take after running requests have ended or were cancelled.
@@ -123,7 +123,7 @@ struct PreparedServe {
 /// The endpoint at which clients connect.
 enum Endpoint {
     Stdio,
-    Http(SocketAddr, Box<HttpOptions>, TokenSource, Option<HostMetrics>),
+    Http(SocketAddr, Box<HttpOptions>, TokenSource, Option<MetricsRecorder>),
 }
 
 /// The key of this user's gateways for ids of tasks. Without a state folder it is random.
@@ -157,8 +157,8 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
             let resource_server = authorization::resource_server(args).await?;
             let (hosts, origins) = (args.allow_host.clone(), args.allow_origin.clone());
             // Installed before any server starts, so that gauges count every increment and decrement.
-            let host_metrics = HostMetrics::install();
-            let metrics = host_metrics.as_ref().map(HostMetrics::text);
+            let recorder = MetricsRecorder::install();
+            let metrics = recorder.as_ref().map(MetricsRecorder::page);
             Endpoint::Http(
                 address,
                 Box::new({
@@ -172,7 +172,7 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
                     options
                 }),
                 source,
-                host_metrics,
+                recorder,
             )
         }
     };
@@ -234,10 +234,10 @@ async fn serve(
                 }
                 Ok(())
             }
-            Endpoint::Http(address, options, source, host_metrics) => {
+            Endpoint::Http(address, options, source, recorder) => {
                 let upkeep = async {
-                    match &host_metrics {
-                        Some(metrics) => metrics.run_upkeep().await,
+                    match &recorder {
+                        Some(recorder) => recorder.run_upkeep().await,
                         None => std::future::pending().await,
                     }
                 };
