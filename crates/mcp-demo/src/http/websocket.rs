@@ -7,16 +7,24 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State as Shared;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::http::{HeaderMap, StatusCode};
+use axum::body::Body;
+use axum::extract::{Request, State as Shared};
+use axum::http::header::SEC_WEBSOCKET_PROTOCOL;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
 use crate::connection::Connection;
 use crate::http::loopback::is_local_request;
@@ -41,6 +49,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The timeout for closing sockets.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+type WebSocket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// The open sockets of one server.
 #[derive(Clone)]
@@ -70,18 +80,37 @@ impl Sockets {
     }
 }
 
-async fn open(Shared(sockets): Shared<Sockets>, headers: HeaderMap, upgrade: WebSocketUpgrade) -> Response {
-    if !is_local_request(&headers, sockets.own) {
+async fn open(Shared(sockets): Shared<Sockets>, mut request: Request) -> Response {
+    if !is_local_request(request.headers(), sockets.own) {
         return (StatusCode::FORBIDDEN, "the demo server is for this machine only").into_response();
     }
     let Ok(permit) = Arc::clone(&sockets.permits).try_acquire_owned() else {
         return (StatusCode::SERVICE_UNAVAILABLE, "too many sockets are open").into_response();
     };
-    upgrade
-        .protocols(["mcp"])
-        .max_message_size(MAX_MESSAGE)
-        .max_frame_size(MAX_MESSAGE)
-        .on_upgrade(move |socket| serve_socket(socket, sockets, permit))
+    let mut response = match create_response_with_body(&request, Body::empty) {
+        Ok(response) => response,
+        Err(error) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
+    };
+    if offers_mcp(request.headers()) {
+        response.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static("mcp"));
+    }
+    let upgrade = hyper::upgrade::on(&mut request);
+    // The task ends with the socket. `Sockets::closed` waits for its permit.
+    tokio::spawn(async move {
+        // The upgrade fails if the client disconnects before it has the response.
+        let Ok(stream) = upgrade.await else { return };
+        let limits =
+            WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
+        let socket = WebSocketStream::from_raw_socket(TokioIo::new(stream), Role::Server, Some(limits)).await;
+        serve_socket(socket, sockets, permit).await;
+    });
+    response
+}
+
+/// Whether the client offers the subprotocol `mcp`.
+fn offers_mcp(headers: &HeaderMap) -> bool {
+    let offers = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
+    offers.flat_map(|value| value.split(',')).any(|protocol| protocol.trim() == "mcp")
 }
 
 /// Serves one client until it disconnects or the server ends. Holds a permit meanwhile.
@@ -98,42 +127,48 @@ async fn serve_socket(socket: WebSocket, sockets: Sockets, _permit: OwnedSemapho
         biased;
         // As in a crash: without a close frame.
         _ = lifetime.exited() => return,
-        () = sockets.lifetime.ended() => close_code::AWAY,
+        () = sockets.lifetime.ended() => CloseCode::Away,
         code = forward_to_server(stream, messages) => code,
         code = forward_to_client(lines, &mut sink) => code,
-        _ = serving => close_code::NORMAL,
+        _ = serving => CloseCode::Normal,
     };
     let close_frame = Message::Close(Some(CloseFrame { code, reason: "".into() }));
     let _ = tokio::time::timeout(CLOSE_TIMEOUT, sink.send(close_frame)).await;
 }
 
 /// Forwards messages as lines. Returns the code to close the socket with.
-async fn forward_to_server(mut stream: SplitStream<WebSocket>, mut messages: impl AsyncWrite + Unpin) -> u16 {
+async fn forward_to_server(
+    mut stream: SplitStream<WebSocket>,
+    mut messages: impl AsyncWrite + Unpin,
+) -> CloseCode {
     loop {
         let mut line = match stream.next().await {
             Some(Ok(Message::Text(text))) => text.as_str().to_owned(),
-            Some(Ok(Message::Binary(_))) => return close_code::UNSUPPORTED,
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
-            Some(Ok(Message::Close(_))) | None => return close_code::NORMAL,
-            Some(Err(_)) => return close_code::PROTOCOL,
+            Some(Ok(Message::Binary(_))) => return CloseCode::Unsupported,
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
+            Some(Ok(Message::Close(_))) | None => return CloseCode::Normal,
+            Some(Err(_)) => return CloseCode::Protocol,
         };
         // A line break between two JSON tokens would split the message.
         line = line.replace(['\n', '\r'], " ");
         line.push('\n');
         if messages.write_all(line.as_bytes()).await.is_err() {
-            return close_code::NORMAL;
+            return CloseCode::Normal;
         }
     }
 }
 
 /// Forwards lines as messages. Returns the code to close the socket with.
-async fn forward_to_client(lines: impl AsyncRead + Unpin, sink: &mut SplitSink<WebSocket, Message>) -> u16 {
+async fn forward_to_client(
+    lines: impl AsyncRead + Unpin,
+    sink: &mut SplitSink<WebSocket, Message>,
+) -> CloseCode {
     let mut lines = BufReader::new(lines).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let sent = tokio::time::timeout(WRITE_TIMEOUT, sink.send(Message::Text(line.into()))).await;
         if !matches!(sent, Ok(Ok(()))) {
-            return close_code::POLICY;
+            return CloseCode::Policy;
         }
     }
-    close_code::NORMAL
+    CloseCode::Normal
 }
