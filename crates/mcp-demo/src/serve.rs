@@ -4,6 +4,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc};
 
+use futures_util::future::BoxFuture;
 use rmcp::{
     RoleServer,
     service::{QuitReason, ServerInitializeError, serve_server},
@@ -72,7 +73,7 @@ pub async fn serve_stream(
     read: impl AsyncRead + Send + Unpin + 'static,
     write: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<ServeOutcome, DemoError> {
-    serve_state(State::default(), read, write).await
+    serve_state(State::default(), Box::new(read), Box::new(write)).await
 }
 
 /// Like [`serve_stream`], but with these tools instead of the built-in ones, and without prompts and resources.
@@ -81,23 +82,34 @@ pub async fn serve_custom_tools(
     read: impl AsyncRead + Send + Unpin + 'static,
     write: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<ServeOutcome, DemoError> {
-    serve_state(State::with_custom_tools(tools), read, write).await
+    serve_state(State::with_custom_tools(tools), Box::new(read), Box::new(write)).await
 }
 
-async fn serve_state(
-    state: State,
-    read: impl AsyncRead + Send + Unpin + 'static,
-    write: impl AsyncWrite + Send + Unpin + 'static,
-) -> Result<ServeOutcome, DemoError> {
+/// The messages of a client, one per line.
+pub(crate) type Input = Box<dyn AsyncRead + Send + Unpin>;
+/// The messages to a client, one per line.
+pub(crate) type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
+type Serving = BoxFuture<'static, Result<ServeOutcome, DemoError>>;
+
+fn serve_state(state: State, read: Input, write: Output) -> Serving {
     let lifetime = Arc::new(Lifetime::default());
     let state = Arc::new(state);
     let demo = Demo::new(Arc::clone(&state), state, Arc::clone(&lifetime));
-    let connection = Connection::new(AsyncRwTransport::new_server(read, write), Arc::clone(&lifetime));
-    tokio::select! {
-        biased;
-        code = lifetime.exited() => Ok(ServeOutcome::Exited(code)),
-        outcome = serve(demo, connection) => outcome,
-    }
+    let serving = serve_lines(demo, Arc::clone(&lifetime), read, write);
+    Box::pin(async move {
+        tokio::select! {
+            biased;
+            code = lifetime.exited() => Ok(ServeOutcome::Exited(code)),
+            outcome = serving => outcome,
+        }
+    })
+}
+
+/// Serves one client over two streams. Not generic, so that rmcp's server is compiled once, and not for each kind of
+/// stream and each crate that uses it.
+pub(crate) fn serve_lines(demo: Demo, lifetime: Arc<Lifetime>, read: Input, write: Output) -> Serving {
+    Box::pin(serve(demo, Connection::new(AsyncRwTransport::new_server(read, write), lifetime)))
 }
 
 /// Serves one client until it disconnects.

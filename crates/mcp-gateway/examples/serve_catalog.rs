@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub(crate) async fn serve(
     host: Arc<Host>,
     tokens: &Secret,
-    (input, output): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin + Send + 'static),
+    (input, output): (impl AsyncRead + Unpin + Send + 'static, impl AsyncWrite + Unpin + Send + 'static),
     announce: impl FnOnce(String),
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut options = GatewayOptions::default();

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use mcp_host_model::{Era, ProtocolVersion, RawJson, RpcError, code};
 use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -34,18 +35,29 @@ const WRITE_BATCH_BYTES: usize = 64 * 1024;
 
 /// Serves the client on `input` and `output` until the input ends or the output fails. Then its requests are
 /// cancelled and its leases end. Dropping the future does the same.
-pub async fn serve_stdio(
+pub fn serve_stdio(
     gateway: &Gateway,
-    input: impl AsyncRead + Unpin,
+    input: impl AsyncRead + Unpin + Send + 'static,
     output: impl AsyncWrite + Unpin + Send + 'static,
-) {
-    let gateway = gateway.inner();
+) -> impl Future<Output = ()> + Send + 'static {
+    boxed(Arc::clone(gateway.inner()), Box::new(input), Box::new(output))
+}
+
+type Input = Box<dyn AsyncRead + Unpin + Send>;
+type Output = Box<dyn AsyncWrite + Unpin + Send>;
+
+/// Not generic, so that this crate compiles the server, and not each of its users.
+fn boxed(gateway: Arc<GatewayInner>, input: Input, output: Output) -> BoxFuture<'static, ()> {
+    Box::pin(serve(gateway, input, output))
+}
+
+async fn serve(gateway: Arc<GatewayInner>, input: Input, output: Output) {
     let (sender, messages) = message_channel(&gateway.options.bounds);
     let disconnected = CancellationToken::new();
     let mut writer = JoinSet::new();
     writer.spawn(write(messages, output, gateway.options.bounds.send_timeout, disconnected.clone()));
     let client = StdioClient {
-        gateway: Arc::clone(gateway),
+        gateway: Arc::clone(&gateway),
         scope: Arc::new(gateway.options.scope.clone()),
         sender,
         running: Arc::default(),
@@ -95,7 +107,7 @@ struct StdioClient {
 /// sign of a dead client.
 async fn write(
     mut messages: MessageReceiver,
-    mut output: impl AsyncWrite + Unpin,
+    mut output: Output,
     send_timeout: Duration,
     disconnected: CancellationToken,
 ) {
@@ -129,7 +141,7 @@ async fn write(
     }
 }
 
-async fn read(client: &Arc<StdioClient>, input: impl AsyncRead + Unpin, tasks: &mut JoinSet<()>) {
+async fn read(client: &Arc<StdioClient>, input: Input, tasks: &mut JoinSet<()>) {
     let max_bytes = client.gateway.options.bounds.message_bytes;
     let mut input = BufReader::new(input);
     // An error of the input ends it.

@@ -11,6 +11,7 @@ mod websocket;
 use std::{future::Future, net::SocketAddr, sync::Arc};
 
 use axum::{Router, serve::ListenerExt as _};
+use futures_util::future::BoxFuture;
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
 };
@@ -70,10 +71,19 @@ impl HttpServer {
     ///
     /// After `shutdown`, open streams and sockets are closed and running calls cancelled. After `exit`, or when the future
     /// is dropped, only the listener is closed; open connections end with the runtime.
-    pub async fn serve(
+    pub fn serve(
         self,
         shutdown: impl Future<Output = ()> + Send + 'static,
-    ) -> Result<ServeOutcome, DemoError> {
+    ) -> impl Future<Output = Result<ServeOutcome, DemoError>> + Send + 'static {
+        self.boxed(Box::pin(shutdown))
+    }
+
+    /// Not generic, so that this crate compiles the server, and not each of its users.
+    fn boxed(self, shutdown: BoxFuture<'static, ()>) -> BoxFuture<'static, Result<ServeOutcome, DemoError>> {
+        Box::pin(self.serve_until(shutdown))
+    }
+
+    async fn serve_until(self, shutdown: BoxFuture<'static, ()>) -> Result<ServeOutcome, DemoError> {
         let lifetime = Arc::new(Lifetime::default());
         let process = Arc::new(State::default());
         let sockets = Sockets::new(self.address.ip(), Arc::clone(&process), Arc::clone(&lifetime));

@@ -17,7 +17,6 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_tungstenite::WebSocketStream;
@@ -26,10 +25,9 @@ use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
-use crate::connection::Connection;
 use crate::http::loopback::is_local_request;
 use crate::lifetime::Lifetime;
-use crate::serve::serve;
+use crate::serve::serve_lines;
 use crate::server::Demo;
 use crate::state::State;
 
@@ -119,8 +117,7 @@ async fn serve_socket(socket: WebSocket, sockets: Sockets, _permit: OwnedSemapho
     let (here, there) = tokio::io::duplex(BUFFER);
     let (read, write) = tokio::io::split(there);
     let demo = Demo::new(Arc::new(State::default()), sockets.process, Arc::clone(&lifetime));
-    let serving =
-        serve(demo, Connection::new(AsyncRwTransport::new_server(read, write), Arc::clone(&lifetime)));
+    let serving = serve_lines(demo, Arc::clone(&lifetime), Box::new(read), Box::new(write));
     let (lines, messages) = tokio::io::split(here);
     let (mut sink, stream) = socket.split();
     let code = tokio::select! {

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use governor::clock::DefaultClock;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -171,7 +172,19 @@ impl HttpServer {
     /// within [`Bounds::shutdown_grace`], and all sessions and dialogs end.
     ///
     /// Dropping the future closes all connections at once. Sessions and dialogs then end with the gateway.
-    pub async fn serve(self, shutdown: impl Future<Output = ()>) {
+    pub fn serve(
+        self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        self.boxed(Box::pin(shutdown))
+    }
+
+    /// Not generic, so that this crate compiles the server, and not each of its users.
+    fn boxed(self, shutdown: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
+        Box::pin(self.accept_until(shutdown))
+    }
+
+    async fn accept_until(self, mut shutdown: BoxFuture<'static, ()>) {
         let HttpServer { listener, address: _, app, tls } = self;
         let Bounds { idle_timeout, connections: max_connections, .. } = *app.bounds();
         let table = ConnectionTable::new(max_connections);
@@ -185,7 +198,7 @@ impl HttpServer {
                 None => std::future::pending().await,
             }
         };
-        tokio::pin!(shutdown, keys);
+        tokio::pin!(keys);
         loop {
             tokio::select! {
                 biased;
