@@ -91,7 +91,7 @@ pub(crate) fn outcome(outcome: Result<String, CallError>) -> String {
         Err(CallError::NotSent(ended)) => format!("not sent: {}", reason(&ended)),
         Err(CallError::TimedOut(_)) => "timed out".to_owned(),
         Err(CallError::Rpc(error)) => format!("error {}", error.code),
-        Err(CallError::InvalidResponse(_)) => "unreadable".to_owned(),
+        Err(CallError::InvalidResponse(_) | CallError::NotUtf8 { .. }) => "unreadable".to_owned(),
         Err(CallError::OutcomeUnknown(_)) => "outcome unknown".to_owned(),
         Err(CallError::ResponseLost(_)) => "answer lost".to_owned(),
         Err(CallError::Unreachable(_) | CallError::Refused(_)) => "refused".to_owned(),

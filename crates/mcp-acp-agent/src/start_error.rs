@@ -103,7 +103,7 @@ fn connect_error_kind(error: &ConnectError, server: &ServerDescription) -> Serve
         ConnectError::TimedOut { after, disconnect } | ConnectError::Silent { after, disconnect } => {
             ServerStartErrorKind::TimedOut { limit: *after, stderr: disconnect.evidence.stderr.join("\n") }
         }
-        ConnectError::Refused(refused) => match refused.status {
+        ConnectError::Refused(refused) => match refused.status() {
             Some(401 | 403) => ServerStartErrorKind::AuthenticationFailed { error: refused.to_string() },
             Some(_) | None => ServerStartErrorKind::ConnectionFailed { error: refused.to_string() },
         },

@@ -61,7 +61,7 @@ impl HttpClient {
     pub(crate) fn new(resource: &Url, authorities: &Authorities) -> Result<HttpClient, String> {
         // Fails if another provider is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut config = tls::client_config(authorities)?;
+        let mut config = tls::client_config(authorities).map_err(|failure| failure.to_string())?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(config)
@@ -227,7 +227,7 @@ fn innermost_cause(error: &reqwest::Error) -> String {
         return "the host name cannot be resolved".to_owned();
     }
     match error.source() {
-        Some(source) => tls::root_cause(source).unwrap_or_default(),
+        Some(source) => tls::root_cause(source).to_string(),
         None => "the cause is unknown".to_owned(),
     }
 }

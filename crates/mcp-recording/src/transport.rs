@@ -115,13 +115,11 @@ impl FrameSink for RecordingSink {
     fn stream_failed(&self, id: RequestId, error: StreamError) {
         match &error {
             StreamError::NotExecuted(_) => self.log.lock().remove_request(&id.to_string()),
-            StreamError::Refused(RequestError { error: Some(error), .. }) => {
-                self.log.lock().record_refusal(&id.to_string(), error);
-            }
-            // An error of the transport itself has no meaning on another transport.
-            StreamError::Unreachable(_) | StreamError::Refused(_) => {
-                self.log.lock().remove_request(&id.to_string())
-            }
+            StreamError::Unreachable(error) | StreamError::Refused(error) => match error.rpc_error() {
+                Some(error) => self.log.lock().record_refusal(&id.to_string(), error),
+                // An error of the transport itself has no meaning on another transport.
+                None => self.log.lock().remove_request(&id.to_string()),
+            },
             // There was no response, so none is replayed.
             _ => {}
         }

@@ -52,8 +52,11 @@ async fn serve(link: Link) -> Disconnect {
 }
 
 fn refused(status: Option<u16>, message: &str) -> Disconnect {
-    let mut refusal = RequestError::new(message.to_owned());
-    refusal.status = status;
+    let problem = message.to_owned();
+    let refusal = match status {
+        Some(status) => RequestError::InvalidResponse { status, problem },
+        None => RequestError::Other(problem),
+    };
     Disconnect::new(DisconnectReason::NotStarted(StartError::Refused(refusal)))
 }
 

@@ -44,7 +44,7 @@ impl RequestError {
     pub(super) fn new(error: HostError, cause: &CallError) -> RequestError {
         let rpc = match cause {
             CallError::Rpc(rpc) | CallError::ResourceNotFound(rpc) => Some(rpc),
-            CallError::Refused(fault) => fault.error.as_ref(),
+            CallError::Refused(refused) => refused.rpc_error(),
             _ => None,
         };
         RequestError { error, rpc: rpc.cloned().map(Box::new), server: None }

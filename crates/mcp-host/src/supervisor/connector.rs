@@ -12,7 +12,7 @@ use mcp_host_registry::{ListKind, ServerLists};
 use mcp_host_transport::Authorization;
 use mcp_host_transport::{
     Authorities, CallError, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions, Eras, Handlers,
-    ListChangeCounts, ListResult, NoRoots, OnSessionNotification, ReceiptDirectory, RequestError, Session,
+    ListChangeCounts, ListResult, NoRoots, OnSessionNotification, ReceiptDirectory, Session,
     SessionNotification, SessionOptions, SseServerCache, dialer,
 };
 use tokio::time::Instant;
@@ -426,7 +426,7 @@ fn connect_error_of(id: &str, label: &str, error: &ConnectError) -> HostError {
 }
 
 fn is_unauthorized(cause: &ConnectError) -> bool {
-    matches!(cause, ConnectError::Refused(RequestError { status: Some(401 | 403), .. }))
+    matches!(cause, ConnectError::Refused(refused) if matches!(refused.status(), Some(401 | 403)))
 }
 
 /// Completes the error of a server with token exchange that is not authorized. The advice to use another header does not
@@ -443,7 +443,8 @@ fn explain_authorization(error: &mut HostError, dialog: Option<&DialogId>) {
 
 /// The error of a failed request.
 pub(crate) fn call_error(server: &ResolvedServer, error: &CallError) -> HostError {
-    let has_own_help = matches!(error, CallError::Refused(RequestError { status: Some(401), .. }) if server.endpoint.is_per_user());
+    let is_unauthorized = matches!(error, CallError::Refused(refused) if refused.status() == Some(401));
+    let has_own_help = is_unauthorized && server.endpoint.is_per_user();
     let help = if has_own_help { None } else { error.help() };
     HostError { help, ..server_error(server, error.kind(), error) }
 }

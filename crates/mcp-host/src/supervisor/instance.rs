@@ -243,7 +243,7 @@ impl Instance {
             }
             let answer = self.session.request_raw("ping", None, &RawJson::empty_object(), options()).await;
             last = match answer {
-                Err(CallError::Refused(fault)) if fault.status.is_some() => Ok(()),
+                Err(CallError::Refused(refused)) if refused.status().is_some() => Ok(()),
                 Err(error) if error.kind().is_a(ErrorKind::Connection) => {
                     Err(call_error(&self.server(), &error))
                 }

@@ -196,7 +196,7 @@ impl RequestTracker {
     pub(crate) fn stream_failed(&mut self, id: RequestId, error: StreamError) -> Vec<Action> {
         match error {
             StreamError::Unreachable(error) | StreamError::Refused(error) => {
-                self.fail(id, refusal_error(error))
+                self.fail(id, refusal_error(&error))
             }
             StreamError::NotExecuted(epoch) => self.not_executed(id, epoch),
             error => self.fail(id, RpcError::new(code::INTERNAL_ERROR, error.to_string())),
@@ -347,10 +347,10 @@ fn is_cancellation(method: &[u8]) -> bool {
 }
 
 /// The error for a refused request: the server's own if there is one.
-fn refusal_error(error: RequestError) -> RpcError {
-    match error.error {
-        Some(error) => error,
-        None => RpcError::new(code::INTERNAL_ERROR, error.message),
+fn refusal_error(error: &RequestError) -> RpcError {
+    match error.rpc_error() {
+        Some(error) => error.clone(),
+        None => RpcError::new(code::INTERNAL_ERROR, error.to_string()),
     }
 }
 

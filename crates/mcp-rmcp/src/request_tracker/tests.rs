@@ -1,5 +1,7 @@
 //! The tracker with a script of messages; its actions are compared as text.
 
+use mcp_host_transport::ErrorResponse;
+
 use super::*;
 
 const OPENING: &str =
@@ -70,10 +72,9 @@ fn lost_response_is_an_unknown_outcome_and_a_refusal_has_the_servers_error() {
     assert_eq!(describe(tracker.stream_failed(1, lost("reset"))), want);
     let error = Some(RpcError::new(-5, "bad"));
     let error = StreamError::Refused({
-        let mut res = RequestError::new("400");
-        res.status = Some(400);
-        res.error = error;
-        res
+        let mut response = ErrorResponse::new(400);
+        response.error = error;
+        response.into()
     });
     assert_eq!(describe(tracker.stream_failed(2, error)), "fail #2 bad");
 }

@@ -13,9 +13,7 @@ use url::Url;
 
 use crate::dial::options::DialOptions;
 use crate::error::ConnectError;
-use crate::error::NO_EVENT_STREAM;
-use crate::error::disconnect::RequestError;
-use crate::error::help::wants_session;
+use crate::error::request_error::RequestError;
 use crate::http::HttpDial;
 use crate::net::url_endpoint::UrlOptions;
 use crate::sse::{SseDial, StreamOutcome};
@@ -160,12 +158,10 @@ impl Dial for SseOrHttpDial {
 
     fn diagnostic_probe(&self, refusal: &RequestError) -> Option<TransportProbe> {
         // The server was reached, and it is neither busy nor protected.
-        let is_other_transport = match refusal.status? {
-            200..=299 => refusal.message.contains(NO_EVENT_STREAM),
-            status => matches!(status, 400 | 404..=406 | 415 | 422),
-        };
+        let is_other_transport = matches!(refusal, RequestError::NotEventStream(_))
+            || matches!(refusal.status()?, 400 | 404..=406 | 415 | 422);
         // Some servers answer 401 when the session is missing.
-        if !is_other_transport && !wants_session(refusal) {
+        if !is_other_transport && !refusal.wants_session() {
             return None;
         }
         let dial = HttpDial::new(&self.endpoint, &self.options).ok()?;
@@ -175,8 +171,8 @@ impl Dial for SseOrHttpDial {
 
 /// Whether a server with this error may support SSE. An error code of the modern era shows that it does not.
 fn suggests_sse(refusal: &RequestError) -> bool {
-    let modern = refusal.error.as_ref().is_some_and(|it| code::is_modern(it.code));
-    matches!(refusal.status, Some(400 | 404 | 405)) && !modern
+    let modern = refusal.rpc_error().is_some_and(|it| code::is_modern(it.code));
+    matches!(refusal.status(), Some(400 | 404 | 405)) && !modern
 }
 
 #[cfg(test)]
@@ -184,10 +180,15 @@ mod tests {
     use super::*;
     use mcp_host_model::RpcError;
 
+    use crate::error::request_error::ErrorResponse;
+
     #[track_caller]
     fn check(status: Option<u16>, code: Option<i64>, want: bool) {
-        let error = code.map(|it| RpcError::new(it, "no"));
-        let refusal = RequestError { status, message: String::new(), error };
+        let mut refusal = RequestError::new("no");
+        if let Some(status) = status {
+            let error = code.map(|it| RpcError::new(it, "no"));
+            refusal = ErrorResponse { error, ..ErrorResponse::new(status) }.into();
+        }
         assert_eq!(suggests_sse(&refusal), want, "{status:?} {code:?}");
     }
 

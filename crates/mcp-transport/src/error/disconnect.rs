@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use crate::error::cause::{self, Cause};
 use crate::error::headline::headline;
+use crate::error::request_error::RequestError;
+use crate::error::stderr_sign::{self, StderrSign};
 
 /// The end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,9 +83,9 @@ impl Disconnect {
         Disconnect { reason, evidence: Evidence::default() }
     }
 
-    /// The known cause, if the evidence shows one. A connection that we closed has none.
-    pub(crate) fn cause(&self) -> Option<Cause> {
-        if self.is_unexpected() { cause::find_cause(&self.evidence) } else { None }
+    /// The known failure that the evidence shows, if any. A connection that we closed has none.
+    pub(crate) fn sign(&self) -> Option<StderrSign> {
+        if self.is_unexpected() { stderr_sign::find_sign(&self.evidence) } else { None }
     }
 
     fn is_unexpected(&self) -> bool {
@@ -96,12 +97,12 @@ impl Disconnect {
 }
 
 impl Evidence {
-    /// The known cause and the exception that the evidence contains, if there is either.
+    /// The known failure and the exception that the evidence contains, if there is either.
     pub(crate) fn summary(&self) -> Option<String> {
-        let cause = cause::find_cause(self).map(|cause| cause.description);
-        match (cause, headline(&self.stderr)) {
-            (Some(cause), Some(exception)) => Some(format!("{cause} ({exception})")),
-            (cause, exception) => exception.or_else(|| cause.map(str::to_owned)),
+        let known = stderr_sign::find_sign(self).map(|sign| sign.description);
+        match (known, headline(&self.stderr)) {
+            (Some(known), Some(exception)) => Some(format!("{known} ({exception})")),
+            (known, exception) => exception.or_else(|| known.map(str::to_owned)),
         }
     }
 }
@@ -109,7 +110,7 @@ impl Evidence {
 impl std::error::Error for Disconnect {}
 
 impl fmt::Display for Disconnect {
-    /// The known cause and the exception, then the reason, then the evidence.
+    /// The known failure and the exception, then the reason, then the evidence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(summary) = self.is_unexpected().then(|| self.evidence.summary()).flatten() {
             write!(f, "{summary}: ")?;
@@ -167,37 +168,6 @@ impl fmt::Display for Evidence {
             if let Some(sample) = &self.noise_sample {
                 write!(f, " (they begin with {sample:?})")?;
             }
-        }
-        Ok(())
-    }
-}
-
-/// The failure of one request, on a transport where each request has its own response.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RequestError {
-    /// The HTTP status, if there was a response.
-    pub status: Option<u16>,
-    /// What happened, without secrets.
-    pub message: String,
-    /// The JSON-RPC error in the response body, if any.
-    pub error: Option<mcp_host_model::RpcError>,
-}
-
-impl RequestError {
-    /// An error without a response.
-    pub fn new(message: impl Into<String>) -> RequestError {
-        RequestError { status: None, message: message.into(), error: None }
-    }
-}
-
-impl std::error::Error for RequestError {}
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        if let Some(error) = &self.error {
-            write!(f, ": {error}")?;
         }
         Ok(())
     }

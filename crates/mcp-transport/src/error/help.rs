@@ -2,10 +2,12 @@
 
 use mcp_host_model::{ProtocolVersion, RpcError, code};
 
-use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence, RequestError, StartError};
-use crate::error::{
-    CallError, ConnectError, NO_CREDENTIAL, NOT_UTF8, RETRY_AFTER, SPEAKS_HTTP, SPEAKS_SSE, SPEAKS_TLS, cause,
+use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence, StartError};
+use crate::error::net_failure::{HTTPS_HELP, UNREACHABLE_HELP};
+use crate::error::request_error::{
+    AccessRefusal, ErrorResponse, RequestError, ResponseSign, decisive_refusal,
 };
+use crate::error::{CallError, ConnectError, stderr_sign};
 
 impl ConnectError {
     /// What to try.
@@ -14,8 +16,8 @@ impl ConnectError {
             ConnectError::Disconnected(disconnect) => disconnect_help(disconnect),
             ConnectError::TimedOut { after: _, disconnect }
             | ConnectError::Silent { after: _, disconnect } => {
-                match cause::find_cause(&disconnect.evidence) {
-                    Some(cause) => cause.help,
+                match stderr_sign::find_sign(&disconnect.evidence) {
+                    Some(sign) => sign.help,
                     None if disconnect.evidence.pid.is_some() => {
                         "the first run of `npx` or `uvx` downloads the package: run the command once by hand, or \
                          raise the startup timeout; a program that prints nothing there either is not a stdio \
@@ -38,7 +40,7 @@ impl ConnectError {
                     "update the server, or this program, which supports the versions {versions}"
                 ));
             }
-            ConnectError::InvalidResponse(message) => invalid_response_help(message),
+            ConnectError::InvalidResponse(_) => INVALID_RESPONSE_HELP,
             ConnectError::Invalid(_) => "correct the server's entry in the configuration",
             ConnectError::Unsupported(_) => {
                 "use a build with this transport, or another transport of the server"
@@ -53,29 +55,36 @@ impl CallError {
     pub fn help(&self) -> Option<String> {
         let help = match self {
             CallError::Rpc(error) => return error_help(error),
-            CallError::Refused(RequestError { error: Some(error), .. }) if error_help(error).is_some() => {
-                return error_help(error);
+            CallError::Refused(error) => {
+                if let Some(help) = error.rpc_error().and_then(error_help) {
+                    return Some(help);
+                }
+                refusal_help(error)
             }
-            CallError::Unreachable(error) | CallError::Refused(error) => refusal_help(error),
+            CallError::Unreachable(error) => refusal_help(error),
             CallError::InputRequired(_) => {
                 "configure a handler for this input, or call a tool that needs no input"
             }
             CallError::TaskCancelled(_) => "call the tool again, or check the server's log for the reason",
             CallError::OutcomeUnknown(_) => "check whether the call took effect before repeating it",
-            CallError::ResponseLost(RequestError { status: None, .. }) => {
+            CallError::ResponseLost(error) if error.status().is_none() => {
                 "try again, or check the server's log"
             }
             CallError::ResponseLost(error) => refusal_help(error),
             CallError::ResourceNotFound(_) => "list the resources again: it may have been removed",
-            CallError::Closed(disconnect) | CallError::NotSent(disconnect) => match disconnect.cause() {
+            CallError::Closed(disconnect) | CallError::NotSent(disconnect) => match disconnect.sign() {
                 // A connection that we closed needs no remedy.
                 _ if disconnect.reason == DisconnectReason::Stopped => return None,
-                Some(cause) => cause.help,
+                Some(sign) => sign.help,
                 None => "check its last output and its log; a crash is a bug of the server",
             },
             CallError::TimedOut(_) => "request less, or raise the request timeout",
             CallError::Reopen(error) => return error.help(),
-            CallError::InvalidResponse(message) => invalid_response_help(message),
+            CallError::InvalidResponse(_) => INVALID_RESPONSE_HELP,
+            CallError::NotUtf8 { .. } => {
+                "make the server write UTF-8 (for Python: PYTHONUTF8=1 in its `env`), or set its encoding if the \
+                 configuration has a key for it"
+            }
             CallError::ListTooLarge(_) => "make the server offer fewer items, or raise the limit",
             CallError::ResponseTooLarge(_) => "request less: a part, a page, or with a filter",
             CallError::Unsupported(_) => "use a server, or a version of it, that supports this",
@@ -108,8 +117,8 @@ impl StartError {
 
 /// Help for a connection that ended.
 fn disconnect_help(disconnect: &Disconnect) -> &'static str {
-    if let Some(cause) = disconnect.cause() {
-        return cause.help;
+    if let Some(sign) = disconnect.sign() {
+        return sign.help;
     }
     let Evidence { pid, noise_bytes, .. } = disconnect.evidence;
     match &disconnect.reason {
@@ -120,7 +129,7 @@ fn disconnect_help(disconnect: &Disconnect) -> &'static str {
             match (pid, noise_bytes) {
                 (None, _) => "check the server's log",
                 (Some(_), 0) => RUN_BY_HAND,
-                (Some(_), _) => cause::NOISE.help,
+                (Some(_), _) => stderr_sign::NOISE.help,
             }
         }
     }
@@ -142,102 +151,69 @@ const RUN_BY_HAND: &str = "run the command by hand to see its output";
 
 /// Help for a server that refused the connection or could not be reached.
 fn refusal_help(error: &RequestError) -> &'static str {
-    let message = &error.message;
-    match error.status {
-        _ if message.contains(SPEAKS_SSE) => {
+    match error {
+        RequestError::SpeaksSse(_) => {
             "configure the transport `sse`, or use the URL of its Streamable HTTP endpoint, usually /mcp"
         }
-        _ if message.contains(SPEAKS_HTTP) => {
+        RequestError::SpeaksHttp(_) => {
             "configure the transport `http` (Streamable HTTP), or use the URL of its event stream, usually /sse"
         }
-        _ if message.contains(SPEAKS_TLS) || is_https_refusal(message) => {
-            "write https:// instead of http:// in the URL (wss:// instead of ws://)"
+        RequestError::BothRefused { http, sse } => refusal_help(decisive_refusal(http, sse)),
+        RequestError::NotConnected { failure, .. }
+        | RequestError::NoResponse { failure, .. }
+        | RequestError::NoWebSocket { failure, .. } => failure.help(),
+        RequestError::Response(response) | RequestError::NotEventStream(response) => response_help(response),
+        RequestError::InvalidResponse { status, .. } | RequestError::Redirected { status, .. } => {
+            status_help(*status)
         }
-        Some(403) if message.contains(NO_CREDENTIAL) => {
+        // The message has the help for a login.
+        RequestError::NotAuthorized(_) => {
+            "if it accepts a token instead, put the token into an `Authorization` header"
+        }
+        RequestError::InputNotRead | RequestError::SessionLost | RequestError::Other(_) => UNREACHABLE_HELP,
+    }
+}
+
+/// Help for an error response.
+fn response_help(response: &ErrorResponse) -> &'static str {
+    match response.status {
+        _ if response.sign == Some(ResponseSign::WantsTls) => HTTPS_HELP,
+        403 if response.access == Some(AccessRefusal::NoCredential) => {
             "if the server needs a credential, log in to it or configure an `Authorization` header; otherwise it \
              may refuse the host name in the URL, or this network: check its lists of allowed hosts, origins and addresses"
         }
-        Some(400 | 401 | 404 | 422) if wants_session(error) => {
+        400 | 401 | 404 | 422 if response.sign == Some(ResponseSign::WantsSession) => {
             "this URL belongs to sessions that were opened elsewhere: use the URL where they begin, usually /mcp, or /sse with \
              the transport `sse`; remove a configured session id that has expired"
         }
-        Some(401 | 403) => authorization_help(error),
-        Some(404 | 405) => {
-            "check the path of the URL: Streamable HTTP servers usually use /mcp, servers with server-sent events /sse, WebSocket servers /ws"
-        }
-        Some(407) => {
-            "the proxy requires authorization: put user and password into the proxy URL in the environment variable"
-        }
-        Some(_) if message.contains(RETRY_AFTER) => {
+        status @ (401 | 403 | 404 | 405 | 407) => status_help(status),
+        _ if response.retry_after.is_some() => {
             "wait as long as the server requests, then try again; a higher limit needs another account or plan of the server"
         }
-        Some(429) => "it received too many requests: wait, or get a higher limit",
-        Some(200..=299 | 101) => "there is no MCP server at this URL: check its host, port and path",
-        Some(300..=399) => "if you trust the new location, put its URL into the configuration",
-        Some(500..) => "the server, or a gateway in front of it, fails: check its log, and try again later",
-        Some(_) => "see the server's message, and check the URL and the headers",
-        None => {
-            if let Some(help) = tls_help(error) {
-                return help;
-            }
-            match error.message.contains(": the proxy ") {
-                true => {
-                    "check the proxy in HTTPS_PROXY, HTTP_PROXY and ALL_PROXY; NO_PROXY lists the hosts that need no proxy"
-                }
-                false => "check that the server is running, and that host and port are correct",
-            }
+        status => status_help(status),
+    }
+}
+
+/// Help for a response, by its status.
+fn status_help(status: u16) -> &'static str {
+    match status {
+        401 | 403 => "the server requires authorization: check the `Authorization` header",
+        404 | 405 => {
+            "check the path of the URL: Streamable HTTP servers usually use /mcp, servers with server-sent events /sse, WebSocket servers /ws"
         }
+        407 => {
+            "the proxy requires authorization: put user and password into the proxy URL in the environment variable"
+        }
+        429 => "it received too many requests: wait, or get a higher limit",
+        200..=299 | 101 => "there is no MCP server at this URL: check its host, port and path",
+        300..=399 => "if you trust the new location, put its URL into the configuration",
+        500.. => "the server, or a gateway in front of it, fails: check its log, and try again later",
+        _ => "see the server's message, and check the URL and the headers",
     }
 }
 
-/// Whether a server on a TLS port answered a request without TLS in words.
-fn is_https_refusal(message: &str) -> bool {
-    [
-        "HTTP request to an HTTPS server",
-        "HTTP request was sent to HTTPS port",
-        "speaking plain HTTP to an SSL",
-    ]
-    .iter()
-    .any(|text| message.contains(text))
-}
-
-/// Whether a server refuses a request because it has no session, or an unknown one.
-pub(crate) fn wants_session(error: &RequestError) -> bool {
-    let text = error.to_string().to_ascii_lowercase();
-    ["session id", "session-id", "sessionid", "no transport found"].iter().any(|part| text.contains(part))
-}
-
-/// Help for an invalid response.
-fn invalid_response_help(message: &str) -> &'static str {
-    if message.starts_with(NOT_UTF8) {
-        "make the server write UTF-8 (for Python: PYTHONUTF8=1 in its `env`), or set its encoding if the \
-         configuration has a key for it"
-    } else {
-        "check that this is an MCP server, and a current version of it; otherwise it is a bug of the server"
-    }
-}
-
-/// Help for a server that requires authorization. After a login attempt the message already contains the help.
-fn authorization_help(error: &RequestError) -> &'static str {
-    #[cfg(any(feature = "http", feature = "sse"))]
-    if error.message.starts_with(crate::error::NOT_AUTHORIZED) {
-        return "if it accepts a token instead, put the token into an `Authorization` header";
-    }
-    let _ = error;
-    "the server requires authorization: check the `Authorization` header"
-}
-
-/// Help for a TLS failure.
-#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-fn tls_help(error: &RequestError) -> Option<&'static str> {
-    crate::error::tls_failure::help(&error.message)
-}
-
-/// A build without TLS has none of these failures.
-#[cfg(not(any(feature = "http", feature = "sse", feature = "websocket")))]
-fn tls_help(_: &RequestError) -> Option<&'static str> {
-    None
-}
+const INVALID_RESPONSE_HELP: &str =
+    "check that this is an MCP server, and a current version of it; otherwise it is a bug of the server";
 
 /// Help for a server's error, by its code.
 fn error_help(error: &RpcError) -> Option<String> {

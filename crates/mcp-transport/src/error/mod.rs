@@ -2,19 +2,20 @@
 //!
 //! An error contains what happened and the evidence. It does not name the server; its holder knows that.
 
-pub(crate) mod cause;
 pub(crate) mod disconnect;
 mod headline;
-pub(crate) mod help;
-#[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-pub(crate) mod tls_failure;
+mod help;
+pub(crate) mod net_failure;
+pub(crate) mod request_error;
+mod stderr_sign;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host_model::{ErrorKind, RpcError, TransportKind};
 
-use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError, StartError};
+use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
+use crate::error::request_error::RequestError;
 
 /// Why a session could not be established.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -80,15 +81,8 @@ impl ConnectError {
     /// reached in the end, only that counts.
     pub(crate) fn after_refusal(self, first_refusal: Option<RequestError>) -> ConnectError {
         match (self, first_refusal) {
-            (ConnectError::Refused(error), Some(first_refusal)) => {
-                // The path may be wrong if both transports are refused, but a server that requires authorization is
-                // there.
-                let status = match error.status {
-                    Some(401 | 403) => error.status,
-                    _ => first_refusal.status,
-                };
-                let message = format!("{first_refusal}; and with server-sent events: {error}");
-                ConnectError::Refused(RequestError { status, message, error: None })
+            (ConnectError::Refused(sse), Some(http)) => {
+                ConnectError::Refused(RequestError::BothRefused { http: Box::new(http), sse: Box::new(sse) })
             }
             (error, _) => error,
         }
@@ -109,39 +103,13 @@ impl ConnectError {
     }
 }
 
-/// The evidence about a server that did not complete its handshake; a known cause comes first.
+/// The evidence about a server that did not complete its handshake; a known failure comes first.
 fn evidence_text(disconnect: &Disconnect) -> String {
     match disconnect.evidence.summary() {
         Some(summary) => format!(": {summary}{}", disconnect.evidence),
         None => disconnect.evidence.to_string(),
     }
 }
-
-/// Start of the message of a request without authorization. The rest is the reason and the help.
-#[cfg(any(feature = "http", feature = "sse"))]
-pub(crate) const NOT_AUTHORIZED: &str = "not authorized";
-
-/// The start of messages about text in a wrong encoding.
-pub(crate) const NOT_UTF8: &str = "it is not valid UTF-8";
-
-/// The message for a server that speaks HTTP with server-sent events at this URL.
-pub(crate) const SPEAKS_SSE: &str = "it speaks HTTP with server-sent events";
-
-/// The message for a server that speaks Streamable HTTP at this URL.
-pub(crate) const SPEAKS_HTTP: &str = "it speaks Streamable HTTP";
-
-/// The end of the message for a successful response that is not an event stream.
-#[cfg(feature = "sse")]
-pub(crate) const NO_EVENT_STREAM: &str = "(this is not an event stream)";
-
-/// The message for a port that speaks TLS, under a URL without it.
-pub(crate) const SPEAKS_TLS: &str = "the port speaks TLS";
-
-/// The message for a refusal without a credential.
-pub(crate) const NO_CREDENTIAL: &str = "no credential is configured";
-
-/// Prefix of the text for `Retry-After`.
-pub(crate) const RETRY_AFTER: &str = "(try again ";
 
 /// Why a call has no result.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -162,6 +130,12 @@ pub enum CallError {
     /// The server's response does not match the method.
     #[error("the server's response is invalid: {0}")]
     InvalidResponse(String),
+    /// The server's response is not UTF-8.
+    #[error("the server's response is invalid: it is not valid UTF-8 (byte {byte} of the response)")]
+    NotUtf8 {
+        /// The number of the first invalid byte.
+        byte: usize,
+    },
     /// The response was lost; the call may or may not have run.
     #[error("the response was lost ({0}), and it is not known whether the call ran")]
     OutcomeUnknown(RequestError),
@@ -206,12 +180,13 @@ impl CallError {
     pub fn suggests_outage(&self) -> bool {
         match self {
             CallError::Unreachable(_) | CallError::Reopen(_) => true,
-            CallError::ResponseLost(error) | CallError::OutcomeUnknown(error) => error.status.is_none(),
+            CallError::ResponseLost(error) | CallError::OutcomeUnknown(error) => error.status().is_none(),
             CallError::Closed(_)
             | CallError::NotSent(_)
             | CallError::TimedOut(_)
             | CallError::Rpc(_)
             | CallError::InvalidResponse(_)
+            | CallError::NotUtf8 { .. }
             | CallError::Refused(_)
             | CallError::InvalidParams(_)
             | CallError::InputRequired(_)
@@ -233,6 +208,7 @@ impl CallError {
             CallError::TimedOut(_) => ErrorKind::Timeout,
             CallError::Rpc(_)
             | CallError::InvalidResponse(_)
+            | CallError::NotUtf8 { .. }
             | CallError::InputRequired(_)
             | CallError::ResourceNotFound(_)
             | CallError::Unsupported(_)
@@ -267,9 +243,11 @@ mod tests {
     use mcp_host_model::{TransportKind, code};
 
     use super::*;
+    use crate::error::net_failure::NetFailure;
+    use crate::error::request_error::ErrorResponse;
 
-    fn fault(status: Option<u16>, message: &str) -> RequestError {
-        RequestError { status, message: message.to_owned(), error: None }
+    fn fault(status: Option<u16>) -> RequestError {
+        status.map_or(RequestError::new("no"), |status| ErrorResponse::new(status).into())
     }
 
     fn ended(reason: DisconnectReason) -> Arc<Disconnect> {
@@ -306,10 +284,12 @@ mod tests {
             },
             ConnectError::UnsupportedVersion { offered: "1".to_owned() },
             ConnectError::InvalidResponse("no".to_owned()),
-            ConnectError::InvalidResponse(NOT_UTF8.to_owned()),
-            ConnectError::Refused(fault(None, "cannot connect to x: the proxy y:1: no")),
+            ConnectError::Refused(RequestError::NotConnected {
+                server: "x".to_owned(),
+                failure: NetFailure::Proxy("the proxy y:1 refused the tunnel".to_owned()),
+            }),
         ];
-        res.extend(statuses.map(|it| ConnectError::Refused(fault(it, "no"))));
+        res.extend(statuses.map(|it| ConnectError::Refused(fault(it))));
         let ends = starts.into_iter().map(DisconnectReason::NotStarted).chain(reasons);
         res.extend(ends.map(|it| ConnectError::Disconnected(ended(it))));
         res
@@ -322,10 +302,11 @@ mod tests {
             CallError::NotSent(ended(DisconnectReason::PeerClosed)),
             CallError::Rpc(RpcError::new(code::METHOD_NOT_FOUND, "no")),
             CallError::InvalidResponse("no".to_owned()),
-            CallError::OutcomeUnknown(fault(None, "no")),
-            CallError::ResponseLost(fault(None, "no")),
-            CallError::ResponseLost(fault(Some(503), "no")),
-            CallError::Refused(fault(Some(401), "no")),
+            CallError::NotUtf8 { byte: 1 },
+            CallError::OutcomeUnknown(fault(None)),
+            CallError::ResponseLost(fault(None)),
+            CallError::ResponseLost(fault(Some(503))),
+            CallError::Refused(fault(Some(401))),
             CallError::Reopen(Arc::new(ConnectError::InvalidResponse("no".to_owned()))),
             CallError::InvalidParams("no".to_owned()),
             CallError::InputRequired("no".to_owned()),

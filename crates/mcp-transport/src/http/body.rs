@@ -3,7 +3,7 @@
 use bytes::{Buf, Bytes, BytesMut};
 
 use crate::net::Response;
-use crate::net::http1::describe;
+use crate::net::http1::net_failure;
 
 /// Shorter messages are copied out of the read buffer, so that the connection can reuse it and a kept message does not keep
 /// the buffer.
@@ -33,7 +33,9 @@ pub(super) async fn read_body(response: &mut Response, limit: usize) -> Result<B
     let mut first = Bytes::new();
     let mut res = BytesMut::new();
     let capacity = declared.min(MAX_PREALLOCATED_BYTES);
-    while let Some(chunk) = response.chunk().await.map_err(|it| BodyError::Failed(describe(&it)))? {
+    while let Some(chunk) =
+        response.chunk().await.map_err(|it| BodyError::Failed(net_failure(&it).to_string()))?
+    {
         if first.len() + res.len() + chunk.len() > limit {
             return Err(BodyError::TooLarge);
         }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{HttpConnection, body};
 use crate::net::Response;
 use crate::net::event_stream::{Event, EventStreamParser};
-use crate::net::http1::describe;
+use crate::net::http1::net_failure;
 use crate::rpc::idle_data::{IdleData, idle_data_message};
 use crate::transport::{MessageClass, StreamId};
 
@@ -126,7 +126,7 @@ impl StreamReader {
                     }
                     return StreamEnd::Closed;
                 }
-                Some(Err(error)) => return StreamEnd::Failed(describe(&error)),
+                Some(Err(error)) => return StreamEnd::Failed(net_failure(&error).to_string()),
                 None => return StreamEnd::Silent,
             };
             let mut too_large = false;

@@ -33,7 +33,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::error::ConnectError;
-use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
+use crate::error::disconnect::{Disconnect, DisconnectReason};
+use crate::error::request_error::RequestError;
 use crate::net::url_endpoint::UrlOptions;
 use crate::net::{Client, ExchangeError, HttpEndpoint, RequestParts, RequestTarget, Response};
 use crate::rpc::rate_limiter::RateLimiter;
@@ -246,9 +247,8 @@ async fn drive(
                         QueueOutcome::Accepted => {}
                         QueueOutcome::Abort(abort) => abort.abort(),
                         QueueOutcome::Refused(id) => {
-                            let message = "the server does not read its input".to_owned();
-                            let error = RequestError { status: None, message, error: None };
-                            connection.inbox.stream_failed(id, StreamError::Refused(error));
+                            let error = StreamError::Refused(RequestError::InputNotRead);
+                            connection.inbox.stream_failed(id, error);
                         }
                     }
                 }

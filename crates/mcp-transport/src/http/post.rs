@@ -11,7 +11,7 @@ use super::response::Verdict;
 use super::send_queue::OPENING;
 use super::sessions::{MessageContext, MessageHeaders};
 use super::{DriverCommand, HttpConnection, body, response, resume};
-use crate::error::disconnect::RequestError;
+use crate::error::request_error::RequestError;
 use crate::net::headers::SESSION_ID;
 use crate::net::{CANCELLED, ExchangeError, INITIALIZED, RequestParts, Response};
 use crate::transport::{Epoch, OutboundMessage, RequestId, StreamError, StreamId};
@@ -116,8 +116,7 @@ impl SentRequest {
         response: &mut Response,
     ) -> Option<StreamError> {
         let status = response.status().as_u16();
-        let lost =
-            |message| Some(StreamError::Lost(RequestError { status: Some(status), message, error: None }));
+        let lost = |problem| Some(StreamError::Lost(RequestError::InvalidResponse { status, problem }));
         if response.is_event_stream() {
             let mut reader = StreamReader::new(StreamId::Request(self.id, self.epoch));
             // Boxed because it would enlarge the future of every message.
@@ -181,13 +180,8 @@ impl SentRequest {
         let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
         let error_body = response::parse(&body, Some(self.id), &connection.endpoint.redactor);
         let verdict = response::judge(status, &error_body, self.context);
-        let message = response::describe_response(
-            status,
-            response.headers(),
-            &error_body,
-            &connection.endpoint.redactor,
-        );
-        let error = RequestError { status: Some(status), message, error: error_body.error };
+        let redactor = &connection.endpoint.redactor;
+        let error = response::error_response(status, response.headers(), error_body, redactor);
         match verdict {
             Verdict::Response => {
                 connection.inbox.deliver(StreamId::Request(self.id, self.epoch), body);
@@ -197,8 +191,8 @@ impl SentRequest {
                 connection.sessions.mark_lost(self.epoch);
                 Some(StreamError::NotExecuted(self.epoch))
             }
-            Verdict::Refused => Some(StreamError::Refused(error)),
-            Verdict::Lost => Some(StreamError::Lost(error)),
+            Verdict::Refused => Some(StreamError::Refused(error.into())),
+            Verdict::Lost => Some(StreamError::Lost(error.into())),
         }
     }
 }
@@ -257,13 +251,9 @@ async fn send_notification_then(
         if response::judge(status, &error_body, message_headers.context) == Verdict::SessionLost {
             connection.sessions.mark_lost(*epoch);
         }
-        let message = response::describe_response(
-            status,
-            response.headers(),
-            &error_body,
-            &connection.endpoint.redactor,
-        );
-        Err(ExchangeError::Refused(RequestError { status: Some(status), message, error: error_body.error }))
+        let redactor = &connection.endpoint.redactor;
+        let error = response::error_response(status, response.headers(), error_body, redactor);
+        Err(ExchangeError::Refused(error.into()))
     };
     let limit = if head.method == CANCELLED { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
     match tokio::time::timeout(limit, sending).await {

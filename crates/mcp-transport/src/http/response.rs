@@ -8,7 +8,7 @@ use bytes::Bytes;
 use mcp_host_model::code;
 
 use super::sessions::MessageContext;
-pub(super) use crate::net::error_body::{ErrorBody, describe_response, parse};
+pub(super) use crate::net::error_body::{ErrorBody, error_response, parse};
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::transport::RequestId;
 

@@ -20,7 +20,7 @@ use url::{Host, Url};
 use super::proxy::{Proxy, ProxyProtocol};
 use super::tcp;
 use super::tls::{self, Authorities};
-use crate::error::tls_failure;
+use crate::error::net_failure::NetFailure;
 
 /// The idle time before TCP keep-alive probes an HTTP connection, and the interval between probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
@@ -89,11 +89,14 @@ pub(crate) fn forward_proxy<'a>(proxy: Option<&'a Proxy>, url: &Url) -> Option<O
 }
 
 impl Connector<'_> {
-    /// Connects, and reports each step after TCP. The error is a message. Cancel-safe.
-    pub(crate) async fn connect(&self, on_step: &(impl Fn(ConnectStep) + Sync)) -> Result<NetStream, String> {
+    /// Connects, and reports each step after TCP. Cancel-safe.
+    pub(crate) async fn connect(
+        &self,
+        on_step: &(impl Fn(ConnectStep) + Sync),
+    ) -> Result<NetStream, NetFailure> {
         let url = self.url;
-        let host = url.host().ok_or_else(|| "the URL has no host".to_owned())?.to_owned();
-        let port = url.port_or_known_default().ok_or_else(|| "the URL has no port".to_owned())?;
+        let host = url.host().ok_or("the URL has no host")?.to_owned();
+        let port = url.port_or_known_default().ok_or("the URL has no port")?;
         let stream = match self.proxy {
             None => NetStream::Tcp(self.connect_tcp(&host, port).await?),
             Some(proxy) => self.connect_through_proxy(proxy, on_step).await?,
@@ -108,7 +111,7 @@ impl Connector<'_> {
         }
     }
 
-    async fn connect_tcp(&self, host: &Host<String>, port: u16) -> Result<TcpStream, String> {
+    async fn connect_tcp(&self, host: &Host<String>, port: u16) -> Result<TcpStream, NetFailure> {
         let stream = tcp::connect(host, port).await?;
         if self.stream_use == StreamUse::Requests {
             enable_keepalive(&stream);
@@ -120,8 +123,8 @@ impl Connector<'_> {
         &self,
         proxy: &Proxy,
         on_step: &(impl Fn(ConnectStep) + Sync),
-    ) -> Result<NetStream, String> {
-        let failed = |why| format!("{}: {why}", proxy.label());
+    ) -> Result<NetStream, NetFailure> {
+        let failed = |failure| proxy.connection_failure(failure);
         let tcp = self.connect_tcp(&proxy.host, proxy.port).await.map_err(failed)?;
         on_step(ConnectStep::ProxyTunnel);
         let (stream, authorization) = match &proxy.protocol {
@@ -157,8 +160,7 @@ pub(crate) async fn speaks_tls(url: &Url, authorities: &Authorities) -> bool {
     let connector = Connector { url: &tls_url, proxy: None, stream_use, authorities, tls_config: None };
     match tokio::time::timeout(TLS_PROBE_TIMEOUT, connector.connect(&|_| {})).await {
         Ok(Ok(_)) => true,
-        // A certificate that is not trusted is a certificate.
-        Ok(Err(message)) => tls_failure::is_from_tls_server(&message),
+        Ok(Err(failure)) => failure.is_from_tls_server(),
         Err(_) => false,
     }
 }
@@ -180,15 +182,16 @@ async fn start_tls(
     config: Arc<ClientConfig>,
     host: &Host<String>,
     stream: NetStream,
-) -> Result<NetStream, String> {
+) -> Result<NetStream, NetFailure> {
     let name = match host {
-        Host::Domain(name) => ServerName::try_from(name.clone())
-            .map_err(|_| "the host's name is not valid in a certificate".to_owned())?,
+        Host::Domain(name) => {
+            ServerName::try_from(name.clone()).map_err(|_| "the host's name is not valid in a certificate")?
+        }
         Host::Ipv4(address) => ServerName::IpAddress((*address).into()),
         Host::Ipv6(address) => ServerName::IpAddress((*address).into()),
     };
     let stream = TlsConnector::from(config).connect(name, stream).await;
-    Ok(NetStream::Tls(Box::new(stream.map_err(|error| tls::describe_io(&error))?)))
+    Ok(NetStream::Tls(Box::new(stream.map_err(|error| tls::root_cause(&error))?)))
 }
 
 impl NetStream {

@@ -1,12 +1,12 @@
-//! Parses and describes HTTP error responses.
+//! Parses HTTP error responses.
 
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::{RETRY_AFTER as RETRY_AFTER_HEADER, WWW_AUTHENTICATE};
+use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use mcp_host_model::RpcError;
 use serde::Deserialize;
 
-use crate::error::{NO_CREDENTIAL, RETRY_AFTER};
+use crate::error::request_error::{AccessRefusal, ErrorResponse, ResponseSign};
 use crate::redact::Redactor;
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::transport::RequestId;
@@ -56,34 +56,49 @@ pub fn parse(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> ErrorB
     }
 }
 
-/// Describes the status, `Retry-After`, the challenges and the text of the body. A JSON-RPC error is reported separately.
-pub fn describe_response(status: u16, headers: &HeaderMap, body: &ErrorBody, redactor: &Redactor) -> String {
+/// The error response with this status, these headers and this body.
+pub fn error_response(
+    status: u16,
+    headers: &HeaderMap,
+    body: ErrorBody,
+    redactor: &Redactor,
+) -> ErrorResponse {
     let status_code = http::StatusCode::from_u16(status).ok();
-    let reason = status_code.and_then(|status| status.canonical_reason()).unwrap_or_default();
-    let mut res = format!("the server answered HTTP {status} {reason}").trim_end().to_owned();
-    if let Some(after) = retry_after(headers, redactor) {
-        res.push_str(&format!(" {RETRY_AFTER}{after})"));
-    }
-    if matches!(status, 401 | 403) {
-        let schemes = challenge_schemes(headers, redactor);
-        res.push_str(&match schemes.is_empty() {
+    ErrorResponse {
+        status,
+        reason: status_code.and_then(|status| status.canonical_reason()).unwrap_or_default(),
+        retry_after: retry_after(headers, redactor),
+        access: matches!(status, 401 | 403).then(|| match challenge_schemes(headers, redactor) {
             // Every credential is a secret, so without secrets no credential is configured.
-            true if status == 403 && redactor.is_empty() => {
-                format!(": it refuses access, and {NO_CREDENTIAL}")
+            schemes if schemes.is_empty() && status == 403 && redactor.is_empty() => {
+                AccessRefusal::NoCredential
             }
-            true => ": it requires authorization".to_owned(),
-            false => format!(": it requires authorization ({})", schemes.join(", ")),
-        });
+            schemes => AccessRefusal::Challenge(schemes),
+        }),
+        sign: response_sign(&body.message),
+        text: if body.error.is_none() { body.message } else { String::new() },
+        error: body.error,
     }
-    if body.error.is_none() && !body.message.is_empty() {
-        res.push_str(&format!(": {}", body.message));
+}
+
+/// What the words of a server mean, as widespread servers put it.
+fn response_sign(message: &str) -> Option<ResponseSign> {
+    const WANT_TLS: [&str; 3] = [
+        "HTTP request to an HTTPS server",
+        "HTTP request was sent to HTTPS port",
+        "speaking plain HTTP to an SSL",
+    ];
+    const WANT_SESSION: [&str; 4] = ["session id", "session-id", "sessionid", "no transport found"];
+    if WANT_TLS.iter().any(|words| message.contains(words)) {
+        return Some(ResponseSign::WantsTls);
     }
-    res
+    let message = message.to_ascii_lowercase();
+    WANT_SESSION.iter().any(|words| message.contains(words)).then_some(ResponseSign::WantsSession)
 }
 
 /// When the request may be repeated, by the `Retry-After` of a response: `in 30 s`, `after Wed, 21 Oct 2026 07:28:00 GMT`.
 fn retry_after(headers: &HeaderMap, redactor: &Redactor) -> Option<String> {
-    let value = String::from_utf8_lossy(headers.get(RETRY_AFTER_HEADER)?.as_bytes()).into_owned();
+    let value = String::from_utf8_lossy(headers.get(RETRY_AFTER)?.as_bytes()).into_owned();
     match value.trim().parse::<u64>() {
         Ok(seconds) => Some(format!("in {seconds} s")),
         // Every HTTP date contains `:`.
@@ -127,23 +142,18 @@ mod tests {
     #[test]
     fn message_has_no_secret_and_fits_a_line() {
         let none = HeaderMap::new();
-        let check = |status, body| describe_response(status, &none, &parsed(body), &redactor());
+        let describe = |status, body| error_response(status, &none, body, &redactor());
+        let check = |status, body| describe(status, parsed(body)).to_string();
         assert_eq!(
             check(502, "<html>\n\n  hunter2\u{7} </html>"),
             "the server answered HTTP 502 Bad Gateway: <html> *** </html>"
         );
-        assert_eq!(check(400, NO_SESSION), "the server answered HTTP 400 Bad Request");
+        let no_session = describe(400, parsed(NO_SESSION));
+        assert_eq!(no_session.sign, Some(ResponseSign::WantsSession));
+        assert_eq!(no_session.text, "");
         assert_eq!(check(599, ""), "the server answered HTTP 599");
-        assert!(
-            describe_response(
-                400,
-                &none,
-                &parse(&Bytes::from(vec![b'x'; 1000]), None, &redactor()),
-                &redactor()
-            )
-            .len()
-                < 260
-        );
+        let long = parse(&Bytes::from(vec![b'x'; 1000]), None, &redactor());
+        assert!(describe(400, long).to_string().len() < 260);
         let error = parsed(r#"{"id":1,"error":{"code":1,"message":"no hunter2","data":{"a":"hunter2"}}}"#)
             .error
             .unwrap();
@@ -152,8 +162,8 @@ mod tests {
 
     #[track_caller]
     fn check_retry_after(value: &'static str, want: &str) {
-        let headers = [(RETRY_AFTER_HEADER, HeaderValue::from_static(value))].into_iter().collect();
-        let got = describe_response(429, &headers, &parsed(""), &redactor());
+        let headers = [(RETRY_AFTER, HeaderValue::from_static(value))].into_iter().collect();
+        let got = error_response(429, &headers, parsed(""), &redactor()).to_string();
         assert_eq!(got, format!("the server answered HTTP 429 Too Many Requests{want}"));
     }
 
@@ -176,21 +186,21 @@ mod tests {
         );
         headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("Basic"));
         assert_eq!(
-            describe_response(401, &headers, &parsed(""), &redactor()),
+            error_response(401, &headers, parsed(""), &redactor()).to_string(),
             "the server answered HTTP 401 Unauthorized: it requires authorization (Bearer, Basic)"
         );
         assert_eq!(
-            describe_response(403, &HeaderMap::new(), &parsed(""), &redactor()),
+            error_response(403, &HeaderMap::new(), parsed(""), &redactor()).to_string(),
             "the server answered HTTP 403 Forbidden: it requires authorization"
         );
         assert_eq!(
-            describe_response(403, &HeaderMap::new(), &parsed("no"), &Redactor::new([].iter())),
+            error_response(403, &HeaderMap::new(), parsed("no"), &Redactor::new([].iter())).to_string(),
             "the server answered HTTP 403 Forbidden: it refuses access, and no credential is configured: no"
         );
         let said_back = HeaderValue::from_static("x-hunter2-1");
         headers.insert(WWW_AUTHENTICATE, said_back);
         assert_eq!(
-            describe_response(401, &headers, &parsed(""), &redactor()),
+            error_response(401, &headers, parsed(""), &redactor()).to_string(),
             "the server answered HTTP 401 Unauthorized: it requires authorization (x-)"
         );
     }

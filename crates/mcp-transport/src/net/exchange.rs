@@ -15,14 +15,13 @@ use super::authorization::{
     with_credentials,
 };
 use super::{Client, ExchangeError, RequestTarget, Response};
-use crate::error::NOT_AUTHORIZED;
-use crate::error::disconnect::RequestError;
+use crate::error::request_error::{RedirectProblem, RequestError};
 
 /// Maximum number of redirects of one request.
 const MAX_REDIRECTS: usize = 4;
 
-/// Maximum length of a message with the target of a redirect.
-const MAX_REDIRECT_MESSAGE_BYTES: usize = 500;
+/// Maximum length of the target of a redirect in a message.
+const MAX_REDIRECT_TARGET_BYTES: usize = 440;
 
 /// A request without its URL.
 #[derive(Clone, Copy)]
@@ -36,7 +35,7 @@ pub(crate) struct RequestParts<'a> {
 #[derive(Debug, PartialEq, Eq)]
 enum Redirect {
     Follow(Url),
-    Refuse(String),
+    Refuse(RedirectProblem),
 }
 
 impl Client {
@@ -109,9 +108,13 @@ impl Client {
             let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             match redirect(request.method, status, location, &url) {
                 Redirect::Follow(next) => url = next,
-                Redirect::Refuse(message) => {
-                    let message = self.endpoint.redactor.clean(&message, MAX_REDIRECT_MESSAGE_BYTES);
-                    return Err(refused(status, message));
+                Redirect::Refuse(mut problem) => {
+                    if let RedirectProblem::OtherOrigin(target) | RedirectProblem::LosesMessage(target) =
+                        &mut problem
+                    {
+                        *target = self.endpoint.redactor.clean(target, MAX_REDIRECT_TARGET_BYTES);
+                    }
+                    return Err(refused_redirect(status, problem));
                 }
             }
             response = self.send_to(&RequestTarget::new(url.clone()), request).await?;
@@ -119,38 +122,33 @@ impl Client {
                 return Ok(response);
             }
         }
-        Err(refused(response.status().as_u16(), "the server redirects too often".to_owned()))
+        Err(refused_redirect(response.status().as_u16(), RedirectProblem::TooMany))
     }
 }
 
-fn refused(status: u16, message: String) -> ExchangeError {
-    ExchangeError::Refused(RequestError { status: Some(status), message, error: None })
+fn refused_redirect(status: u16, problem: RedirectProblem) -> ExchangeError {
+    ExchangeError::Refused(RequestError::Redirected { status, problem })
 }
 
-/// No authorization is available. The status is 401 also after a 403: nothing else was wrong with the request.
 fn not_authorized(why: Unauthorized) -> ExchangeError {
-    refused(401, format!("{NOT_AUTHORIZED}: {why}"))
+    ExchangeError::Refused(RequestError::NotAuthorized(why.message))
 }
 
-/// Decides about a redirect from `url`. Messages contain the target without its query, and only the origin of another
-/// host: its path may be secret.
+/// Decides about a redirect from `url`. A target is reported without its query, and only with the origin of another host:
+/// its path may be secret.
 fn redirect(method: &Method, status: u16, location: Option<&str>, url: &Url) -> Redirect {
     let Some(next) = location.and_then(|location| url.join(location).ok()) else {
-        return Redirect::Refuse(format!("the server redirects (HTTP {status}) without a valid location"));
+        return Redirect::Refuse(RedirectProblem::NoLocation);
     };
     let origin = next.origin();
     let path = if next.host() == url.host() { next.path() } else { "" };
     let target = format!("{}{path}", origin.ascii_serialization());
     if origin != url.origin() {
-        return Redirect::Refuse(format!(
-            "the server redirects to {target} (HTTP {status}), which is not followed"
-        ));
+        return Redirect::Refuse(RedirectProblem::OtherOrigin(target));
     }
     let keeps_all = matches!(status, 307 | 308) || (method == Method::GET && matches!(status, 301..=303));
     if !keeps_all {
-        return Redirect::Refuse(format!(
-            "the server redirects to {target} (HTTP {status}), which loses the message"
-        ));
+        return Redirect::Refuse(RedirectProblem::LosesMessage(target));
     }
     Redirect::Follow(next)
 }
@@ -169,7 +167,7 @@ mod tests {
         let url = Url::parse("https://example.com/mcp?key=k").unwrap();
         let got = match redirect(method, status, location, &url) {
             Redirect::Follow(url) => url.to_string(),
-            Redirect::Refuse(message) => message,
+            Redirect::Refuse(problem) => RequestError::Redirected { status, problem }.to_string(),
         };
         assert_eq!(got, want);
     }

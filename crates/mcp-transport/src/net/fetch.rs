@@ -12,7 +12,6 @@ use url::Url;
 use super::tls::Authorities;
 use super::url_endpoint::UrlOptions;
 use super::{Client, ExchangeError, HttpEndpoint, RequestParts, headers};
-use crate::error::disconnect::StartError;
 
 /// Fetches a JSON document of at most `max_bytes` within `timeout`. Follows redirects within the origin only. The error
 /// says why, without the query of the URL.
@@ -30,10 +29,7 @@ async fn fetch(url: &Url, authorities: &Authorities, max_bytes: usize) -> Result
     let options = UrlOptions { authorities: authorities.clone(), ..UrlOptions::default() };
     let endpoint = HttpEndpoint::new(&UrlEndpoint::new(url.clone()), &options);
     let endpoint = Arc::new(endpoint.map_err(|error| error.to_string())?);
-    let client = Client::new(endpoint).map_err(|error| match error {
-        StartError::Refused(why) => why.message,
-        other => other.to_string(),
-    })?;
+    let client = Client::new(endpoint).map_err(|error| error.to_string())?;
     let (target, headers) = client.post_target();
     let mut headers = headers::get_or_delete_headers(headers);
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -41,7 +37,7 @@ async fn fetch(url: &Url, authorities: &Authorities, max_bytes: usize) -> Result
     let response = client.send(&target, request).await;
     let mut response = response.map_err(
         |(ExchangeError::Unreachable(why) | ExchangeError::Refused(why) | ExchangeError::Lost(why))| {
-            why.message
+            why.to_string()
         },
     )?;
     if response.status() != StatusCode::OK {

@@ -25,6 +25,7 @@ use tokio::task::coop::unconstrained;
 
 use super::connect::NetStream;
 use super::tls;
+use crate::error::net_failure::NetFailure;
 
 /// Maximum size of a response head, and of a read or write buffer.
 const MAX_BUFFER_BYTES: usize = 64 << 10;
@@ -265,17 +266,17 @@ impl Http1Connection {
     }
 }
 
-/// Describes an error of a request or response for the user. The text continues a sentence about the server.
-pub(crate) fn describe(error: &hyper::Error) -> String {
+/// Classifies an error of a request or response.
+pub(crate) fn net_failure(error: &hyper::Error) -> NetFailure {
     if error.is_parse_too_large() {
-        return "the head of its response is too large".to_owned();
+        return "the head of its response is too large".into();
     }
     if error.is_parse() {
-        return format!("its response is not valid HTTP ({error})");
+        return NetFailure::Other(format!("its response is not valid HTTP ({error})"));
     }
     let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     if error.is_incomplete_message() || source.is_some_and(|it| it.kind() == io::ErrorKind::UnexpectedEof) {
-        return "the connection was closed before the end of the response".to_owned();
+        return "the connection was closed before the end of the response".into();
     }
-    tls::root_cause(error).unwrap_or_default()
+    tls::root_cause(error)
 }

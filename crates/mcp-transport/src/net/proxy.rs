@@ -11,8 +11,9 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use url::{Host, Url};
 
 use super::connect::{NetStream, uses_tls};
-use super::http1::{Http1Connection, RequestBody, describe};
+use super::http1::{Http1Connection, RequestBody, net_failure};
 use super::socks::SocksProxy;
+use crate::error::net_failure::NetFailure;
 
 /// A proxy.
 #[derive(PartialEq, Eq)]
@@ -32,15 +33,16 @@ pub(crate) enum ProxyProtocol {
     Socks(SocksProxy),
 }
 
-/// The proxy for a URL. The error says why the configured proxy is not supported.
-pub(crate) fn proxy_for(matcher: &Matcher, url: &Url) -> Result<Option<Proxy>, String> {
+/// The proxy for a URL. Fails if the configured proxy is not supported.
+pub(crate) fn proxy_for(matcher: &Matcher, url: &Url) -> Result<Option<Proxy>, NetFailure> {
     let scheme = if uses_tls(url) { "https" } else { "http" };
     let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
     let Ok(uri) = format!("{scheme}://{authority}/").parse::<Uri>() else { return Ok(None) };
     matcher.intercept(&uri).map(parse).transpose()
 }
 
-fn parse(intercept: Intercept) -> Result<Proxy, String> {
+fn parse(intercept: Intercept) -> Result<Proxy, NetFailure> {
+    let unusable = |message: &str| NetFailure::Proxy(message.to_owned());
     let uri = intercept.uri();
     let authorization = || intercept.basic_auth().cloned();
     let (protocol, default_port) = match uri.scheme_str() {
@@ -48,11 +50,11 @@ fn parse(intercept: Intercept) -> Result<Proxy, String> {
         Some("https") => (ProxyProtocol::Https(authorization()), 443),
         Some(scheme) => match SocksProxy::from_scheme(scheme, intercept.raw_auth()) {
             Some(socks) => (ProxyProtocol::Socks(socks), 1080),
-            None => return Err("the proxy is neither an HTTP nor a SOCKS proxy".to_owned()),
+            None => return Err(unusable("the proxy is neither an HTTP nor a SOCKS proxy")),
         },
     };
     let host = uri.host().and_then(|host| Host::parse(host).ok());
-    let host = host.ok_or_else(|| "the proxy's address is invalid".to_owned())?;
+    let host = host.ok_or_else(|| unusable("the proxy's address is invalid"))?;
     Ok(Proxy { host, port: uri.port_u16().unwrap_or(default_port), protocol })
 }
 
@@ -62,14 +64,18 @@ impl Proxy {
         format!("the proxy {}:{}", self.host, self.port)
     }
 
-    /// Opens a tunnel to the server with `CONNECT`. The error says why the proxy does not open one.
+    /// The failure of a connection to this proxy.
+    pub(crate) fn connection_failure(&self, failure: NetFailure) -> NetFailure {
+        NetFailure::ProxyConnection { proxy: self.label(), failure: Box::new(failure) }
+    }
+
+    /// Opens a tunnel to the server with `CONNECT`.
     pub(crate) async fn tunnel(
         &self,
         stream: NetStream,
         authorization: Option<&HeaderValue>,
         url: &Url,
-    ) -> Result<NetStream, String> {
-        let label = self.label();
+    ) -> Result<NetStream, NetFailure> {
         let host = url.host_str().unwrap_or_default();
         let authority = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
         let mut request = http::Request::connect(&authority).header(HOST, &authority);
@@ -78,16 +84,17 @@ impl Proxy {
         }
         let request = request
             .body(RequestBody::default())
-            .map_err(|_| format!("{label}: the URL's host is not valid in a request"))?;
-        let failed = |error: &hyper::Error| format!("{label}: {}", describe(error));
+            .map_err(|_| self.connection_failure("the URL's host is not valid in a request".into()))?;
+        let failed = |error: &hyper::Error| self.connection_failure(net_failure(error));
+        let refused = |problem: &str| NetFailure::Proxy(format!("{} {problem}", self.label()));
         let mut connection = Http1Connection::for_upgrade(stream).await.map_err(|error| failed(&error))?;
         let response = connection.send(request).await.map_err(|error| failed(&error.into_error()))?;
         match (response.status().as_u16(), connection.into_parts()) {
             // The client sends first, so nothing can have come through the tunnel yet.
             (200..=299, Some((stream, rest))) if rest.is_empty() => Ok(stream),
-            (200..=299, _) => Err(format!("{label} sent data before the tunnel was used")),
-            (407, _) => Err(format!("{label} requires authorization (HTTP 407)")),
-            (status, _) => Err(format!("{label} refused the tunnel (HTTP {status})")),
+            (200..=299, _) => Err(refused("sent data before the tunnel was used")),
+            (407, _) => Err(refused("requires authorization (HTTP 407)")),
+            (status, _) => Err(refused(&format!("refused the tunnel (HTTP {status})"))),
         }
     }
 }
@@ -112,7 +119,7 @@ mod tests {
                 };
                 format!("{}{how}{}", proxy.label(), if known { " as somebody" } else { "" })
             }
-            Err(words) => words,
+            Err(failure) => failure.to_string(),
         };
         assert_eq!(got, want);
     }

@@ -13,6 +13,8 @@ use tokio::net::TcpStream;
 use tower_service::Service;
 use url::{Host, Url};
 
+use crate::error::net_failure::NetFailure;
+
 /// How a SOCKS proxy is used.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct SocksProxy {
@@ -49,11 +51,11 @@ impl SocksProxy {
         Some(SocksProxy { version, name_resolution, credentials })
     }
 
-    /// Opens a tunnel to the URL's host over a connection to the proxy. The error is a message.
+    /// Opens a tunnel to the URL's host over a connection to the proxy.
     ///
     /// The client must send first on the tunnel: bytes that arrive together with the proxy's response are lost.
-    pub(crate) async fn connect(&self, stream: TcpStream, url: &Url) -> Result<TcpStream, String> {
-        let invalid = || "the URL has no host and port for a SOCKS request".to_owned();
+    pub(crate) async fn connect(&self, stream: TcpStream, url: &Url) -> Result<TcpStream, NetFailure> {
+        let invalid = || NetFailure::from("the URL has no host and port for a SOCKS request");
         let (host, port) = url.host().zip(url.port_or_known_default()).ok_or_else(invalid)?;
         let host = match (host, self.name_resolution) {
             (Host::Domain(name), NameResolution::Local) => {
@@ -62,7 +64,7 @@ impl SocksProxy {
                 let usable =
                     |address: &std::net::SocketAddr| self.version == SocksVersion::Five || address.is_ipv4();
                 let address = addresses.and_then(|mut addresses| addresses.find(usable));
-                let address = address.ok_or_else(|| "the host name cannot be resolved".to_owned())?;
+                let address = address.ok_or("the host name cannot be resolved")?;
                 match address.ip() {
                     std::net::IpAddr::V4(address) => address.to_string(),
                     std::net::IpAddr::V6(address) => format!("[{address}]"),
@@ -86,7 +88,7 @@ impl SocksProxy {
                 socks.call(target).await.map_err(|error| error.to_string())
             }
         };
-        tunnel.map(TokioIo::into_inner)
+        tunnel.map(TokioIo::into_inner).map_err(NetFailure::Other)
     }
 }
 
@@ -140,12 +142,14 @@ mod tests {
             stream.write_all(b"?").await.unwrap();
             let mut beyond = String::new();
             stream.read_to_string(&mut beyond).await.unwrap();
-            Ok::<_, String>(beyond)
+            Ok::<_, NetFailure>(beyond)
         };
         let (heard, reached) = tokio::join!(proxy, reaching);
         match want {
             Ok(want) => assert_eq!(reached.as_deref(), Ok(want)),
-            Err(want) => assert!(reached.clone().is_err_and(|it| it.contains(want)), "{reached:?}"),
+            Err(want) => {
+                assert!(reached.clone().is_err_and(|it| it.to_string().contains(want)), "{reached:?}")
+            }
         }
         heard
     }

@@ -12,7 +12,8 @@ use futures_util::stream::FuturesUnordered;
 use tokio::net::TcpStream;
 use url::Host;
 
-use super::tls::describe_io;
+use super::tls::root_cause;
+use crate::error::net_failure::NetFailure;
 
 /// Delay after which the next address is tried in parallel.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
@@ -20,18 +21,17 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// Maximum number of addresses that are tried.
 const MAX_ADDRESSES: usize = 16;
 
-/// Connects to the first of the host's addresses that accepts. The error is a text for the user. Dropping the
-/// future cancels all attempts.
-pub(crate) async fn connect(host: &Host<String>, port: u16) -> Result<TcpStream, String> {
+/// Connects to the first of the host's addresses that accepts. Dropping the future cancels all attempts.
+pub(crate) async fn connect(host: &Host<String>, port: u16) -> Result<TcpStream, NetFailure> {
     let addresses = match host {
         Host::Ipv4(address) => vec![SocketAddr::new(IpAddr::V4(*address), port)],
         Host::Ipv6(address) => vec![SocketAddr::new(IpAddr::V6(*address), port)],
         Host::Domain(name) => match tokio::net::lookup_host((name.as_str(), port)).await {
             Ok(addresses) => interleave_families(addresses.collect()),
-            Err(_) => return Err("the host name cannot be resolved".to_owned()),
+            Err(_) => return Err("the host name cannot be resolved".into()),
         },
     };
-    let stream = connect_first(addresses).await.map_err(|error| describe_io(&error))?;
+    let stream = connect_first(addresses).await.map_err(|error| root_cause(&error))?;
     // Small messages must not be delayed by Nagle's algorithm. If the option cannot be set, only latency suffers.
     let _ = stream.set_nodelay(true);
     Ok(stream)

@@ -14,7 +14,7 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 
 use crate::error::ConnectError;
-use crate::error::tls_failure::{TLS_FAILED, TlsFailure};
+use crate::error::net_failure::{NetFailure, TlsFailure};
 
 /// Maximum length of an error's chain of causes that is followed.
 const MAX_CAUSES: usize = 16;
@@ -48,9 +48,9 @@ impl fmt::Debug for Authorities {
     }
 }
 
-/// The TLS configuration of a client. The error is a message.
-pub fn client_config(authorities: &Authorities) -> Result<ClientConfig, String> {
-    let failed = |error: rustls::Error| format!("TLS cannot be set up: {error}");
+/// The TLS configuration of a client.
+pub fn client_config(authorities: &Authorities) -> Result<ClientConfig, NetFailure> {
+    let failed = |error: rustls::Error| NetFailure::Other(format!("TLS cannot be set up: {error}"));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let roots = authorities.0.iter().cloned();
     let verifier = Verifier::new_with_extra_roots(roots, Arc::clone(&provider))
@@ -61,8 +61,8 @@ pub fn client_config(authorities: &Authorities) -> Result<ClientConfig, String> 
     Ok(builder.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
 }
 
-/// The message for a failure to read any certificate authority.
-fn without_authorities(error: &rustls::Error) -> String {
+/// The failure to read any certificate authority.
+fn without_authorities(error: &rustls::Error) -> NetFailure {
     let configured = ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter().find_map(|name| {
         let path = std::env::var_os(name)?;
         let problem = match std::fs::metadata(&path) {
@@ -72,30 +72,30 @@ fn without_authorities(error: &rustls::Error) -> String {
         };
         Some(format!("{name} is {}, which {problem}", path.display()))
     });
-    let why = configured.unwrap_or_else(|| error.to_string());
-    format!("{TLS_FAILED}{} ({why})", TlsFailure::NoAuthorities.message())
+    let detail = configured.unwrap_or_else(|| error.to_string());
+    NetFailure::Tls { failure: Some(TlsFailure::NoAuthorities), detail }
 }
 
-/// Describes the innermost cause of an error, or the TLS error among the causes.
-pub fn root_cause(error: &(dyn Error + 'static)) -> Option<String> {
-    let mut innermost = None;
+/// The innermost cause of an error, or the TLS error among the causes.
+pub fn root_cause(error: &(dyn Error + 'static)) -> NetFailure {
+    let mut innermost = String::new();
     let mut next = Some(error);
     for _ in 0..MAX_CAUSES {
         let Some(cause) = next else { break };
         if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
-            return Some(format!("{TLS_FAILED}{}", describe_tls(tls)));
+            return NetFailure::Tls { failure: tls_failure(tls), detail: tls.to_string() };
         }
-        innermost = Some(match cause.downcast_ref::<io::Error>() {
+        innermost = match cause.downcast_ref::<io::Error>() {
             Some(error) => describe_io_kind(error),
             None => cause.to_string(),
-        });
+        };
         // An I/O error that wraps another error does not return it as its source.
         next = match cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             Some(inner) => Some(inner),
             None => cause.source(),
         };
     }
-    innermost
+    NetFailure::Other(innermost)
 }
 
 /// The known failure that an error of rustls means.
@@ -114,7 +114,9 @@ fn tls_failure(error: &rustls::Error) -> Option<TlsFailure> {
                 Some(TlsFailure::NotYetValid)
             }
             CertificateError::Revoked => Some(TlsFailure::Revoked),
-            CertificateError::Other(OtherError(other)) if other.to_string().contains("CaUsedAsEndEntity") => {
+            CertificateError::Other(OtherError(other))
+                if matches!(other.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity)) =>
+            {
                 Some(TlsFailure::AuthorityAsServer)
             }
             _ => None,
@@ -130,19 +132,6 @@ fn tls_failure(error: &rustls::Error) -> Option<TlsFailure> {
         },
         _ => None,
     }
-}
-
-/// Describes a TLS error: its meaning, if it is known, and the text of rustls.
-fn describe_tls(error: &rustls::Error) -> String {
-    match tls_failure(error) {
-        Some(failure) => format!("{} ({error})", failure.message()),
-        None => error.to_string(),
-    }
-}
-
-/// Describes why reading or writing failed.
-pub(crate) fn describe_io(error: &io::Error) -> String {
-    root_cause(error).unwrap_or_default()
 }
 
 fn describe_io_kind(error: &io::Error) -> String {

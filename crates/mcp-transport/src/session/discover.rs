@@ -58,10 +58,10 @@ async fn send_discover(connection: &Connection, options: &SessionOptions) -> Res
         }
         CallOutcome::StreamFailed(StreamError::Refused(error)) => {
             let refused = |error| HandshakeFailure::Other(ConnectError::Refused(error));
-            match error.status {
+            match error.status() {
                 // The server was not reached, or it refuses access: the other era would fail too.
                 None | Some(401 | 403) => ProbeOutcome::Failed(refused(error)),
-                Some(_) => match error.error.clone() {
+                Some(_) => match error.rpc_error().cloned() {
                     Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => {
                         refused_version(error)?
                     }

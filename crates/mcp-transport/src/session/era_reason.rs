@@ -36,7 +36,7 @@ impl EraReason {
             HandshakeFailure::Rejected(error) => EraReason::ProbeRejected(error.code),
             HandshakeFailure::Ended(_) => EraReason::ProbeClosed,
             HandshakeFailure::Other(ConnectError::Refused(error)) => {
-                error.status.map_or(EraReason::ProbeIgnored, EraReason::ProbeRefused)
+                error.status().map_or(EraReason::ProbeIgnored, EraReason::ProbeRefused)
             }
             HandshakeFailure::Other(_) | HandshakeFailure::Restart { .. } => EraReason::ProbeWithoutVersion,
         }

@@ -33,7 +33,8 @@ use super::header_params::ToolHeaders;
 use super::probe_silence::{PROBE_GRACE, PROBE_SILENCE, known_modern_silence, silence};
 use super::{Eras, ServerCapabilities, ServerInfo, SessionOptions};
 use crate::error::ConnectError;
-use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
+use crate::error::disconnect::{Disconnect, DisconnectReason};
+use crate::error::request_error::RequestError;
 use crate::rpc::engine::{CallSettings, CancelNotice};
 use crate::rpc::frame;
 use crate::rpc::pending::CallOutcome;
@@ -373,7 +374,7 @@ async fn probe(
 fn is_unavailable(failure: &HandshakeFailure) -> bool {
     match failure {
         HandshakeFailure::Other(ConnectError::Refused(error)) => {
-            matches!(error.status, Some(429 | 502..=504)) && error.error.is_none()
+            matches!(error.status(), Some(429 | 502..=504)) && error.rpc_error().is_none()
         }
         HandshakeFailure::Other(_)
         | HandshakeFailure::Rejected(_)

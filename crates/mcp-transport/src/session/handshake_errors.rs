@@ -9,14 +9,15 @@ use serde::Deserialize;
 use super::SessionOptions;
 use super::connection::{Connection, SessionParts};
 use super::handshake::{CLOSE_GRACE, FORCE_TIME, HandshakeFailure, initialize, negotiate_any};
-use crate::error::disconnect::{Disconnect, RequestError};
-use crate::error::{ConnectError, SPEAKS_HTTP, SPEAKS_SSE};
+use crate::error::ConnectError;
+use crate::error::disconnect::Disconnect;
+use crate::error::request_error::RequestError;
 use crate::transport::{Dial, Epoch, TransportProbe};
 
 /// Timeout of the diagnostic probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Tries another transport, if there is one, and adds the result to the refusal. Only the message changes.
+/// Tries another transport, if there is one, and adds the result to the refusal.
 pub(super) async fn with_transport_probe(
     error: RequestError,
     probe: Option<TransportProbe>,
@@ -36,16 +37,13 @@ pub(super) async fn with_transport_probe(
     };
     let handshake = tokio::time::timeout_at(until, handshake).await;
     connection.shutdown(CLOSE_GRACE, FORCE_TIME).await;
-    let found = match kind {
-        TransportKind::Http => format!("{SPEAKS_HTTP} at this URL, and not HTTP with server-sent events"),
-        TransportKind::Sse | TransportKind::Stdio | TransportKind::WebSocket | _ => {
-            format!("{SPEAKS_SSE} at this URL, and not Streamable HTTP")
-        }
-    };
     match handshake {
-        Ok(Ok(_) | Err(HandshakeFailure::Rejected(_) | HandshakeFailure::Restart { .. })) => {
-            RequestError { message: format!("{found}: {}", error.message), ..error }
-        }
+        Ok(Ok(_) | Err(HandshakeFailure::Rejected(_) | HandshakeFailure::Restart { .. })) => match kind {
+            TransportKind::Http => RequestError::SpeaksHttp(Box::new(error)),
+            TransportKind::Sse | TransportKind::Stdio | TransportKind::WebSocket | _ => {
+                RequestError::SpeaksSse(Box::new(error))
+            }
+        },
         Ok(Err(HandshakeFailure::Ended(_) | HandshakeFailure::Other(_))) | Err(_) => error,
     }
 }

@@ -17,8 +17,7 @@ use super::handshake_errors;
 use super::request_params::{self, CallerParams};
 use crate::error::CallError;
 use crate::error::Expiry;
-use crate::error::NOT_UTF8;
-use crate::error::disconnect::RequestError;
+use crate::error::request_error::RequestError;
 use crate::rpc::engine::CallSettings;
 use crate::rpc::frame::{self, MessageWriter};
 use crate::rpc::pending::CallOutcome;
@@ -283,8 +282,7 @@ impl Session {
                     return Err(CallError::ResponseTooLarge(limit));
                 }
                 CallOutcome::StreamFailed(StreamError::NotExecuted(_)) if reopened => {
-                    let message = "the server loses the session as soon as it is opened";
-                    return Err(CallError::Refused(RequestError::new(message)));
+                    return Err(CallError::Refused(RequestError::SessionLost));
                 }
                 CallOutcome::StreamFailed(StreamError::NotExecuted(epoch)) => {
                     let deadline = request.started_at.checked_add(limit).unwrap_or_else(super::far_future);
@@ -374,14 +372,12 @@ impl RawResponse {
         RawJson::parse_prefix(self.frame.slice(self.payload_start..)).map_err(|it| self.parse_error(&it))
     }
 
-    /// The parse error. A wrong encoding gets a message of its own, because the user can correct it.
+    /// The parse error. A wrong encoding is an error of its own, because the user can correct it.
     fn parse_error(&self, error: &serde_json::Error) -> CallError {
-        CallError::InvalidResponse(match std::str::from_utf8(self.payload()) {
-            Err(utf8_error) => {
-                format!("{} (byte {} of the response)", NOT_UTF8, utf8_error.valid_up_to() + 1)
-            }
-            Ok(_) => error.to_string(),
-        })
+        match std::str::from_utf8(self.payload()) {
+            Err(utf8_error) => CallError::NotUtf8 { byte: utf8_error.valid_up_to() + 1 },
+            Ok(_) => CallError::InvalidResponse(error.to_string()),
+        }
     }
 
     /// Whether the result requires input.

@@ -88,7 +88,7 @@ impl DetachedRequest {
                 StreamError::Lost(_) | StreamError::NotExecuted(_) | StreamError::TooLarge(_),
             ) => Err("the response was lost".to_owned()),
             CallOutcome::StreamFailed(StreamError::Unreachable(error) | StreamError::Refused(error)) => {
-                Err(error.message)
+                Err(error.to_string())
             }
             CallOutcome::Expired(_) => Err(format!("no response within {} s", self.limit.as_secs_f64())),
         }

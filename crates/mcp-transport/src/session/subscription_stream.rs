@@ -93,7 +93,7 @@ pub(crate) async fn run(mut stream: SubscriptionStream) {
             | CallOutcome::StreamFailed(StreamError::Lost(_) | StreamError::TooLarge(_)) => {}
             // A server that is temporarily unavailable may return; one without support will not.
             CallOutcome::StreamFailed(StreamError::Unreachable(_)) => {}
-            CallOutcome::StreamFailed(StreamError::Refused(error)) if is_transient(error.status) => {}
+            CallOutcome::StreamFailed(StreamError::Refused(error)) if is_transient(error.status()) => {}
             CallOutcome::Closed(_) => return,
             CallOutcome::Response { is_error: true, .. }
             | CallOutcome::StreamFailed(StreamError::Refused(_) | StreamError::NotExecuted(_))

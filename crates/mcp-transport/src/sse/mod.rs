@@ -23,7 +23,8 @@ use mcp_host_model::UrlEndpoint;
 use tokio::time::Instant;
 
 use crate::error::ConnectError;
-use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError, StartError};
+use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
+use crate::error::request_error::RequestError;
 use crate::net::event_stream::Event;
 use crate::net::url_endpoint::UrlOptions;
 use crate::net::{Client, HttpEndpoint, RequestTarget};
@@ -170,8 +171,8 @@ async fn drive(
                 }
                 for out in batch.drain(..) {
                     if let Some(id) = send_queue.push(out) {
-                        let error = RequestError::new("the server does not read its input");
-                        connection.inbox.stream_failed(id, StreamError::Refused(error));
+                        let error = StreamError::Refused(RequestError::InputNotRead);
+                        connection.inbox.stream_failed(id, error);
                     }
                 }
             }

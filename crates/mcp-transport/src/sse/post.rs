@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::SseConnection;
 use super::send_queue::AbortReason;
-use crate::error::disconnect::RequestError;
+use crate::error::request_error::RequestError;
 use crate::net::headers::PROTOCOL_VERSION;
 use crate::net::{CANCELLED, RequestParts, error_body};
 use crate::transport::{MessageHead, OutboundMessage, RequestId, StreamError, StreamId};
@@ -120,9 +120,9 @@ async fn post(
         connection.inbox.deliver(StreamId::Shared, body);
         return None;
     }
-    let message =
-        error_body::describe_response(status, response.headers(), &error_body, &connection.endpoint.redactor);
-    let error = RequestError { status: Some(status), message, error: error_body.error };
+    let redactor = &connection.endpoint.redactor;
+    let error: RequestError =
+        error_body::error_response(status, response.headers(), error_body, redactor).into();
     let session_lost = (status == 404).then(|| error.to_string());
     let error = if status >= 500 { StreamError::Lost(error) } else { StreamError::Refused(error) };
     Some(PostError { error, session_lost })

@@ -10,11 +10,10 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::message_endpoint;
-use crate::error::NO_EVENT_STREAM;
-use crate::error::disconnect::{DisconnectReason, RequestError};
-use crate::net::client::fault;
+use crate::error::disconnect::DisconnectReason;
+use crate::error::request_error::RequestError;
 use crate::net::event_stream::{Event, EventStreamParser};
-use crate::net::http1::describe;
+use crate::net::http1::net_failure;
 use crate::net::{
     Client, ExchangeError, HttpEndpoint, RequestParts, RequestTarget, Response, error_body, headers,
 };
@@ -83,13 +82,12 @@ pub(super) async fn open(
     plain: &HeaderMap,
 ) -> Result<(SseStream, Url), RequestError> {
     let deadline = Instant::now() + endpoint.connect_timeout.min(MAX_SILENCE);
-    let late = |what: &str| {
-        fault(format!("{} {what} within {} s", endpoint.label, endpoint.connect_timeout.as_secs_f64()))
-    };
+    let late =
+        |what: &str| format!("{} {what} within {} s", endpoint.label, endpoint.connect_timeout.as_secs_f64());
     let headers = headers::get_or_delete_headers(plain.clone());
     let sending = client.send(target, RequestParts { method: &Method::GET, headers: &headers, body: None });
     let response = match tokio::time::timeout_at(deadline, sending).await {
-        Err(_) => return Err(late("did not answer")),
+        Err(_) => return Err(RequestError::Other(late("did not answer"))),
         Ok(Err(
             ExchangeError::Unreachable(error) | ExchangeError::Refused(error) | ExchangeError::Lost(error),
         )) => return Err(error),
@@ -99,14 +97,14 @@ pub(super) async fn open(
     if !response.status().is_success() || !response.is_event_stream() {
         return Err(status_error(endpoint, response).await);
     }
-    let with_status = |message| RequestError { status: Some(status), message, error: None };
+    let invalid = |problem| RequestError::InvalidResponse { status, problem };
     let mut stream = SseStream::new(response, StreamLimits::of(endpoint));
     match tokio::time::timeout_at(deadline, stream.endpoint()).await {
-        Err(_) => Err(with_status(late("opened its stream without an endpoint event").message)),
-        Ok(Err(end)) => Err(with_status(format!("{} before the endpoint event", end.message()))),
+        Err(_) => Err(invalid(late("opened its stream without an endpoint event"))),
+        Ok(Err(end)) => Err(invalid(format!("{} before the endpoint event", end.message()))),
         Ok(Ok(data)) => match message_endpoint::resolve(target.url(), &data) {
             Ok(message_url) => Ok((stream, message_url)),
-            Err(why) => Err(with_status(why)),
+            Err(why) => Err(invalid(why)),
         },
     }
 }
@@ -116,12 +114,8 @@ async fn status_error(endpoint: &HttpEndpoint, mut response: Response) -> Reques
     let status = response.status().as_u16();
     let body = response.read_beginning(ERROR_BODY_TIMEOUT.min(endpoint.connect_timeout)).await;
     let error_body = error_body::parse(&body, None, &endpoint.redactor);
-    let mut message =
-        error_body::describe_response(status, response.headers(), &error_body, &endpoint.redactor);
-    if response.status().is_success() {
-        message.push_str(&format!(" {NO_EVENT_STREAM}"));
-    }
-    RequestError { status: Some(status), message, error: error_body.error }
+    let error = error_body::error_response(status, response.headers(), error_body, &endpoint.redactor);
+    if response.status().is_success() { RequestError::NotEventStream(Box::new(error)) } else { error.into() }
 }
 
 impl SseStream {
@@ -165,7 +159,7 @@ impl SseStream {
         let until = self.last_read + self.limits.silence;
         let chunk = match tokio::time::timeout_at(until, self.response.chunk()).await {
             Err(_) => return Err(SseStreamEnd::Silent(self.limits.silence)),
-            Ok(Err(error)) => return Err(SseStreamEnd::Failed(describe(&error))),
+            Ok(Err(error)) => return Err(SseStreamEnd::Failed(net_failure(&error).to_string())),
             Ok(Ok(None)) => {
                 // A complete message is accepted without the empty line that should follow it.
                 let is_whole = |it: &[u8]| serde_json::from_slice::<IgnoredAny>(it).is_ok();

@@ -18,7 +18,8 @@ use mcp_host_model::{ProtocolVersion, TransportKind};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::error::disconnect::{Disconnect, RequestError};
+use crate::error::disconnect::Disconnect;
+use crate::error::request_error::RequestError;
 use crate::redact::map_json_strings;
 
 pub(crate) use outbound::MAX_CALLS;

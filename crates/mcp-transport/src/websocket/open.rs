@@ -9,8 +9,8 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::activity::ActivityStream;
 use super::{WebSocketEndpoint, socket, upgrade};
-use crate::error::SPEAKS_TLS;
-use crate::error::disconnect::RequestError;
+use crate::error::net_failure::NetFailure;
+use crate::error::request_error::RequestError;
 use crate::net::connect::{self, Connector, StreamUse};
 use crate::net::{loopback, proxy};
 
@@ -41,14 +41,16 @@ async fn open_with_proxies(
     match tokio::time::timeout(endpoint.connect_timeout, attempt(endpoint, proxies, &step)).await {
         Ok(opened) => opened,
         Err(_) => {
-            let why = match *step.lock() {
-                OpenStep::Connecting => "no connection",
-                OpenStep::ProxyTunnel => "no response from the proxy",
-                OpenStep::TlsHandshake => "no end of the TLS handshake",
-                OpenStep::Upgrade => "no response to the upgrade",
-            };
-            let limit = endpoint.connect_timeout.as_secs_f64();
-            Err(connect_error(endpoint, &format!("{why} within {limit} s")))
+            let late = |what: &str| format!("{what} within {} s", endpoint.connect_timeout.as_secs_f64());
+            Err(not_connected(
+                endpoint,
+                match *step.lock() {
+                    OpenStep::Connecting => NetFailure::Other(late("no connection")),
+                    OpenStep::ProxyTunnel => NetFailure::Proxy(late("no response from the proxy")),
+                    OpenStep::TlsHandshake => NetFailure::Other(late("no end of the TLS handshake")),
+                    OpenStep::Upgrade => NetFailure::Other(late("no response to the upgrade")),
+                },
+            ))
         }
     }
 }
@@ -58,7 +60,7 @@ async fn attempt(
     proxies: &Matcher,
     step: &Mutex<OpenStep>,
 ) -> Result<WebSocketStream<ActivityStream>, RequestError> {
-    let failed = |why: String| connect_error(endpoint, &why);
+    let failed = |failure| not_connected(endpoint, failure);
     let set_step = |next| *step.lock() = next;
     let url = &endpoint.url;
     let proxy = match loopback::is_loopback(url) {
@@ -81,10 +83,10 @@ async fn attempt(
     let stream = connector.connect(&on_step).await.map_err(failed)?;
     set_step(OpenStep::Upgrade);
     let (stream, rest) = match upgrade::upgrade(endpoint, stream).await {
-        Err(error) if error.status.is_none() && proxy.is_none() => {
+        Err(error @ RequestError::NoWebSocket { .. }) if proxy.is_none() => {
             let speaks_tls = connect::speaks_tls(url, &endpoint.authorities).await;
-            let why = format!("{SPEAKS_TLS} ({})", error.message);
-            return Err(if speaks_tls { failed(why) } else { error });
+            let failure = NetFailure::SpeaksTls(error.to_string());
+            return Err(if speaks_tls { failed(failure) } else { error });
         }
         upgraded => upgraded?,
     };
@@ -98,8 +100,8 @@ async fn attempt(
     .await)
 }
 
-fn connect_error(endpoint: &WebSocketEndpoint, why: &str) -> RequestError {
-    RequestError::new(endpoint.redactor.clean(&format!("cannot connect to {}: {why}", endpoint.label), 600))
+fn not_connected(endpoint: &WebSocketEndpoint, failure: NetFailure) -> RequestError {
+    RequestError::NotConnected { server: endpoint.label.clone(), failure }
 }
 
 #[cfg(test)]
@@ -146,7 +148,7 @@ mod tests {
         let opening = async {
             match open_with_proxies(&endpoint, &matcher).await {
                 Ok(mut socket) => Ok(socket.next().await.unwrap().unwrap().into_text().unwrap().to_string()),
-                Err(error) => Err(error.message),
+                Err(error) => Err(error.to_string()),
             }
         };
         let (request, opened) = tokio::join!(proxy, opening);

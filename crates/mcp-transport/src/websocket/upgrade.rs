@@ -18,9 +18,9 @@ use url::{Position, Url};
 
 use super::WebSocketEndpoint;
 use crate::error::ConnectError;
-use crate::error::disconnect::RequestError;
+use crate::error::request_error::RequestError;
 use crate::net::connect::NetStream;
-use crate::net::http1::{Http1Connection, Request, RequestBody, describe};
+use crate::net::http1::{Http1Connection, Request, RequestBody, net_failure};
 use crate::net::{error_body, url_endpoint};
 
 /// The subprotocol of MCP over WebSocket.
@@ -92,24 +92,23 @@ pub(super) async fn upgrade(
     stream: NetStream,
 ) -> Result<(NetStream, Bytes), RequestError> {
     let key = generate_key();
-    let failed = |status, why: &str| {
-        let message = format!("{} did not open a WebSocket: {why}", endpoint.label);
-        RequestError { status, message, error: None }
+    let broken = |error: &hyper::Error| RequestError::NoWebSocket {
+        server: endpoint.label.clone(),
+        failure: net_failure(error),
     };
-    let broken = |error: &hyper::Error| failed(None, &describe(error));
     let mut connection = Http1Connection::for_upgrade(stream).await.map_err(|error| broken(&error))?;
     let response =
         connection.send(request(endpoint, &key)).await.map_err(|error| broken(&error.into_error()))?;
     let (head, mut body) = response.into_parts();
-    let status = Some(head.status.as_u16());
+    let invalid = |why: &str| invalid_response(endpoint, head.status, why);
     match check_response(head.status, &head.headers, &derive_accept_key(key.as_bytes())) {
         Ok(subprotocol) => {
             if subprotocol.is_none() {
                 tracing::warn!("{} chose no subprotocol; assuming `{SUBPROTOCOL}`", endpoint.label);
             }
-            connection.into_parts().ok_or_else(|| failed(status, "it closed the connection"))
+            connection.into_parts().ok_or_else(|| invalid("it closed the connection"))
         }
-        Err(UpgradeError::Invalid(why)) => Err(failed(status, &why)),
+        Err(UpgradeError::Invalid(why)) => Err(invalid(&why)),
         Err(UpgradeError::WrongStatus) => {
             let body = read_beginning(&mut connection, &mut body).await;
             Err(status_error(endpoint, head.status, &head.headers, &body))
@@ -183,13 +182,19 @@ fn status_error(
     body: &Bytes,
 ) -> RequestError {
     let error_body = error_body::parse(body, None, &endpoint.redactor);
-    let mut message =
-        error_body::describe_response(status.as_u16(), headers, &error_body, &endpoint.redactor);
+    let error = error_body::error_response(status.as_u16(), headers, error_body, &endpoint.redactor);
     // These statuses alone do not say that the upgrade failed.
-    if matches!(status.as_u16(), 200..=399 | 426) {
-        message = format!("{} did not open a WebSocket: {message}", endpoint.label);
+    match status.as_u16() {
+        200..=399 | 426 => invalid_response(endpoint, status, &error.to_string()),
+        _ => error.into(),
     }
-    RequestError { status: Some(status.as_u16()), message, error: error_body.error }
+}
+
+fn invalid_response(endpoint: &WebSocketEndpoint, status: StatusCode, why: &str) -> RequestError {
+    RequestError::InvalidResponse {
+        status: status.as_u16(),
+        problem: format!("{} did not open a WebSocket: {why}", endpoint.label),
+    }
 }
 
 #[cfg(test)]

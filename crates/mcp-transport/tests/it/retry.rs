@@ -11,11 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::in_memory::{Reply, Server, answer};
 
 fn lost() -> StreamError {
-    StreamError::Lost({
-        let mut error = RequestError::new("gone");
-        error.status = Some(502);
-        error
-    })
+    StreamError::Lost(RequestError::InvalidResponse { status: 502, problem: "gone".to_owned() })
 }
 
 /// A server whose first responses after the handshake fail like this. It responds to later requests.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use mcp_host_model::{Era, Limits, RawJson};
 use mcp_host_transport::{
-    CallError, CallOptions, ConnectError, Dial, Disconnect, DisconnectReason, EraReason, Eras, Link,
-    Outbound, RequestError, Session, SessionOptions, SessionState, StreamError, StreamId,
+    CallError, CallOptions, ConnectError, Dial, Disconnect, DisconnectReason, EraReason, Eras, ErrorResponse,
+    Link, Outbound, RequestError, Session, SessionOptions, SessionState, StreamError, StreamId,
 };
 use mcp_testkit::servers;
 use serde_json::{Value, json};
@@ -171,11 +171,7 @@ async fn era_of_a_server_does_not_depend_on_the_time_of_its_start() {
 
 #[tokio::test(start_paused = true)]
 async fn server_that_was_not_available_is_probed_again() {
-    let unavailable = || {
-        let mut error = RequestError::new("busy");
-        error.status = Some(503);
-        error
-    };
+    let unavailable = || RequestError::from(ErrorResponse::new(503));
     let starting = Arc::new(std::sync::atomic::AtomicBool::new(true));
     let peer = move |message: &Value| match message["method"].as_str() {
         Some("server/discover") if starting.swap(false, std::sync::atomic::Ordering::Relaxed) => {

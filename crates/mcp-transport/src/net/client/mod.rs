@@ -14,15 +14,16 @@ use hyper_util::client::proxy::matcher::Matcher;
 use rustls::ClientConfig;
 
 use super::connect::{Connector, StreamUse, forward_proxy, speaks_tls, uses_tls};
-use super::http1::{Http1Connection, Request, describe};
+use super::http1::{Http1Connection, Request, net_failure};
 use super::loopback::is_loopback;
 use super::pool::{Lease, Pool};
 use super::proxy::Proxy;
 use super::request_target::{RequestTarget, insert_host};
 use super::response::Response;
 use super::{HttpEndpoint, RequestParts, proxy, tls, url_endpoint};
-use crate::error::SPEAKS_TLS;
-use crate::error::disconnect::{RequestError, StartError};
+use crate::error::disconnect::StartError;
+use crate::error::net_failure::NetFailure;
+use crate::error::request_error::RequestError;
 use crate::transport::StreamError;
 
 /// How often a request is sent again that an HTTP/2 server reports as not processed.
@@ -63,7 +64,9 @@ impl Client {
     }
 
     fn with_proxies(endpoint: Arc<HttpEndpoint>, proxies: &Matcher) -> Result<Client, StartError> {
-        let failed = |why| StartError::Refused(fault(format!("cannot connect to {}: {why}", endpoint.label)));
+        let failed = |failure| {
+            StartError::Refused(RequestError::NotConnected { server: endpoint.label.clone(), failure })
+        };
         let proxy = if is_loopback(&endpoint.url) {
             None
         } else {
@@ -123,7 +126,9 @@ impl Client {
     ) -> Result<Response, ExchangeError> {
         let label = &self.endpoint.label;
         let uris = target.uris().map_err(|why| {
-            ExchangeError::Refused(fault(format!("the request cannot be sent to {label}: {why}")))
+            ExchangeError::Refused(RequestError::Other(format!(
+                "the request cannot be sent to {label}: {why}"
+            )))
         })?;
         let mut retries = 0;
         loop {
@@ -142,7 +147,7 @@ impl Client {
                         Ok(response) => {
                             self.has_responded.store(true, Ordering::Relaxed);
                             return Response::http1(response, connection, &self.pool)
-                                .map_err(|why| self.lost(why));
+                                .map_err(|why| self.lost(why.into()));
                         }
                         Err(error) => error,
                     }
@@ -168,21 +173,25 @@ impl Client {
                 retries += 1;
                 continue;
             }
-            let why = describe(&error);
+            let failure = net_failure(&error);
             // Boxed because it is rare, and would enlarge every request's future.
             if !self.has_responded.load(Ordering::Relaxed)
                 && self.proxy.is_none()
                 && Box::pin(speaks_tls(&self.endpoint.url, &self.endpoint.authorities)).await
             {
-                let message = format!("{label} did not respond: {SPEAKS_TLS} ({why})");
-                return Err(ExchangeError::Refused(fault(message)));
+                let failure = NetFailure::SpeaksTls(failure.to_string());
+                return Err(ExchangeError::Refused(self.no_response(failure)));
             }
-            return Err(self.lost(&why));
+            return Err(self.lost(failure));
         }
     }
 
-    fn lost(&self, why: &str) -> ExchangeError {
-        ExchangeError::Lost(fault(format!("{} did not respond: {why}", self.endpoint.label)))
+    fn lost(&self, failure: NetFailure) -> ExchangeError {
+        ExchangeError::Lost(self.no_response(failure))
+    }
+
+    fn no_response(&self, failure: NetFailure) -> RequestError {
+        RequestError::NoResponse { server: self.endpoint.label.clone(), failure }
     }
 
     /// Opens a connection, or returns one that another request has just opened and that can be shared.
@@ -191,19 +200,20 @@ impl Client {
         let connected = match tokio::time::timeout(timeout.min(MAX_TIMEOUT), self.open_connection()).await {
             Ok(connected) => connected,
             Err(_) => {
-                let why = format!("no connection within {} s", timeout.as_secs_f64());
+                let failure = NetFailure::Other(format!("no connection within {} s", timeout.as_secs_f64()));
                 Err(match &self.proxy {
-                    Some(proxy) => format!("{}: {why}", proxy.label()),
-                    None => why,
+                    Some(proxy) => proxy.connection_failure(failure),
+                    None => failure,
                 })
             }
         };
-        let label = &self.endpoint.label;
-        connected
-            .map_err(|why| ExchangeError::Unreachable(fault(format!("cannot connect to {label}: {why}"))))
+        let server = || self.endpoint.label.clone();
+        connected.map_err(|failure| {
+            ExchangeError::Unreachable(RequestError::NotConnected { server: server(), failure })
+        })
     }
 
-    async fn open_connection(&self) -> Result<Lease, String> {
+    async fn open_connection(&self) -> Result<Lease, NetFailure> {
         let _connect_lock = if self.is_http1_only.load(Ordering::Relaxed) {
             None
         } else {
@@ -227,7 +237,7 @@ impl Client {
         } else {
             Http1Connection::new(stream).await.map(|connection| Lease::Http1(Box::new(connection)))
         };
-        lease.map_err(|error| describe(&error))
+        lease.map_err(|error| net_failure(&error))
     }
 }
 
@@ -262,11 +272,6 @@ impl From<ExchangeError> for StreamError {
             ExchangeError::Lost(fault) => StreamError::Lost(fault),
         }
     }
-}
-
-/// A fault without a response.
-pub(crate) fn fault(message: String) -> RequestError {
-    RequestError { status: None, message, error: None }
 }
 
 #[cfg(test)]

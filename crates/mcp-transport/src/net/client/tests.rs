@@ -33,9 +33,9 @@ async fn post(client: &Client) -> Result<String, String> {
             Ok(res)
         }
         Err(ExchangeError::Unreachable(fault) | ExchangeError::Refused(fault)) => {
-            Err(format!("refused: {}", fault.message))
+            Err(format!("refused: {fault}"))
         }
-        Err(ExchangeError::Lost(fault)) => Err(format!("lost: {}", fault.message)),
+        Err(ExchangeError::Lost(fault)) => Err(format!("lost: {fault}")),
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::*;
 use crate::net::Response;
-use crate::net::http1::{Request, describe};
+use crate::net::http1::{Request, net_failure};
 use crate::net::tests::read_head;
 
 /// A connection, and its server's end.
@@ -41,7 +41,7 @@ async fn exchange(
         server.write_all(answer.as_bytes()).await.unwrap();
     };
     let (response, ()) = tokio::join!(connection.send(request(body)), respond);
-    let response = response.map_err(|error| describe(&error.into_error()))?;
+    let response = response.map_err(|error| net_failure(&error.into_error()).to_string())?;
     Response::http1(response, connection, pool).map_err(str::to_owned)
 }
 
@@ -173,7 +173,10 @@ async fn truncated_body_is_an_error() {
         assert!(response.chunk().await.unwrap().is_some());
         drop(server);
         let error = response.chunk().await.unwrap_err();
-        assert_eq!(describe(&error), "the connection was closed before the end of the response");
+        assert_eq!(
+            net_failure(&error).to_string(),
+            "the connection was closed before the end of the response"
+        );
         assert_eq!(response.chunk().await.unwrap(), None);
         assert!(take_http1(&pool).is_none());
     }

@@ -17,7 +17,8 @@ use tokio::sync::{Notify, SemaphorePermit, TryAcquireError, mpsc};
 use tokio::time::Instant;
 
 use crate::error::Expiry;
-use crate::error::disconnect::{Disconnect, DisconnectReason, RequestError};
+use crate::error::disconnect::{Disconnect, DisconnectReason};
+use crate::error::request_error::RequestError;
 use crate::rpc::deadline::Deadline;
 use crate::rpc::handlers::ServerEvent;
 use crate::rpc::pending::{CallOutcome, PendingCalls};
@@ -202,8 +203,8 @@ impl Engine {
             Err(TryAcquireError::Closed) => unreachable!("the semaphore is never closed"),
         };
         if self.out.queued_bytes() > MAX_QUEUED_BYTES {
-            let error = RequestError::new("the server does not read its input");
-            return (None, CallOutcome::StreamFailed(StreamError::Refused(error)));
+            let error = StreamError::Refused(RequestError::InputNotRead);
+            return (None, CallOutcome::StreamFailed(error));
         }
         let started = match self.pending.insert(deadline, settings.progress, settings.owner_hint) {
             Ok(started) => started,

@@ -139,10 +139,10 @@ fn error_text(error: &CallError) -> String {
         CallError::NotSent(_) => "not sent".to_owned(),
         CallError::TimedOut(expiry) => timed_out(*expiry),
         CallError::Rpc(error) => error.message.clone(),
-        CallError::InvalidResponse(_) => "unreadable".to_owned(),
+        CallError::InvalidResponse(_) | CallError::NotUtf8 { .. } => "unreadable".to_owned(),
         CallError::OutcomeUnknown(_) => "outcome unknown".to_owned(),
         CallError::ResponseLost(_) => "response lost".to_owned(),
-        CallError::Unreachable(error) | CallError::Refused(error) => error.message.clone(),
+        CallError::Unreachable(error) | CallError::Refused(error) => error.to_string(),
         CallError::ResponseTooLarge(_) => "too large".to_owned(),
         CallError::Reopen(_) => "not reopened".to_owned(),
         CallError::InvalidParams(_)

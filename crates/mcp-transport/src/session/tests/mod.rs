@@ -20,7 +20,8 @@ use proptest::sample::Index;
 use serde_json::{Value, json};
 
 use super::RetryPolicy;
-use crate::error::disconnect::{DisconnectReason, RequestError};
+use crate::error::disconnect::DisconnectReason;
+use crate::error::request_error::RequestError;
 use crate::transport::{Epoch, RequestId, StreamError, StreamId};
 use calls::{CallKind, CallSpec, result};
 use harness::{Harness, ServerRequest, default_spec, handshake_response};
@@ -352,7 +353,7 @@ impl Harness {
 
     fn end_stream(&mut self, id: RequestId, epoch: Epoch, end: StreamEnd) {
         let message = self.text();
-        let error = RequestError { status: None, message: message.clone(), error: None };
+        let error = RequestError::new(message.clone());
         let is_legacy = self.session.era() == Era::Legacy;
         let (error, outcome) = match end {
             StreamEnd::Lost => (StreamError::Lost(error), RequestOutcome::Lost),

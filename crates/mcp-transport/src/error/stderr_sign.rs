@@ -1,23 +1,24 @@
-//! Known causes of failures, recognized in the evidence.
+//! Signs of known failures in what a server's process prints.
 //!
-//! Pure. A cause is named only if its signs are unambiguous; otherwise the evidence alone is shown. The first matching
-//! cause wins, so specific causes come before general ones.
+//! Pure. The text is another program's, so its words are the only evidence. A failure is named only if its sign is
+//! unambiguous; otherwise the evidence alone is shown. The first matching sign wins, so specific ones come before general
+//! ones.
 
 use crate::error::disconnect::Evidence;
 
-/// A known cause.
+/// A sign of a known failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cause {
-    /// A line of standard error that contains one of these shows the cause.
+pub(crate) struct StderrSign {
+    /// A line of standard error that contains one of these shows the failure.
     patterns: &'static [&'static str],
-    /// The cause, as the beginning of a sentence about the server.
+    /// The failure, as the beginning of a sentence about the server.
     pub(crate) description: &'static str,
     /// What to do.
     pub(crate) help: &'static str,
 }
 
-/// Text on standard output that is not protocol, without a more specific cause.
-pub(crate) const NOISE: Cause = Cause {
+/// Text on standard output that is not protocol, without a more specific sign.
+pub(crate) const NOISE: StderrSign = StderrSign {
     patterns: &[],
     description: "it writes text to its standard output that is not MCP",
     help: "a stdio server may write only MCP messages to its standard output; make it log to standard error",
@@ -26,14 +27,14 @@ pub(crate) const NOISE: Cause = Cause {
 const MISSING_PACKAGE_HELP: &str =
     "install its packages: `npm install` in its folder; if it is built, build it again";
 
-/// The causes that programs report themselves.
-const CAUSES: &[Cause] = &[
-    Cause {
+/// The failures that programs report themselves.
+const SIGNS: &[StderrSign] = &[
+    StderrSign {
         patterns: &["EADDRINUSE", "ddress already in use"],
         description: "the port that it listens on is already in use",
         help: "stop the process that uses the port (`ss -ltnp` shows it), or configure another port for the server",
     },
-    Cause {
+    StderrSign {
         patterns: &[
             "npm error code E404",
             "npm ERR! code E404",
@@ -46,7 +47,7 @@ const CAUSES: &[Cause] = &[
         description: "the package registry does not have this package, or not this version",
         help: "check the name and the version of the package; for a private package, configure its registry and log in",
     },
-    Cause {
+    StderrSign {
         patterns: &[
             "could not determine executable to run",
             "is not provided by package",
@@ -55,7 +56,7 @@ const CAUSES: &[Cause] = &[
         description: "the package has no program with that name",
         help: "give the package and the program: `npx -y --package PACKAGE PROGRAM`, `uvx --from PACKAGE PROGRAM`",
     },
-    Cause {
+    StderrSign {
         patterns: &[
             "npm error code ENOTFOUND",
             "npm error code EAI_AGAIN",
@@ -67,17 +68,17 @@ const CAUSES: &[Cause] = &[
         description: "the package registry cannot be reached",
         help: "check the network, the proxy (HTTPS_PROXY) and the configured registry (npm_config_registry, UV_INDEX_URL); an installed package needs none of them",
     },
-    Cause {
+    StderrSign {
         patterns: &["Cannot connect to the Docker daemon", "docker daemon running", "docker.sock"],
         description: "the Docker daemon cannot be reached",
         help: "start Docker, and check that `docker ps` works for this user",
     },
-    Cause {
+    StderrSign {
         patterns: &["pull access denied", "manifest unknown", "manifest for "],
         description: "the image does not exist, or it is private",
         help: "check the image's name and tag; a private image needs `docker login`",
     },
-    Cause {
+    StderrSign {
         patterns: &[
             "SyntaxError: Unexpected token '?'",
             "SyntaxError: Unexpected token '??='",
@@ -103,12 +104,12 @@ const CAUSES: &[Cause] = &[
         description: "its Node.js is too old",
         help: "install a newer Node.js (the server's documentation names the version), and write its full path in `command`, or its folder first in `PATH` of `env`",
     },
-    Cause {
+    StderrSign {
         patterns: &["' imported from "],
         description: "a file or package that it needs is missing",
         help: MISSING_PACKAGE_HELP,
     },
-    Cause {
+    StderrSign {
         patterns: &[
             "can't open file",
             "Cannot find module '/",
@@ -123,22 +124,22 @@ const CAUSES: &[Cause] = &[
         description: "its script does not exist",
         help: "write its full path, or set `cwd` to the directory that it is in: a relative path starts in the working directory",
     },
-    Cause {
+    StderrSign {
         patterns: &["Cannot find module", "ERR_MODULE_NOT_FOUND", "Cannot find package"],
         description: "a file or package that it needs is missing",
         help: MISSING_PACKAGE_HELP,
     },
-    Cause {
+    StderrSign {
         patterns: &["ModuleNotFoundError: No module named"],
         description: "a Python module that it needs is missing",
         help: "install it for the Python that runs the server; `uvx` and `uv run` install a package's dependencies",
     },
-    Cause {
+    StderrSign {
         patterns: &[": No module named "],
         description: "this Python does not have the module that `-m` names",
         help: "install its package for this Python (`PYTHON -m pip install PACKAGE`), or write the Python of its virtual environment in `command`",
     },
-    Cause {
+    StderrSign {
         patterns: &[
             "env: \u{2018}",
             "env: '",
@@ -150,45 +151,44 @@ const CAUSES: &[Cause] = &[
         description: "a program that its script starts is not on its PATH",
         help: "install that program, or add its folder to `PATH` of `env`; your shell may use another PATH than this program",
     },
-    Cause {
+    StderrSign {
         patterns: &["UnicodeEncodeError", "UnicodeDecodeError"],
         description: "it fails on text in another encoding",
         help: "make it use UTF-8: for Python, set PYTHONUTF8=1 in its `env`",
     },
-    Cause {
+    StderrSign {
         patterns: &["heap out of memory", "MemoryError", "Cannot allocate memory"],
         description: "it ran out of memory",
         help: "give it more memory, or less to do",
     },
-    Cause {
+    StderrSign {
         patterns: &["ENOSPC", "No space left on device"],
         description: "the disk is full, or the limit of watched files is reached",
         help: "free space on the disk; if the server watches files, raise fs.inotify.max_user_watches",
     },
     // Only a warning of npm, so a failure of another kind comes first.
-    Cause {
+    StderrSign {
         patterns: &["EBADENGINE"],
         description: "its package needs another Node.js",
         help: "install the Node.js that the warning requires, and write its full path in `command`, or its folder first in `PATH` of `env`",
     },
-    Cause {
+    StderrSign {
         patterns: &["EACCES", "Permission denied", "permission denied"],
         description: "it lacks a permission that it needs",
         help: "check which file its last lines name, and give this user access to it",
     },
 ];
 
-/// The cause that the evidence shows, if it is a known one.
-pub(crate) fn find_cause(evidence: &Evidence) -> Option<Cause> {
-    let is_shown = |cause: &&Cause| {
+/// The known failure that the evidence shows, if any.
+pub(crate) fn find_sign(evidence: &Evidence) -> Option<StderrSign> {
+    let is_shown = |sign: &&StderrSign| {
         // A syntax error in JSON has the form of one in a script.
         let lines = || evidence.stderr.iter().filter(|line| !line.ends_with("is not valid JSON"));
-        let has_pattern = |sign: &&str| lines().any(|line| line.contains(*sign));
-        cause.patterns.iter().any(has_pattern)
+        sign.patterns.iter().any(|pattern| lines().any(|line| line.contains(pattern)))
     };
     // Only a process has a standard output. If there is standard error too, it explains the failure better.
     let noise = evidence.noise_bytes > 0 && evidence.pid.is_some() && evidence.stderr.is_empty();
-    CAUSES.iter().find(is_shown).copied().or(noise.then_some(NOISE))
+    SIGNS.iter().find(is_shown).copied().or(noise.then_some(NOISE))
 }
 
 #[cfg(test)]
@@ -199,11 +199,11 @@ mod tests {
     fn check(stderr: &[&str], want: Option<&str>) {
         let stderr = stderr.iter().map(|it| (*it).to_owned()).collect();
         let evidence = Evidence { stderr, ..Evidence::default() };
-        assert_eq!(find_cause(&evidence).map(|it| it.description), want);
+        assert_eq!(find_sign(&evidence).map(|it| it.description), want);
     }
 
     #[test]
-    fn hd_sc3_causes_are_recognized_in_standard_error() {
+    fn hd_sc3_failures_are_recognized_in_standard_error() {
         let in_use = Some("the port that it listens on is already in use");
         check(&["node:events:502", "Error: listen EADDRINUSE: address already in use :::3000"], in_use);
         check(&["OSError: [Errno 98] Address already in use"], in_use);
@@ -263,13 +263,13 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_a_cause_without_standard_error() {
+    fn noise_is_a_sign_without_standard_error() {
         let noisy = Evidence { noise_bytes: 7, pid: Some(1), ..Evidence::default() };
-        assert_eq!(find_cause(&noisy), Some(NOISE));
+        assert_eq!(find_sign(&noisy), Some(NOISE));
         let stderr = vec!["listen EADDRINUSE".to_owned()];
-        assert_ne!(find_cause(&Evidence { stderr, ..noisy.clone() }), Some(NOISE));
+        assert_ne!(find_sign(&Evidence { stderr, ..noisy.clone() }), Some(NOISE));
         let stderr = vec!["no licence".to_owned()];
-        assert_eq!(find_cause(&Evidence { stderr, ..noisy.clone() }), None);
-        assert_eq!(find_cause(&Evidence { pid: None, ..noisy }), None);
+        assert_eq!(find_sign(&Evidence { stderr, ..noisy.clone() }), None);
+        assert_eq!(find_sign(&Evidence { pid: None, ..noisy }), None);
     }
 }

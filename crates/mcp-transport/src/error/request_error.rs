@@ -1,0 +1,279 @@
+//! The failure of one request, on a transport where each request has its own response.
+
+use std::fmt;
+
+use mcp_host_model::RpcError;
+
+use crate::error::net_failure::NetFailure;
+
+/// Why a request has no usable response. No text contains a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The server could not be connected to.
+    NotConnected {
+        /// The server's URL.
+        server: String,
+        /// The failure.
+        failure: NetFailure,
+    },
+    /// The connection failed before the response was received.
+    NoResponse {
+        /// The server's URL.
+        server: String,
+        /// The failure.
+        failure: NetFailure,
+    },
+    /// The connection failed before the WebSocket was open.
+    NoWebSocket {
+        /// The server's URL.
+        server: String,
+        /// The failure.
+        failure: NetFailure,
+    },
+    /// The server answered with an error status.
+    Response(Box<ErrorResponse>),
+    /// The server answered a request for an event stream with something else.
+    NotEventStream(Box<ErrorResponse>),
+    /// The response has a good status, but cannot be used.
+    InvalidResponse {
+        /// The HTTP status.
+        status: u16,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The server redirects, and the redirect is not followed.
+    Redirected {
+        /// The HTTP status.
+        status: u16,
+        /// Why it is not followed.
+        problem: RedirectProblem,
+    },
+    /// There is no authorization for the request: the reason, and what to do.
+    NotAuthorized(String),
+    /// The server speaks HTTP with server-sent events at this URL. Contains its refusal of Streamable HTTP.
+    SpeaksSse(Box<RequestError>),
+    /// The server speaks Streamable HTTP at this URL. Contains its refusal of HTTP with server-sent events.
+    SpeaksHttp(Box<RequestError>),
+    /// The server refused both HTTP transports.
+    BothRefused {
+        /// The refusal of Streamable HTTP.
+        http: Box<RequestError>,
+        /// The refusal of HTTP with server-sent events.
+        sse: Box<RequestError>,
+    },
+    /// The server does not read its input, so the queue is full.
+    InputNotRead,
+    /// The server loses the session as soon as it is opened.
+    SessionLost,
+    /// Any other failure.
+    Other(String),
+}
+
+/// A response with an error status, or with another content than requested.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ErrorResponse {
+    /// The HTTP status.
+    pub status: u16,
+    /// The name of the status; empty if it has none.
+    pub reason: &'static str,
+    /// When the request may be repeated: `in 30 s`, `after Wed, 21 Oct 2026 07:28:00 GMT`.
+    pub retry_after: Option<String>,
+    /// How the server refuses access, with the status 401 or 403.
+    pub access: Option<AccessRefusal>,
+    /// What the words of the server mean, if they are known.
+    pub sign: Option<ResponseSign>,
+    /// The JSON-RPC error in the body.
+    pub error: Option<RpcError>,
+    /// The text of a body without a JSON-RPC error.
+    pub text: String,
+}
+
+/// How a server refuses access.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AccessRefusal {
+    /// It requires authorization of these schemes; it may name none.
+    Challenge(Vec<String>),
+    /// It forbids the request, and no credential is configured.
+    NoCredential,
+}
+
+/// What the words of a server mean: they are the only evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResponseSign {
+    /// It expects TLS on this port.
+    WantsTls,
+    /// It misses a session, or does not know it.
+    WantsSession,
+}
+
+/// Why a redirect is not followed. A target has no query, and only the origin if that is another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RedirectProblem {
+    /// It has no valid location.
+    NoLocation,
+    /// It leads to this other origin.
+    OtherOrigin(String),
+    /// It leads to this URL, and its status changes the method.
+    LosesMessage(String),
+    /// There were too many redirects.
+    TooMany,
+}
+
+impl RequestError {
+    /// An error with this message.
+    pub fn new(message: impl Into<String>) -> RequestError {
+        RequestError::Other(message.into())
+    }
+
+    /// The HTTP status, if there was a response.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            RequestError::Response(response) | RequestError::NotEventStream(response) => {
+                Some(response.status)
+            }
+            RequestError::InvalidResponse { status, .. } | RequestError::Redirected { status, .. } => {
+                Some(*status)
+            }
+            // Also after a 403: nothing else was wrong with the request.
+            RequestError::NotAuthorized(_) => Some(401),
+            RequestError::SpeaksSse(refusal) | RequestError::SpeaksHttp(refusal) => refusal.status(),
+            RequestError::BothRefused { http, sse } => decisive_refusal(http, sse).status(),
+            RequestError::NotConnected { .. }
+            | RequestError::NoResponse { .. }
+            | RequestError::NoWebSocket { .. }
+            | RequestError::InputNotRead
+            | RequestError::SessionLost
+            | RequestError::Other(_) => None,
+        }
+    }
+
+    /// The JSON-RPC error in the response body, if any.
+    pub fn rpc_error(&self) -> Option<&RpcError> {
+        match self {
+            RequestError::Response(response) | RequestError::NotEventStream(response) => {
+                response.error.as_ref()
+            }
+            RequestError::SpeaksSse(refusal) | RequestError::SpeaksHttp(refusal) => refusal.rpc_error(),
+            _ => None,
+        }
+    }
+
+    /// Whether the server refuses a request because it has no session, or an unknown one.
+    pub(crate) fn wants_session(&self) -> bool {
+        match self {
+            RequestError::Response(response) | RequestError::NotEventStream(response) => {
+                response.sign == Some(ResponseSign::WantsSession)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The refusal to act on, of those of both transports. The path may be wrong if both are refused, but a server that requires
+/// authorization is there.
+pub(crate) fn decisive_refusal<'a>(http: &'a RequestError, sse: &'a RequestError) -> &'a RequestError {
+    if matches!(sse.status(), Some(401 | 403)) { sse } else { http }
+}
+
+impl std::error::Error for RequestError {}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RequestError::NotConnected { server, failure } => {
+                write!(f, "cannot connect to {server}: {failure}")
+            }
+            RequestError::NoResponse { server, failure } => write!(f, "{server} did not respond: {failure}"),
+            RequestError::NoWebSocket { server, failure } => {
+                write!(f, "{server} did not open a WebSocket: {failure}")
+            }
+            RequestError::Response(response) => write!(f, "{response}"),
+            RequestError::NotEventStream(response) => response.write(f, " (this is not an event stream)"),
+            RequestError::Redirected { status, problem } => match problem {
+                RedirectProblem::NoLocation => {
+                    write!(f, "the server redirects (HTTP {status}) without a valid location")
+                }
+                RedirectProblem::OtherOrigin(target) => {
+                    write!(f, "the server redirects to {target} (HTTP {status}), which is not followed")
+                }
+                RedirectProblem::LosesMessage(target) => {
+                    write!(f, "the server redirects to {target} (HTTP {status}), which loses the message")
+                }
+                RedirectProblem::TooMany => f.write_str("the server redirects too often"),
+            },
+            RequestError::NotAuthorized(reason) => write!(f, "not authorized: {reason}"),
+            RequestError::SpeaksSse(refusal) => write!(
+                f,
+                "it speaks HTTP with server-sent events at this URL, and not Streamable HTTP: {refusal}"
+            ),
+            RequestError::SpeaksHttp(refusal) => write!(
+                f,
+                "it speaks Streamable HTTP at this URL, and not HTTP with server-sent events: {refusal}"
+            ),
+            RequestError::BothRefused { http, sse } => {
+                write!(f, "{http}; and with server-sent events: {sse}")
+            }
+            RequestError::InputNotRead => f.write_str("the server does not read its input"),
+            RequestError::SessionLost => f.write_str("the server loses the session as soon as it is opened"),
+            RequestError::InvalidResponse { problem: message, .. } | RequestError::Other(message) => {
+                f.write_str(message)
+            }
+        }
+    }
+}
+
+impl From<ErrorResponse> for RequestError {
+    fn from(response: ErrorResponse) -> RequestError {
+        RequestError::Response(Box::new(response))
+    }
+}
+
+impl ErrorResponse {
+    /// A response with this status and nothing else.
+    pub fn new(status: u16) -> ErrorResponse {
+        let text = String::new();
+        ErrorResponse { status, reason: "", retry_after: None, access: None, sign: None, error: None, text }
+    }
+
+    /// Writes the status with all that is known, its text, `note`, and the JSON-RPC error.
+    fn write(&self, f: &mut fmt::Formatter<'_>, note: &str) -> fmt::Result {
+        write!(f, "the server answered HTTP {}", self.status)?;
+        if !self.reason.is_empty() {
+            write!(f, " {}", self.reason)?;
+        }
+        if let Some(after) = &self.retry_after {
+            write!(f, " (try again {after})")?;
+        }
+        match &self.access {
+            Some(AccessRefusal::NoCredential) => {
+                f.write_str(": it refuses access, and no credential is configured")?;
+            }
+            Some(AccessRefusal::Challenge(schemes)) if schemes.is_empty() => {
+                f.write_str(": it requires authorization")?;
+            }
+            Some(AccessRefusal::Challenge(schemes)) => {
+                write!(f, ": it requires authorization ({})", schemes.join(", "))?;
+            }
+            None => {}
+        }
+        if !self.text.is_empty() {
+            write!(f, ": {}", self.text)?;
+        }
+        f.write_str(note)?;
+        match &self.error {
+            Some(error) => write!(f, ": {error}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for ErrorResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, "")
+    }
+}
