@@ -117,24 +117,19 @@ fn connect_error_kind(error: &ConnectError, server: &ServerDescription) -> Serve
 }
 
 fn disconnect_kind(disconnect: &Disconnect, server: &ServerDescription) -> ServerStartErrorKind {
-    let exit = &disconnect.evidence.exit;
-    match (&disconnect.reason, server.command.clone()) {
-        (DisconnectReason::NotStarted(StartError::CommandNotFound), Some(command)) => {
+    let Disconnect { reason, evidence, .. } = disconnect;
+    match (reason, evidence.exit, server.command.clone()) {
+        (DisconnectReason::NotStarted(StartError::CommandNotFound), _, Some(command)) => {
             ServerStartErrorKind::ExecutableNotFound { command }
         }
-        (DisconnectReason::NotStarted(error), Some(command)) => {
+        (DisconnectReason::NotStarted(error), _, Some(command)) => {
             ServerStartErrorKind::SpawnFailed { command, error: error.to_string() }
         }
-        (DisconnectReason::PeerClosed, Some(command)) if exit.is_some() => ServerStartErrorKind::Exited {
+        (DisconnectReason::PeerClosed, Some(exit), Some(command)) => ServerStartErrorKind::Exited {
             command,
-            exit_code: exit.as_deref().and_then(exit_code),
-            stderr: disconnect.evidence.stderr.join("\n"),
+            exit_code: exit.code(),
+            stderr: evidence.stderr.join("\n"),
         },
         _ => ServerStartErrorKind::ConnectionFailed { error: disconnect.to_string() },
     }
-}
-
-/// Parses an exit code from its text; a signal has none.
-fn exit_code(text: &str) -> Option<i32> {
-    text.strip_prefix("exit status ")?.parse().ok()
 }

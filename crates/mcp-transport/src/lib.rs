@@ -85,7 +85,8 @@ pub use dial::secrets::endpoint_secrets;
 pub use dial::sse_fallback::SseServerCache;
 #[cfg(feature = "testing")]
 pub use dial::testing;
-pub use error::disconnect::{Disconnect, DisconnectReason, Evidence, StartError};
+pub use error::disconnect::{Disconnect, DisconnectReason, StartError};
+pub use error::evidence::{CloseStatus, Evidence, ProcessExit};
 pub use error::net_failure::{NetFailure, TlsFailure};
 pub use error::request_error::{AccessRefusal, ErrorResponse, RedirectProblem, RequestError, ResponseSign};
 pub use error::{CallError, ConnectError, Expiry};

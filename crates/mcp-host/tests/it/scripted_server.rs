@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_host_transport::{
-    Dial, Disconnect, DisconnectReason, FrameSink, Link, Outbound, RequestError, StartError, StreamError,
-    StreamId,
+    Dial, Disconnect, DisconnectReason, FrameSink, Link, Outbound, ProcessExit, RequestError, StartError,
+    StreamError, StreamId,
 };
 use mcp_testkit::servers::in_memory;
 use serde_json::{Value, json};
@@ -284,7 +284,7 @@ async fn run(peer: Arc<ScriptedServer>, link: Link) -> Disconnect {
     drop(noted);
     let mut ended = Disconnect::new(reason);
     if ended.reason == DisconnectReason::PeerClosed {
-        ended.evidence.exit = Some("exit status 3".to_owned());
+        ended.evidence.exit = Some(ProcessExit::Status(3));
         ended.evidence.stderr = vec!["out of memory".to_owned()];
     }
     ended

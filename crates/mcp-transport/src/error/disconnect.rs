@@ -1,8 +1,8 @@
-//! How a connection ended, and the evidence about the server.
+//! How a connection ended.
 
 use std::fmt;
 
-use crate::error::headline::headline;
+use crate::error::evidence::Evidence;
 use crate::error::request_error::RequestError;
 use crate::error::stderr_sign::{self, StderrSign};
 
@@ -59,24 +59,6 @@ pub enum StartError {
     Refused(RequestError),
 }
 
-/// Observations of a server, bounded and redacted, for error messages.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Evidence {
-    /// The process id.
-    pub pid: Option<u32>,
-    /// The exit status of its process: `exit status 1`, `signal 9 (SIGKILL)`.
-    pub exit: Option<String>,
-    /// The WebSocket close status: `with code 1011 (internal error): "…"`.
-    pub close: Option<String>,
-    /// The last lines of its standard error, oldest first.
-    pub stderr: Vec<String>,
-    /// The number of bytes that were not protocol.
-    pub noise_bytes: u64,
-    /// The first of those bytes, as text.
-    pub noise_sample: Option<String>,
-}
-
 impl Disconnect {
     /// A disconnect without evidence.
     pub fn new(reason: DisconnectReason) -> Disconnect {
@@ -92,17 +74,6 @@ impl Disconnect {
         match &self.reason {
             DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_) => true,
             DisconnectReason::Stopped | DisconnectReason::NotStarted(_) => false,
-        }
-    }
-}
-
-impl Evidence {
-    /// The known failure and the exception that the evidence contains, if there is either.
-    pub(crate) fn summary(&self) -> Option<String> {
-        let known = stderr_sign::find_sign(self).map(|sign| sign.description);
-        match (known, headline(&self.stderr)) {
-            (Some(known), Some(exception)) => Some(format!("{known} ({exception})")),
-            (known, exception) => exception.or_else(|| known.map(str::to_owned)),
         }
     }
 }
@@ -152,23 +123,5 @@ impl fmt::Display for StartError {
             StartError::System(message) | StartError::Invalid(message) => f.write_str(message),
             StartError::Refused(error) => write!(f, "{error}"),
         }
-    }
-}
-
-impl fmt::Display for Evidence {
-    /// The evidence as text that follows the reason: `; its standard error ended with: …`. Empty without evidence.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.stderr.is_empty() {
-            write!(f, "; its standard error ended with: {}", self.stderr.join(" | "))?;
-        }
-        if self.noise_bytes > 0 {
-            // Only a process has a standard output.
-            let location = if self.pid.is_some() { "of its standard output" } else { "that it sent" };
-            write!(f, "; {} bytes {location} were not MCP", self.noise_bytes)?;
-            if let Some(sample) = &self.noise_sample {
-                write!(f, " (they begin with {sample:?})")?;
-            }
-        }
-        Ok(())
     }
 }

@@ -2,7 +2,8 @@
 
 use mcp_host_model::{ProtocolVersion, RpcError, code};
 
-use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence, StartError};
+use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
+use crate::error::evidence::Evidence;
 use crate::error::net_failure::{HTTPS_HELP, UNREACHABLE_HELP};
 use crate::error::request_error::{
     AccessRefusal, ErrorResponse, RequestError, ResponseSign, decisive_refusal,

@@ -3,6 +3,7 @@
 //! An error contains what happened and the evidence. It does not name the server; its holder knows that.
 
 pub(crate) mod disconnect;
+pub(crate) mod evidence;
 mod headline;
 mod help;
 pub(crate) mod net_failure;

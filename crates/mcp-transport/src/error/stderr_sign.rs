@@ -4,7 +4,7 @@
 //! unambiguous; otherwise the evidence alone is shown. The first matching sign wins, so specific ones come before general
 //! ones.
 
-use crate::error::disconnect::Evidence;
+use crate::error::evidence::Evidence;
 
 /// A sign of a known failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -38,7 +38,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::error::ConnectError;
-use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence, StartError};
+use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
+use crate::error::evidence::{Evidence, ProcessExit};
 use crate::redact::{Redactor, inherited_secrets, stdio_secrets};
 use crate::transport::process_id::ProcessIdCell;
 use crate::transport::{Dial, Link, Transport};
@@ -307,7 +308,7 @@ impl Process {
         };
         let status = self.end(&mut reader, deadline).await;
         read_last_lines(&mut stderr_task, &tail).await;
-        evidence.exit = status.map(exit_text);
+        evidence.exit = status.and_then(process_exit);
         evidence.stderr = tail.lines();
         if let Some(reader) = reader {
             evidence.noise_bytes = reader.noise_bytes;
@@ -380,14 +381,11 @@ async fn wait_until(child: &mut Child, deadline: Instant) -> Option<ExitStatus> 
     tokio::time::timeout_at(deadline, child.wait()).await.ok()?
 }
 
-fn exit_text(status: ExitStatus) -> String {
+fn process_exit(status: ExitStatus) -> Option<ProcessExit> {
     use std::os::unix::process::ExitStatusExt;
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit status {code}"),
-        (None, Some(signal)) => match nix::sys::signal::Signal::try_from(signal) {
-            Ok(name) => format!("signal {signal} ({name})"),
-            Err(_) => format!("signal {signal}"),
-        },
-        (None, None) => "an unknown status".to_owned(),
-    }
+    let signal = |number| {
+        let name = nix::sys::signal::Signal::try_from(number).ok().map(|signal| signal.as_str());
+        ProcessExit::Signal { number, name }
+    };
+    status.code().map(ProcessExit::Status).or_else(|| status.signal().map(signal))
 }

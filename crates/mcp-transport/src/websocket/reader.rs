@@ -11,6 +11,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::socket::Socket;
 use crate::error::disconnect::DisconnectReason;
+use crate::error::evidence::CloseStatus;
 use crate::redact::Redactor;
 use crate::rpc::rate_limiter::RateLimiter;
 use crate::transport::{FrameSink, StreamId};
@@ -26,8 +27,8 @@ pub(super) struct Reader<'a> {
     /// Number of bytes that are not JSON-RPC, and the first of them as text.
     pub(super) noise_bytes: u64,
     pub(super) noise_sample: Option<String>,
-    /// Describes how the peer closed the connection.
-    pub(super) close: Option<String>,
+    /// How the peer closed the connection.
+    pub(super) close: Option<CloseStatus>,
 }
 
 /// Why reading ended.
@@ -72,7 +73,7 @@ impl<'a> Reader<'a> {
                 }
                 Some(Ok(Message::Frame(_))) => {}
                 Some(Ok(Message::Close(frame))) => {
-                    self.close = Some(describe_close(frame.as_ref(), self.redactor));
+                    self.close = Some(close_status(frame.as_ref(), self.redactor));
                     return ReadEnd { reason: DisconnectReason::PeerClosed, close_code: None };
                 }
                 Some(Err(error)) => return self.failed(&error),
@@ -149,28 +150,11 @@ fn is_disconnect(error: &std::io::Error) -> bool {
     )
 }
 
-/// Describes a close frame: `with code 1011 (internal error): "out of memory"`.
-fn describe_close(frame: Option<&CloseFrame>, redactor: &Redactor) -> String {
-    let Some(CloseFrame { code, reason }) = frame else { return "without a code".to_owned() };
-    let meaning = match u16::from(*code) {
-        1000 => " (normal)",
-        1001 => " (going away)",
-        1002 => " (protocol error)",
-        1003 => " (unsupported data)",
-        1007 => " (invalid data)",
-        1008 => " (policy violation)",
-        1009 => " (message too big)",
-        1010 => " (missing extension)",
-        1011 => " (internal error)",
-        1012 => " (restart)",
-        1013 => " (try again later)",
-        1014 => " (bad gateway)",
-        _ => "",
-    };
-    let reason = redactor.clean(reason, 200);
-    match reason.is_empty() {
-        true => format!("with code {}{meaning}", u16::from(*code)),
-        false => format!("with code {}{meaning}: {reason:?}", u16::from(*code)),
+/// The status of a close frame, without secrets.
+fn close_status(frame: Option<&CloseFrame>, redactor: &Redactor) -> CloseStatus {
+    CloseStatus {
+        code: frame.map(|frame| u16::from(frame.code)),
+        reason: frame.map(|frame| redactor.clean(&frame.reason, 200)).unwrap_or_default(),
     }
 }
 
@@ -183,7 +167,7 @@ mod tests {
     fn check(code: u16, reason: &str, want: &str) {
         let redactor = Redactor::new([Secret::from("hunter2")].iter());
         let frame = CloseFrame { code: code.into(), reason: reason.into() };
-        assert_eq!(describe_close(Some(&frame), &redactor), want);
+        assert_eq!(close_status(Some(&frame), &redactor).to_string(), want);
     }
 
     #[test]
@@ -196,6 +180,6 @@ mod tests {
             r#"with code 1008 (policy violation): "no ***\u{202e} ""#,
         );
         check(4321, "\"ours\"", r#"with code 4321: "\"ours\"""#);
-        assert_eq!(describe_close(None, &Redactor::new([].iter())), "without a code");
+        assert_eq!(close_status(None, &Redactor::new([].iter())).to_string(), "without a code");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcp_host_transport::{
-    Disconnect, DisconnectReason, Eras, Link, Outbound, Session, SessionOptions, StreamId,
+    Disconnect, DisconnectReason, Eras, Link, Outbound, ProcessExit, Session, SessionOptions, StreamId,
 };
 use mcp_testkit::servers;
 use serde_json::{Value, json};
@@ -59,11 +59,11 @@ async fn serve(link: Link, returns: Returns, running: Arc<AtomicUsize>) -> Disco
         Returns::Never => std::future::pending().await,
     }
     let mut ended = Disconnect::new(DisconnectReason::Stopped);
-    ended.evidence.exit = Some("exit status 0".to_owned());
+    ended.evidence.exit = Some(ProcessExit::Status(0));
     ended
 }
 
-async fn check(returns: Returns, grace: u64, want: (u64, Option<&str>)) {
+async fn check(returns: Returns, grace: u64, want: (u64, Option<ProcessExit>)) {
     let running = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&running);
     let dial = servers::in_memory("closing", move |link| serve(link, returns, Arc::clone(&running)));
@@ -74,7 +74,7 @@ async fn check(returns: Returns, grace: u64, want: (u64, Option<&str>)) {
     let begun = Instant::now();
     let ended = session.close(Duration::from_millis(grace)).await;
     let millis = u64::try_from(begun.elapsed().as_millis()).unwrap();
-    assert_eq!((millis, ended.evidence.exit.as_deref()), want, "{returns:?}, {grace}");
+    assert_eq!((millis, ended.evidence.exit), want, "{returns:?}, {grace}");
     assert_eq!(ended.reason, DisconnectReason::Stopped);
     assert_eq!(count.load(Ordering::Relaxed), 0, "its future was not dropped");
     assert_eq!(session.closed().await.reason, DisconnectReason::Stopped);
@@ -85,7 +85,7 @@ async fn check(returns: Returns, grace: u64, want: (u64, Option<&str>)) {
 
 #[tokio::test(start_paused = true)]
 async fn close_ends_within_its_grace_period() {
-    let exit = Some("exit status 0");
+    let exit = Some(ProcessExit::Status(0));
     check(Returns::AtOnce, 2_000, (0, exit)).await;
     check(Returns::Late(0), 400, (300, exit)).await;
     check(Returns::Late(0), 2_000, (1_500, exit)).await;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use mcp_host_model::{Endpoint, EnvInherit, Limits, RawJson, Secret, StdioEndpoint};
 use mcp_host_transport::{
-    CallError, CallOptions, ConnectError, Dial, DialOptions, DisconnectReason, Eras, ReceiptDirectory,
-    Session, SessionOptions, SessionState, StartError, dialer,
+    CallError, CallOptions, ConnectError, Dial, DialOptions, DisconnectReason, Eras, ProcessExit,
+    ReceiptDirectory, Session, SessionOptions, SessionState, StartError, dialer,
 };
 use mcp_testkit::process::wait_until_dead;
 use mcp_testkit::servers::{SHELL_SERVER, shell_script, shell_server};
@@ -52,8 +52,8 @@ async fn hd_100_hd_101_hd_102_process_is_called() {
     assert_eq!(*state.borrow(), SessionState::Connected);
     let ended = session.close(Duration::from_secs(2)).await;
     assert_eq!(
-        (&ended.reason, ended.evidence.exit.as_deref()),
-        (&DisconnectReason::Stopped, Some("exit status 0"))
+        (&ended.reason, ended.evidence.exit),
+        (&DisconnectReason::Stopped, Some(ProcessExit::Status(0)))
     );
     assert_eq!(*state.borrow(), SessionState::Disconnected);
     assert!(matches!(call(&session, 1000).await, Err(CallError::NotSent(_))));
@@ -148,7 +148,7 @@ async fn grandchild_that_holds_the_pipe_does_not_delay_the_call() {
     let session = connect(shell_server("sleep 1000 & echo $! >&2; exit 4")).await.unwrap();
     let error = call(&session, 10_000).await.unwrap_err();
     let CallError::Closed(ended) = error else { panic!("{error}") };
-    assert_eq!(ended.evidence.exit.as_deref(), Some("exit status 4"));
+    assert_eq!(ended.evidence.exit, Some(ProcessExit::Status(4)));
     assert_dies(&ended.evidence.stderr[0]);
 }
 
@@ -159,7 +159,7 @@ async fn process_that_ignores_signals_is_killed_after_the_grace_period() {
     let begun = Instant::now();
     let ended = session.close(Duration::from_secs(1)).await;
     assert!(begun.elapsed() < Duration::from_secs(20));
-    assert_eq!(ended.evidence.exit.as_deref(), Some("signal 9 (SIGKILL)"));
+    assert_eq!(ended.evidence.exit.unwrap().to_string(), "signal 9 (SIGKILL)");
     for pid in ended.evidence.stderr[0].split(' ') {
         assert_dies(pid);
     }
@@ -368,7 +368,7 @@ async fn hd_117_close_leaves_no_grandchild() {
     let session = connect(shell_server(r#"sleep 1000 & text "$id" "$!""#)).await.unwrap();
     let pid = call(&session, 10_000).await.unwrap();
     let ended = session.close(Duration::from_secs(2)).await;
-    assert_eq!(ended.evidence.exit.as_deref(), Some("exit status 0"), "the leader ends by itself");
+    assert_eq!(ended.evidence.exit, Some(ProcessExit::Status(0)), "the leader ends by itself");
     assert_dies(&pid);
 }
 
@@ -397,7 +397,7 @@ async fn flooding_server_does_not_delay_deadlines_and_close() {
         let begun = Instant::now();
         let ended = session.close(Duration::from_secs(60)).await;
         assert_eq!(ended.reason, DisconnectReason::Stopped);
-        assert_eq!(ended.evidence.exit.as_deref(), Some("exit status 0"), "it was not cut off");
+        assert_eq!(ended.evidence.exit, Some(ProcessExit::Status(0)), "it was not cut off");
         assert!(begun.elapsed() < Duration::from_secs(50));
     }
 }
@@ -428,8 +428,8 @@ async fn flood_of_standard_error_does_not_delay_calls_and_close() {
     let begun = Instant::now();
     let ended = session.close(Duration::from_secs(60)).await;
     assert_eq!(
-        (&ended.reason, ended.evidence.exit.as_deref()),
-        (&DisconnectReason::Stopped, Some("exit status 0"))
+        (&ended.reason, ended.evidence.exit),
+        (&DisconnectReason::Stopped, Some(ProcessExit::Status(0)))
     );
     assert!(begun.elapsed() < Duration::from_secs(50));
 }
@@ -441,7 +441,7 @@ async fn last_lines_of_flooded_standard_error_are_kept() {
     let tool = r#"i=0; while [ $i -lt 20000 ]; do echo "line $i of many" >&2; i=$((i+1)); done; kill -9 $$"#;
     let session = connect(shell_server(tool)).await.unwrap();
     let Err(CallError::Closed(ended)) = call(&session, 60_000).await else { panic!("it died") };
-    assert_eq!(ended.evidence.exit.as_deref(), Some("signal 9 (SIGKILL)"));
+    assert_eq!(ended.evidence.exit.unwrap().to_string(), "signal 9 (SIGKILL)");
     let want: Vec<String> = (19_980..20_000).map(|it| format!("line {it} of many")).collect();
     assert_eq!(ended.evidence.stderr, want);
 }

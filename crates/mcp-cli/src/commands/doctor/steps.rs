@@ -10,8 +10,8 @@ use mcp_host_model::{Endpoint, Secret, StdioEndpoint};
 use mcp_host_registry::{ServerEntry, ServerLists};
 use mcp_host_runtime::ServerDefinitions;
 use mcp_host_transport::{
-    ConnectError, DialOptions, ProgramLookup, ProgramSearch, Session, SessionOptions, dialer, find_program,
-    missing_script,
+    ConnectError, DialOptions, ProcessExit, ProgramLookup, ProgramSearch, Session, SessionOptions, dialer,
+    find_program, missing_script,
 };
 use tokio::time::Instant;
 
@@ -178,8 +178,7 @@ async fn run_steps(
     }
     examination.begin("end");
     let ended = session.close(GRACE).await;
-    let was_killed = ended.evidence.exit.as_deref().is_some_and(|exit| exit.contains("SIGKILL"));
-    let result = if was_killed {
+    let result = if ended.evidence.exit.is_some_and(ProcessExit::was_killed) {
         StepResult::warning(
             format!("the server did not end in time and was killed{}", ended.evidence),
             "a server should end when its standard input is closed",

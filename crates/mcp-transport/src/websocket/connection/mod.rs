@@ -14,7 +14,8 @@ use super::reader::{ReadEnd, Reader};
 use super::socket::Socket;
 use super::writer::{WriteError, Writer};
 use super::{PING_AFTER, WebSocketEndpoint};
-use crate::error::disconnect::{Disconnect, DisconnectReason, Evidence};
+use crate::error::disconnect::{Disconnect, DisconnectReason};
+use crate::error::evidence::Evidence;
 use crate::transport::Link;
 
 /// Maximum duration of the close if no shutdown was requested.

@@ -1,0 +1,129 @@
+//! The evidence about a server: what was observed when its connection ended.
+
+use std::fmt;
+
+use crate::error::headline::headline;
+use crate::error::stderr_sign;
+
+/// Observations of a server, bounded and redacted, for error messages.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Evidence {
+    /// The process id.
+    pub pid: Option<u32>,
+    /// How its process ended.
+    pub exit: Option<ProcessExit>,
+    /// How it closed its WebSocket.
+    pub close: Option<CloseStatus>,
+    /// The last lines of its standard error, oldest first.
+    pub stderr: Vec<String>,
+    /// The number of bytes that were not protocol.
+    pub noise_bytes: u64,
+    /// The first of those bytes, as text.
+    pub noise_sample: Option<String>,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProcessExit {
+    /// It exited with this status.
+    Status(i32),
+    /// A signal ended it.
+    Signal {
+        /// The signal's number.
+        number: i32,
+        /// The signal's name, such as `SIGKILL`.
+        name: Option<&'static str>,
+    },
+}
+
+/// The close frame of a WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CloseStatus {
+    /// The code; `None` if the frame is empty.
+    pub code: Option<u16>,
+    /// The server's reason, without secrets; may be empty.
+    pub reason: String,
+}
+
+impl Evidence {
+    /// The known failure and the exception that the evidence contains, if there is either.
+    pub(crate) fn summary(&self) -> Option<String> {
+        let known = stderr_sign::find_sign(self).map(|sign| sign.description);
+        match (known, headline(&self.stderr)) {
+            (Some(known), Some(exception)) => Some(format!("{known} ({exception})")),
+            (known, exception) => exception.or_else(|| known.map(str::to_owned)),
+        }
+    }
+}
+
+impl ProcessExit {
+    /// The exit code; `None` after a signal.
+    pub fn code(self) -> Option<i32> {
+        match self {
+            ProcessExit::Status(code) => Some(code),
+            ProcessExit::Signal { .. } => None,
+        }
+    }
+
+    /// Whether the process was killed (SIGKILL).
+    pub fn was_killed(self) -> bool {
+        const SIGKILL: i32 = 9;
+        matches!(self, ProcessExit::Signal { number: SIGKILL, .. })
+    }
+}
+
+impl fmt::Display for Evidence {
+    /// The evidence as text that follows the reason: `; its standard error ended with: …`. Empty without evidence.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.stderr.is_empty() {
+            write!(f, "; its standard error ended with: {}", self.stderr.join(" | "))?;
+        }
+        if self.noise_bytes > 0 {
+            // Only a process has a standard output.
+            let location = if self.pid.is_some() { "of its standard output" } else { "that it sent" };
+            write!(f, "; {} bytes {location} were not MCP", self.noise_bytes)?;
+            if let Some(sample) = &self.noise_sample {
+                write!(f, " (they begin with {sample:?})")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for ProcessExit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProcessExit::Status(status) => write!(f, "exit status {status}"),
+            ProcessExit::Signal { number, name: Some(name) } => write!(f, "signal {number} ({name})"),
+            ProcessExit::Signal { number, name: None } => write!(f, "signal {number}"),
+        }
+    }
+}
+
+impl fmt::Display for CloseStatus {
+    /// `with code 1011 (internal error): "…"`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(code) = self.code else { return f.write_str("without a code") };
+        write!(f, "with code {code}")?;
+        let meaning = match code {
+            1000 => " (normal)",
+            1001 => " (going away)",
+            1002 => " (protocol error)",
+            1003 => " (unsupported data)",
+            1007 => " (invalid data)",
+            1008 => " (policy violation)",
+            1009 => " (message too big)",
+            1010 => " (missing extension)",
+            1011 => " (internal error)",
+            1012 => " (restart)",
+            1013 => " (try again later)",
+            1014 => " (bad gateway)",
+            _ => "",
+        };
+        f.write_str(meaning)?;
+        if self.reason.is_empty() { Ok(()) } else { write!(f, ": {:?}", self.reason) }
+    }
+}
