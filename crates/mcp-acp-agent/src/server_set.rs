@@ -12,7 +12,6 @@ use mcp_host_runtime::{DesiredServers, Dialer, Host, HostOptions, HostSnapshot};
 use crate::login::LoginStates;
 #[cfg(feature = "oauth")]
 use crate::login::oauth::BackgroundLogins;
-use crate::start_error::ConnectErrors;
 
 /// Servers that sessions share. Clones share them, too.
 ///
@@ -38,7 +37,6 @@ pub(crate) struct ServerSet {
     host_options: HostOptions,
     dialer: Dialer,
     desired: DesiredServers,
-    pub(crate) connect_errors: Arc<ConnectErrors>,
     pub(crate) login_states: Arc<LoginStates>,
     #[cfg(feature = "oauth")]
     logins: Option<Arc<BackgroundLogins>>,
@@ -52,7 +50,6 @@ pub(crate) struct ServerSetParts {
     pub(crate) host_options: HostOptions,
     pub(crate) dialer: Dialer,
     pub(crate) desired: DesiredServers,
-    pub(crate) connect_errors: Arc<ConnectErrors>,
     pub(crate) login_states: Arc<LoginStates>,
     #[cfg(feature = "oauth")]
     pub(crate) logins: Option<Arc<BackgroundLogins>>,
@@ -111,7 +108,6 @@ impl ServerSet {
             host_options: parts.host_options,
             dialer: parts.dialer,
             desired: parts.desired,
-            connect_errors: parts.connect_errors,
             login_states: parts.login_states,
             #[cfg(feature = "oauth")]
             logins: parts.logins,

@@ -94,9 +94,8 @@ pub(crate) fn session_servers(validated: &ValidatedRequest, settings: AgentSetti
                 })
             }
             SessionServer::Extension { name, transport, entry: _ } => {
-                let message =
-                    format!("server '{name}': this agent does not support the {transport} transport");
-                Err(HostError::new(ErrorKind::Connection, message))
+                let detail = format!("this agent does not support the {transport} transport");
+                Err(HostError::of_server(ErrorKind::Connection, name, detail))
             }
         };
         match resolved {
@@ -201,7 +200,7 @@ fn resolve_server(
         let (kind, message, help) = first.map_or((ErrorKind::McpConfig, String::new(), None), |error| {
             (error.kind, error.message, error.help)
         });
-        let mut error = HostError::new(kind, format!("server '{}': {message}", spec.id));
+        let mut error = HostError::of_server(kind, spec.id.as_str(), message);
         error.help = help;
         error
     })
@@ -219,7 +218,7 @@ fn resolve_over_acp(
         server_id: String,
     }
     let (Passthrough::Literal(json) | Passthrough::Template(json)) = entry;
-    let invalid = |what: String| HostError::new(ErrorKind::McpConfig, format!("server '{name}': {what}"));
+    let invalid = |detail: String| HostError::of_server(ErrorKind::McpConfig, name, detail);
     let Entry { server_id } = json.read().map_err(|_| invalid("'serverId' must be a string".to_owned()))?;
     let id = ServerId::parse(name).map_err(|error| invalid(error.to_string()))?;
     let mut stdio = StdioSpec::new("MCP over ACP");

@@ -2,49 +2,17 @@
 //!
 //! Pure. A connection error has the evidence; without one, the host's error is used.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use mcp_host_acp::{ServerStartError, ServerStartErrorKind};
 use mcp_host_model::{ErrorKind, ProtocolVersion};
-use mcp_host_runtime::{ConnectFailure, HostError};
+use mcp_host_runtime::HostError;
 use mcp_host_transport::{ConnectError, Disconnect, DisconnectReason, StartError};
 
 use crate::servers::ServerDescription;
 
-/// A recorded connection error, for the server's status.
-#[derive(Clone)]
-pub(crate) struct RecordedConnectError {
-    pub(crate) host_error: HostError,
-    pub(crate) cause: ConnectError,
-}
-
-impl RecordedConnectError {
-    pub(crate) fn of(failure: ConnectFailure<'_>) -> RecordedConnectError {
-        RecordedConnectError { host_error: failure.error.clone(), cause: failure.cause.clone() }
-    }
-}
-
-/// The last connection error of each server, by name.
-#[derive(Default)]
-pub(crate) struct ConnectErrors(Mutex<HashMap<String, RecordedConnectError>>);
-
-impl ConnectErrors {
-    pub(crate) fn insert(&self, server: &str, error: RecordedConnectError) {
-        // A panic cannot leave the map inconsistent: each change is one call.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), error);
-    }
-
-    pub(crate) fn get(&self, server: &str) -> Option<RecordedConnectError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned()
-    }
-}
-
 /// What is known of a failed server besides its current error.
 pub(crate) struct FailureContext {
-    /// Its last connection error, which may be older than the current error.
-    pub(crate) recorded: Option<RecordedConnectError>,
     /// Why the last login failed.
     pub(crate) login_failure: Option<String>,
     /// Its startup timeout.
@@ -57,19 +25,13 @@ pub(crate) fn start_error(
     error: &HostError,
     context: FailureContext,
 ) -> ServerStartError {
-    let FailureContext { recorded, login_failure, timeout } = context;
-    // The host may add to the message of a repeated failure.
-    let is_recorded = |recorded: &&RecordedConnectError| {
-        recorded.host_error.kind == error.kind && error.message.starts_with(&recorded.host_error.message)
-    };
-    let kind = match recorded.as_ref().filter(is_recorded) {
-        Some(recorded) => connect_error_kind(&recorded.cause, server),
+    let FailureContext { login_failure, timeout } = context;
+    let kind = match &error.connect_error {
+        Some(cause) => connect_error_kind(cause, server),
         None if error.kind == ErrorKind::Timeout => timed_out(timeout),
         None => {
             let help = error.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
-            let prefix = format!("server '{}': ", server.name);
-            let message = error.message.strip_prefix(&prefix).unwrap_or(&error.message);
-            ServerStartErrorKind::ConnectionFailed { error: format!("{message}{help}") }
+            ServerStartErrorKind::ConnectionFailed { error: format!("{}{help}", error.detail()) }
         }
     };
     let kind = match (kind, login_failure) {

@@ -165,7 +165,7 @@ pub use state::state_folder::state_path;
 #[cfg(feature = "oauth")]
 pub use state::token_store::FileTokenStore;
 pub use supervisor::clock_jump::WallClock;
-pub use supervisor::connector::{ConnectFailure, Dialer, OnConnectFailure};
+pub use supervisor::connector::Dialer;
 pub use supervisor::dialog::{LeasePolicy, LeaseSnapshot, Reminder, ReminderText, RequestingServers};
 pub use supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
 pub use supervisor::recording::recording_dialer;

@@ -19,6 +19,8 @@ pub enum ErrorKind {
     Validation,
     /// `MCPConnectionError`: the server could not be reached, or the connection was lost.
     Connection,
+    /// The server was replaced or stopped after the pinned generation of the call; printed as `MCPConnectionError`.
+    Replaced,
     /// `MCPTimeoutError`: the server did not respond in time.
     Timeout,
     /// `MCPProtocolError`: the server responded with an error, or with something that is not MCP.
@@ -38,7 +40,7 @@ impl ErrorKind {
             ErrorKind::Config => "ConfigError",
             ErrorKind::McpConfig | ErrorKind::MissingTransportField => "MCPConfigError",
             ErrorKind::Validation => "ValidationError",
-            ErrorKind::Connection => "MCPConnectionError",
+            ErrorKind::Connection | ErrorKind::Replaced => "MCPConnectionError",
             ErrorKind::Timeout => "MCPTimeoutError",
             ErrorKind::Protocol => "MCPProtocolError",
             ErrorKind::ToolNotFound => "MCPToolNotFoundError",
@@ -52,7 +54,7 @@ impl ErrorKind {
         match self {
             ErrorKind::McpConfig => Some(ErrorKind::Config),
             ErrorKind::MissingTransportField => Some(ErrorKind::McpConfig),
-            ErrorKind::Timeout => Some(ErrorKind::Connection),
+            ErrorKind::Timeout | ErrorKind::Replaced => Some(ErrorKind::Connection),
             ErrorKind::Config
             | ErrorKind::Validation
             | ErrorKind::Connection

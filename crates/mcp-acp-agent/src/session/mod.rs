@@ -26,7 +26,7 @@ use crate::options::{ConnectOptions, FoldersAsRoots, RequiredServers, StartPolic
 use crate::roots::SessionRoots;
 use crate::server_set::{ServerSet, ServerSetParts};
 use crate::servers::{AgentSettings, ServerDescription, ServerSource, SessionServers, session_servers};
-use crate::start_error::{self, ConnectErrors, RecordedConnectError};
+use crate::start_error;
 use crate::status::update::{NoticeSupport, StatusUpdates};
 use crate::status::{ConnectionState, ServerStatus, SessionPhase, StatusBoard, StatusStream};
 
@@ -114,7 +114,6 @@ impl SessionMcp {
         let settings = AgentSettings { limits, environment, has_over_acp, own_servers, has_one_user };
         let SessionServers { descriptions, desired, over_acp: servers, warnings } =
             session_servers(&validated, settings);
-        let connect_errors = Arc::new(ConnectErrors::default());
         let handlers = &mut host.server_requests.handlers;
         if handlers.roots.is_none() && folders == FoldersAsRoots::Offered {
             handlers.roots = Some(Arc::new(SessionRoots::of(&validated)));
@@ -125,14 +124,6 @@ impl SessionMcp {
             host.server_requests.declared_capabilities.get_or_insert(declared);
             Arc::new(Caller::new(CallerId::unique(), handlers))
         });
-        let (recorded, other_handler) =
-            (Arc::clone(&connect_errors), host.connections.on_connect_failure.take());
-        host.connections.on_connect_failure = Some(Arc::new(move |failure| {
-            recorded.insert(failure.server.as_str(), RecordedConnectError::of(failure));
-            if let Some(other_handler) = &other_handler {
-                other_handler(failure);
-            }
-        }));
         let dialer = dialer.unwrap_or_else(|| {
             Arc::new(|server, options| mcp_host_transport::dialer(&server.endpoint, options))
         });
@@ -155,7 +146,6 @@ impl SessionMcp {
             host_options: host,
             dialer,
             desired,
-            connect_errors,
             login_states,
             #[cfg(feature = "oauth")]
             logins,
@@ -165,13 +155,13 @@ impl SessionMcp {
             StartPolicy::AtSession => SessionPhase::Starting,
             StartPolicy::FirstUse => SessionPhase::NotStarted,
         };
-        let known = (Arc::clone(&set.connect_errors), Arc::clone(&set.login_states));
+        let logins = Arc::clone(&set.login_states);
         let session = SessionMcp {
             set,
             caller,
             dialog: OnceLock::new(),
             total_timeout,
-            board: Arc::new(StatusBoard::new(descriptions, startup, known, phase)),
+            board: Arc::new(StatusBoard::new(descriptions, startup, logins, phase)),
             is_used: AtomicBool::new(false),
             is_open: AtomicBool::new(true),
             transition: Mutex::default(),

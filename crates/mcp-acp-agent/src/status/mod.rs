@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::login::{LoginChanges, LoginPage, LoginStates};
 use crate::options::RequiredServers;
 use crate::servers::{ServerDescription, ServerSource};
-use crate::start_error::{self, ConnectErrors, FailureContext};
+use crate::start_error::{self, FailureContext};
 
 /// The status of one server (ACPX-14).
 ///
@@ -125,7 +125,6 @@ pub(crate) struct StatusBoard {
     /// In the order of the request; then the agent's own.
     pub(crate) descriptions: Vec<ServerDescription>,
     startup_timeout: Duration,
-    connect_errors: Arc<ConnectErrors>,
     logins: Arc<LoginStates>,
     phase: watch::Sender<SessionPhase>,
 }
@@ -134,11 +133,11 @@ impl StatusBoard {
     pub(crate) fn new(
         descriptions: Vec<ServerDescription>,
         startup_timeout: Duration,
-        (connect_errors, logins): (Arc<ConnectErrors>, Arc<LoginStates>),
+        logins: Arc<LoginStates>,
         phase: SessionPhase,
     ) -> StatusBoard {
         let phase = watch::Sender::new(phase);
-        StatusBoard { descriptions, startup_timeout, connect_errors, logins, phase }
+        StatusBoard { descriptions, startup_timeout, logins, phase }
     }
 
     pub(crate) fn phase(&self) -> SessionPhase {
@@ -212,7 +211,6 @@ impl StatusBoard {
             (ServerState::Starting, _) | (_, None) => ConnectionState::Connecting,
             (_, Some(error)) => {
                 let context = FailureContext {
-                    recorded: self.connect_errors.get(&server.name),
                     login_failure: self.logins.failure(&server.name),
                     timeout: self.startup_timeout,
                 };

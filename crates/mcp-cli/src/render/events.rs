@@ -11,7 +11,6 @@ use mcp_host_runtime::{
 use serde::Serialize;
 
 use crate::output::{self, sanitize, style};
-use crate::render::status::short_error;
 
 /// One event.
 #[derive(Debug, Serialize)]
@@ -198,8 +197,7 @@ impl EventLine {
                 };
                 let era = era.map(|it| format!(" ({})", it.as_str())).unwrap_or_default();
                 // The cause comes first, because a full screen cuts the line.
-                let error =
-                    error.as_ref().map(|error| format!(": {}", short_error(error, id))).unwrap_or_default();
+                let error = error.as_ref().map(|error| format!(": {}", error.detail())).unwrap_or_default();
                 res.line(style, state.as_str(), &format!("{id}{era}{error}"));
             }
             EventLine::ServerRemoved { name } => res.line(style::DIM, "removed", name),

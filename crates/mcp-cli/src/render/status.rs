@@ -2,7 +2,7 @@
 
 use mcp_host_config::Colour;
 use mcp_host_registry::{ListKind, Problem, ProblemKind, Verdict};
-use mcp_host_runtime::{ActiveProblem, HostError, HostSnapshot, ServerState, ServerStatus};
+use mcp_host_runtime::{ActiveProblem, HostSnapshot, ServerState, ServerStatus};
 
 use crate::output::{count, sanitize, style};
 
@@ -70,16 +70,6 @@ pub(crate) fn server_line(
         res.push_str(&style::help(colour, &sanitize::line(help)));
     }
     res
-}
-
-/// The error message without common prefixes, so that a narrow column shows the cause.
-pub(crate) fn short_error<'a>(error: &'a HostError, server: &str) -> &'a str {
-    const COMMON_PREFIXES: [&str; 2] =
-        ["the server could not be started: ", "the server is no longer available: "];
-    let label = format!("server '{server}' (");
-    let message = error.message.strip_prefix(&label).and_then(|rest| rest.split_once("): "));
-    let message = message.map_or(error.message.as_str(), |(_, message)| message);
-    COMMON_PREFIXES.iter().find_map(|prefix| message.strip_prefix(prefix)).unwrap_or(message)
 }
 
 /// The problems that are not part of a server line, most severe first.
@@ -201,6 +191,7 @@ mod tests {
 
     use mcp_host_model::{Era, ErrorKind, ServerId, Severity};
     use mcp_host_registry::Catalog;
+    use mcp_host_runtime::HostError;
 
     use super::*;
 
@@ -242,18 +233,6 @@ mod tests {
         );
         let painted = server_lines(&published(), Colour::Always);
         assert!(painted.contains("\u{1b}[1m\u{1b}[32m✓") && !painted.contains("\u{1b}[2J"), "{painted:?}");
-    }
-
-    #[test]
-    fn short_error_has_no_common_prefix() {
-        let check = |message: &str, want: &str| {
-            let error = HostError::new(ErrorKind::Connection, message);
-            assert_eq!(short_error(&error, "a"), want);
-        };
-        check("server 'a' (npx): the server could not be started: no such file", "no such file");
-        check("server 'a' (npx): it did not list its tools", "it did not list its tools");
-        check("server 'b' (npx): x", "server 'b' (npx): x");
-        check("the server is no longer available: it exited", "it exited");
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl CallRouter {
         let problem = &stopped.get(dialog)?.problem;
         let message = format!("dialog '{dialog}' is stopped: {}", problem.message);
         let help = Some("fix what the provider refused, then resume the dialog".to_owned());
-        Some(HostError { kind: ErrorKind::Validation, message, help })
+        Some(HostError { help, ..HostError::new(ErrorKind::Validation, message) })
     }
 
     /// Resumes a dialog.

@@ -63,7 +63,7 @@ impl CallRouter {
             let message = format!(
                 "Replaced: server '{server}' was replaced or stopped after this generation; {item} is no longer available"
             );
-            RouteError::Refused(HostError::new(ErrorKind::Connection, message))
+            RouteError::Refused(HostError::new(ErrorKind::Replaced, message))
         };
         self.check_subject(route, dialog).map_err(RouteError::Refused)?;
         let instance = match &route.target {

@@ -121,7 +121,6 @@ impl Host {
             dialer,
             connections: ConnectionCounter::default(),
             known_eras: KnownEras::default(),
-            on_connect_failure: connections.on_connect_failure,
             #[cfg(feature = "oauth")]
             logins: connections.logins,
         };

@@ -12,7 +12,6 @@ use crate::calls::admin::AdminTools;
 use crate::calls::spill::SpillPolicy;
 use crate::config::approval::Approval;
 use crate::supervisor::clock_jump::WallClock;
-use crate::supervisor::connector::OnConnectFailure;
 use crate::supervisor::dialog::{LeasePolicy, ReminderText};
 use crate::supervisor::machine::Supervision;
 use crate::telemetry::TraceSource;
@@ -68,8 +67,6 @@ pub struct ConnectionOptions {
     pub authorities: Authorities,
     /// The protocol eras to try; both unless set.
     pub eras: Eras,
-    /// Called with each connection failure, for hosts that word it differently from [`HostError`](crate::error::HostError).
-    pub on_connect_failure: Option<OnConnectFailure>,
     #[cfg(feature = "oauth")]
     pub(crate) logins: Option<crate::state::logins::Logins>,
 }
@@ -155,7 +152,6 @@ impl Default for ConnectionOptions {
         ConnectionOptions {
             authorities: Authorities::default(),
             eras: Eras::Both,
-            on_connect_failure: None,
             #[cfg(feature = "oauth")]
             logins: None,
         }

@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn serializes_as_json_of_tools_command() {
         let id = ServerId::parse("a").unwrap();
-        let failure = HostError { kind: ErrorKind::Connection, message: "m".into(), help: Some("h".into()) };
+        let failure = HostError { help: Some("h".into()), ..HostError::new(ErrorKind::Connection, "m") };
         let published = HostSnapshot {
             generation: 3,
             catalog: Arc::new(Catalog::empty()),

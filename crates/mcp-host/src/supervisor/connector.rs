@@ -81,26 +81,9 @@ pub(crate) struct Connector {
     pub(crate) dialer: Dialer,
     pub(crate) connections: ConnectionCounter,
     pub(crate) known_eras: KnownEras,
-    pub(crate) on_connect_failure: Option<OnConnectFailure>,
     #[cfg(feature = "oauth")]
     pub(crate) logins: Option<crate::state::logins::Logins>,
 }
-
-/// A failed connection.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct ConnectFailure<'a> {
-    /// The server.
-    pub server: &'a ServerId,
-    /// The error that is published next.
-    pub error: &'a HostError,
-    /// The cause. A server that connected but could not list its tools is not reported, because it has no such
-    /// cause.
-    pub cause: &'a ConnectError,
-}
-
-/// Called with each failed connection before it is published. Must not block.
-pub type OnConnectFailure = Arc<dyn Fn(ConnectFailure<'_>) + Send + Sync>;
 
 /// The source of a new instance's lists.
 #[derive(Debug, Clone)]
@@ -153,15 +136,12 @@ impl Connector {
         dialog: Option<DialogId>,
     ) -> Result<StartedInstance<Arc<Instance>>, HostError> {
         let ResolvedServer { spec, endpoint: _, config, .. } = &**server;
-        let label = server.endpoint.label();
         let is_of_user = dialog.is_some() && server.endpoint.is_per_user();
-        let connect_error = |cause: &ConnectError| {
-            let mut error = connect_error_of(spec.id.as_str(), &label, cause);
-            if server.endpoint.is_per_user() && is_unauthorized(cause) {
+        let failed = |cause: ConnectError| {
+            let is_explained = server.endpoint.is_per_user() && is_unauthorized(&cause);
+            let mut error = connect_error(server, cause);
+            if is_explained {
                 explain_authorization(&mut error, dialog.as_ref());
-            }
-            if let Some(notify) = &self.on_connect_failure {
-                notify(ConnectFailure { server: &spec.id, error: &error, cause });
             }
             error
         };
@@ -175,8 +155,7 @@ impl Connector {
             dial_options.set_authorization(self.authorization(server, dialog.as_ref()));
         }
         dial_options.extra_secrets = config.iter().cloned().collect();
-        let dial = (self.dialer)(&self.with_own_executable(server), &dial_options)
-            .map_err(|it| connect_error(&it))?;
+        let dial = (self.dialer)(&self.with_own_executable(server), &dial_options).map_err(failed)?;
         let level = self.shared.log_levels.level(&spec.id);
         let (handlers, declared) = self.handlers_for(dialog.as_ref(), spec.sharing);
         let mut options = SessionOptions::default();
@@ -189,8 +168,7 @@ impl Connector {
         options.on_notification = Some(self.notification_sink(spec.id.clone(), dialog.clone()));
         options.log_level = level;
         options.known_era = self.known_eras.get(&spec.id, &server.endpoint);
-        let session =
-            Session::connect(self.connections.wrap(dial), options).await.map_err(|it| connect_error(&it))?;
+        let session = Session::connect(self.connections.wrap(dial), options).await.map_err(failed)?;
         let listed = match lists {
             ListSource::Read => self.list(&session, server, session.start_deadline()).await,
             ListSource::Known(lists) => {
@@ -420,13 +398,13 @@ async fn read(session: &Session, kind: ListKind) -> Result<ListUpdate, CallError
 }
 
 /// The error of a failed connection (HD-116, HD-FR021), with the server's name and command or URL.
-fn connect_error_of(id: &str, label: &str, error: &ConnectError) -> HostError {
-    let message = format!("server '{id}' ({label}): {}", excerpt(error.to_string()));
-    HostError { kind: error.kind(), message, help: error.help() }
+fn connect_error(server: &ResolvedServer, error: ConnectError) -> HostError {
+    let failure = server_error(server, error.kind(), &error).with_opening(error.message_opening());
+    HostError { help: error.help(), connect_error: Some(Arc::new(error)), ..failure }
 }
 
-fn is_unauthorized(cause: &ConnectError) -> bool {
-    matches!(cause, ConnectError::Refused(refused) if matches!(refused.status(), Some(401 | 403)))
+fn is_unauthorized(error: &ConnectError) -> bool {
+    matches!(error, ConnectError::Refused(refused) if matches!(refused.status(), Some(401 | 403)))
 }
 
 /// Completes the error of a server with token exchange that is not authorized. The advice to use another header does not
@@ -446,7 +424,7 @@ pub(crate) fn call_error(server: &ResolvedServer, error: &CallError) -> HostErro
     let is_unauthorized = matches!(error, CallError::Refused(refused) if refused.status() == Some(401));
     let has_own_help = is_unauthorized && server.endpoint.is_per_user();
     let help = if has_own_help { None } else { error.help() };
-    HostError { help, ..server_error(server, error.kind(), error) }
+    HostError { help, ..server_error(server, error.kind(), error).with_opening(error.message_opening()) }
 }
 
 /// An error with the server's name and label. Text from the server is shortened.
@@ -455,8 +433,8 @@ pub(crate) fn server_error(
     kind: ErrorKind,
     what: impl std::fmt::Display,
 ) -> HostError {
-    let what = excerpt(what.to_string());
-    HostError::new(kind, format!("server '{}' ({}): {what}", server.spec.id, server.endpoint.label()))
+    let context = format!("server '{}' ({}): ", server.spec.id, server.endpoint.label());
+    HostError::in_context(kind, &context, &excerpt(what.to_string()))
 }
 
 fn list_timeout(server: &ResolvedServer, kind: ListKind, after: Duration) -> HostError {

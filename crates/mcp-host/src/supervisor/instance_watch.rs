@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::ErrorKind;
 use mcp_host_registry::ListKind;
-use mcp_host_transport::ListChangeCounts;
+use mcp_host_transport::{CallError, ListChangeCounts};
 use tokio::time::Instant;
 
 use crate::error::HostError;
@@ -125,5 +125,6 @@ async fn wait_until_quiet(instance: &Instance, seen: ListChangeCounts) -> ListCh
 
 /// The error of a lost connection (HD-117, HD-FR023).
 fn disconnect_error(server: &ResolvedServer, ended: &dyn std::fmt::Display) -> HostError {
-    server_error(server, ErrorKind::Connection, format!("the server is no longer available: {ended}"))
+    let opening = CallError::UNAVAILABLE;
+    server_error(server, ErrorKind::Connection, format!("{opening}{ended}")).with_opening(opening)
 }

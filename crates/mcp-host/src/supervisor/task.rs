@@ -402,9 +402,8 @@ impl SupervisorTask {
         }
         tracing::error!(%error, "a task of the host failed");
         let failure = |ticket: &StartTicket| {
-            let message =
-                format!("server '{}': its task failed because of a bug in this host", ticket.server);
-            HostError::new(ErrorKind::Connection, message)
+            let detail = "its task failed because of a bug in this host";
+            HostError::of_server(ErrorKind::Connection, ticket.server.as_str(), detail)
         };
         match kind {
             TaskKind::Start(ticket) => Some(MachineEvent::StartFailed(ticket.clone(), failure(&ticket))),

@@ -1,9 +1,8 @@
 //! Servers start concurrently, and a failed server does not affect the others.
 
-use std::sync::{Arc, Mutex};
-
-use mcp_host_model::{Endpoint, ErrorKind, StdioEndpoint};
-use mcp_host_runtime::{ConnectFailure, DesiredServers, Host, HostOptions, OnConnectFailure, Supervision};
+use mcp_host_model::{Endpoint, StdioEndpoint};
+use mcp_host_runtime::{DesiredServers, Host, HostOptions, Supervision};
+use mcp_host_transport::{ConnectError, DisconnectReason, StartError};
 use mcp_testkit::servers::configured_server;
 
 use crate::fixture::HostFixture;
@@ -50,24 +49,19 @@ async fn dm_102_hd_sc6_failed_server_does_not_hide_others() {
 
 #[tokio::test(start_paused = true)]
 async fn hd_116_failure_has_the_typed_error_as_its_source() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let hears = Arc::clone(&heard);
-    let not_connected: OnConnectFailure = Arc::new(move |it| {
-        let ConnectFailure { server, error: failure, cause: error, .. } = it;
-        hears.lock().unwrap().push((server.to_string(), failure.clone(), error.kind()));
-    });
     let mut options = HostOptions::default();
-    options.connections.on_connect_failure = Some(not_connected);
     options.supervision = Supervision::Off;
     let peers = [
         ("good", ScriptedServer::new(&["t"])),
         ("missing", ScriptedServer::starting(StartBehavior::NotFound)),
     ];
     let fixture = HostFixture::with(&peers, options).started().await;
-    let heard = heard.lock().unwrap();
-    let [(server, failure, kind)] = heard.as_slice() else { panic!("{heard:?}") };
-    assert_eq!((server.as_str(), *kind), ("missing", ErrorKind::Connection));
-    assert_eq!(failure.to_string(), fixture.failure("missing"));
+    let snapshot = fixture.host.snapshot();
+    let error = snapshot.servers.iter().find_map(|status| status.error.as_ref()).unwrap();
+    let Some(ConnectError::Disconnected(ended)) = error.connect_error.as_deref() else { panic!("{error:?}") };
+    assert_eq!(ended.reason, DisconnectReason::NotStarted(StartError::CommandNotFound));
+    assert_eq!(error.message, format!("server 'missing' (npx): the server could not be started: {ended}"));
+    assert_eq!(error.detail(), ended.to_string());
 }
 
 #[tokio::test(start_paused = true)]

@@ -38,14 +38,21 @@ pub enum ProcessExit {
     },
 }
 
-/// The close frame of a WebSocket.
+/// How a server closed its WebSocket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct CloseStatus {
-    /// The code; `None` if the frame is empty.
-    pub code: Option<u16>,
-    /// The server's reason, without secrets; may be empty.
-    pub reason: String,
+pub enum CloseStatus {
+    /// With this close frame.
+    Code {
+        /// The code.
+        code: u16,
+        /// The server's reason, without secrets; may be empty.
+        reason: String,
+    },
+    /// With an empty close frame.
+    NoCode,
+    /// Without a close frame.
+    NoFrame,
 }
 
 impl Evidence {
@@ -106,7 +113,11 @@ impl fmt::Display for ProcessExit {
 impl fmt::Display for CloseStatus {
     /// `with code 1011 (internal error): "…"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(code) = self.code else { return f.write_str("without a code") };
+        let (code, reason) = match self {
+            CloseStatus::Code { code, reason } => (*code, reason),
+            CloseStatus::NoCode => return f.write_str("without a code"),
+            CloseStatus::NoFrame => return f.write_str("without a close frame"),
+        };
         write!(f, "with code {code}")?;
         let meaning = match code {
             1000 => " (normal)",
@@ -124,6 +135,6 @@ impl fmt::Display for CloseStatus {
             _ => "",
         };
         f.write_str(meaning)?;
-        if self.reason.is_empty() { Ok(()) } else { write!(f, ": {:?}", self.reason) }
+        if reason.is_empty() { Ok(()) } else { write!(f, ": {reason:?}") }
     }
 }

@@ -18,8 +18,11 @@ use mcp_host_model::{ErrorKind, RpcError, TransportKind};
 use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
 use crate::error::request_error::RequestError;
 
+const NOT_STARTED: &str = "the server could not be started: ";
+const UNAVAILABLE: &str = "the server is no longer available: ";
+
 /// Why a session could not be established.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// This build does not contain the transport.
@@ -29,7 +32,7 @@ pub enum ConnectError {
     #[error("{0}")]
     Invalid(String),
     /// The connection ended before the handshake was done.
-    #[error("the server could not be started: {0}")]
+    #[error("{NOT_STARTED}{0}")]
     Disconnected(Arc<Disconnect>),
     /// The handshake timed out.
     #[error("the server did not finish its handshake within {} s{}", .after.as_secs_f64(), evidence_text(.disconnect))]
@@ -89,6 +92,11 @@ impl ConnectError {
         }
     }
 
+    /// The beginning of the message that only says what failed. A narrow column omits it.
+    pub fn message_opening(&self) -> &'static str {
+        if let ConnectError::Disconnected(_) = self { NOT_STARTED } else { "" }
+    }
+
     /// The kind of failure.
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -117,10 +125,10 @@ fn evidence_text(disconnect: &Disconnect) -> String {
 #[non_exhaustive]
 pub enum CallError {
     /// The connection ended. If it ended during the call, it is not known whether the call ran.
-    #[error("the server is no longer available: {0}")]
+    #[error("{UNAVAILABLE}{0}")]
     Closed(Arc<Disconnect>),
     /// The connection had ended before the call was sent, so the call did not run.
-    #[error("the server is no longer available: {0}")]
+    #[error("{UNAVAILABLE}{0}")]
     NotSent(Arc<Disconnect>),
     /// A deadline passed; the server was notified.
     #[error("{}", expiry_text(.0))]
@@ -176,6 +184,14 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// The beginning of the message about a connection that ended.
+    pub const UNAVAILABLE: &str = UNAVAILABLE;
+
+    /// The beginning of the message that only says what failed. A narrow column omits it.
+    pub fn message_opening(&self) -> &'static str {
+        if let CallError::Closed(_) | CallError::NotSent(_) = self { CallError::UNAVAILABLE } else { "" }
+    }
+
     /// Whether the server may be down: it could not be connected to, closed the connection without a response, or lost
     /// the session and opens no other.
     pub fn suggests_outage(&self) -> bool {

@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
     }
 
     fn disconnected(&mut self) -> ReadEnd {
-        self.close.get_or_insert_with(|| "without a close frame".to_owned());
+        self.close.get_or_insert(CloseStatus::NoFrame);
         ReadEnd { reason: DisconnectReason::PeerClosed, close_code: None }
     }
 }
@@ -152,10 +152,8 @@ fn is_disconnect(error: &std::io::Error) -> bool {
 
 /// The status of a close frame, without secrets.
 fn close_status(frame: Option<&CloseFrame>, redactor: &Redactor) -> CloseStatus {
-    CloseStatus {
-        code: frame.map(|frame| u16::from(frame.code)),
-        reason: frame.map(|frame| redactor.clean(&frame.reason, 200)).unwrap_or_default(),
-    }
+    let Some(CloseFrame { code, reason }) = frame else { return CloseStatus::NoCode };
+    CloseStatus::Code { code: u16::from(*code), reason: redactor.clean(reason, 200) }
 }
 
 #[cfg(test)]

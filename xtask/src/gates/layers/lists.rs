@@ -19,6 +19,8 @@ pub(super) struct Lists {
     /// Path prefixes.
     pub rmcp: Vec<String>,
     pub error_numbers: Vec<String>,
+    /// Files that may search the text of an error.
+    pub error_texts: Vec<String>,
     /// Lower layers first. A crate without an entry is a violation.
     pub crates: Vec<CrateRules>,
 }

@@ -5,6 +5,7 @@
 
 mod dependencies;
 mod error_numbers;
+mod error_text;
 mod forbidden_words;
 mod lists;
 mod module_order;
@@ -24,6 +25,7 @@ fn check(tree: &Tree, lists: &Lists) -> Vec<Violation> {
     let mut res = dependencies::check(&tree.sources, lists);
     res.extend(forbidden_words::check(files, lists));
     res.extend(error_numbers::check(files, &lists.error_numbers));
+    res.extend(error_text::check(files, &lists.error_texts));
     res.extend(unsafe_code::check(files));
     res.extend(module_order::check(files, lists));
     res

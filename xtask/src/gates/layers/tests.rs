@@ -229,6 +229,29 @@ fn unsafe_is_allowed_in_one_file() {
 }
 
 #[test]
+fn error_texts_are_not_searched() {
+    let path = "crates/mcp-host/src/a.rs";
+    let found = format!("{path}:1: the text of an error is searched: decide by its type");
+    for code in [
+        r#"fn f() -> bool { error.message.contains("TLS") }"#,
+        r#"fn f() -> bool { message.as_str().starts_with("TLS") }"#,
+        r#"fn f() -> bool { self.error.to_string().to_lowercase().contains("tls") }"#,
+        r#"fn f() { let _ = error.to_string() .split_once(": "); }"#,
+    ] {
+        check_file(path, code, &[&found]);
+        check_file("crates/mcp-registry/src/validate/mod.rs", code, &[]);
+        check_file(path, &format!("#[cfg(test)] mod tests {{ {code} }}"), &[]);
+    }
+    for code in [
+        r#"fn f() -> bool { message.starts_with(b"\xEF") }"#,
+        r#"fn f() -> bool { messages.contains(&one) || name.contains("error") }"#,
+        r#"fn f() -> bool { name.to_string().contains('x') }"#,
+    ] {
+        check_file(path, code, &[]);
+    }
+}
+
+#[test]
 fn every_crate_forbids_unsafe() {
     let path = "crates/mcp-host/src/lib.rs";
     check_file(path, "//! Why.\n", &[&format!("{path}: `#![forbid(unsafe_code)]` is missing")]);

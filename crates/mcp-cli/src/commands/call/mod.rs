@@ -171,7 +171,9 @@ fn tool_presence(published: &HostSnapshot, invalid_entries: &[String], tool: &st
 fn exit(result: &CallResult, presence: ToolPresence) -> Exit {
     let Some(CallFailure { kind, message: _, .. }) = &result.error else { return Exit::Success };
     let is_unreachable = match kind {
-        ErrorKind::Connection | ErrorKind::Timeout | ErrorKind::Protocol => presence != ToolPresence::Certain,
+        ErrorKind::Connection | ErrorKind::Replaced | ErrorKind::Timeout | ErrorKind::Protocol => {
+            presence != ToolPresence::Certain
+        }
         ErrorKind::ToolNotFound => presence == ToolPresence::Unknown,
         _ => false,
     };
@@ -216,7 +218,7 @@ fn error_help(failure: &CallFailure, file: &Path, tool: &str, colour: Colour) ->
         ErrorKind::OutcomeUnknown => {
             Some("check whether the call took effect before you repeat it".to_owned())
         }
-        ErrorKind::Connection | ErrorKind::Timeout | ErrorKind::Protocol => {
+        ErrorKind::Connection | ErrorKind::Replaced | ErrorKind::Timeout | ErrorKind::Protocol => {
             Some(format!("`mcp-host doctor {file}` tests the servers step by step"))
         }
         ErrorKind::Config | ErrorKind::McpConfig | ErrorKind::MissingTransportField => {

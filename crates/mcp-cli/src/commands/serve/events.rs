@@ -11,7 +11,6 @@ use tracing::Level;
 use crate::output::log::OPERATOR;
 use crate::output::sanitize;
 use crate::render::events::{EventLine, change_lines};
-use crate::render::status::short_error;
 
 /// Maximum number of names in the line about withheld items.
 const MAX_NAMES: usize = 10;
@@ -68,7 +67,7 @@ fn change_log(before: &HostSnapshot, after: &HostSnapshot) -> Vec<LogLine> {
         let (level, text) = match event {
             EventLine::Server(status) => {
                 let (id, error) = (&status.id, &status.error);
-                let reason = error.as_ref().map_or("no reason", |error| short_error(error, id));
+                let reason = error.as_ref().map_or("no reason", |error| error.detail());
                 let help = error.as_ref().and_then(|error| error.help.as_deref());
                 let reason = format!("{reason}{}", help.map(|it| format!(" ({it})")).unwrap_or_default());
                 match status.state {

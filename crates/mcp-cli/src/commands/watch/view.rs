@@ -10,7 +10,6 @@ use mcp_host_runtime::{HostEvent, HostEventKind, HostSnapshot, LeaseSnapshot, Se
 use ratatui::crossterm::event::KeyCode;
 
 use crate::output::sanitize;
-use crate::render::status::short_error;
 
 /// The maximum number of log lines.
 const MAX_LOG_LINES: usize = 500;
@@ -116,10 +115,7 @@ impl View {
                 starts: counts.starts,
                 failures: counts.failures,
                 failure: status.error.as_ref().map(|failure| sanitize_bounded(&failure.to_string())),
-                cause: status
-                    .error
-                    .as_ref()
-                    .map(|failure| sanitize_bounded(short_error(failure, &status.id))),
+                cause: status.error.as_ref().map(|failure| sanitize_bounded(failure.detail())),
                 help: status.error.as_ref().and_then(|it| it.help.as_deref()).map(sanitize_bounded),
             }
         };
@@ -300,7 +296,7 @@ fn problem_text(problem: &Problem, published: &HostSnapshot) -> String {
     match status.and_then(|status| Some((&status.id, status.error.as_ref()?))) {
         // A running server has further errors, such as lists that cannot be read.
         Some((id, error)) if problem.message == error.to_string() => {
-            format!("{id}: {}", short_error(error, id))
+            format!("{id}: {}", error.detail())
         }
         Some(_) | None => problem.message.clone(),
     }

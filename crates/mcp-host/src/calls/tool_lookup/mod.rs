@@ -122,7 +122,6 @@ pub(super) fn unavailable_error(unavailable: &UnavailableServer, what: &str) -> 
         let message = format!("{what} is not available: server '{}' is starting", unavailable.name);
         return HostError::new(ErrorKind::Connection, message);
     };
-    let HostError { kind, message, help } = failure;
     let restart = match unavailable.state {
         ServerState::Restarting => "; it is restarted automatically",
         ServerState::Starting
@@ -131,12 +130,10 @@ pub(super) fn unavailable_error(unavailable: &UnavailableServer, what: &str) -> 
         | ServerState::Disabled
         | ServerState::Stopped => "",
     };
-    let label = format!("server '{}'", unavailable.name);
-    let message = match message.starts_with(&label) {
-        true => format!("{what} is not available: {message}{restart}"),
-        false => format!("{what} is not available: {label}: {message}{restart}"),
-    };
-    HostError { kind: *kind, message, help: help.clone() }
+    let label =
+        if failure.names_server() { String::new() } else { format!("server '{}': ", unavailable.name) };
+    let message = format!("{what} is not available: {label}{}{restart}", failure.message);
+    HostError { help: failure.help.clone(), ..HostError::new(failure.kind, message) }
 }
 
 /// Whether an unavailable server may have this tool, by its last lists, or by the prefix of its names.

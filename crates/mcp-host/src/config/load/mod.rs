@@ -248,12 +248,9 @@ fn resolve_servers(
     }
     for entry in reading.entries.iter().filter(|it| !it.accepted) {
         if entry.extension.is_some() {
-            let message = format!(
-                "server '{}': its transport is an extension that this host does not support",
-                entry.name
-            );
-            let failure = HostError::new(ErrorKind::McpConfig, message);
-            res.failed.push(FailedServer { id: entry.name.clone(), error: failure });
+            let detail = "its transport is an extension that this host does not support";
+            let error = HostError::of_server(ErrorKind::McpConfig, &entry.name, detail);
+            res.failed.push(FailedServer { id: entry.name.clone(), error });
             continue;
         }
         let own = |it: &&Diagnostic| {
@@ -273,9 +270,9 @@ fn summary<'a>(
 ) -> HostError {
     let mistakes: Vec<_> = mistakes.collect();
     let Some((kind, _, help)) = mistakes.first() else {
-        return HostError::new(ErrorKind::McpConfig, format!("server '{name}': its entry cannot be used"));
+        return HostError::of_server(ErrorKind::McpConfig, name, "its entry cannot be used");
     };
     let messages: Vec<&str> = mistakes.iter().map(|it| it.1).collect();
-    let message = format!("server '{name}': {}", messages.join("; "));
-    HostError { kind: *kind, message, help: help.map(str::to_owned) }
+    let help = help.map(str::to_owned);
+    HostError { help, ..HostError::of_server(*kind, name, messages.join("; ")) }
 }

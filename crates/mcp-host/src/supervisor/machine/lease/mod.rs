@@ -186,10 +186,10 @@ impl<I: Clone> Machine<I> {
         }
         let most = self.settings.leases.max_leases;
         if self.leases.held.len() >= most {
-            let message = format!(
-                "server '{server}': the limit of {most} leased instances is reached; release one, or end a dialog"
-            );
-            return self.reply(waiter, LeaseReply::Refused(HostError::new(ErrorKind::Connection, message)));
+            let detail =
+                format!("the limit of {most} leased instances is reached; release one, or end a dialog");
+            let error = HostError::of_server(ErrorKind::Connection, server.as_str(), detail);
+            return self.reply(waiter, LeaseReply::Refused(error));
         }
         self.starts += 1;
         let server = entry;
@@ -397,14 +397,17 @@ impl<I: Clone> Machine<I> {
         for Lease { dialog, ticket, state, .. } in ended {
             self.leases.changed = true;
             let server = &ticket.server;
-            let refused = |message| LeaseReply::Refused(HostError::new(ErrorKind::Connection, message));
             // What is waited for, and the reply to calls that wait for the start.
             let (drain, reply) = match reason {
                 ReleaseReason::Requested => {
-                    let message = format!("server '{server}': its lease was released while it was starting");
-                    (DrainMode::CallsUnlimited, refused(message))
+                    let detail = "its lease was released while it was starting";
+                    let error = HostError::of_server(ErrorKind::Connection, server.as_str(), detail);
+                    (DrainMode::CallsUnlimited, LeaseReply::Refused(error))
                 }
-                ReleaseReason::DialogEnded => (DrainMode::Calls, refused("the dialog has ended".to_owned())),
+                ReleaseReason::DialogEnded => {
+                    let error = HostError::new(ErrorKind::Connection, "the dialog has ended");
+                    (DrainMode::Calls, LeaseReply::Refused(error))
+                }
                 ReleaseReason::HostShutdown => {
                     (DrainMode::Calls, LeaseReply::Refused(HostError::shut_down()))
                 }
