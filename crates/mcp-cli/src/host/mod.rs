@@ -115,7 +115,8 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
     options.supervision = supervision;
     options.server_requests.declared_capabilities = declared(APPS_CAPABILITY);
     // With `--verbose`, servers are requested to send log messages too.
-    options.telemetry.log_level = tracing::enabled!(tracing::Level::INFO).then_some(LogLevel::Debug);
+    let is_verbose = tracing::enabled!(target: "mcp_host_runtime", tracing::Level::INFO);
+    options.telemetry.log_level = is_verbose.then_some(LogLevel::Debug);
     options
 }
 
