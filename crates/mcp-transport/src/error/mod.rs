@@ -260,7 +260,7 @@ mod tests {
     use mcp_host_model::{TransportKind, code};
 
     use super::*;
-    use crate::error::net_failure::NetFailure;
+    use crate::error::net_failure::{NetFailure, TlsFailure};
     use crate::error::request_error::ErrorResponse;
 
     fn fault(status: Option<u16>) -> RequestError {
@@ -335,6 +335,35 @@ mod tests {
         ];
         res.extend(expiries.map(CallError::TimedOut));
         res
+    }
+
+    #[test]
+    fn help_depends_on_the_cause_of_a_refusal() {
+        let status = |status| Box::new(fault(Some(status)));
+        let net = |failure| RequestError::NotConnected { server: "x".to_owned(), failure };
+        let tls =
+            |failure| NetFailure::Tls { failure: Some(failure), detail: "as rustls reports it".to_owned() };
+        let through_proxy = |failure| {
+            net(NetFailure::ProxyConnection { proxy: "the proxy y:1".to_owned(), failure: Box::new(failure) })
+        };
+        let mut busy = ErrorResponse::new(429);
+        busy.retry_after = Some("in 30 s".to_owned());
+        for (error, help) in [
+            (RequestError::SpeaksSse(status(405)), "configure the transport `sse`"),
+            (RequestError::SpeaksHttp(status(404)), "configure the transport `http`"),
+            (RequestError::BothRefused { http: status(404), sse: status(401) }, "the server requires auth"),
+            (RequestError::BothRefused { http: status(404), sse: status(500) }, "check the path of the URL"),
+            (RequestError::NotAuthorized("no login".to_owned()), "if it accepts a token instead"),
+            (busy.into(), "wait as long as the server requests"),
+            (net(tls(TlsFailure::Expired)), "renew the server's certificate"),
+            (through_proxy(tls(TlsFailure::WrongName)), "use the name of the certificate"),
+            (through_proxy("connection refused".into()), "check the proxy in HTTPS_PROXY"),
+            (net(NetFailure::SpeaksTls("no response".to_owned())), "write https:// instead"),
+            (net("connection refused".into()), "check that the server is running"),
+        ] {
+            let error = ConnectError::Refused(error);
+            assert!(error.help().unwrap().starts_with(help), "{error}: {:?}", error.help());
+        }
     }
 
     #[test]

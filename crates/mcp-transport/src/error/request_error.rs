@@ -164,6 +164,7 @@ impl RequestError {
     }
 
     /// Whether the server refuses a request because it has no session, or an unknown one.
+    #[cfg(all(feature = "http", feature = "sse"))]
     pub(crate) fn wants_session(&self) -> bool {
         match self {
             RequestError::Response(response) | RequestError::NotEventStream(response) => {

@@ -156,10 +156,10 @@ mod tests {
         let starting = published(&[("a", Starting), ("b", Ready)]);
         let with_error = |state| {
             let mut res = published(&[("a", state), ("b", Ready)]);
-            let message = "server 'a' (npx): it \u{1b}[2Jended\nat once".to_owned();
+            let detail = "it \u{1b}[2Jended\nat once";
             let help = Some("start it by hand".to_owned());
             res.servers[0].error = Some({
-                let mut error = HostError::new(ErrorKind::Connection, message);
+                let mut error = HostError::of_server(ErrorKind::Connection, "a", detail);
                 error.help = help;
                 error
             });
