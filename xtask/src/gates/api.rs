@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use crate::cargo::{cargo, compiler, exit_code, output, run as run_command};
 use crate::error::Error;
+use crate::gates::library::Library;
 use crate::gates::packages;
 use crate::gates::tool::Tool;
 use crate::generated_files::{GeneratedFile, Mode, write_or_check};
@@ -45,7 +46,7 @@ pub(crate) fn run(mode: Mode) -> Result<(), Error> {
 }
 
 /// The items of each library. `None` if the compiler has another format.
-fn read(libraries: &[packages::Library]) -> Result<Option<Vec<GeneratedFile>>, Error> {
+fn read(libraries: &[Library]) -> Result<Option<Vec<GeneratedFile>>, Error> {
     let mut command = cargo();
     command.args(["doc", "--quiet", "--no-deps", "--all-features", "--lib"]);
     for library in libraries {
@@ -59,7 +60,7 @@ fn read(libraries: &[packages::Library]) -> Result<Option<Vec<GeneratedFile>>, E
     let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| OsString::from("target"));
     let folder = tree::root().join(target).join("doc");
     let mut res = Vec::new();
-    for packages::Library { package, name, .. } in libraries {
+    for Library { package, name, .. } in libraries {
         let path = folder.join(format!("{name}.json"));
         if format_of(&path)? != FORMAT {
             return Ok(None);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::{Table, Value};
 
-use crate::gates::packages::Library;
+use crate::gates::library::Library;
 
 /// The violations of a page: dependencies that do not exist, and libraries that its programs use without a dependency.
 pub(crate) fn check(page: &str, libraries: &[Library]) -> Vec<String> {

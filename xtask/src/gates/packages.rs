@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::cargo::{cargo, output};
 use crate::error::{Error, Violation};
 use crate::gates::doc_dependencies;
+use crate::gates::library::Library;
 use crate::tree::{self, package_name};
 
 /// The page with the table of packages.
@@ -79,17 +80,6 @@ impl Package {
     fn local_dependencies(&self) -> impl Iterator<Item = &str> {
         self.dependencies.iter().filter(|it| it.path.is_some() && it.req != "*").map(|it| it.name.as_str())
     }
-}
-
-/// A published library.
-pub(crate) struct Library {
-    pub package: String,
-    /// Its name in `use`.
-    pub name: String,
-    /// The version without the patch level.
-    pub version: String,
-    /// The names of its features.
-    pub features: Vec<String>,
 }
 
 /// The published packages that are libraries, sorted by name.

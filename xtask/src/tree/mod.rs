@@ -4,6 +4,7 @@
 //! `target`.
 
 pub(crate) mod rust;
+mod source;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,6 +15,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Violation};
 use rust::RustFile;
+pub(crate) use source::Source;
 
 /// The root of the workspace.
 pub(crate) fn root() -> PathBuf {
@@ -40,6 +42,14 @@ pub(crate) fn folder_name(package: &str) -> String {
         Some(rest) => format!("mcp-{rest}"),
         None => package.to_owned(),
     }
+}
+
+/// The name of the crate whose folder contains `path`.
+pub(crate) fn crate_of(path: &str) -> Option<&str> {
+    if path.starts_with("xtask/") {
+        return Some("xtask");
+    }
+    path.strip_prefix("crates/")?.split('/').next()
 }
 
 /// Reads a TOML file of the workspace.
@@ -80,14 +90,6 @@ impl Tree {
         sources.sort_by(|a, b| a.path.cmp(&b.path));
         Tree::new(sources)
     }
-}
-
-/// One text file.
-#[derive(Debug, Clone)]
-pub(crate) struct Source {
-    /// Relative to the root, with forward slashes.
-    pub path: String,
-    pub text: String,
 }
 
 fn sources() -> Result<Vec<Source>, Error> {

@@ -4,10 +4,9 @@
 
 use toml::{Table, Value};
 
-use super::crate_of;
 use super::lists::{CrateRules, FILE, Lists, contains};
 use crate::error::Violation;
-use crate::tree::{Source, folder_name, package_name};
+use crate::tree::{Source, crate_of, folder_name, package_name};
 
 /// Every `crates/*/Cargo.toml` of the tree.
 pub(super) fn check(sources: &[Source], lists: &Lists) -> Vec<Violation> {

@@ -3,9 +3,9 @@
 //! Numbers in string literals count, because hand-written JSON contains them. Tests may write numbers: they check the
 //! constants.
 
-use super::crate_of;
 use super::lists::contains;
 use crate::error::Violation;
+use crate::tree::crate_of;
 use crate::tree::rust::{RustFile, is_identifier};
 
 /// Checks every Rust file of the crates except those that are `allowed` to contain numbers.

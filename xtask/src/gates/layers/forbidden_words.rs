@@ -1,8 +1,8 @@
 //! Words that are forbidden in a crate or in a pure file. Tests may use them.
 
-use super::crate_of;
 use super::lists::{Lists, contains};
 use crate::error::Violation;
+use crate::tree::crate_of;
 use crate::tree::rust::RustFile;
 
 /// A point in time, which a pure file may take as an argument.
@@ -30,8 +30,8 @@ pub(super) fn check(files: &[RustFile], lists: &Lists) -> Vec<Violation> {
                 found.extend(offsets.map(|at| (at, (*word).to_owned())));
             }
             let std = file.paths.iter().filter(|path| path.root == "std");
-            let impure = std.filter(|path| ["fs", "env"].contains(&path.name.as_str()));
-            found.extend(impure.map(|path| (path.at, format!("std::{}", path.name))));
+            let impure = std.filter(|path| ["fs", "env"].contains(&path.name()));
+            found.extend(impure.map(|path| (path.at, format!("std::{}", path.name()))));
         }
         if name != "xtask" && !lists.rmcp.iter().any(|prefix| file.path.starts_with(prefix)) {
             found.extend(file.find("rmcp::").into_iter().map(|at| (at, "rmcp::".to_owned())));

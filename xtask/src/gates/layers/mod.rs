@@ -1,14 +1,16 @@
-//! `cargo xtask layers`: dependencies of crates, order of modules, and forbidden words.
+//! `cargo xtask layers`: dependencies of crates, order of modules, circles of files, and forbidden words.
 //!
 //! The lists are in `xtask/layers.toml`; the checks are functions of the files' texts. No single line can be excused:
 //! an exception is an entry of a list.
 
+mod circles;
 mod dependencies;
 mod error_numbers;
 mod error_text;
 mod forbidden_words;
 mod lists;
 mod module_order;
+mod tuples;
 mod unsafe_code;
 
 use crate::error::{Error, Violation};
@@ -28,15 +30,9 @@ fn check(tree: &Tree, lists: &Lists) -> Vec<Violation> {
     res.extend(error_text::check(files, &lists.error_texts));
     res.extend(unsafe_code::check(files));
     res.extend(module_order::check(files, lists));
+    res.extend(circles::check(files, &lists.known_circles));
+    res.extend(tuples::check(files, &lists.known_tuples));
     res
-}
-
-/// The name of the crate whose folder contains `path`.
-fn crate_of(path: &str) -> Option<&str> {
-    if path.starts_with("xtask/") {
-        return Some("xtask");
-    }
-    path.strip_prefix("crates/")?.split('/').next()
 }
 
 #[cfg(test)]

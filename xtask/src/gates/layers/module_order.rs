@@ -58,7 +58,7 @@ fn check_file(file: &RustFile, source: &str, modules: &[String]) -> Vec<Violatio
     let inside = file.path.strip_prefix(source).expect("the file is in this folder");
     let path: Vec<&str> = inside.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
     let Some(own) = modules.iter().position(|module| *module == path[0]) else { return Vec::new() };
-    let reaches_root = |import: &&PathUse| match import.root {
+    let reaches_root = |import: &&PathUse| match import.root.as_str() {
         "crate" => true,
         "super" => import.repetitions >= path.len() + import.inline_modules,
         _ => false,
@@ -70,6 +70,6 @@ fn check_file(file: &RustFile, source: &str, modules: &[String]) -> Vec<Violatio
         None => Some(format!("`{name}` is imported through the crate root: import it from its module")),
     };
     imports
-        .filter_map(|import| Some(Violation::new(&file.path, file.line(import.at), message(&import.name)?)))
+        .filter_map(|import| Some(Violation::new(&file.path, file.line(import.at), message(import.name())?)))
         .collect()
 }

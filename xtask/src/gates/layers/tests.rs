@@ -20,9 +20,10 @@ development = ["proptest"]
 under_feature = { stdio = ["nix"], http = ["url"], sse = ["url"] }
 "#;
 
-/// The lists of the tree without pure files, which a tree in memory does not have.
+/// The lists of the tree without those of files and exceptions, which a tree in memory does not have.
 fn lists() -> Lists {
-    Lists { pure_files: Vec::new(), ..Lists::read().expect("the lists are valid") }
+    let lists = Lists::read().expect("the lists are valid");
+    Lists { pure_files: Vec::new(), known_circles: Vec::new(), known_tuples: Vec::new(), ..lists }
 }
 
 #[track_caller]

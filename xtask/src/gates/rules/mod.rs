@@ -12,9 +12,7 @@ use std::fmt::Write as _;
 
 use crate::error::{Error, Violation};
 use crate::tree::Tree;
-use table::Id;
-
-const TABLE: &str = "docs/rules.md";
+use table::{Id, TABLE};
 
 /// Checks the tree on disk and returns the report.
 pub(crate) fn run() -> Result<String, Error> {

@@ -5,7 +5,8 @@ use std::fmt;
 
 use crate::error::Violation;
 
-use super::TABLE;
+/// The page with the table.
+pub(super) const TABLE: &str = "docs/rules.md";
 
 /// The prefixes of ids, each with its number of digits. A longer prefix comes first.
 pub(super) const FAMILIES: &[(&str, usize)] = &[

@@ -1,13 +1,16 @@
-//! What one visit of a Rust file finds: its modules, the parts that are compiled for tests only, and public fields with a
-//! condition.
+//! What one visit of a Rust file finds: its modules, the parts that are compiled for tests only, public fields with a
+//! condition, and tuples as parameters.
 
 use std::ops::Range;
 
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Field, File, ImplItem, Item, Local, Meta, Stmt, Token, Variant, Visibility};
+use syn::{
+    Attribute, Field, File, FnArg, ImplItem, Item, Local, Meta, Signature, Stmt, Token, TypeTuple, Variant,
+    Visibility,
+};
 
-use super::module_folder;
+use super::module_files::module_folder;
 
 /// The folders of test code, and the crate of test helpers.
 const TEST_FOLDERS: [&str; 4] = ["tests", "benches", "examples", "mcp-testkit"];
@@ -31,6 +34,8 @@ pub(super) struct Items {
     pub test_code: Vec<Range<usize>>,
     /// The lines of the public fields with a `#[cfg]`.
     pub conditional_fields: Vec<usize>,
+    /// The offsets of the tuples of three or more in the types of parameters.
+    pub tuple_parameters: Vec<usize>,
 }
 
 pub(super) fn items(path: &str, file: &File) -> Items {
@@ -89,6 +94,15 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
         visit::visit_field(self, field);
     }
 
+    fn visit_signature(&mut self, signature: &'ast Signature) {
+        for parameter in &signature.inputs {
+            if let FnArg::Typed(parameter) = parameter {
+                Tuples { offsets: &mut self.items.tuple_parameters }.visit_type(&parameter.ty);
+            }
+        }
+        visit::visit_signature(self, signature);
+    }
+
     fn visit_variant(&mut self, variant: &'ast Variant) {
         self.record(&variant.attrs, variant);
         visit::visit_variant(self, variant);
@@ -99,6 +113,20 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
             self.record(attrs, statement);
         }
         visit::visit_stmt(self, statement);
+    }
+}
+
+/// Finds tuples of three or more inside a type.
+struct Tuples<'a> {
+    offsets: &'a mut Vec<usize>,
+}
+
+impl<'ast> Visit<'ast> for Tuples<'_> {
+    fn visit_type_tuple(&mut self, tuple: &'ast TypeTuple) {
+        if tuple.elems.len() >= 3 {
+            self.offsets.push(tuple.span().byte_range().start);
+        }
+        visit::visit_type_tuple(self, tuple);
     }
 }
 

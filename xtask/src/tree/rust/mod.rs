@@ -4,6 +4,7 @@
 //! of the file, so an offset in one view is an offset in all of them.
 
 mod items;
+mod module_files;
 mod paths;
 
 use std::collections::BTreeSet;
@@ -11,9 +12,10 @@ use std::ops::Range;
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 
-use super::Source;
+use super::source::Source;
 use crate::error::Violation;
-pub(crate) use paths::PathUse;
+pub(crate) use module_files::is_cargo_target;
+pub(crate) use paths::{Import, PathUse};
 
 /// One `.rs` file in the views that the gates need.
 #[derive(Debug)]
@@ -26,7 +28,7 @@ pub(crate) struct RustFile {
     pub code_and_literals: String,
     /// The comments alone, doc comments included.
     pub comments: String,
-    /// Paths that begin with `crate`, `super` or `std`.
+    /// Imports, and paths in the code.
     pub paths: Vec<PathUse>,
     /// The files, without their extension, that are declared by `mod name;`.
     pub modules: Vec<String>,
@@ -35,6 +37,8 @@ pub(crate) struct RustFile {
     tests: Vec<Range<usize>>,
     /// The lines of the public fields with a `#[cfg]`.
     pub conditional_fields: Vec<usize>,
+    /// The offsets of the tuples of three or more in the types of parameters.
+    pub tuple_parameters: Vec<usize>,
 }
 
 impl RustFile {
@@ -90,6 +94,7 @@ impl RustFile {
                 items.test_code
             },
             conditional_fields: items.conditional_fields,
+            tuple_parameters: items.tuple_parameters,
         })
     }
 
@@ -184,32 +189,6 @@ pub(crate) fn find_word(text: &str, word: &str) -> Vec<usize> {
 
 pub(crate) fn is_identifier(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
-}
-
-/// The folder of the modules that this file declares.
-pub(crate) fn module_folder(path: &str) -> &str {
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    match name {
-        "lib.rs" | "main.rs" | "mod.rs" => folder,
-        // The root of a test binary, such as `tests/it.rs`, has its modules next to it.
-        _ if is_cargo_target(path) => folder,
-        _ => path.trim_end_matches(".rs"),
-    }
-}
-
-/// Whether Cargo finds the file without a `mod`.
-pub(crate) fn is_cargo_target(path: &str) -> bool {
-    let parts: Vec<&str> = path.split('/').collect();
-    if let Some(src) = parts.iter().position(|part| *part == "src") {
-        return matches!(parts[src + 1..], ["lib.rs" | "main.rs"] | ["bin", _] | ["bin", _, "main.rs"]);
-    }
-    let [.., folder, _] = parts.as_slice() else { return true };
-    let is_target_folder = |name: &str| ["tests", "benches", "examples", "fuzz_targets"].contains(&name);
-    match parts.as_slice() {
-        [.., "build.rs"] => true,
-        [.., above, _, "main.rs"] if is_target_folder(above) => true,
-        _ => is_target_folder(folder),
-    }
 }
 
 #[cfg(test)]

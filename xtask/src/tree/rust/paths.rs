@@ -1,22 +1,42 @@
-//! Paths in Rust code and in macro arguments: which name follows `crate::`, `super::` or `std::`.
+//! Paths in Rust code and in macro arguments, and what `use` imports.
+
+use std::ops::Range;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// The first segments that are recorded.
-const ROOTS: [&str; 3] = ["crate", "super", "std"];
-
-/// A path that begins with one of the roots.
+/// A path of two segments or more: an import, or a path inside the code.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PathUse {
-    pub root: &'static str,
+    /// The first segment: `crate`, `super`, `self`, `std`, or any other name.
+    pub root: String,
     /// The byte offset of the root.
     pub at: usize,
-    /// The segment after the root, or `*`.
-    pub name: String,
+    /// The segments after the root. The last one is `*` for an import of everything.
+    pub segments: Vec<String>,
     /// How often the root is repeated: 2 for `super::super::name`.
     pub repetitions: usize,
     /// How many inline modules (`mod a { … }`) contain the path.
     pub inline_modules: usize,
+    /// Set if the path is part of a `use` item.
+    pub import: Option<Import>,
+}
+
+impl PathUse {
+    /// The segment after the root.
+    pub(crate) fn name(&self) -> &str {
+        self.segments.first().map_or("", String::as_str)
+    }
+}
+
+/// What a `use` item makes of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Import {
+    /// The name in this module; `*` for everything.
+    pub name: String,
+    /// Whether other modules can use the name: `pub use`, `pub(crate) use`.
+    pub is_reexport: bool,
+    /// The bytes of the whole `use` item.
+    pub item: Range<usize>,
 }
 
 /// All paths in the tokens. An import of several names, `root::{a, b::c}`, gives one entry for each.
@@ -30,60 +50,117 @@ fn collect(tokens: &TokenStream, inline_modules: usize, res: &mut Vec<PathUse>) 
     let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
     let mut index = 0;
     while index < tokens.len() {
+        let before = |distance: usize| index.checked_sub(distance).map(|before| &tokens[before]);
         match &tokens[index] {
             TokenTree::Group(group) => {
                 let is_module = group.delimiter() == Delimiter::Brace
-                    && index.checked_sub(2).is_some_and(|keyword| is_ident(&tokens[keyword], "mod"));
+                    && before(2).is_some_and(|keyword| is_ident(keyword, "mod"));
                 let is_visibility = group.delimiter() == Delimiter::Parenthesis
-                    && index.checked_sub(1).is_some_and(|keyword| is_ident(&tokens[keyword], "pub"));
+                    && before(1).is_some_and(|keyword| is_ident(keyword, "pub"));
                 if !is_visibility {
                     collect(&group.stream(), inline_modules + usize::from(is_module), res);
                 }
             }
-            token => {
-                let Some(root) = ROOTS.into_iter().find(|root| is_ident(token, root)) else {
-                    index += 1;
-                    continue;
-                };
-                let at = token.span().byte_range().start;
-                let mut repetitions = 1;
-                while is_colons(&tokens[index + 1..])
-                    && tokens.get(index + 3).is_some_and(|next| is_ident(next, root))
-                {
-                    index += 3;
-                    repetitions += 1;
-                }
-                for name in names_after_colons(&tokens[index + 1..]) {
-                    res.push(PathUse { root, at, name, repetitions, inline_modules });
-                }
+            // Not the captures of a type, `use<'a>`.
+            TokenTree::Ident(keyword)
+                if keyword == "use" && !tokens.get(index + 1).is_some_and(|next| is_punct(next, '<')) =>
+            {
+                let end = tokens[index..].iter().position(|token| is_punct(token, ';'));
+                let end = end.map_or(tokens.len(), |length| index + length);
+                let is_reexport = before(1).is_some_and(|token| is_ident(token, "pub"))
+                    || before(2).is_some_and(|token| is_ident(token, "pub"));
+                let last = &tokens[end.min(tokens.len() - 1)];
+                let item = keyword.span().byte_range().start..last.span().byte_range().end;
+                let import = Import { name: String::new(), is_reexport, item };
+                let mut imported = Vec::new();
+                imports(&tokens[index + 1..end], &mut Vec::new(), &mut imported);
+                res.extend(imported.into_iter().filter_map(|(segments, name)| {
+                    path_use(segments, inline_modules, Some(Import { name, ..import.clone() }))
+                }));
+                index = end;
             }
+            TokenTree::Ident(_) => {
+                let segments = segments(&tokens[index..]);
+                let length = 3 * (segments.len() - 1);
+                res.extend(path_use(segments, inline_modules, None));
+                index += length;
+            }
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
         }
         index += 1;
     }
 }
 
-fn names_after_colons(tokens: &[TokenTree]) -> Vec<String> {
-    if !is_colons(tokens) {
-        return Vec::new();
-    }
-    match tokens.get(2) {
-        Some(TokenTree::Ident(name)) => vec![name.to_string()],
-        Some(TokenTree::Punct(star)) => vec![star.to_string()],
-        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {
-            let members: Vec<TokenTree> = group.stream().into_iter().collect();
-            let members =
-                members.split(|token| matches!(token, TokenTree::Punct(comma) if comma.as_char() == ','));
-            members.filter_map(|member| member.first().map(ToString::to_string)).collect()
+/// A segment with its offset.
+type Segment = (String, usize);
+
+fn path_use(segments: Vec<Segment>, inline_modules: usize, import: Option<Import>) -> Option<PathUse> {
+    let (root, at) = segments.first()?.clone();
+    let repetitions = match root.as_str() {
+        "super" => segments.iter().take_while(|(segment, _)| *segment == root).count(),
+        _ => 1,
+    };
+    let segments: Vec<String> = segments.into_iter().skip(repetitions).map(|(segment, _)| segment).collect();
+    (!segments.is_empty()).then_some(PathUse { root, at, segments, repetitions, inline_modules, import })
+}
+
+/// The segments of the path at the start of the tokens, of which the first is an identifier.
+fn segments(tokens: &[TokenTree]) -> Vec<Segment> {
+    let mut res = Vec::new();
+    for step in tokens.chunks(3) {
+        res.extend(segment(&step[0]));
+        let continues =
+            is_colons(&step[1..]) && matches!(tokens.get(3 * res.len()), Some(TokenTree::Ident(_)));
+        if !continues {
+            break;
         }
-        Some(TokenTree::Group(_) | TokenTree::Literal(_)) | None => Vec::new(),
     }
+    res
+}
+
+/// The paths of a `use` item and the names that they get. `prefix` is the path before the tokens.
+fn imports(tokens: &[TokenTree], prefix: &mut Vec<Segment>, res: &mut Vec<(Vec<Segment>, String)>) {
+    let outer = prefix.len();
+    for (index, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) => {
+                let members: Vec<TokenTree> = group.stream().into_iter().collect();
+                for member in members.split(|token| is_punct(token, ',')) {
+                    imports(member, prefix, res);
+                }
+                prefix.truncate(outer);
+                return;
+            }
+            _ if is_ident(token, "as") => {
+                let alias = tokens.get(index + 1).map(ToString::to_string).unwrap_or_default();
+                res.push((prefix.clone(), alias));
+                prefix.truncate(outer);
+                return;
+            }
+            _ if is_ident(token, "self") && !prefix.is_empty() => {}
+            _ => prefix.extend(segment(token)),
+        }
+    }
+    if let Some((name, _)) = prefix.last().filter(|_| !tokens.is_empty()) {
+        let name = name.clone();
+        res.push((prefix.clone(), name));
+    }
+    prefix.truncate(outer);
+}
+
+fn segment(token: &TokenTree) -> Option<Segment> {
+    let is_segment = matches!(token, TokenTree::Ident(_)) || is_punct(token, '*');
+    is_segment.then(|| (token.to_string(), token.span().byte_range().start))
 }
 
 fn is_ident(token: &TokenTree, text: &str) -> bool {
     matches!(token, TokenTree::Ident(ident) if ident == text)
 }
 
+fn is_punct(token: &TokenTree, character: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == character)
+}
+
 fn is_colons(tokens: &[TokenTree]) -> bool {
-    let is_colon = |token: &TokenTree| matches!(token, TokenTree::Punct(colon) if colon.as_char() == ':');
-    tokens.len() >= 2 && tokens[..2].iter().all(is_colon)
+    tokens.len() >= 2 && tokens[..2].iter().all(|token| is_punct(token, ':'))
 }

@@ -2,8 +2,9 @@
 
 use proc_macro2::TokenStream;
 
+use super::module_files::module_folder;
 use super::paths::paths;
-use super::{RustFile, find_word, module_folder};
+use super::{PathUse, RustFile, find_word};
 use crate::tree::Tree;
 
 fn read(text: &str) -> RustFile {
@@ -138,7 +139,8 @@ fn find_matches_whole_identifiers() {
 fn check_paths(root: &str, text: &str, expected: &[(&str, usize, usize)]) {
     let tokens: TokenStream = text.parse().expect("the row is Rust");
     let found = paths(&tokens).into_iter().filter(|path| path.root == root);
-    let found: Vec<_> = found.map(|path| (path.name, path.repetitions, path.inline_modules)).collect();
+    let found: Vec<_> =
+        found.map(|path| (path.segments.join("::"), path.repetitions, path.inline_modules)).collect();
     let expected: Vec<_> =
         expected.iter().map(|&(name, ups, inline)| (name.to_owned(), ups, inline)).collect();
     assert_eq!(found, expected, "{text}");
@@ -146,11 +148,35 @@ fn check_paths(root: &str, text: &str, expected: &[(&str, usize, usize)]) {
 
 #[test]
 fn paths_are_found_in_imports_expressions_and_macros() {
-    check_paths("crate", "use crate::a::B;", &[("a", 1, 0)]);
-    check_paths("crate", "use crate::{a::{B, C}, d, E};", &[("a", 1, 0), ("d", 1, 0), ("E", 1, 0)]);
-    check_paths("crate", "fn f() { assert!(matches!(x, crate::a::B)) }", &[("a", 1, 0)]);
+    check_paths("crate", "use crate::a::B;", &[("a::B", 1, 0)]);
+    check_paths(
+        "crate",
+        "use crate::{a::{B, C}, d, E};",
+        &[("a::B", 1, 0), ("a::C", 1, 0), ("d", 1, 0), ("E", 1, 0)],
+    );
+    check_paths("crate", "fn f() { assert!(matches!(x, crate::a::B)) }", &[("a::B", 1, 0)]);
     check_paths("crate", "mod m { use crate::a; }", &[("a", 1, 1)]);
     check_paths("crate", "pub(in crate::a) fn f() {} pub(crate) fn g() {}", &[]);
-    check_paths("super", "use super::super::a::B; use super::*;", &[("a", 2, 0), ("*", 1, 0)]);
-    check_paths("std", "use std::{fmt, fs, io::{env}};", &[("fmt", 1, 0), ("fs", 1, 0), ("io", 1, 0)]);
+    check_paths("super", "use super::super::a::B; use super::*;", &[("a::B", 2, 0), ("*", 1, 0)]);
+    check_paths("std", "use std::{fmt, fs, io::{env}};", &[("fmt", 1, 0), ("fs", 1, 0), ("io::env", 1, 0)]);
+    check_paths("a", "fn f() -> impl B + use<'_> { a::c::d::<E>(self.a) }", &[("c::d", 1, 0)]);
+}
+
+#[track_caller]
+fn check_imports(text: &str, expected: &[&str]) {
+    let tokens: TokenStream = text.parse().expect("the row is Rust");
+    let found = paths(&tokens).into_iter().filter_map(|PathUse { root, segments, import, .. }| {
+        let import = import?;
+        let visibility = if import.is_reexport { "pub " } else { "" };
+        Some(format!("{visibility}{root}::{} as {}", segments.join("::"), import.name))
+    });
+    assert_eq!(found.collect::<Vec<_>>(), expected, "{text}");
+}
+
+#[test]
+fn an_import_has_the_name_in_its_module() {
+    check_imports("use a::b::C; fn f() { d::e() }", &["a::b::C as C"]);
+    check_imports("use a::{self, b::{self as c, D}, *};", &["a::b as c", "a::b::D as D", "a::* as *"]);
+    check_imports("pub use a::B; pub(crate) use c::D as E;", &["pub a::B as B", "pub c::D as E"]);
+    check_imports("use crate::{a::{self, B as C}};", &["crate::a as a", "crate::a::B as C"]);
 }

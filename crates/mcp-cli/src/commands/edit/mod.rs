@@ -118,18 +118,26 @@ fn run(
     if edit.mode == EditMode::Write && after != *before {
         save(&config.path, before, &after).map_err(|error| failed(error_chain(&error), None))?;
     }
-    let report = edited(context, edit, (path.clone(), before, &after), losses);
+    let report = edited(context, edit, TextChange { path: path.clone(), before, after: &after }, losses);
     let check = format!("`mcp-host check {}` checks the file", quote_path(file));
     Ok(Report { err: note.clone(), after: context.console.suggestion(&check), ..report })
 }
 
-/// The report of a change from one text to another.
+/// The texts of a file before and after a change.
+struct TextChange<'a> {
+    path: String,
+    before: &'a str,
+    after: &'a str,
+}
+
+/// The report of a change.
 fn edited(
     context: &Context,
     edit: &Edit<'_>,
-    (path, before, after): (String, &str, &str),
+    change: TextChange<'_>,
     losses: Vec<UnsupportedField>,
 ) -> Report {
+    let TextChange { path, before, after } = change;
     Report::out(match context.format {
         Format::Text => {
             text(&render_diff(&path, before, after, context.console.out_colour), &losses, edit, context)

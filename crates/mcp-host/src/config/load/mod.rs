@@ -240,7 +240,11 @@ fn resolve_servers(
             Ok(server) => res.servers.push(server),
             Err(errors) => {
                 let id = spec.id.to_string();
-                let all = errors.iter().map(|it| (it.kind, it.message.as_str(), it.help.as_deref()));
+                let all = errors.iter().map(|error| Mistake {
+                    kind: error.kind,
+                    message: &error.message,
+                    help: error.help.as_deref(),
+                });
                 res.failed.push(FailedServer { error: summary(&id, all), id });
                 unresolved.extend(errors);
             }
@@ -257,22 +261,30 @@ fn resolve_servers(
             it.severity == Severity::Error && it.server.as_deref() == Some(entry.name.as_str())
         };
         let all = reading.diagnostics.iter().filter(own);
-        let all = all.map(|it| (it.kind, it.message.as_str(), it.help.as_deref()));
+        let all = all.map(|diagnostic| Mistake {
+            kind: diagnostic.kind,
+            message: &diagnostic.message,
+            help: diagnostic.help.as_deref(),
+        });
         res.failed.push(FailedServer { id: entry.name.clone(), error: summary(&entry.name, all) });
     }
     (res, unresolved)
 }
 
+/// One error of an entry.
+struct Mistake<'a> {
+    kind: ErrorKind,
+    message: &'a str,
+    help: Option<&'a str>,
+}
+
 /// All errors of an entry as one, with the kind and help of the first.
-fn summary<'a>(
-    name: &str,
-    mistakes: impl Iterator<Item = (ErrorKind, &'a str, Option<&'a str>)>,
-) -> HostError {
+fn summary<'a>(name: &str, mistakes: impl Iterator<Item = Mistake<'a>>) -> HostError {
     let mistakes: Vec<_> = mistakes.collect();
-    let Some((kind, _, help)) = mistakes.first() else {
+    let Some(Mistake { kind, help, .. }) = mistakes.first() else {
         return HostError::of_server(ErrorKind::McpConfig, name, "its entry cannot be used");
     };
-    let messages: Vec<&str> = mistakes.iter().map(|it| it.1).collect();
+    let messages: Vec<&str> = mistakes.iter().map(|mistake| mistake.message).collect();
     let help = help.map(str::to_owned);
     HostError { help, ..HostError::of_server(*kind, name, messages.join("; ")) }
 }
