@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{Call, ToolError, text};
+use super::call::{Call, ToolError, text};
 use crate::state::Era;
 
 /// The key of the question, and of the field in its form.

@@ -4,7 +4,7 @@ use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceConten
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{NoArguments, ToolError, text};
+use super::call::{NoArguments, ToolError, text};
 use crate::content::{media, resources};
 
 /// The maximum length of the text of `grow`: larger than the limits of hosts.

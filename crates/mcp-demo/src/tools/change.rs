@@ -7,7 +7,8 @@ use rmcp::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{BuiltIn, Call, ToolError, no_arguments, text};
+use super::built_in::BuiltIn;
+use super::call::{Call, ToolError, no_arguments, text};
 use crate::state::{Era, MAX_ADDED_TOOLS, ToggleOutcome};
 
 #[derive(Deserialize, JsonSchema)]

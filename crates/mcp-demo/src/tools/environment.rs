@@ -8,7 +8,7 @@ use rmcp::model::CallToolResponse;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Call, ToolError, text};
+use super::call::{Call, ToolError, text};
 
 /// The prefix of variables that may be returned.
 const PREFIX: &str = "DEMO_";

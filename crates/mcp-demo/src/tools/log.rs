@@ -7,7 +7,7 @@
 
 use rmcp::model::{CallToolResponse, LoggingLevel, LoggingMessageNotificationParam};
 
-use super::{Call, NoArguments, ToolError, text};
+use super::call::{Call, NoArguments, ToolError, text};
 use crate::state::Era;
 
 const LEVELS: [(LoggingLevel, &str); 8] = [

@@ -5,98 +5,25 @@
 
 mod ask;
 mod basic;
+mod built_in;
+mod call;
 mod change;
 mod environment;
 pub(crate) mod log;
 mod sleep;
 
 use rmcp::{
-    ErrorData, RoleServer,
-    model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject, Tool,
-        ToolAnnotations, object,
-    },
-    service::RequestContext,
+    ErrorData,
+    model::{CallToolResponse, CallToolResult, ContentBlock, Tool, ToolAnnotations},
 };
-use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Value, json};
-use strum::{EnumString, IntoStaticStr, VariantArray};
+use strum::VariantArray;
 
-use crate::{
-    lifetime::Lifetime,
-    state::{CustomTools, Era, State},
-};
-
-/// One call with its context.
-pub(crate) struct Call<'a> {
-    pub(crate) state: &'a State,
-    pub(crate) lifetime: &'a Lifetime,
-    pub(crate) era: Era,
-    pub(crate) request: CallToolRequestParams,
-    pub(crate) context: RequestContext<RoleServer>,
-}
-
-impl Call<'_> {
-    fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
-        let arguments = Value::Object(self.request.arguments.clone().unwrap_or_default());
-        serde_json::from_value(arguments)
-            .map_err(|error| ToolError::tool(format!("invalid arguments: {error}")))
-    }
-}
-
-/// Why a call failed.
-enum ToolError {
-    /// The tool failed; the model receives the message.
-    Tool(String),
-    /// The request is invalid.
-    Protocol(ErrorData),
-}
-
-impl ToolError {
-    fn tool(message: impl Into<String>) -> ToolError {
-        ToolError::Tool(message.into())
-    }
-}
-
-impl From<ErrorData> for ToolError {
-    fn from(error: ErrorData) -> ToolError {
-        ToolError::Protocol(error)
-    }
-}
-
-/// The arguments of a tool without arguments.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NoArguments {}
-
-/// The schema of [`NoArguments`], with the empty `properties` that some model providers require.
-fn no_arguments() -> JsonObject {
-    object(json!({"type": "object", "properties": {}, "additionalProperties": false}))
-}
-
-/// The built-in tools, in the order of the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "snake_case")]
-enum BuiltIn {
-    Echo,
-    Add,
-    Sleep,
-    Fail,
-    Mixed,
-    ChangeTools,
-    Log,
-    Grow,
-    Exit,
-    Ask,
-    Env,
-    Header,
-}
+use crate::state::CustomTools;
+use built_in::BuiltIn;
+pub(crate) use call::Call;
+use call::{ToolError, no_arguments, text};
 
 impl BuiltIn {
-    fn find(name: &str) -> Option<BuiltIn> {
-        name.parse().ok()
-    }
-
     fn tool(self) -> Tool {
         let name: &'static str = self.into();
         let tool = |description: &'static str| Tool::new(name, description, no_arguments());
@@ -211,9 +138,4 @@ async fn call_built_in(tool: BuiltIn, call: &Call<'_>) -> Result<CallToolRespons
         BuiltIn::Env => environment::env(call.arguments()?),
         BuiltIn::Header => environment::header(call, call.arguments()?),
     }
-}
-
-/// A result with one text block.
-fn text(text: impl Into<String>) -> CallToolResponse {
-    CallToolResult::success(vec![ContentBlock::text(text)]).into()
 }

@@ -9,7 +9,7 @@ use rmcp::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Call, ToolError, text};
+use super::call::{Call, ToolError, text};
 
 const MAX_MS: u64 = 600_000;
 const MAX_STEPS: u32 = 1000;

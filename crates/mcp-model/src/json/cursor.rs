@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{Error as _, IgnoredAny};
 use serde_json::{Deserializer, Error};
 
-use crate::json::raw::string_text;
+use crate::json::unescape::string_text;
 
 /// A position in a JSON text.
 ///

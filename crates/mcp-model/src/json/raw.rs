@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::json::cursor::{JsonCursor, JsonSlice};
-use crate::json::unescape::unescape;
+use crate::json::unescape::string_text;
 
 /// One complete JSON value as its original text, a slice of a shared buffer.
 ///
@@ -132,15 +132,6 @@ impl RawJson {
 /// Skipping a string does not check its bytes, so UTF-8 is checked here.
 fn text(bytes: Bytes) -> Result<ByteString, serde_json::Error> {
     ByteString::try_from(bytes).map_err(serde::de::Error::custom)
-}
-
-/// Returns the decoded text if `json` is a string.
-pub(crate) fn string_text(json: &str) -> Option<Cow<'_, str>> {
-    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
-    match inner.contains('\\') {
-        true => unescape(json).map(Cow::Owned),
-        false => Some(Cow::Borrowed(inner)),
-    }
 }
 
 impl AsRef<[u8]> for RawJson {

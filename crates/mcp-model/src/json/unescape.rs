@@ -6,6 +6,7 @@
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// A string that deserializes through [`unescape`].
 pub(crate) struct Text(pub(crate) String);
@@ -71,6 +72,15 @@ fn unit(text: &str) -> Option<(u16, &str)> {
     let (digits, behind) = text.split_at_checked(4)?;
     let all = digits.bytes().all(|it| it.is_ascii_hexdigit());
     Some((u16::from_str_radix(digits, 16).ok().filter(|_| all)?, behind))
+}
+
+/// Returns the decoded text if `json` is a string.
+pub(crate) fn string_text(json: &str) -> Option<Cow<'_, str>> {
+    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+    match inner.contains('\\') {
+        true => unescape(json).map(Cow::Owned),
+        false => Some(Cow::Borrowed(inner)),
+    }
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use mcp_host_model::RawJson;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::ProjectedTool;
 use super::profile::{FirstCharacter, NameFormat};
+use super::projected_tool::ProjectedTool;
 use super::rewrite::INVALID_SCHEMA;
 use crate::name::display::quote;
 

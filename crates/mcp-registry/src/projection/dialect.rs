@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::rewrite::{SchemaOut, ValueOut};
+use super::schema_out::{SchemaOut, ValueOut};
 use crate::name::display::quote;
 
 /// Returns the types that a schema names or implies by its properties or values.

@@ -26,8 +26,8 @@
 use mcp_host_model::RawJson;
 use serde::Serialize;
 
-use super::ProjectedTool;
 use super::profile::{FirstCharacter, NameFormat, ProviderProfile, SchemaDialect};
+use super::projected_tool::ProjectedTool;
 
 pub(super) const PROFILE: ProviderProfile = ProviderProfile {
     names: NameFormat { max_bytes: 63, start: FirstCharacter::LetterOrUnderscore },

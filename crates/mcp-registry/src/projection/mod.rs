@@ -11,17 +11,18 @@ mod dialect;
 mod gemini;
 mod openai;
 mod profile;
+mod projected_tool;
 mod rewrite;
+mod schema_out;
 
-use mcp_host_model::{RawJson, ServerId};
-use serde::Serialize;
+use mcp_host_model::RawJson;
 use serde_json::Value;
 
 use crate::name::display::{escape_name, truncate};
 use crate::name::exposed_items::ExposedTool;
-use crate::name::exposed_name::ExposedName;
 use crate::problem::{Problem, ProblemKind};
 use crate::validate::unread_schema;
+pub use projected_tool::ProjectedTool;
 
 /// A model provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, strum::IntoStaticStr)]
@@ -61,28 +62,6 @@ pub struct Projection {
     pub tools: Vec<ProjectedTool>,
     /// One warning for each other tool, in order.
     pub problems: Vec<Problem>,
-}
-
-/// A tool in the form that a provider accepts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct ProjectedTool {
-    /// The exposed name.
-    pub name: ExposedName,
-    /// The server.
-    pub server: ServerId,
-    /// The description, a JSON string.
-    pub description: Option<RawJson>,
-    /// The JSON Schema of the arguments; `None` if there are no arguments and the provider requires that none are
-    /// declared.
-    pub schema: Option<RawJson>,
-    /// The schema differs from the server's: a model sees other bounds or remarks than the server gave.
-    #[serde(skip)]
-    pub is_adapted: bool,
-    /// Why OpenAI's strict mode does not accept the schema. The function then has `strict: false`. `None` for other
-    /// tools and for other providers.
-    #[serde(skip)]
-    pub not_strict: Option<String>,
 }
 
 impl Projection {

@@ -33,8 +33,8 @@ use mcp_host_model::RawJson;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::ProjectedTool;
 use super::profile::{FirstCharacter, NameFormat, ProviderProfile, SchemaDialect};
+use super::projected_tool::ProjectedTool;
 use super::rewrite::{INVALID_SCHEMA, no_target};
 
 const NUMBERS: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use mcp_host_model::RawJson;
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::dialect::{closed, open_api, types};
 use super::profile::{ProviderProfile, SUPPORTED_KEYWORDS, SchemaDialect, UNSUPPORTED_KEYWORDS};
+use super::schema_out::{SchemaOut, ValueOut};
 use crate::name::display::quote;
 
 /// The maximum number of schemas of one tool.
@@ -61,34 +61,6 @@ struct SchemaWriter<'a> {
     enum_values: usize,
     /// The characters of property names and of enumerated or constant texts.
     characters: usize,
-}
-
-/// A rewritten schema, ordered by key.
-#[derive(Debug, PartialEq, Serialize)]
-pub(super) struct SchemaOut(pub(super) BTreeMap<String, ValueOut>);
-
-#[derive(Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub(super) enum ValueOut {
-    Value(Value),
-    Schema(SchemaOut),
-    List(Vec<SchemaOut>),
-    Map(BTreeMap<String, SchemaOut>),
-}
-
-impl SchemaOut {
-    /// Allows `null`, with OpenAPI's `nullable`.
-    pub(super) fn nullable(&mut self) {
-        self.0.insert("nullable".to_owned(), ValueOut::Value(Value::Bool(true)));
-    }
-
-    /// Replaces title and description by those of another schema, if it has them.
-    fn remarks_of(&mut self, schema: &Map<String, Value>) {
-        for it in ["title", "description"] {
-            let remark = schema.get(it).map(|text| (it.to_owned(), ValueOut::Value(text.clone())));
-            self.0.extend(remark);
-        }
-    }
 }
 
 impl<'a> SchemaWriter<'a> {

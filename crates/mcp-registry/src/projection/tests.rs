@@ -1,8 +1,9 @@
 //! Tests of the projections: one schema, and the schema that each provider gets.
 
-use mcp_host_model::{NameLimit, read_tools};
+use mcp_host_model::{NameLimit, ServerId, read_tools};
 
 use super::*;
+use crate::name::exposed_name::ExposedName;
 
 fn tool(name: &str, schema: &str) -> ExposedTool {
     let page = format!(r#"{{"tools":[{{"name":"x","inputSchema":{schema}}}]}}"#);

@@ -8,6 +8,7 @@
 
 mod schema_cost;
 pub(crate) mod schema_defect;
+mod schema_violation;
 mod violation;
 
 use std::fmt;
@@ -20,8 +21,11 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::name::display::truncate;
-use schema_cost::{ErrorDetail, PatternEngine, SchemaAnalysis, SchemaCost, analyze, value_size};
+use schema_cost::{
+    ErrorDetail, MAX_SCHEMA_BYTES, PatternEngine, SchemaAnalysis, SchemaCost, analyze, value_size,
+};
 use schema_defect::{argument_type_defect, schema_defect};
+pub use schema_violation::SchemaViolation;
 
 /// A cache of compiled schemas.
 ///
@@ -63,16 +67,6 @@ pub struct InvalidResult {
     pub errors: Vec<SchemaViolation>,
 }
 
-/// One violation of a schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SchemaViolation {
-    /// What the schema expects; never the value that was given.
-    pub message: String,
-    /// JSON pointer to the value; empty for the whole value.
-    pub pointer: String,
-}
-
 /// The validated value. Prints its noun.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Subject {
@@ -86,17 +80,6 @@ impl fmt::Display for Subject {
             Subject::Arguments => "the arguments",
             Subject::Result => "the structured content",
         })
-    }
-}
-
-impl std::error::Error for SchemaViolation {}
-
-impl fmt::Display for SchemaViolation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.pointer.is_empty() {
-            return f.write_str(&self.message);
-        }
-        write!(f, "{}: {}", self.pointer, self.message)
     }
 }
 
@@ -208,12 +191,6 @@ impl fmt::Debug for ValidatorCache {
     }
 }
 
-impl SchemaViolation {
-    fn whole(message: impl Into<String>) -> SchemaViolation {
-        SchemaViolation { message: message.into(), pointer: String::new() }
-    }
-}
-
 /// A compiled schema and the cost of checks against it.
 struct CompiledSchema {
     validator: Validator,
@@ -222,8 +199,6 @@ struct CompiledSchema {
     argument_defect: Option<String>,
 }
 
-/// The largest schema that is compiled, in bytes. The largest known schemas of real servers are a tenth of it.
-const MAX_SCHEMA_BYTES: usize = 256 << 10;
 /// The largest compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 /// The backtracking limit for a pattern with look-around or back references.

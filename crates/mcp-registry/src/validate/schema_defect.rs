@@ -6,8 +6,7 @@
 use mcp_host_model::RawJson;
 use serde_json::{Map, Value};
 
-use super::MAX_SCHEMA_BYTES;
-use super::schema_cost::percent_decoded;
+use super::schema_cost::{MAX_SCHEMA_BYTES, percent_decoded};
 use crate::name::display::{quote, truncate};
 
 /// The types of JSON Schema.

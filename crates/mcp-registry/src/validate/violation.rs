@@ -4,7 +4,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 
 use crate::name::display::{escape_name, truncate};
-use crate::validate::SchemaViolation;
+use crate::validate::schema_violation::SchemaViolation;
 
 /// The maximum length of a message or pointer, in bytes.
 const MAX_MESSAGE_BYTES: usize = 300;

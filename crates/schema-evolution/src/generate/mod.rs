@@ -2,6 +2,7 @@
 //!
 //! The generator is a heuristic. Its documents are checked by a validator before they are used.
 
+mod sizes;
 mod strings;
 
 use serde_json::{Map, Value};
@@ -11,12 +12,10 @@ use crate::error::Side;
 use crate::inclusion::left::Left;
 use crate::keyword::{self, MEASURES, Types, names};
 use crate::samples::{Choices, of_pattern, sample_of_type};
+use sizes::{MAX_SIZE, size, sizes};
 
 /// The depth of a generated value.
 const MAX_DEPTH: usize = 12;
-
-/// The number of items, keys or characters beyond the least that are generated to reach an upper bound.
-const MAX_SIZE: usize = 5_000;
 
 /// A value for a conjunction of schemas. `None` if the generator finds none.
 pub(crate) fn instance(left: &Left<'_>, choices: &mut Choices, depth: usize) -> Option<Value> {
@@ -78,35 +77,6 @@ pub(crate) fn choose_branches<'a>(mut left: Left<'a>, choices: &mut Choices) -> 
         };
     }
     Some(left)
-}
-
-/// The smallest and the largest allowed size.
-fn sizes(left: &Left<'_>, lower: usize) -> (usize, usize) {
-    let whole = |it: f64| it.clamp(0.0, 1e9) as usize;
-    let bounds = |at: usize| {
-        let measure = MEASURES[at];
-        left.nodes.iter().filter_map(move |it| Some(measure.bound(it.keywords()?, false)?.limit)).map(whole)
-    };
-    let least = bounds(lower).max().unwrap_or(0);
-    let most = bounds(lower + 1).min().unwrap_or(usize::MAX);
-    (least, most)
-}
-
-/// A size at a bound.
-fn size(left: &Left<'_>, lower: usize, choices: &mut Choices) -> usize {
-    if let Some(size) = choices.size.take() {
-        return size.min(MAX_SIZE);
-    }
-    let (least, most) = sizes(left, lower);
-    if choices.is_large() {
-        return least;
-    }
-    let near = least.saturating_add(choices.pick(3)).min(most);
-    match choices.pick(4) {
-        0 => least,
-        1 if most <= MAX_SIZE => most,
-        _ => near,
-    }
 }
 
 fn number(left: &Left<'_>, kind: Types, choices: &mut Choices) -> Value {

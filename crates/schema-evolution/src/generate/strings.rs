@@ -1,6 +1,6 @@
 //! Strings of a length, a pattern or a format.
 
-use super::size;
+use super::sizes::size;
 use crate::inclusion::left::Left;
 use crate::samples::{Choices, of_pattern};
 

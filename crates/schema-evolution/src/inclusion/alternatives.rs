@@ -5,7 +5,8 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::left::{Left, Site};
-use super::{Kind, Obstacle, Prover, Scope};
+use super::obstacle::{Kind, Obstacle};
+use super::prover::{Prover, Scope};
 use crate::document::Node;
 use crate::keyword::{self, canonical, names};
 
@@ -138,7 +139,7 @@ impl<'a> Prover<'a> {
 
     /// Proves an inclusion without the exception for unknown keys.
     fn strict(&mut self, left: &Rc<Left<'a>>, right: &Node<'a>, scope: &Scope<'a>) -> bool {
-        let before = std::mem::replace(&mut self.descriptions, super::Descriptions::Optional);
+        let before = std::mem::replace(&mut self.descriptions, super::obstacle::Descriptions::Optional);
         let res = self.guarded(left, right, &None, scope, false).is_empty();
         self.descriptions = before;
         res

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::left::{Left, Site, Step, has_applicators, items};
-use super::{Kind, Obstacle, Prover};
+use super::obstacle::{Kind, Obstacle};
+use super::prover::Prover;
 use crate::document::Node;
 
 impl<'a> Prover<'a> {

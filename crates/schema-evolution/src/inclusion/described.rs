@@ -6,7 +6,8 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::left::{Frame, Left, Site, Step};
-use super::{Descriptions, Kind, Obstacle, Prover, Scope};
+use super::obstacle::{Descriptions, Kind, Obstacle};
+use super::prover::{Prover, Scope};
 use crate::document::Node;
 use crate::keyword::matches;
 use crate::samples::sample_of_pattern;

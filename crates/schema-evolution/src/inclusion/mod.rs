@@ -9,10 +9,14 @@ mod described;
 mod identity;
 pub(crate) mod left;
 mod objects;
+mod obstacle;
 mod places;
+mod prover;
 mod scalars;
 
+pub(crate) use obstacle::{Descriptions, Kind, Obstacle};
 pub(crate) use places::MAX_LOCATIONS;
+pub(crate) use prover::{Prover, Scope};
 pub(crate) use scalars::number as number_value;
 
 use std::collections::{HashMap, HashSet};
@@ -23,7 +27,7 @@ use serde_json::Value;
 use crate::document::Node;
 use crate::keyword::{is_annotation, is_definitions};
 use identity::{Defaults, Identity};
-use left::{Frame, Left, Site, Step, is_plain_reference, location};
+use left::{Frame, Left, Site, Step, is_plain_reference};
 use places::Failed;
 
 /// The depth of nested locations and in-place schemas.
@@ -31,97 +35,6 @@ const MAX_DEPTH: usize = 96;
 
 /// The number of comparisons of two schemas. Beyond it, the rest counts as not proven.
 const MAX_STEPS: usize = 60_000;
-
-/// Identifies a comparison: the left schemas and types, and the right schema.
-type Key = (Vec<usize>, u8, usize, Descriptions);
-
-/// What an obstacle is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A value may be accepted on the left and refused on the right.
-    Refused,
-    /// The right schema names a key that the left one accepts as unknown.
-    Added,
-    /// The left schema describes a key that the right one does not read.
-    Ignored,
-    /// A key has another default.
-    Default,
-    /// The obstacles of an earlier comparison of the same schemas.
-    Repeated(Key),
-}
-
-/// A part of an inclusion that could not be proven.
-#[derive(Clone)]
-pub(crate) struct Obstacle<'a> {
-    pub kind: Kind,
-    pub keyword: String,
-    /// The values of the keyword on both sides.
-    pub values: (Option<&'a Value>, Option<&'a Value>),
-    /// The schema of the left side that has the keyword, or the first one.
-    source: Option<Node<'a>>,
-    right: Node<'a>,
-    pub site: Site<'a>,
-    /// Other locations with the same schemas.
-    pub others: Vec<Site<'a>>,
-    pub left: Rc<Left<'a>>,
-    /// Values for the location that the right side may refuse.
-    pub samples: Vec<Value>,
-    /// The size of a text, array or object that the right side may refuse.
-    pub size: Option<usize>,
-}
-
-impl Obstacle<'_> {
-    pub(crate) fn location(&self) -> String {
-        location(&self.site)
-    }
-
-    /// A JSON pointer to the schema on the left side.
-    pub(crate) fn left_pointer(&self) -> String {
-        self.source.map_or_else(String::new, |it| it.pointer())
-    }
-
-    /// A JSON pointer to the keyword on the right side, or to the schema if it has no such keyword.
-    pub(crate) fn right_pointer(&self) -> String {
-        let keyword = self.right.get(&self.keyword).map(|_| format!("/{}", self.keyword));
-        self.right.pointer() + &keyword.unwrap_or_default()
-    }
-}
-
-/// The right schemas of a location, to find out whether a key is described.
-#[derive(Clone)]
-pub(crate) struct Scope<'a> {
-    root: Node<'a>,
-    /// The lists of alternatives of which one is chosen already, by address.
-    skipped: Vec<usize>,
-    chosen: Vec<Node<'a>>,
-}
-
-/// Whether keys that lose their description are obstacles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Descriptions {
-    /// A key of the left side must be described on the right side.
-    Needed,
-    /// Unknown keys are accepted.
-    Optional,
-}
-
-/// Proves inclusions of one document in another.
-pub(crate) struct Prover<'a> {
-    descriptions: Descriptions,
-    /// Equality, with defaults if descriptions are needed.
-    identity: Identity,
-    /// Equality for validators.
-    validity: Identity,
-    /// The comparisons in progress. They are assumed to succeed, which is sound because a document is finite.
-    open: Vec<Key>,
-    /// The lowest assumption that was used since the last completed comparison.
-    lowest: usize,
-    proven: HashSet<Key>,
-    failed: HashMap<Key, Failed<'a>>,
-    depth: usize,
-    steps: usize,
-    is_splitting: bool,
-}
 
 /// All obstacles to the inclusion of `left` in `right`.
 pub(crate) fn obstacles<'a>(

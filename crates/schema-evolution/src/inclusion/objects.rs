@@ -5,7 +5,8 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 
 use super::left::{Left, Site, Step, has_applicators, rest};
-use super::{Kind, Obstacle, Prover, Scope};
+use super::obstacle::{Kind, Obstacle};
+use super::prover::{Prover, Scope};
 use crate::document::Node;
 use crate::keyword::{self, names};
 use crate::samples::sample_of_pattern;
@@ -36,7 +37,7 @@ impl<'a> Prover<'a> {
     fn required(&mut self, left: &Rc<Left<'a>>, right: &Node<'a>, site: &Site<'a>) -> Vec<Obstacle<'a>> {
         let has = |name: &str| left.nodes.iter().any(|it| names(it.get("required")).any(|own| own == name));
         let missing = names(right.get("required")).filter(|name| !has(name));
-        let frame = |name: &str| super::Frame {
+        let frame = |name: &str| super::left::Frame {
             left: Rc::clone(left),
             step: Step::Key(name.to_owned()),
             parent: site.clone(),
@@ -57,7 +58,7 @@ impl<'a> Prover<'a> {
             let is_unknown = own.is_empty() && !super::described::is_described(left, name);
             if is_unknown {
                 // Documents with unknown keys are not compared key by key: their authors were warned.
-                let frame = super::Frame {
+                let frame = super::left::Frame {
                     left: Rc::clone(left),
                     step: Step::Key(name.to_owned()),
                     parent: site.clone(),
@@ -78,7 +79,7 @@ impl<'a> Prover<'a> {
         right: &Node<'a>,
         site: &Site<'a>,
     ) -> Option<Obstacle<'a>> {
-        if self.descriptions == super::Descriptions::Optional {
+        if self.descriptions == super::obstacle::Descriptions::Optional {
             return None;
         }
         let named = left.nodes.iter().filter_map(|it| it.child("properties")?.child(name));
@@ -89,8 +90,11 @@ impl<'a> Prover<'a> {
         if text(before) == text(after) {
             return None;
         }
-        let frame =
-            super::Frame { left: Rc::clone(left), step: Step::Key(name.to_owned()), parent: site.clone() };
+        let frame = super::left::Frame {
+            left: Rc::clone(left),
+            step: Step::Key(name.to_owned()),
+            parent: site.clone(),
+        };
         let inner = Rc::new(Left::of(left.property(name)));
         let mut res = self.obstacle(Kind::Default, "default", &inner, right, &Some(Rc::new(frame)));
         res.values = (before, after);
@@ -137,7 +141,7 @@ impl<'a> Prover<'a> {
             let own = left.property(name);
             if rest.value == &Value::Bool(false) {
                 if !Left::of(own).is_empty() {
-                    let frame = super::Frame {
+                    let frame = super::left::Frame {
                         left: Rc::clone(left),
                         step: Step::Key(name.to_owned()),
                         parent: site.clone(),
@@ -170,8 +174,11 @@ impl<'a> Prover<'a> {
         if rest.value == &Value::Bool(false) {
             let inner = Rc::new(Left::of(left.unnamed()));
             if !inner.is_empty() {
-                let frame =
-                    super::Frame { left: Rc::clone(left), step: Step::AnyKey(sample), parent: site.clone() };
+                let frame = super::left::Frame {
+                    left: Rc::clone(left),
+                    step: Step::AnyKey(sample),
+                    parent: site.clone(),
+                };
                 let mut obstacle =
                     self.obstacle(Kind::Refused, "additionalProperties", left, right, &Some(Rc::new(frame)));
                 obstacle.left = inner;
@@ -186,7 +193,7 @@ impl<'a> Prover<'a> {
     fn key_names(&mut self, left: &Rc<Left<'a>>, right: &Node<'a>, site: &Site<'a>) -> Vec<Obstacle<'a>> {
         let Some(wanted) = right.child("propertyNames") else { return Vec::new() };
         let own: Vec<Node<'a>> = left.nodes.iter().filter_map(|it| it.child("propertyNames")).collect();
-        let frame = super::Frame { left: Rc::clone(left), step: Step::Name, parent: site.clone() };
+        let frame = super::left::Frame { left: Rc::clone(left), step: Step::Name, parent: site.clone() };
         let mut left_names = Left::of(own);
         left_names.types &= keyword::STRING;
         let scope = Scope { root: wanted, skipped: Vec::new(), chosen: Vec::new() };

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use super::left::{Frame, Site};
-use super::{Key, Kind, Obstacle};
+use super::obstacle::{Key, Kind, Obstacle};
 
 /// The number of locations that are found for one pair of schemas.
 pub(crate) const MAX_LOCATIONS: usize = 64;

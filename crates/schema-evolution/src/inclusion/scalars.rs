@@ -5,7 +5,8 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::left::{Left, Site};
-use super::{Kind, Obstacle, Prover};
+use super::obstacle::{Kind, Obstacle};
+use super::prover::Prover;
 use crate::document::Node;
 use crate::keyword::{self, MEASURES, Measure};
 use crate::samples::sample_of_type;
