@@ -4,47 +4,19 @@
 //! request are notifications that carry its id. There is no other direction and no session, so only MCP's stateless
 //! era is supported.
 
+mod connection;
 mod message;
 mod transport;
 
 use std::collections::HashMap;
-use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 
-use agent_client_protocol::{
-    Client, ConnectionTo, Dispatch, DynamicHandlerGuard, Error, HandleDispatchFrom, Handled, JsonRpcMessage,
-};
 use mcp_host_runtime::Dialer;
-use mcp_host_transport::{Epoch, FrameSink, RequestId, StreamId};
 
-use message::Message;
+pub use connection::OverAcp;
 use transport::OverAcpDialer;
 
-/// The number of the next request. Ids must be unique on a connection, which several sessions may use, so they are
-/// unique in the process.
-static NEXT_REQUEST_ID: AtomicU64 = AtomicU64::new(0);
-
-/// An ACP connection whose client provides MCP servers. Clones share it.
-///
-/// Receives the client's `mcp/message` notifications while a clone exists.
-#[derive(Clone)]
-pub struct OverAcp(Arc<OverAcpConnection>);
-
-struct OverAcpConnection {
-    connection: ConnectionTo<Client>,
-    routes: Arc<RequestRoutes>,
-    _handler: DynamicHandlerGuard<Client>,
-}
-
 impl OverAcp {
-    /// Wraps an agent's connection, of either version (`connection.into_raw()`). Fails if it is closed.
-    pub fn new(connection: ConnectionTo<Client>) -> Result<OverAcp, Error> {
-        let routes = Arc::new(RequestRoutes::default());
-        let handler = connection.add_dynamic_handler(NotificationHandler(Arc::clone(&routes)))?;
-        Ok(OverAcp(Arc::new(OverAcpConnection { connection, routes, _handler: handler })))
-    }
-
     /// Returns a dialer for the servers with these names, by their ids on the connection; others use `default`.
     pub(crate) fn dialer(self, servers: HashMap<String, String>, default: Dialer) -> Dialer {
         Arc::new(move |server, options| match servers.get(server.spec.id.as_str()) {
@@ -55,98 +27,5 @@ impl OverAcp {
             })),
             None => default(server, options),
         })
-    }
-}
-
-impl fmt::Debug for OverAcp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OverAcp")
-    }
-}
-
-/// Routes notifications to requests by the id that they carry.
-#[derive(Default)]
-struct RequestRoutes {
-    active: Mutex<HashMap<String, RequestRoute>>,
-}
-
-struct RequestRoute {
-    server_id: String,
-    inbox: Weak<dyn FrameSink>,
-    id: RequestId,
-    epoch: Epoch,
-}
-
-impl RequestRoutes {
-    /// Registers a route, which is removed on drop of the return value.
-    fn open(self: &Arc<RequestRoutes>, route: RequestRoute) -> ActiveRoute {
-        let name = format!("mcp-{}", NEXT_REQUEST_ID.fetch_add(1, Ordering::Relaxed));
-        self.lock().insert(name.clone(), route);
-        ActiveRoute { routes: Arc::clone(self), name }
-    }
-
-    /// Delivers a notification to its request. One without a request, or for another server, is dropped.
-    fn deliver(&self, message: &Message) {
-        let found = match self.lock().get(&message.request_id) {
-            Some(route) if route.server_id == message.server_id => {
-                route.inbox.upgrade().map(|inbox| (inbox, route.id, route.epoch))
-            }
-            Some(_) | None => None,
-        };
-        match found {
-            Some((inbox, id, epoch)) => {
-                // The connection carries other messages, too, so there is no backpressure here.
-                inbox.deliver(StreamId::Request(id, epoch), message.notification());
-            }
-            None => tracing::debug!("dropping an `mcp/message` notification that belongs to no request"),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, RequestRoute>> {
-        // A panic cannot leave the map inconsistent: each change is one call.
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The route of an active request.
-struct ActiveRoute {
-    routes: Arc<RequestRoutes>,
-    name: String,
-}
-
-impl Drop for ActiveRoute {
-    fn drop(&mut self) {
-        self.routes.lock().remove(&self.name);
-    }
-}
-
-/// Handles notifications of the client's servers.
-struct NotificationHandler(Arc<RequestRoutes>);
-
-impl HandleDispatchFrom<Client> for NotificationHandler {
-    async fn handle_dispatch_from(
-        &mut self,
-        message: Dispatch,
-        _: ConnectionTo<Client>,
-    ) -> Result<Handled<Dispatch>, Error> {
-        match &message {
-            Dispatch::Notification(notification) if Message::matches_method(&notification.method) => {
-                match Message::parse_message(&notification.method, &notification.params) {
-                    Ok(parsed) if self.0.lock().contains_key(&parsed.request_id) => {
-                        self.0.deliver(&parsed);
-                        Ok(Handled::Yes)
-                    }
-                    // It may belong to another session, which has its own handler.
-                    Ok(_) | Err(_) => Ok(Handled::No { message, retry: false }),
-                }
-            }
-            Dispatch::Notification(_) | Dispatch::Request(..) | Dispatch::Response(..) => {
-                Ok(Handled::No { message, retry: false })
-            }
-        }
-    }
-
-    fn describe_chain(&self) -> impl fmt::Debug {
-        "mcp/message"
     }
 }

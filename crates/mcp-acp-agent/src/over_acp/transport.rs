@@ -13,8 +13,8 @@ use mcp_host_transport::{
 };
 use serde_json::Value;
 
+use super::connection::{OverAcp, RequestRoute};
 use super::message::{Message, params, response_frame, stream_error};
-use super::{OverAcp, RequestRoute};
 
 /// Dials a server that the client provides.
 pub(super) struct OverAcpDialer {

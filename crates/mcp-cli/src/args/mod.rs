@@ -149,11 +149,6 @@ pub(crate) fn parse() -> Arguments {
     Arguments::from_arg_matches(&command_line().get_matches()).unwrap_or_else(|error| error.exit())
 }
 
-/// Parses an address to listen on.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "write an address and a port, such as 127.0.0.1:8807".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use mcp_host_config::Profile;

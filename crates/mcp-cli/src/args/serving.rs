@@ -9,7 +9,6 @@ use mcp_host_gateway::Rate;
 use mcp_host_model::RawJson;
 use mcp_host_transport::Eras;
 
-use crate::args::address;
 use crate::args::choice::{Choices, choice};
 use crate::output::log::{LogFormatName, LogLevelName};
 
@@ -194,4 +193,9 @@ fn acp_capabilities(text: &str) -> Result<RawJson, String> {
 fn json_object(text: &str) -> Result<RawJson, String> {
     let json = RawJson::parse(text.to_owned().into()).map_err(|error| format!("not valid JSON: {error}"))?;
     if json.is_object() { Ok(json) } else { Err("not a JSON object".to_owned()) }
+}
+
+/// Parses an address to listen on.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "write an address and a port, such as 127.0.0.1:8807".to_owned())
 }

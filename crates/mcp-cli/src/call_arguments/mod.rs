@@ -2,6 +2,7 @@
 //!
 //! A JSON object is passed on unchanged. Pairs become JSON later, when the tool's schema is known (see [`pairs`]).
 
+mod error;
 pub(crate) mod pairs;
 pub(crate) mod schema;
 
@@ -11,11 +12,11 @@ use mcp_host_model::RawJson;
 use mcp_host_registry::ToolLookup;
 use mcp_host_runtime::HostSnapshot;
 
+use crate::call_arguments::error::excerpt;
 use crate::call_arguments::pairs::{Pair, pairs_to_object, parse_pair};
-use crate::output::failure::Failure;
 use crate::output::sanitize;
 use crate::runtime::bounded_read::{input_name, read_file};
-use crate::runtime::exit::Exit;
+pub(crate) use error::ArgumentError;
 
 /// The help of an argument error.
 const HELP: &str = r#"write one JSON object in single quotes, such as '{"text": "hello"}', or name=value pairs, or @FILE, or `-` for standard input"#;
@@ -30,21 +31,6 @@ pub(crate) enum CallArguments {
     Object(RawJson),
     /// `name=value` pairs.
     Pairs(Vec<Pair>),
-}
-
-/// An error in the arguments of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ArgumentError {
-    /// The message; may have several lines.
-    pub(crate) message: String,
-    pub(crate) help: &'static str,
-}
-
-impl From<ArgumentError> for Failure {
-    fn from(error: ArgumentError) -> Failure {
-        let ArgumentError { message, help } = error;
-        Failure::Error { exit: Exit::Usage, message: sanitize::block(&message), help: Some(help.to_owned()) }
-    }
 }
 
 /// Parses the words after a tool's name. Blocks if they name a file or standard input.
@@ -72,16 +58,6 @@ pub(crate) fn parse(words: &[String]) -> Result<CallArguments, ArgumentError> {
 fn is_pair(word: &str) -> bool {
     let name = word.split_once('=').map(|(name, _)| name.strip_suffix(':').unwrap_or(name));
     name.is_some_and(|it| !it.is_empty() && !it.starts_with(['{', '[', '"', '@']))
-}
-
-/// The beginning of a word, without control characters, for a message.
-fn excerpt(word: &str) -> String {
-    const MAX_CHARS: usize = 60;
-    let mut text: String = word.chars().filter(|it| !it.is_control()).take(MAX_CHARS).collect();
-    if word.chars().nth(MAX_CHARS).is_some() {
-        text.push('…');
-    }
-    text
 }
 
 /// Parses a file, or standard input for `-`.

@@ -9,8 +9,8 @@ use mcp_host_model::RawJson;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::call_arguments::error::{ArgumentError, excerpt};
 use crate::call_arguments::schema::resolve_ref;
-use crate::call_arguments::{ArgumentError, excerpt};
 
 /// The maximum depth of nested `anyOf` and `oneOf`.
 const MAX_DEPTH: usize = 4;

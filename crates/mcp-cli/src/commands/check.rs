@@ -12,7 +12,8 @@ use serde::Serialize;
 
 use crate::args::{CheckArgs, FormatName};
 use crate::config::context::Context;
-use crate::config::file::{ConfigFile, FileError, open};
+use crate::config::file::{ConfigFile, open};
+use crate::config::file_error::FileError;
 use crate::output::console::Report;
 use crate::output::{count, error_chain, json, sanitize, style};
 use crate::render::suggestions::quote_path;

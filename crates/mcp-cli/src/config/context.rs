@@ -1,14 +1,13 @@
 //! Settings that every command receives: the console, and how to read files.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use mcp_host_runtime::LoadRequest;
 use tokio::time::timeout;
 
 use crate::args::{DialectOptions, Format, GlobalArgs};
-use crate::config::file::{ConfigFile, FileError, open};
-use crate::config::lock::LockMode;
+use crate::config::lock_mode::LockMode;
 use crate::output::console::{Console, Report, WriteOutcome};
 use crate::output::failure::Failure;
 use crate::output::progress::{Progress, ProgressMode};
@@ -58,20 +57,6 @@ impl Context {
     /// A new progress display.
     pub(crate) fn progress(&self) -> Progress {
         Progress::new(self.progress_mode)
-    }
-
-    /// Reads the configuration that `path` selects.
-    pub(crate) async fn open(&self, path: &Path) -> Result<ConfigFile, FileError> {
-        let (context, path) = (self.clone(), path.to_owned());
-        blocking(move || open(&path, &context)).await
-    }
-
-    /// Reads the configuration that `path` selects, or the nearest one, and prints its diagnostics.
-    pub(crate) async fn open_and_report(&self, path: Option<&Path>) -> Result<ConfigFile, FileError> {
-        let file = self.open(path.unwrap_or(Path::new(""))).await?;
-        let diagnostics = file.diagnostics_text(self.console.err_colour);
-        self.print(Report::err(file.detection_notes() + &file.disabled_note() + &diagnostics)).await;
-        Ok(file)
     }
 
     /// Prints a report and returns its exit code. A reader that does not read blocks only a separate thread.

@@ -7,25 +7,11 @@ use mcp_host_model::Severity;
 use mcp_host_runtime::{LoadError, LoadedConfig, load};
 
 use crate::config::context::Context;
+use crate::config::file_error::FileError;
 use crate::config::locate::{ConfigPath, locate_config};
-use crate::output::console::Verbosity;
+use crate::output::console::{Report, Verbosity};
 use crate::output::error_chain;
-use crate::output::failure::Failure;
-
-/// The error for a file that could not be read.
-#[derive(Debug)]
-pub(crate) struct FileError {
-    /// The file or folder, as the user named it.
-    pub(crate) path: String,
-    pub(crate) message: String,
-    pub(crate) help: Option<String>,
-}
-
-impl From<FileError> for Failure {
-    fn from(error: FileError) -> Failure {
-        Failure::new(error.message).help(error.help)
-    }
-}
+use crate::runtime::blocking;
 
 /// A configuration file that was read, with or without errors in it.
 #[derive(Debug)]
@@ -47,6 +33,22 @@ pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, FileErr
     match load(&context.load_request(file.clone())) {
         Ok(loaded) => Ok(ConfigFile { loaded, path: file, is_discovered, context: context.clone() }),
         Err(error) => Err(file_error(error_chain(&error), help(&error))),
+    }
+}
+
+impl Context {
+    /// Reads the configuration that `path` selects.
+    pub(crate) async fn open(&self, path: &Path) -> Result<ConfigFile, FileError> {
+        let (context, path) = (self.clone(), path.to_owned());
+        blocking(move || open(&path, &context)).await
+    }
+
+    /// Reads the configuration that `path` selects, or the nearest one, and prints its diagnostics.
+    pub(crate) async fn open_and_report(&self, path: Option<&Path>) -> Result<ConfigFile, FileError> {
+        let file = self.open(path.unwrap_or(Path::new(""))).await?;
+        let diagnostics = file.diagnostics_text(self.console.err_colour);
+        self.print(Report::err(file.detection_notes() + &file.disabled_note() + &diagnostics)).await;
+        Ok(file)
     }
 }
 

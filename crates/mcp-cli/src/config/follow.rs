@@ -5,7 +5,8 @@ use std::path::Path;
 use mcp_host_runtime::{Approval, FollowHandle, FollowLock, FollowRequest, Host, lock_path};
 
 use crate::config::context::Context;
-use crate::config::file::{FileError, profile_note};
+use crate::config::file::profile_note;
+use crate::config::file_error::FileError;
 use crate::config::locate::{ConfigPath, locate_config};
 use crate::config::lock::{STANDARD_INPUT, load_approval};
 use crate::output::console::Report;

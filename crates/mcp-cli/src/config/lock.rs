@@ -4,55 +4,15 @@
 
 use std::path::Path;
 
-use mcp_host_registry::{DriftPolicy, Enforcement};
 use mcp_host_runtime::{Approval, lock_path, read_lock};
 
-use crate::args::{GlobalArgs, LockPolicyName};
 use crate::config::context::Context;
-use crate::config::file::FileError;
+use crate::config::file_error::FileError;
+use crate::config::lock_mode::LockMode;
 use crate::runtime::blocking;
 
 /// The path of a configuration from standard input, which has no lock file.
 pub(super) const STANDARD_INPUT: &str = "/dev/stdin";
-
-/// The mode of the lock file: whether it applies, and how strictly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LockMode {
-    /// It is not read.
-    Off,
-    /// It applies if it exists.
-    IfPresent(Enforcement),
-    /// It must exist.
-    Required(Enforcement),
-}
-
-impl LockMode {
-    /// The mode that the flags select. Fails with a message if they contradict each other.
-    pub(crate) fn from_args(global: &GlobalArgs) -> Result<LockMode, String> {
-        let enforcement = match global.lock_policy {
-            LockPolicyName::Off if global.locked => {
-                return Err("--locked needs the lock file that --lock-policy off ignores".to_owned());
-            }
-            LockPolicyName::Off => return Ok(LockMode::Off),
-            LockPolicyName::Warn => Enforcement::Warn,
-            LockPolicyName::Withhold => Enforcement::Withhold,
-        };
-        Ok(if global.locked { LockMode::Required(enforcement) } else { LockMode::IfPresent(enforcement) })
-    }
-
-    /// The policy of the lock; `None` if it is not read.
-    pub(super) fn policy(self) -> Option<DriftPolicy> {
-        match self {
-            LockMode::Off => None,
-            LockMode::IfPresent(it) | LockMode::Required(it) => Some({
-                let mut policy = DriftPolicy::default();
-                policy.changed = it;
-                policy.added = it;
-                policy
-            }),
-        }
-    }
-}
 
 /// Reads the lock file of a configuration. `None` if there is none or the lock mode ignores it. A missing file is
 /// an error if the lock mode requires one.

@@ -2,7 +2,9 @@
 
 pub(crate) mod context;
 pub(crate) mod file;
+pub(crate) mod file_error;
 pub(crate) mod follow;
 pub(crate) mod locate;
 pub(crate) mod lock;
+pub(crate) mod lock_mode;
 pub(crate) mod refusal;

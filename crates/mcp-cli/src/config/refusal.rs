@@ -9,7 +9,8 @@ use mcp_host_registry::{Catalog, Problem};
 use mcp_host_runtime::{ActiveProblem, Approval, HostError, HostSnapshot, ServerState, ServerStatus};
 
 use crate::config::context::Context;
-use crate::config::file::{ConfigFile, FileError};
+use crate::config::file::ConfigFile;
+use crate::config::file_error::FileError;
 use crate::config::lock::load_approval;
 use crate::output::count;
 use crate::output::failure::Failure;

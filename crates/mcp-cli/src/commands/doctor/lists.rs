@@ -9,8 +9,8 @@ use mcp_host_registry::{ListKind, ServerLists};
 use mcp_host_transport::{CallError, ListResult, Session};
 use tokio::time::{Instant, timeout_at};
 
-use super::StepOutcome;
-use super::steps::{Examination, StepResult};
+use super::examination::Examination;
+use super::report::{StepOutcome, StepResult};
 use crate::call_arguments::schema::invalid_schemas;
 use crate::output::count;
 use crate::runtime::blocking;

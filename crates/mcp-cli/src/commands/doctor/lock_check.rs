@@ -6,9 +6,8 @@ use mcp_host_model::ServerId;
 use mcp_host_registry::{DriftConsequence, Enforcement, ItemDrift};
 use mcp_host_runtime::{Approval, ServerDefinitions};
 
-use super::steps::StepResult;
-use super::{FailureCause, StepOutcome};
-use crate::config::file::FileError;
+use super::report::{FailureCause, StepOutcome, StepResult};
+use crate::config::file_error::FileError;
 use crate::output::count;
 use crate::render::status::DRIFT_HELP;
 

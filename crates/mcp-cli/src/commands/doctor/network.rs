@@ -11,9 +11,11 @@ use mcp_host_transport::ProxyAddress;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout_at};
 
-use super::MAX_LIMIT;
-use super::steps::{Examination, StepResult};
+use super::examination::Examination;
+use super::report::StepResult;
 
+/// The maximum of any time limit. Longer limits could overflow the clock.
+const MAX_LIMIT: Duration = Duration::from_secs(60 * 60 * 24);
 /// The connect timeout per address.
 const ADDRESS_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum number of addresses to try.

@@ -9,10 +9,11 @@ use mcp_host_runtime::{ActiveProblem, DesiredServers, FailedServer, HostSnapshot
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use super::examination::Examination;
 use super::lock_check::LockState;
-use super::steps::{Examination, StepResult, examine};
+use super::report::{DoctorJson, FailureCause, ServerReport, StepOutcome, StepResult, exit};
+use super::steps::examine;
 use super::text::report_text;
-use super::{DoctorJson, FailureCause, ServerReport, StepOutcome, exit};
 use crate::args::Format;
 use crate::config::context::Context;
 use crate::host::startup::{NOTE_AFTER, SHOW_AFTER};

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
@@ -13,13 +13,13 @@ use mcp_host_transport::{
     ConnectError, DialOptions, ProcessExit, ProgramLookup, ProgramSearch, Session, SessionOptions, dialer,
     find_program, missing_script,
 };
-use tokio::time::Instant;
 
+use super::examination::Examination;
 use super::lists::{ReadLists, StartBudget, read_lists};
 use super::lock_check::LockState;
 use super::network::check_network;
 use super::program::{downloads_packages, install_help};
-use super::{FailureCause, Step, StepOutcome};
+use super::report::StepResult;
 use crate::host;
 use crate::runtime::blocking;
 
@@ -27,90 +27,6 @@ use crate::runtime::blocking;
 const GRACE: Duration = Duration::from_secs(2);
 /// A handshake that takes longer gets a warning.
 const SLOW_HANDSHAKE: Duration = Duration::from_secs(5);
-
-/// The result of a step.
-pub(super) struct StepResult {
-    pub(super) outcome: StepOutcome,
-    pub(super) message: String,
-    pub(super) help: Option<String>,
-}
-
-impl StepResult {
-    pub(super) fn passed(message: impl Into<String>) -> StepResult {
-        StepResult { outcome: StepOutcome::Passed, message: message.into(), help: None }
-    }
-
-    pub(super) fn warning(message: impl Into<String>, help: impl Into<String>) -> StepResult {
-        StepResult { outcome: StepOutcome::Warning, message: message.into(), help: Some(help.into()) }
-    }
-
-    pub(super) fn failed(message: impl Into<String>, help: Option<String>) -> StepResult {
-        StepResult { outcome: StepOutcome::Failed(FailureCause::Environment), message: message.into(), help }
-    }
-}
-
-/// The steps of a server so far. Clones share them, so that they can be read while the test runs.
-#[derive(Debug, Clone)]
-pub(super) struct Examination(Arc<Mutex<TestRecord>>);
-
-#[derive(Debug)]
-struct TestRecord {
-    steps: Vec<Step>,
-    /// The step that is running, and when it began.
-    running: (&'static str, Instant),
-}
-
-impl Examination {
-    /// A test without steps.
-    pub(super) fn new() -> Examination {
-        let running = ("configuration", Instant::now());
-        Examination(Arc::new(Mutex::new(TestRecord { steps: Vec::new(), running })))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, TestRecord> {
-        self.0.lock().expect("no code panics while it holds the lock")
-    }
-
-    /// Begins a step.
-    pub(super) fn begin(&self, name: &'static str) {
-        self.lock().running = (name, Instant::now());
-    }
-
-    /// The duration of the running step.
-    fn elapsed(&self) -> Duration {
-        self.lock().running.1.elapsed()
-    }
-
-    /// Records the result of a step, whose time began with [`begin`](Examination::begin) or when the previous one ended.
-    /// Returns `None` if it failed, so that `?` ends the test.
-    pub(super) fn step(&self, name: &'static str, result: StepResult) -> Option<()> {
-        let now = Instant::now();
-        let StepResult { outcome, message, help } = result;
-        let mut record = self.lock();
-        let duration = now.duration_since(record.running.1);
-        record.steps.push(Step { name, outcome, message, help, duration });
-        record.running.1 = now;
-        match outcome {
-            StepOutcome::Passed | StepOutcome::Warning => Some(()),
-            StepOutcome::Failed(_) | StepOutcome::Interrupted => None,
-        }
-    }
-
-    /// The steps.
-    pub(super) fn steps(&self) -> Vec<Step> {
-        self.lock().steps.clone()
-    }
-
-    /// The steps, and the running one as interrupted.
-    pub(super) fn interrupted(&self) -> Vec<Step> {
-        let record = self.lock();
-        let (name, start) = record.running;
-        let message = format!("interrupted during the step `{name}`");
-        let duration = start.elapsed();
-        let last = Step { name, outcome: StepOutcome::Interrupted, message, help: None, duration };
-        record.steps.iter().cloned().chain([last]).collect()
-    }
-}
 
 /// Tests one server. Returns what it offers if its lists were read. Dropping the future ends the process that it
 /// started.

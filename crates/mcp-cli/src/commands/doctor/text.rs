@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_host_config::Colour;
 
-use super::{ServerReport, Step, StepOutcome};
+use super::report::{ServerReport, Step, StepOutcome};
 use crate::output::{sanitize, style};
 
 /// The report on one server.
@@ -89,7 +89,7 @@ fn time(duration: Duration) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::FailureCause;
+    use super::super::report::FailureCause;
     use super::*;
 
     #[test]

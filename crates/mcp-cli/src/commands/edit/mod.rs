@@ -16,7 +16,8 @@ use serde::Serialize;
 
 use crate::args::{EditArgs, Format, SetArgs};
 use crate::config::context::Context;
-use crate::config::file::{ConfigFile, FileError, open};
+use crate::config::file::{ConfigFile, open};
+use crate::config::file_error::FileError;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{error_chain, json, sanitize, style};

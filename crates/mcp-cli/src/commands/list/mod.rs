@@ -3,6 +3,7 @@
 pub(crate) mod name_filter;
 pub(crate) mod prompts;
 pub(crate) mod resources;
+mod target;
 mod tool_stream;
 pub(crate) mod tools;
 
@@ -14,7 +15,8 @@ use mcp_host_runtime::{Approval, DesiredServers, Host, HostSnapshot, ServerState
 
 use crate::args::{Format, ServerArgs};
 use crate::call_arguments::schema::with_schema_problems;
-use crate::commands::list::name_filter::NameFilter;
+pub(crate) use crate::commands::list::target::ListTarget;
+use crate::commands::list::target::NO_SERVERS;
 use crate::commands::list::tool_stream::ToolStream;
 use crate::commands::list::tools::ToolsView;
 use crate::config::context::Context;
@@ -30,20 +32,6 @@ use crate::render::status::{problem_lines, server_lines};
 use crate::render::suggestions::suggest_call;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, unless_signalled};
-
-/// The output for a configuration without servers.
-const NO_SERVERS: &str = "no servers are configured\n";
-
-/// What is listed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum ListTarget<'a> {
-    /// The tools that a filter accepts.
-    Tools(ToolsView<'a>, &'a NameFilter),
-    /// Prompts.
-    Prompts,
-    /// Resources and resource templates.
-    Resources,
-}
 
 /// The servers to start.
 struct PreparedList {

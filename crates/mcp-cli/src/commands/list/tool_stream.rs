@@ -10,8 +10,8 @@ use mcp_host_runtime::{HostSnapshot, ServerState, ServerStatus};
 
 use crate::args::Format;
 use crate::commands::list::name_filter::NameFilter;
+use crate::commands::list::target::{ListTarget, NO_SERVERS};
 use crate::commands::list::tools::{COLUMNS, ToolsView, server_tree, tool_row, total_line};
-use crate::commands::list::{ListTarget, NO_SERVERS};
 use crate::config::context::Context;
 use crate::output::table::{TableStyle, TableWriter};
 use crate::render::status::{problem_lines, server_lines_where};

@@ -15,10 +15,10 @@ use mcp_host_model::{Dialect, ErrorKind};
 use mcp_host_registry::Problem;
 use tokio::time::Instant;
 
-use super::FileProfile;
 use super::event::{FilePresence, RefusedFile, ReloadedFile, ShadowedServer};
 use super::lock::{FollowLock, FollowedLock, LockSnapshot, LockUpdate};
 use super::merge::{UsableConfig, merge};
+use super::request::FileProfile;
 use super::snapshot::{Content, FileSnapshot, SourceContents};
 use crate::config::desired::DesiredServers;
 use crate::config::load::{LoadError, LoadRequest, LoadedConfig};

@@ -1,0 +1,18 @@
+//! What a list command shows.
+
+use crate::commands::list::name_filter::NameFilter;
+use crate::commands::list::tools::ToolsView;
+
+/// The output for a configuration without servers.
+pub(super) const NO_SERVERS: &str = "no servers are configured\n";
+
+/// What is listed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ListTarget<'a> {
+    /// The tools that a filter accepts.
+    Tools(ToolsView<'a>, &'a NameFilter),
+    /// Prompts.
+    Prompts,
+    /// Resources and resource templates.
+    Resources,
+}
