@@ -10,8 +10,9 @@ use super::{CallOutcome, CallRouter, ToolCall};
 use crate::calls::spill::{SpillError, SpillPart};
 use crate::error::HostError;
 use crate::error::excerpt::excerpt;
-use crate::supervisor::machine::{MachineEvent, ToolProblem};
+use crate::supervisor::machine::MachineEvent;
 use crate::supervisor::task::Command;
+use crate::supervisor::tool_problem::ToolProblem;
 use crate::telemetry::spans::CallGuard;
 
 impl CallRouter {

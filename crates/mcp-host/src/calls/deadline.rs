@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 use super::result_format::{RequestError, ResultFormat};
 use crate::error::HostError;
-use crate::supervisor::connector::{call_error, server_error};
 use crate::supervisor::machine::saturating_after;
+use crate::supervisor::server_error::{call_error, server_error};
 
 /// The time beyond the deadline after which the host ends a request that its session did not end.
 const DEADLINE_MARGIN: Duration = Duration::from_secs(1);

@@ -16,8 +16,8 @@ use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::published::HostSnapshot;
 use crate::supervisor::dialog::DialogLifetime;
+use crate::supervisor::instance::InstanceRef;
 use crate::supervisor::machine::{RouteTarget, RoutingTable};
-use crate::supervisor::task::InstanceRef;
 
 /// The maximum number of attempts to pin a generation. An attempt fails when an instance is retired meanwhile.
 const MAX_ATTEMPTS: usize = 8;

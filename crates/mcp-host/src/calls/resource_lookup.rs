@@ -6,8 +6,8 @@ use mcp_host_registry::{Decision, ExposedPrompt, ListKind};
 use super::tool_lookup::{display_name, unavailable_error};
 use crate::error::HostError;
 use crate::state::published::ServerState;
+use crate::supervisor::instance::InstanceRef;
 use crate::supervisor::machine::{Route, RoutingTable};
-use crate::supervisor::task::InstanceRef;
 
 /// The requested item.
 #[derive(Clone, Copy)]

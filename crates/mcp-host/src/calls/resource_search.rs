@@ -17,8 +17,8 @@ use super::route::RequestScope;
 use super::{CallRouter, CatalogVersion};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
+use crate::supervisor::instance::InstanceRef;
 use crate::supervisor::machine::{Route, RouteTarget};
-use crate::supervisor::task::InstanceRef;
 
 /// Maximum number of servers that are queried for a resource.
 const MAX_SERVERS: usize = 64;

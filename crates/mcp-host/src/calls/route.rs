@@ -11,11 +11,12 @@ use super::{CallRouter, CatalogVersion};
 use crate::calls::pin::PinnedGeneration;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
-use crate::supervisor::connector::server_error;
 use crate::supervisor::gate::GateGuard;
 use crate::supervisor::instance::Instance;
+use crate::supervisor::instance::InstanceRef;
 use crate::supervisor::machine::{LeaseReply, LeaseRequest, Route, RouteTarget};
-use crate::supervisor::task::{Command, InstanceRef};
+use crate::supervisor::server_error::server_error;
+use crate::supervisor::task::Command;
 
 /// The maximum number of lookups for a request. If an instance is retired after the lookup, the new state is already
 /// published, so a second lookup is enough. Only a lease may be released several times.

@@ -13,8 +13,8 @@ use crate::config::approval::about as about_server;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::server_info_cache::ServerDetails;
+use crate::supervisor::instance::InstanceRef;
 use crate::supervisor::machine::{InstructionsAccess, Route, RouteTarget};
-use crate::supervisor::task::InstanceRef;
 
 impl CallRouter {
     /// All running instances, shared and leased, of one server or of all.

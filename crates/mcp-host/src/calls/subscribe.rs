@@ -8,7 +8,7 @@ use super::resource_lookup::{LookupItem, find_item};
 use super::route::{MAX_ATTEMPTS, RouteError, being_replaced};
 use super::{CallRouter, CatalogVersion, RequestError, RequestOptions};
 use crate::notifications::subscriptions::Subscription;
-use crate::supervisor::connector::server_error;
+use crate::supervisor::server_error::server_error;
 
 impl CallRouter {
     /// Subscribes to a resource and waits for the server's response.

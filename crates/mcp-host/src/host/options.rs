@@ -12,7 +12,8 @@ use crate::calls::admin::AdminTools;
 use crate::calls::spill::SpillPolicy;
 use crate::config::approval::Approval;
 use crate::supervisor::clock_jump::WallClock;
-use crate::supervisor::dialog::{LeasePolicy, ReminderText};
+use crate::supervisor::dialog::ReminderText;
+use crate::supervisor::lease_policy::LeasePolicy;
 use crate::supervisor::machine::Supervision;
 use crate::telemetry::TraceSource;
 

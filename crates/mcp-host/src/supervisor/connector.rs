@@ -34,8 +34,9 @@ use crate::supervisor::clock_jump::WallClock;
 use crate::supervisor::connection_count::ConnectionCounter;
 use crate::supervisor::held_tasks::HeldTasks;
 use crate::supervisor::instance::{Instance, InstanceParts};
-use crate::supervisor::lists::{ListSnapshot, ListUpdate};
-use crate::supervisor::machine::{StartedInstance, plural};
+use crate::supervisor::lists::{ListSnapshot, ListUpdate, enabled_lists, plural};
+use crate::supervisor::machine::StartedInstance;
+use crate::supervisor::server_error::{call_error, server_error};
 use crate::telemetry::metrics::HostMetrics;
 use crate::telemetry::spans;
 
@@ -335,17 +336,6 @@ fn changes_to_reread(session: &Session) -> ListChangeCounts {
     }
 }
 
-/// The lists read from a server (HD-029, HD-030).
-pub(crate) fn enabled_lists(server: &ResolvedServer) -> Vec<ListKind> {
-    let discovery = server.spec.discovery;
-    let all = [
-        (ListKind::Tool, discovery.tools),
-        (ListKind::Prompt, discovery.prompts),
-        (ListKind::Resource, true),
-    ];
-    all.into_iter().filter(|(_, wanted)| *wanted).map(|(kind, _)| kind).collect()
-}
-
 /// Reads one list until `deadline`.
 pub(crate) async fn read_within(
     session: &Session,
@@ -417,24 +407,6 @@ fn explain_authorization(error: &mut HostError, dialog: Option<&DialogId>) {
              `client_credentials` for this server",
         );
     }
-}
-
-/// The error of a failed request.
-pub(crate) fn call_error(server: &ResolvedServer, error: &CallError) -> HostError {
-    let is_unauthorized = matches!(error, CallError::Refused(refused) if refused.status() == Some(401));
-    let has_own_help = is_unauthorized && server.endpoint.is_per_user();
-    let help = if has_own_help { None } else { error.help() };
-    HostError { help, ..server_error(server, error.kind(), error).with_opening(error.message_opening()) }
-}
-
-/// An error with the server's name and label. Text from the server is shortened.
-pub(crate) fn server_error(
-    server: &ResolvedServer,
-    kind: ErrorKind,
-    what: impl std::fmt::Display,
-) -> HostError {
-    let context = format!("server '{}' ({}): ", server.spec.id, server.endpoint.label());
-    HostError::in_context(kind, &context, &excerpt(what.to_string()))
 }
 
 fn list_timeout(server: &ResolvedServer, kind: ListKind, after: Duration) -> HostError {

@@ -16,10 +16,10 @@ use crate::error::HostError;
 use crate::notifications::log_levels::LogLevels;
 use crate::notifications::subscriptions::{InstanceKey, Subscriptions};
 use crate::state::dialog_id::DialogId;
-use crate::supervisor::connector::call_error;
 use crate::supervisor::gate::Gate;
 use crate::supervisor::held_tasks::HeldTasks;
 use crate::supervisor::machine::{DrainMode, saturating_after};
+use crate::supervisor::server_error::call_error;
 use crate::telemetry::metrics::ConnectionGauge;
 
 /// How long a check whether the server is up may take.
@@ -36,6 +36,9 @@ pub(crate) struct CloseLimits {
     /// How long a server may take to close, and how long calls may run after a shutdown began.
     pub(crate) grace: Duration,
 }
+
+/// The instance type of the state machine.
+pub(crate) type InstanceRef = Arc<Instance>;
 
 /// A connection with its calls.
 pub(crate) struct Instance {

@@ -10,10 +10,12 @@ use mcp_host_transport::{CallError, ListChangeCounts};
 use tokio::time::Instant;
 
 use crate::error::HostError;
-use crate::supervisor::connector::{enabled_lists, read_within, server_error};
+use crate::supervisor::connector::read_within;
 use crate::supervisor::instance::Instance;
+use crate::supervisor::lists::enabled_lists;
 use crate::supervisor::lists::{ListSnapshot, changed_lists};
 use crate::supervisor::machine::{MachineEvent, StartTicket, saturating_after};
+use crate::supervisor::server_error::server_error;
 use crate::telemetry::metrics::HostMetrics;
 
 /// How long a server must be quiet after an announcement before its lists are read.

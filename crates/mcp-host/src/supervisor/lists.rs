@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mcp_host_config::ResolvedServer;
 use mcp_host_model::{InvalidItem, Tool};
 use mcp_host_registry::{
     ListKind, RejectedItem, ServerIdentity, ServerLists, input_schema_defect, output_schema_defect,
@@ -12,7 +13,7 @@ use tokio::time::Instant;
 use crate::error::HostError;
 use crate::error::excerpt::excerpt;
 use crate::supervisor::list_pacing::ListPacing;
-use crate::supervisor::machine::ToolProblem;
+use crate::supervisor::tool_problem::ToolProblem;
 
 /// The maximum number of tools with checked schemas, so that the check does not delay the start of a large server.
 const MAX_CHECKED_TOOLS: usize = 2_000;
@@ -173,6 +174,26 @@ pub(crate) fn changed_lists(seen: ListChangeCounts, now: ListChangeCounts) -> Ve
         (ListKind::Resource, seen.resources != now.resources),
     ];
     all.into_iter().filter(|(_, changed)| *changed).map(|(kind, _)| kind).collect()
+}
+
+/// The lists read from a server (HD-029, HD-030).
+pub(crate) fn enabled_lists(server: &ResolvedServer) -> Vec<ListKind> {
+    let discovery = server.spec.discovery;
+    let all = [
+        (ListKind::Tool, discovery.tools),
+        (ListKind::Prompt, discovery.prompts),
+        (ListKind::Resource, true),
+    ];
+    all.into_iter().filter(|(_, wanted)| *wanted).map(|(kind, _)| kind).collect()
+}
+
+/// The plural name of a list kind.
+pub(crate) fn plural(kind: ListKind) -> &'static str {
+    match kind {
+        ListKind::Tool => "tools",
+        ListKind::Prompt => "prompts",
+        ListKind::Resource => "resources",
+    }
 }
 
 fn into_arcs<T>(items: Vec<T>) -> Vec<Arc<T>> {

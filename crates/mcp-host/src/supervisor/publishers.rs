@@ -15,8 +15,8 @@ use crate::error::HostError;
 use crate::notifications::stream::NotificationRouter;
 use crate::state::event::HostEvent;
 use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
+use crate::supervisor::instance::InstanceRef;
 use crate::supervisor::machine::{LeaseTable, RoutingTable};
-use crate::supervisor::task::InstanceRef;
 use mcp_host_registry::ActiveProblem;
 
 /// The message of a failed host.

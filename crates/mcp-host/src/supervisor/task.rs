@@ -23,9 +23,9 @@ use crate::state::dialog_id::DialogId;
 use crate::state::event::HostEventKind;
 use crate::supervisor::clock_jump::ClockMonitor;
 use crate::supervisor::connector::{Connector, ListSource};
-use crate::supervisor::dialog::DialogEnd;
+use crate::supervisor::dialog_end::DialogEnd;
 use crate::supervisor::event_batcher::EventBatcher;
-use crate::supervisor::instance::{CloseLimits, Instance};
+use crate::supervisor::instance::{CloseLimits, Instance, InstanceRef};
 use crate::supervisor::instance_watch::watch;
 use crate::supervisor::machine::{
     LeaseReply, LeaseRequest, Machine, MachineAction, MachineEvent, MachineSettings, StartTicket, WaiterId,
@@ -33,9 +33,6 @@ use crate::supervisor::machine::{
 };
 use crate::supervisor::publishers::Publishers;
 use crate::telemetry::metrics::{LeaseGauge, ReloadOutcome};
-
-/// The instance type of the state machine.
-pub(crate) type InstanceRef = Arc<Instance>;
 
 /// A command from the host to the supervisor task.
 pub(crate) enum Command {

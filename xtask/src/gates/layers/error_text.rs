@@ -3,9 +3,9 @@
 //! A heuristic by names: a method that searches a text, called on `message`, or on the `to_string()` of an error. A byte
 //! string is not the text of an error. Tests may search texts: they check them.
 
-use super::crate_of;
 use super::lists::contains;
 use crate::error::Violation;
+use crate::tree::crate_of;
 use crate::tree::rust::{RustFile, is_identifier};
 
 /// The methods that search a text.

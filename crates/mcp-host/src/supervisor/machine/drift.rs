@@ -4,21 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_host_model::ServerId;
-use mcp_host_registry::{Drift, ListKind, ServerIdentity, ServerLists, ServerSnapshot};
+use mcp_host_registry::{Drift, ListKind, ServerSnapshot};
 
 use super::Machine;
 use super::routing::InstructionsAccess;
 use super::slot::RunningServer;
+use super::state::CachedDrift;
 use crate::config::approval::Approval;
-use crate::supervisor::connector::enabled_lists;
-
-/// The drift of one state.
-pub(super) struct CachedDrift {
-    lists: Arc<ServerLists>,
-    about: ServerIdentity,
-    read: Vec<ListKind>,
-    drift: Arc<Drift>,
-}
+use crate::supervisor::lists::enabled_lists;
 
 impl<I> RunningServer<I> {
     /// The lists that were read.
@@ -34,7 +27,7 @@ impl<I: Clone> Machine<I> {
         if self.settings.approval != approval {
             self.settings.approval = approval;
             self.drift_cache.clear();
-            self.catalog_changed();
+            self.mark_catalog_stale();
         }
     }
 

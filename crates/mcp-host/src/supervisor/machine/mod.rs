@@ -11,6 +11,7 @@ mod protocol;
 mod recovery;
 mod routing;
 mod slot;
+mod state;
 mod stopped_dialogs;
 mod supervision;
 
@@ -19,70 +20,28 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use mcp_host_model::{ErrorKind, ServerId};
-use mcp_host_registry::{ActiveProblem, Catalog, DesiredServer, ListKind, NamedView, Problem, ReloadPlan};
+use mcp_host_registry::{Catalog, DesiredServer, NamedView, Problem, ReloadPlan};
 use tokio::time::Instant;
 
 use crate::config::desired::{DesiredServers, FailedServer, desired};
 use crate::error::HostError;
-use crate::state::dialog_id::DialogId;
 use crate::state::event::{HostEvent, HostEventKind};
 use crate::supervisor::lists::ListSnapshot;
+use crate::supervisor::tool_problem::ToolProblem;
 use lease::Leases;
 use protocol::EventLog;
 use slot::{RunningServer, ServerSlot, StartState};
-pub(crate) use stopped_dialogs::DialogStop;
+use state::Phase;
+pub(crate) use state::{DialogStop, Machine};
 use supervision::next_probe;
 pub use supervision::{ProbePolicy, RestartPolicy, Supervision};
 
 pub(crate) use lease::{LeaseReply, LeaseRequest, LeaseTable, WaiterId};
 pub(crate) use protocol::{
-    DrainMode, MachineAction, MachineEvent, MachineSettings, StartTicket, StartedInstance, ToolProblem,
+    DrainMode, MachineAction, MachineEvent, MachineSettings, StartTicket, StartedInstance,
 };
 pub(crate) use routing::{InstructionsAccess, Route, RouteTarget, RoutingTable, UnavailableServer};
 pub(crate) use supervision::{saturating_after, sleep_duration};
-
-/// All servers with their state.
-pub(crate) struct Machine<I> {
-    settings: MachineSettings,
-    slots: Vec<ServerSlot<I>>,
-    leases: Leases<I>,
-    phase: Phase,
-    /// The number of starts so far, which is the number of the last ticket.
-    starts: u64,
-    /// The generation of the last snapshot.
-    generation: u64,
-    /// Whether anything has changed since the last snapshot.
-    changed: bool,
-    /// The catalog of the last snapshot.
-    catalog: Arc<Catalog>,
-    /// Whether the catalog must be rebuilt.
-    stale: bool,
-    /// The cached drift of servers.
-    drift_cache: BTreeMap<ServerId, drift::CachedDrift>,
-    /// The problems of the last snapshot.
-    problems: Vec<ActiveProblem>,
-    /// The views in use.
-    views: Vec<NamedView>,
-    /// Host events that are not published yet.
-    events: EventLog,
-    /// Actions that are not executed yet.
-    actions: Vec<MachineAction<I>>,
-    /// What the last configuration changed.
-    reload_plan: ReloadPlan,
-    /// Problems of the configuration files.
-    file_problems: Vec<Problem>,
-    /// The problem of the last attempt to write an oversized result to files; `None` after a success.
-    spill_problem: Option<Problem>,
-    /// The stopped dialogs, with the reasons.
-    stopped: Arc<BTreeMap<DialogId, DialogStop>>,
-}
-
-/// Whether the host is running or shut down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Open,
-    Closed,
-}
 
 impl<I: Clone> Machine<I> {
     /// A machine without servers.
@@ -130,14 +89,14 @@ impl<I: Clone> Machine<I> {
         match event {
             MachineEvent::Configure(_) if self.phase == Phase::Closed => {}
             MachineEvent::Configure(wanted) => self.configure(wanted),
-            MachineEvent::SetViews(views) => self.view(views),
+            MachineEvent::SetViews(views) => self.set_views(views),
             MachineEvent::SetApproval(approval) => self.approve(approval),
             MachineEvent::SourceProblems(problems) => self.set_file_problems(problems),
-            MachineEvent::Ready(ticket, started) => self.ready(ticket, started, now),
-            MachineEvent::StartFailed(ticket, failure) => self.start_failed(&ticket, failure, now),
-            MachineEvent::ListsRead(ticket, listed) => self.lists(ticket, listed),
+            MachineEvent::Ready(ticket, started) => self.record_start(ticket, started, now),
+            MachineEvent::StartFailed(ticket, failure) => self.handle_start_failure(&ticket, failure, now),
+            MachineEvent::ListsRead(ticket, listed) => self.update_lists(ticket, listed),
             MachineEvent::ServerRequest(ticket, method) => self.server_request(&ticket, method),
-            MachineEvent::Disconnected(ticket, failure) => self.disconnected(&ticket, failure, now),
+            MachineEvent::Disconnected(ticket, failure) => self.handle_disconnect(&ticket, failure, now),
             MachineEvent::ToolProblem { server, tool, problem, reason } => {
                 self.set_tool_problem(&server, (tool, problem), reason)
             }
@@ -146,14 +105,14 @@ impl<I: Clone> Machine<I> {
                 self.stop(dialog, DialogStop { problem, ends_seen })
             }
             MachineEvent::ResumeDialog(dialog) => self.resume(&dialog),
-            MachineEvent::ProbeSucceeded(ticket) => self.probe_succeeded(&ticket, now),
-            MachineEvent::ClockJumped(slept) => self.clock_jumped(slept, now),
+            MachineEvent::ProbeSucceeded(ticket) => self.record_probe(&ticket, now),
+            MachineEvent::ClockJumped(slept) => self.handle_clock_jump(slept, now),
             MachineEvent::Lease(wanting, ends_seen, waiter) => self.lease(wanting, ends_seen, waiter, now),
-            MachineEvent::IdleChecked(ticket, unused) => self.lease_idle_checked(&ticket, unused, now),
+            MachineEvent::IdleChecked(ticket, unused) => self.record_idle_check(&ticket, unused, now),
             MachineEvent::Release(dialog, server, waiter) => self.release(&dialog, &server, waiter),
             MachineEvent::DialogEnded(end) => {
-                self.stopped_over(&end);
-                self.dialog_over(&end)
+                self.forget_stopped_dialog(&end);
+                self.end_dialog(&end)
             }
             MachineEvent::Restart(server) => self.restart(&server),
             MachineEvent::Disable(server) => self.disable(&server),
@@ -165,7 +124,7 @@ impl<I: Clone> Machine<I> {
 
     /// Applies a new configuration: starts added and changed servers, removes the others.
     fn configure(&mut self, wanted: DesiredServers) {
-        self.catalog_changed();
+        self.mark_catalog_stale();
         // Slots of invalid entries without a running instance are created again below.
         self.slots.retain(|it| it.desired().is_some());
         let old: Vec<DesiredServer> = self.slots.iter().filter_map(ServerSlot::desired).collect();
@@ -231,7 +190,7 @@ impl<I: Clone> Machine<I> {
     }
 
     /// A start succeeded. The new instance replaces the previous one of the server, which is retired.
-    fn ready(&mut self, ticket: StartTicket, started: StartedInstance<I>, now: Instant) {
+    fn record_start(&mut self, ticket: StartTicket, started: StartedInstance<I>, now: Instant) {
         let started = match self.lease_ready(&ticket, started, now) {
             Ok(()) => return,
             Err(started) => *started,
@@ -276,13 +235,13 @@ impl<I: Clone> Machine<I> {
         if before.is_some() {
             self.events.push(&slot.name, HostEventKind::Retired);
         }
-        self.catalog_changed();
+        self.mark_catalog_stale();
         self.actions.extend(before.map(|it| MachineAction::retire(it, DrainMode::CallsPinsAndTasks)));
         self.end_outdated_leases(&id, Some(number));
     }
 
     /// The lists of a running instance were read again.
-    fn lists(&mut self, ticket: StartTicket, listed: ListSnapshot) {
+    fn update_lists(&mut self, ticket: StartTicket, listed: ListSnapshot) {
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_running(&ticket)) else {
             return self.lease_lists(ticket, listed);
         };
@@ -297,7 +256,7 @@ impl<I: Clone> Machine<I> {
         running.listed = listed.clone();
         if is_news {
             self.events.push(&name, HostEventKind::ListsChanged);
-            self.catalog_changed();
+            self.mark_catalog_stale();
         }
         self.actions.push(MachineAction::Watch { ticket, instance, listed });
     }
@@ -329,7 +288,7 @@ impl<I: Clone> Machine<I> {
         self.spill_problem = problem;
     }
 
-    fn view(&mut self, views: Vec<NamedView>) {
+    fn set_views(&mut self, views: Vec<NamedView>) {
         self.changed |= self.views != views;
         self.views = views;
     }
@@ -345,7 +304,7 @@ impl<I: Clone> Machine<I> {
             return;
         }
         self.phase = Phase::Closed;
-        self.catalog_changed();
+        self.mark_catalog_stale();
         for slot in &mut self.slots {
             self.actions.extend(slot.abort());
             if let Some(instance) = slot.running.take().and_then(|it| it.instance) {
@@ -376,23 +335,14 @@ impl<I: Clone> Machine<I> {
         let Some(slot) = slot.filter(|_| open) else { return };
         self.actions.extend(slot.disable());
         self.events.push(&slot.name, HostEventKind::Disabled);
-        self.catalog_changed();
+        self.mark_catalog_stale();
         self.end_outdated_leases(server, None);
     }
 
     /// Records that the catalog must be rebuilt for the next snapshot.
-    fn catalog_changed(&mut self) {
+    fn mark_catalog_stale(&mut self) {
         self.changed = true;
         self.stale = true;
-    }
-}
-
-/// The plural name of a list kind.
-pub(crate) fn plural(kind: ListKind) -> &'static str {
-    match kind {
-        ListKind::Tool => "tools",
-        ListKind::Prompt => "prompts",
-        ListKind::Resource => "resources",
     }
 }
 

@@ -15,9 +15,10 @@ use crate::config::desired::DesiredServers;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::event::{HostEvent, HostEventKind};
-use crate::supervisor::dialog::DialogEnd;
-use crate::supervisor::dialog::LeasePolicy;
+use crate::supervisor::dialog_end::DialogEnd;
+use crate::supervisor::lease_policy::LeasePolicy;
 use crate::supervisor::lists::ListSnapshot;
+use crate::supervisor::tool_problem::ToolProblem;
 
 /// Identifies one start of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,27 +94,6 @@ pub(crate) enum MachineEvent<I> {
     Tick,
     /// Shut down.
     Close,
-}
-
-/// A problem of a tool that a call reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ToolProblem {
-    /// Its arguments cannot be validated.
-    ArgumentsUnchecked,
-    /// Its structured results cannot be validated.
-    ResultsUnchecked,
-    /// Its last structured result did not match its schema.
-    ResultInvalid,
-}
-
-impl ToolProblem {
-    pub(super) fn publish(self, server: &ServerId, tool: &str, reason: &str) -> Problem {
-        match self {
-            ToolProblem::ArgumentsUnchecked => Problem::tool_unvalidated(server, tool, reason),
-            ToolProblem::ResultsUnchecked => Problem::tool_result_unvalidated(server, tool, reason),
-            ToolProblem::ResultInvalid => Problem::tool_result_invalid(server, tool, reason),
-        }
-    }
 }
 
 /// The result of a start.

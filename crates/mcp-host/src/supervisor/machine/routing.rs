@@ -9,10 +9,11 @@ use mcp_host_model::{ServerId, Severity, Sharing};
 use mcp_host_registry::{Catalog, ListKind, Problem, ProblemKind, ServerEntry, ServerIdentity, ServerLists};
 
 use super::slot::{ServerSlot, SlotConfig, SlotMode, StartState};
-use super::{DialogStop, Machine, Phase, plural};
+use super::{DialogStop, Machine, Phase};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
+use crate::supervisor::lists::plural;
 use mcp_host_registry::ActiveProblem;
 
 /// A published generation with the routes to its instances.

@@ -10,9 +10,10 @@ use tokio::time::Instant;
 
 use super::lease::LeaseHistory;
 use super::supervision::RestartState;
-use super::{DrainMode, MachineAction, StartTicket, ToolProblem, desired};
+use super::{DrainMode, MachineAction, StartTicket, desired};
 use crate::error::HostError;
 use crate::supervisor::lists::ListSnapshot;
+use crate::supervisor::tool_problem::ToolProblem;
 
 /// The state of one server.
 pub(super) struct ServerSlot<I> {

@@ -4,23 +4,12 @@
 
 use std::sync::Arc;
 
-use mcp_host_registry::Problem;
-
-use super::Machine;
+use super::state::{DialogStop, Machine};
 use crate::state::dialog_id::DialogId;
-use crate::supervisor::dialog::DialogEnd;
+use crate::supervisor::dialog_end::DialogEnd;
 
 /// The maximum number of stopped dialogs. Beyond it the first by name is resumed.
 const MAX_STOPPED_DIALOGS: usize = 4096;
-
-/// Why a dialog is stopped.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct DialogStop {
-    /// The published problem.
-    pub(crate) problem: Problem,
-    /// The number of ended dialogs when it was stopped.
-    pub(super) ends_seen: u64,
-}
 
 impl<I: Clone> Machine<I> {
     /// Stops a dialog; a new reason replaces the old one.
@@ -37,7 +26,7 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Handles the end of a dialog: resumes it, unless a later dialog with the same id is stopped.
-    pub(super) fn stopped_over(&mut self, end: &DialogEnd) {
+    pub(super) fn forget_stopped_dialog(&mut self, end: &DialogEnd) {
         if self.stopped.get(&end.dialog).is_some_and(|it| it.ends_seen <= end.number) {
             self.resume(&end.dialog);
         }

@@ -7,121 +7,15 @@
 //! Nothing restarts a leased server by itself: the first call after the backoff does. Meanwhile other calls receive
 //! the error, so that a broken server costs one process at a time.
 
-use std::time::Duration;
-
 use mcp_host_model::ServerId;
 use tokio::time::Instant;
 
-use super::super::supervision::{Outage, RestartPolicy, RestartState, Supervision};
+use super::super::supervision::{Outage, Supervision};
+use super::history::{LeaseFailure, LeaseHistory};
 use super::{DrainMode, LeaseReply, LeaseState, Machine, MachineAction, RunningLease, StartTicket};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::event::{HostEventKind, ReleaseReason};
-
-/// The maximum number of dialogs with crashes remembered per server. Beyond it, a crash counts as a failed start.
-const MAX_CRASHED_DIALOGS: usize = 1024;
-
-/// The failure history of a leased server.
-#[derive(Debug, Default)]
-pub(in crate::supervisor::machine) struct LeaseHistory {
-    /// Failed starts, for all dialogs.
-    starts: StartHistory,
-    /// Crashes, by dialog.
-    crashed: Vec<(DialogId, StartHistory)>,
-}
-
-/// Consecutive failures of a leased server.
-#[derive(Debug, Default)]
-struct StartHistory {
-    restarts: RestartState,
-    /// The last failure; `None` after a success.
-    failure: Option<HostError>,
-    /// Since when starts succeed.
-    up_since: Option<Instant>,
-    /// The last start that had begun at the last failure. Earlier starts fail for the same reason and do not count.
-    counted: u64,
-}
-
-/// A failure of an instance.
-struct LeaseFailure<'a> {
-    ticket: &'a StartTicket,
-    failure: HostError,
-    down: Outage,
-}
-
-impl StartHistory {
-    /// Why a call gets no instance at `now`; `None` if one may be started.
-    fn refusal(&self, is_tried: bool, now: Instant) -> Option<HostError> {
-        let failure = self.failure.as_ref()?;
-        let when = match self.restarts.next_attempt.and_then(|it| it.checked_duration_since(now)) {
-            Some(left) if left > Duration::ZERO => {
-                format!("the first call after {:.1} s restarts it", left.as_secs_f64())
-            }
-            Some(_) | None if is_tried => "it is restarting".to_owned(),
-            Some(_) | None => return None,
-        };
-        Some(HostError { message: format!("{}; {when}", failure.message), ..failure.clone() })
-    }
-
-    /// Records a successful start.
-    fn record_start(&mut self, now: Instant) {
-        self.failure = None;
-        self.restarts.clear_schedule();
-        self.up_since.get_or_insert(now);
-    }
-
-    /// Records a failure. `starts` is the number of the last start.
-    fn record_failure(
-        &mut self,
-        policy: &RestartPolicy,
-        setback: LeaseFailure<'_>,
-        starts: u64,
-        now: Instant,
-    ) {
-        let LeaseFailure { ticket, failure, down } = setback;
-        let is_old = ticket.number <= self.counted && self.failure.is_some();
-        self.failure = Some(failure);
-        if is_old {
-            return;
-        }
-        let up_since = self.up_since.take().map(|it| now.saturating_duration_since(it));
-        let down = Outage { uptime: down.uptime.or(up_since), ..down };
-        self.restarts.record_failure(policy, ticket.server.as_str(), down, now);
-        self.counted = starts;
-    }
-}
-
-impl LeaseHistory {
-    /// The first current failure.
-    pub(in crate::supervisor::machine) fn failure(&self) -> Option<&HostError> {
-        let crashed = self.crashed.iter().filter_map(|it| it.1.failure.as_ref());
-        self.starts.failure.iter().chain(crashed).next()
-    }
-
-    fn crashed(&mut self, dialog: &DialogId) -> Option<&mut StartHistory> {
-        self.crashed.iter_mut().find(|it| it.0 == *dialog).map(|it| &mut it.1)
-    }
-
-    /// The history for crashes of `dialog`.
-    fn dialog_starts(&mut self, dialog: &DialogId) -> &mut StartHistory {
-        let at = match self.crashed.iter().position(|it| it.0 == *dialog) {
-            Some(at) => at,
-            None if self.crashed.len() < MAX_CRASHED_DIALOGS => {
-                self.crashed.push((dialog.clone(), StartHistory::default()));
-                self.crashed.len() - 1
-            }
-            None => return &mut self.starts,
-        };
-        &mut self.crashed[at].1
-    }
-
-    /// Removes the history of a dialog; returns whether a published failure was removed.
-    pub(super) fn forget(&mut self, dialog: &DialogId) -> bool {
-        let was_down = self.crashed(dialog).is_some_and(|it| it.failure.is_some());
-        self.crashed.retain(|it| it.0 != *dialog);
-        was_down
-    }
-}
 
 impl<I: Clone> Machine<I> {
     /// Why a call of `dialog` gets no instance of `server` at `now`.
@@ -141,7 +35,7 @@ impl<I: Clone> Machine<I> {
     }
 
     /// An instance of `dialog` started.
-    pub(super) fn lease_started(&mut self, server: &ServerId, dialog: &DialogId, now: Instant) {
+    pub(super) fn record_lease_start(&mut self, server: &ServerId, dialog: &DialogId, now: Instant) {
         let Some(lease_history) = self.lease_history(server) else { return };
         let was_down = lease_history.failure().is_some();
         lease_history.starts.record_start(now);
@@ -152,7 +46,7 @@ impl<I: Clone> Machine<I> {
     }
 
     /// A leased start failed.
-    pub(in crate::supervisor::machine) fn lease_failed(
+    pub(in crate::supervisor::machine) fn handle_lease_failure(
         &mut self,
         ticket: &StartTicket,
         failure: HostError,
@@ -178,7 +72,7 @@ impl<I: Clone> Machine<I> {
 
     /// A leased instance was lost. After a long run the next call replaces it at once; after a short one there is a
     /// backoff.
-    pub(in crate::supervisor::machine) fn lease_died(
+    pub(in crate::supervisor::machine) fn handle_lease_loss(
         &mut self,
         ticket: &StartTicket,
         failure: HostError,

@@ -4,14 +4,14 @@
 //! waiting calls look up the server again.
 
 mod backoff;
+mod history;
+mod state;
 mod table;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Era, ErrorKind, ServerId, Sharing};
-use mcp_host_registry::ServerLists;
 use tokio::time::Instant;
 
 use super::supervision::{next_probe, saturating_after};
@@ -19,92 +19,14 @@ use super::{DrainMode, Machine, MachineAction, Phase, StartTicket, StartedInstan
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::event::{HostEventKind, ReleaseReason};
-use crate::supervisor::dialog::{DialogEnd, RequestingServers};
+use crate::supervisor::dialog_end::DialogEnd;
+use crate::supervisor::lease_policy::RequestingServers;
 use crate::supervisor::lists::ListSnapshot;
 
-pub(super) use backoff::LeaseHistory;
-pub(crate) use table::{ActiveLease, LeaseReply, LeaseTable, WaiterId};
-
-/// All leases.
-pub(super) struct Leases<I> {
-    held: Vec<Lease<I>>,
-    reminders: Vec<(DialogId, ServerId)>,
-    changed: bool,
-}
-
-struct Lease<I> {
-    dialog: DialogId,
-    /// The number of ended dialogs at the last request. An earlier end belongs to another dialog with the same id.
-    ends_seen: u64,
-    ticket: StartTicket,
-    base: u64,
-    server: Arc<ResolvedServer>,
-    state: LeaseState<I>,
-}
-
-enum LeaseState<I> {
-    Starting(Vec<WaiterId>),
-    Running(RunningLease<I>),
-}
-
-struct RunningLease<I> {
-    instance: I,
-    era: Era,
-    lists: Arc<ServerLists>,
-    /// The time of the start.
-    since: Instant,
-    /// When it is next checked for idleness.
-    idle_check: Option<Instant>,
-    /// When it is next probed.
-    probe: Option<Instant>,
-}
-
-impl<I> Leases<I> {
-    pub(super) fn new() -> Leases<I> {
-        Leases { held: Vec::new(), reminders: Vec::new(), changed: false }
-    }
-
-    pub(super) fn next_wake(&self) -> impl Iterator<Item = Instant> {
-        self.live().flat_map(|it| [it.idle_check, it.probe]).flatten()
-    }
-
-    /// Whether a leased start is running.
-    #[cfg(test)]
-    pub(super) fn is_starting(&self, ticket: &StartTicket) -> bool {
-        self.held.iter().any(|it| it.ticket == *ticket && matches!(it.state, LeaseState::Starting(_)))
-    }
-
-    fn live(&self) -> impl Iterator<Item = &RunningLease<I>> {
-        self.held.iter().filter_map(|it| match &it.state {
-            LeaseState::Running(live) => Some(live),
-            LeaseState::Starting(_) => None,
-        })
-    }
-
-    /// Whether the instance of a start has the token of a user.
-    fn is_of_user(&self, ticket: &StartTicket) -> bool {
-        self.held.iter().any(|it| it.ticket == *ticket && it.server.endpoint.is_per_user())
-    }
-
-    fn live_by(&mut self, ticket: &StartTicket) -> Option<(&mut RunningLease<I>, u64, &DialogId)> {
-        let lease = self.held.iter_mut().find(|it| it.ticket == *ticket)?;
-        match &mut lease.state {
-            LeaseState::Running(live) => Some((live, lease.base, &lease.dialog)),
-            LeaseState::Starting(_) => None,
-        }
-    }
-}
-
-/// A request for a leased instance.
-#[derive(Debug, Clone)]
-pub(crate) struct LeaseRequest {
-    /// The dialog.
-    pub(crate) dialog: DialogId,
-    /// The server.
-    pub(crate) server: ServerId,
-    /// The base that the caller has seen.
-    pub(crate) base: u64,
-}
+pub(super) use history::LeaseHistory;
+pub(super) use state::Leases;
+use state::{Lease, LeaseState, RunningLease};
+pub(crate) use table::{ActiveLease, LeaseReply, LeaseRequest, LeaseTable, WaiterId};
 
 impl<I: Clone> Machine<I> {
     /// The leases, if they have changed since the last call.
@@ -237,7 +159,7 @@ impl<I: Clone> Machine<I> {
             waiting.into_iter().map(|it| MachineAction::Reply(it, LeaseReply::Granted(instance.clone())));
         self.actions.extend(answers);
         let owner = (lease.dialog.clone(), ticket.server.clone());
-        self.lease_started(&owner.1, &owner.0, now);
+        self.record_lease_start(&owner.1, &owner.0, now);
         let leased = HostEventKind::Leased { dialog: owner.0.clone() };
         self.events.push(ticket.server.as_str(), leased);
         if owner.0 != DialogId::anonymous() && !self.leases.reminders.contains(&owner) {
@@ -266,14 +188,14 @@ impl<I: Clone> Machine<I> {
                 entry.listed.lists = Arc::clone(&listed.lists);
                 entry.listed.failures.clone_from(&listed.failures);
                 self.events.push(ticket.server.as_str(), HostEventKind::ListsChanged);
-                self.catalog_changed();
+                self.mark_catalog_stale();
             }
         }
         self.actions.push(MachineAction::Watch { ticket, instance, listed });
     }
 
     /// Handles the result of an idle check of a leased instance.
-    pub(super) fn lease_idle_checked(&mut self, ticket: &StartTicket, unused: Option<Instant>, now: Instant) {
+    pub(super) fn record_idle_check(&mut self, ticket: &StartTicket, unused: Option<Instant>, now: Instant) {
         let Some(idle) = self.settings.leases.idle_timeout else { return };
         let Some((live, ..)) = self.leases.live_by(ticket) else { return };
         let end = saturating_after(unused.unwrap_or(now), idle);
@@ -303,7 +225,7 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Handles the end of a dialog. Leases of a later dialog with the same id remain.
-    pub(super) fn dialog_over(&mut self, end: &DialogEnd) {
+    pub(super) fn end_dialog(&mut self, end: &DialogEnd) {
         let is_own = |it: &Lease<I>| it.dialog == end.dialog && it.ends_seen <= end.number;
         self.end_leases(is_own, ReleaseReason::DialogEnded);
         let later = self.leases.held.iter().filter(|it| it.dialog == end.dialog);

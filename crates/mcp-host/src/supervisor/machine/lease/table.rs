@@ -10,6 +10,17 @@ use crate::state::dialog_id::DialogId;
 /// Identifies a waiting call.
 pub(crate) type WaiterId = u64;
 
+/// A request for a leased instance.
+#[derive(Debug, Clone)]
+pub(crate) struct LeaseRequest {
+    /// The dialog.
+    pub(crate) dialog: DialogId,
+    /// The server.
+    pub(crate) server: ServerId,
+    /// The base that the caller has seen.
+    pub(crate) base: u64,
+}
+
 /// The reply to a lease request or release.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum LeaseReply<I> {

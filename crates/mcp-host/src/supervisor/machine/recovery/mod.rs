@@ -14,9 +14,9 @@ use crate::state::event::HostEventKind;
 
 impl<I: Clone> Machine<I> {
     /// Handles a failed start.
-    pub(super) fn start_failed(&mut self, ticket: &StartTicket, failure: HostError, now: Instant) {
+    pub(super) fn handle_start_failure(&mut self, ticket: &StartTicket, failure: HostError, now: Instant) {
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_starting(ticket)) else {
-            return self.lease_failed(ticket, failure, now);
+            return self.handle_lease_failure(ticket, failure, now);
         };
         let before = (slot.state(), slot.failure().cloned());
         let down = Outage { kind: failure.kind, uptime: None };
@@ -30,9 +30,9 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Handles a lost connection.
-    pub(super) fn disconnected(&mut self, ticket: &StartTicket, failure: HostError, now: Instant) {
+    pub(super) fn handle_disconnect(&mut self, ticket: &StartTicket, failure: HostError, now: Instant) {
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_running(ticket)) else {
-            return self.lease_died(ticket, failure, now);
+            return self.handle_lease_loss(ticket, failure, now);
         };
         let uptime = slot.running.as_ref().map(|it| now.saturating_duration_since(it.since));
         let down = Outage { kind: failure.kind, uptime };
@@ -44,7 +44,7 @@ impl<I: Clone> Machine<I> {
             }
             StartState::Pending { .. } | StartState::Done => {}
         }
-        self.catalog_changed();
+        self.mark_catalog_stale();
     }
 
     /// Executes what is due at `now`.
@@ -82,7 +82,7 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Handles a suspend of the computer: connections may have been lost unnoticed, so servers are probed.
-    pub(super) fn clock_jumped(&mut self, slept: Duration, now: Instant) {
+    pub(super) fn handle_clock_jump(&mut self, slept: Duration, now: Instant) {
         tracing::info!(?slept, "the computer was suspended; all servers are probed");
         let within = self.ping().map(|it| it.timeout);
         let alive =
@@ -94,7 +94,7 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Handles a successful probe: schedules the next one.
-    pub(super) fn probe_succeeded(&mut self, ticket: &StartTicket, now: Instant) {
+    pub(super) fn record_probe(&mut self, ticket: &StartTicket, now: Instant) {
         if let Some(running) = self.slots.iter_mut().find_map(|it| it.running_mut(ticket)) {
             let next = next_probe(&self.settings.supervision, &running.server, now);
             running.probe = next.filter(|_| running.can_be_probed());

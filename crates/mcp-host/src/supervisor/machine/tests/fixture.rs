@@ -17,14 +17,15 @@ use crate::config::desired::{DesiredServers, FailedServer};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::event::HostEventKind;
-use crate::supervisor::dialog::DialogEnd;
-use crate::supervisor::dialog::{LeasePolicy, RequestingServers};
+use crate::supervisor::dialog_end::DialogEnd;
+use crate::supervisor::lease_policy::{LeasePolicy, RequestingServers};
 use crate::supervisor::lists::ListSnapshot;
 use crate::supervisor::machine::{
     DrainMode, LeaseReply, LeaseRequest, Machine, MachineAction, MachineEvent, MachineSettings, RouteTarget,
-    StartTicket, StartedInstance, ToolProblem, WaiterId,
+    StartTicket, StartedInstance, WaiterId,
 };
 use crate::supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
+use crate::supervisor::tool_problem::ToolProblem;
 
 /// A server from text: `a=1.2` is the server `a` with revision 1 of its connection and revision 2 of its names (a
 /// suffix of every name). Options: `-unloaded` does not list its tools, `-nowrite` hides its tool `write`,

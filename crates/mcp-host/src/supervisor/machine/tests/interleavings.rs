@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use crate::config::desired::DesiredServers;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
-use crate::supervisor::dialog::DialogEnd;
-use crate::supervisor::dialog::LeasePolicy;
+use crate::supervisor::dialog_end::DialogEnd;
+use crate::supervisor::lease_policy::LeasePolicy;
 use crate::supervisor::machine::tests::fixture::{listed, server};
 use crate::supervisor::machine::{
     LeaseReply, LeaseRequest, LeaseTable, Machine, MachineAction, MachineEvent, MachineSettings, RouteTarget,
