@@ -89,8 +89,8 @@ impl RequestRoutes {
 
 /// The route of an active request.
 pub(super) struct ActiveRoute {
-    pub(super) routes: Arc<RequestRoutes>,
-    name: String,
+    routes: Arc<RequestRoutes>,
+    pub(super) name: String,
 }
 
 impl Drop for ActiveRoute {

@@ -94,7 +94,11 @@ pub(crate) struct DialectOptions {
 impl GlobalArgs {
     /// How much is printed besides the result.
     pub(crate) fn verbosity(&self) -> Verbosity {
-        if self.quiet { Verbosity::Quiet } else { Verbosity::Normal }
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, true) => Verbosity::Verbose,
+            (false, false) => Verbosity::Normal,
+        }
     }
 
     /// The requested dialect and profile. Fails with a message if they contradict each other.

@@ -9,8 +9,6 @@ mod schema;
 mod servers;
 mod serving;
 
-use std::net::SocketAddr;
-
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 

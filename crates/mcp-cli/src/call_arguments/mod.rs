@@ -14,7 +14,6 @@ use mcp_host_runtime::HostSnapshot;
 
 use crate::call_arguments::error::excerpt;
 use crate::call_arguments::pairs::{Pair, pairs_to_object, parse_pair};
-use crate::output::sanitize;
 use crate::runtime::bounded_read::{input_name, read_file};
 pub(crate) use error::ArgumentError;
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::args::{CheckArgs, FormatName};
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, open};
-use crate::config::file_error::FileError;
+use crate::config::file_error::ConfigFileError;
 use crate::output::console::Report;
 use crate::output::{count, error_chain, json, sanitize, style};
 use crate::render::suggestions::quote_path;
@@ -60,7 +60,7 @@ pub(crate) fn run(context: &Context, args: &CheckArgs, format: FormatName) -> Re
 
 /// One file after the check.
 struct FileCheck {
-    opened: Result<ConfigFile, FileError>,
+    opened: Result<ConfigFile, ConfigFileError>,
     fixed: Option<AppliedFixes>,
 }
 
@@ -79,7 +79,7 @@ impl FileCheck {
                 let LoadedConfig { path, text, diagnostics, .. } = loaded;
                 CheckedFile::new(path, CheckOutcome::Read { text, diagnostics })
             }
-            Err(FileError { path, message, help }) => {
+            Err(ConfigFileError { path, message, help }) => {
                 CheckedFile::new(path, CheckOutcome::Unreadable { message, help: help.as_deref() })
             }
         }
@@ -99,7 +99,7 @@ fn apply_fixes(checked: FileCheck, least: Applicability, context: &Context) -> F
         Err(error) => {
             let path = file.loaded.path.clone();
             return FileCheck {
-                opened: Err(FileError { path, message: error_chain(&error), help: None }),
+                opened: Err(ConfigFileError { path, message: error_chain(&error), help: None }),
                 fixed: None,
             };
         }
@@ -110,7 +110,7 @@ fn apply_fixes(checked: FileCheck, least: Applicability, context: &Context) -> F
 fn exit(opened: &[FileCheck]) -> Exit {
     let is_valid = |checked: &FileCheck| match &checked.opened {
         Ok(ConfigFile { loaded, .. }) => !loaded.refused && !has_errors(&loaded.diagnostics),
-        Err(FileError { .. }) => false,
+        Err(ConfigFileError { .. }) => false,
     };
     if opened.iter().all(is_valid) { Exit::Success } else { Exit::Failure }
 }
@@ -130,7 +130,7 @@ fn text(checked: &FileCheck, colour: Colour) -> String {
             }
             diff + &file.diagnostics_text(colour) + &summary(&counts, colour) + "\n"
         }
-        Err(FileError { path: _, message, help }) => {
+        Err(ConfigFileError { path: _, message, help }) => {
             let message = format!("{}: {message}", ErrorKind::Config);
             style::error(colour, &sanitize::line(&message), help.as_deref())
         }
@@ -256,7 +256,7 @@ enum DiagnosticJson<'a> {
 }
 
 impl DiagnosticJson<'_> {
-    fn unreadable(error: &FileError) -> DiagnosticJson<'_> {
+    fn unreadable(error: &ConfigFileError) -> DiagnosticJson<'_> {
         DiagnosticJson::Unreadable {
             severity: Severity::Error,
             code: None,
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn unreadable_file_has_the_same_json_shape() {
-        let error = FileError { path: "a".into(), message: "m".into(), help: None };
+        let error = ConfigFileError { path: "a".into(), message: "m".into(), help: None };
         assert_eq!(
             serde_json::to_string(&FileJson::new(&FileCheck { opened: Err(error), fixed: None })).unwrap(),
             concat!(

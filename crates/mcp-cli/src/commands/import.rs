@@ -16,7 +16,7 @@ use crate::args::{Format, ImportArgs};
 use crate::commands::convert::loss_lines;
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, open};
-use crate::config::file_error::FileError;
+use crate::config::file_error::ConfigFileError;
 use crate::config::locate::CONFIG_PATHS;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
@@ -28,7 +28,7 @@ use crate::runtime::exit::Exit;
 struct SourceFile {
     /// The program that it belongs to, or `this folder`. Empty for a file named with `--from`.
     owner: &'static str,
-    opened: Result<ConfigFile, FileError>,
+    opened: Result<ConfigFile, ConfigFileError>,
 }
 
 /// The JSON document of `import`.
@@ -123,7 +123,7 @@ fn import(
     found: &[SourceFile],
     into: &Path,
     only: &[String],
-) -> Result<ImportResult, FileError> {
+) -> Result<ImportResult, ConfigFileError> {
     let target = open(into, context)?;
     let before = target.loaded.text.clone();
     let mut result = ImportResult {
@@ -184,7 +184,7 @@ fn import_json<'a>(found: &'a [SourceFile], imported: Option<&'a ImportResult>) 
             servers: source.loaded.reading.entries.iter().map(|it| it.name.as_str()).collect(),
             error: None,
         },
-        Err(FileError { path, message, help: _ }) => {
+        Err(ConfigFileError { path, message, help: _ }) => {
             SourceFileJson { owner: file.owner, path, servers: Vec::new(), error: Some(message) }
         }
     };
@@ -214,7 +214,7 @@ fn render_text(
                 let names = if names.is_empty() { "-".to_owned() } else { names.join(", ") };
                 vec![source.loaded.path.clone(), file.owner.to_owned(), names]
             }
-            Err(FileError { path, message, help: _ }) => {
+            Err(ConfigFileError { path, message, help: _ }) => {
                 vec![path.clone(), file.owner.to_owned(), format!("error: {message}")]
             }
         })

@@ -23,8 +23,6 @@ const INTERRUPTED_PRINT: Duration = Duration::from_secs(1);
 pub(crate) struct Context {
     /// The output streams.
     pub(crate) console: Console,
-    /// Whether `--verbose` was given.
-    pub(crate) is_verbose: bool,
     /// A file of variables, in addition to the environment.
     pub(crate) env_file: Option<PathBuf>,
     /// The output format.
@@ -41,16 +39,11 @@ impl Context {
     pub(crate) fn new(global: &GlobalArgs, format: Format, console: Console) -> Result<Context, String> {
         Ok(Context {
             console,
-            is_verbose: global.verbose,
             env_file: global.env_file.clone(),
             format,
             dialect: global.dialect_options()?,
             lock_mode: LockMode::from_args(global)?,
-            progress_mode: ProgressMode::for_console(
-                console.err_is_terminal,
-                global.verbose,
-                console.verbosity,
-            ),
+            progress_mode: ProgressMode::for_console(console.err_is_terminal, console.verbosity),
         })
     }
 

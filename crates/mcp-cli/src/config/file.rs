@@ -7,7 +7,7 @@ use mcp_host_model::Severity;
 use mcp_host_runtime::{LoadError, LoadedConfig, load};
 
 use crate::config::context::Context;
-use crate::config::file_error::FileError;
+use crate::config::file_error::ConfigFileError;
 use crate::config::locate::{ConfigPath, locate_config};
 use crate::output::console::{Report, Verbosity};
 use crate::output::error_chain;
@@ -26,8 +26,8 @@ pub(crate) struct ConfigFile {
 }
 
 /// Reads the configuration that `path` selects. Blocks.
-pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, FileError> {
-    let file_error = |message, help| FileError { path: path.display().to_string(), message, help };
+pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, ConfigFileError> {
+    let file_error = |message, help| ConfigFileError { path: path.display().to_string(), message, help };
     let ConfigPath { path: file, is_discovered } =
         locate_config(path).map_err(|message| file_error(message, None))?;
     match load(&context.load_request(file.clone())) {
@@ -38,13 +38,13 @@ pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, FileErr
 
 impl Context {
     /// Reads the configuration that `path` selects.
-    pub(crate) async fn open(&self, path: &Path) -> Result<ConfigFile, FileError> {
+    pub(crate) async fn open(&self, path: &Path) -> Result<ConfigFile, ConfigFileError> {
         let (context, path) = (self.clone(), path.to_owned());
         blocking(move || open(&path, &context)).await
     }
 
     /// Reads the configuration that `path` selects, or the nearest one, and prints its diagnostics.
-    pub(crate) async fn open_and_report(&self, path: Option<&Path>) -> Result<ConfigFile, FileError> {
+    pub(crate) async fn open_and_report(&self, path: Option<&Path>) -> Result<ConfigFile, ConfigFileError> {
         let file = self.open(path.unwrap_or(Path::new(""))).await?;
         let diagnostics = file.diagnostics_text(self.console.err_colour);
         self.print(Report::err(file.detection_notes() + &file.disabled_note() + &diagnostics)).await;
@@ -123,7 +123,7 @@ impl ConfigFile {
     fn render(&self, diagnostics: &[Diagnostic], colour: Colour) -> String {
         let LoadedConfig { path, text, .. } = &self.loaded;
         let is_printed = |diagnostic: &&Diagnostic| match self.context.console.verbosity {
-            Verbosity::Normal => true,
+            Verbosity::Normal | Verbosity::Verbose => true,
             Verbosity::Quiet => diagnostic.severity == Severity::Error,
         };
         let printed: Vec<Diagnostic> = diagnostics.iter().filter(is_printed).cloned().collect();

@@ -6,7 +6,7 @@ use mcp_host_runtime::{Approval, FollowHandle, FollowLock, FollowRequest, Host, 
 
 use crate::config::context::Context;
 use crate::config::file::profile_note;
-use crate::config::file_error::FileError;
+use crate::config::file_error::ConfigFileError;
 use crate::config::locate::{ConfigPath, locate_config};
 use crate::config::lock::{STANDARD_INPUT, load_approval};
 use crate::output::console::Report;
@@ -22,9 +22,12 @@ pub(crate) struct FollowedConfig {
 impl FollowedConfig {
     /// Finds the configuration that `path` selects, or the nearest one, and reads its lock file. Prints the path of a
     /// file that was found by search.
-    pub(crate) async fn find(context: &Context, path: Option<&Path>) -> Result<FollowedConfig, FileError> {
+    pub(crate) async fn find(
+        context: &Context,
+        path: Option<&Path>,
+    ) -> Result<FollowedConfig, ConfigFileError> {
         let path = path.unwrap_or(Path::new(""));
-        let ConfigPath { path, is_discovered } = locate_config(path).map_err(|message| FileError {
+        let ConfigPath { path, is_discovered } = locate_config(path).map_err(|message| ConfigFileError {
             path: path.display().to_string(),
             message,
             help: None,

@@ -7,7 +7,7 @@ use std::path::Path;
 use mcp_host_runtime::{Approval, lock_path, read_lock};
 
 use crate::config::context::Context;
-use crate::config::file_error::FileError;
+use crate::config::file_error::ConfigFileError;
 use crate::config::lock_mode::LockMode;
 use crate::runtime::blocking;
 
@@ -19,7 +19,7 @@ pub(super) const STANDARD_INPUT: &str = "/dev/stdin";
 pub(crate) async fn load_approval(
     context: &Context,
     configuration: &Path,
-) -> Result<Option<Approval>, FileError> {
+) -> Result<Option<Approval>, ConfigFileError> {
     let Some(policy) = context.lock_mode.policy() else { return Ok(None) };
     let path = lock_path(configuration);
     let read = if configuration == Path::new(STANDARD_INPUT) {
@@ -29,7 +29,7 @@ pub(crate) async fn load_approval(
         blocking(move || read_lock(&path)).await
     };
     let file_error = |message: String, help: &str| {
-        Err(FileError { path: path.display().to_string(), message, help: Some(help.to_owned()) })
+        Err(ConfigFileError { path: path.display().to_string(), message, help: Some(help.to_owned()) })
     };
     match (read, context.lock_mode) {
         (Ok(Some(loaded)), _) => Ok(Some({

@@ -10,7 +10,7 @@ use mcp_host_runtime::{ActiveProblem, Approval, HostError, HostSnapshot, ServerS
 
 use crate::config::context::Context;
 use crate::config::file::ConfigFile;
-use crate::config::file_error::FileError;
+use crate::config::file_error::ConfigFileError;
 use crate::config::lock::load_approval;
 use crate::output::count;
 use crate::output::failure::Failure;
@@ -24,9 +24,9 @@ pub(crate) struct StartRefusal {
     servers: Vec<ServerStatus>,
 }
 
-impl From<FileError> for StartRefusal {
-    fn from(error: FileError) -> StartRefusal {
-        let FileError { path: _, message, help } = error;
+impl From<ConfigFileError> for StartRefusal {
+    fn from(error: ConfigFileError) -> StartRefusal {
+        let ConfigFileError { path: _, message, help } = error;
         StartRefusal {
             failure: {
                 let mut error = HostError::new(ErrorKind::Config, message);

@@ -17,6 +17,8 @@ use crate::runtime::exit::Exit;
 pub(crate) enum Verbosity {
     /// Notes, warnings and progress.
     Normal,
+    /// Also each step of the progress, and debug messages in logs.
+    Verbose,
     /// Only errors.
     Quiet,
 }
@@ -130,7 +132,7 @@ impl Console {
 
     /// A line that suggests the next command. Empty unless both streams are terminals.
     pub(crate) fn suggestion(&self, text: &str) -> String {
-        if self.err_is_terminal && self.out_is_terminal && self.verbosity == Verbosity::Normal {
+        if self.err_is_terminal && self.out_is_terminal && self.verbosity != Verbosity::Quiet {
             format!("{}: {}\n", style::paint(self.err_colour, style::NOTE, "next"), sanitize::line(text))
         } else {
             String::new()
@@ -145,7 +147,7 @@ impl Console {
     /// A note with the path of a configuration file that was found by search; nothing if the output is quiet.
     pub(crate) fn discovery_note(&self, path: &Path) -> String {
         match self.verbosity {
-            Verbosity::Normal => self.note(&format!("reading {}", path.display())),
+            Verbosity::Normal | Verbosity::Verbose => self.note(&format!("reading {}", path.display())),
             Verbosity::Quiet => String::new(),
         }
     }

@@ -39,12 +39,12 @@ pub(crate) enum ProgressMode {
 
 impl ProgressMode {
     /// The mode for a console.
-    pub(crate) fn for_console(is_terminal: bool, verbose: bool, verbosity: Verbosity) -> ProgressMode {
-        match (verbosity, is_terminal, verbose) {
-            (Verbosity::Quiet, _, _) => ProgressMode::Off,
-            (Verbosity::Normal, _, true) => ProgressMode::Lines,
-            (Verbosity::Normal, true, false) => ProgressMode::Spinner,
-            (Verbosity::Normal, false, false) => ProgressMode::ServerOnly,
+    pub(crate) fn for_console(is_terminal: bool, verbosity: Verbosity) -> ProgressMode {
+        match (verbosity, is_terminal) {
+            (Verbosity::Quiet, _) => ProgressMode::Off,
+            (Verbosity::Verbose, _) => ProgressMode::Lines,
+            (Verbosity::Normal, true) => ProgressMode::Spinner,
+            (Verbosity::Normal, false) => ProgressMode::ServerOnly,
         }
     }
 }
@@ -239,12 +239,12 @@ mod tests {
 
     #[test]
     fn mode_depends_on_terminal_and_verbosity() {
-        use Verbosity::{Normal, Quiet};
-        assert_eq!(ProgressMode::for_console(true, false, Normal), ProgressMode::Spinner);
-        assert_eq!(ProgressMode::for_console(true, true, Normal), ProgressMode::Lines);
-        assert_eq!(ProgressMode::for_console(false, true, Normal), ProgressMode::Lines);
-        assert_eq!(ProgressMode::for_console(false, false, Normal), ProgressMode::ServerOnly);
-        assert_eq!(ProgressMode::for_console(true, false, Quiet), ProgressMode::Off);
+        use Verbosity::{Normal, Quiet, Verbose};
+        assert_eq!(ProgressMode::for_console(true, Normal), ProgressMode::Spinner);
+        assert_eq!(ProgressMode::for_console(true, Verbose), ProgressMode::Lines);
+        assert_eq!(ProgressMode::for_console(false, Verbose), ProgressMode::Lines);
+        assert_eq!(ProgressMode::for_console(false, Normal), ProgressMode::ServerOnly);
+        assert_eq!(ProgressMode::for_console(true, Quiet), ProgressMode::Off);
         assert_eq!(
             (fraction(1.0, Some(4.0)), fraction(1.0, Some(0.0)), fraction(1.0, None)),
             (Some(0.25), None, None)

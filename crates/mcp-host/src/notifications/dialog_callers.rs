@@ -49,7 +49,7 @@ impl Drop for CallerRegistration {
 }
 
 /// Handlers of a dialog, completed by the host's. Notifications always go to the host's listener.
-pub(crate) fn joined(own: &Handlers, host: &Handlers) -> Handlers {
+pub(crate) fn merge_handlers(own: &Handlers, host: &Handlers) -> Handlers {
     let Handlers { sampling, elicitation, roots, listener: _, raw_requests, .. } = own.clone();
     let mut handlers = Handlers::default();
     handlers.sampling = sampling.or_else(|| host.sampling.clone());

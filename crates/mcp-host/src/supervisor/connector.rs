@@ -22,7 +22,7 @@ use tracing::field::Empty;
 use crate::config::approval::about as about_server;
 use crate::error::HostError;
 use crate::error::excerpt::excerpt;
-use crate::notifications::dialog_callers::{DialogCallers, joined};
+use crate::notifications::dialog_callers::{DialogCallers, merge_handlers};
 use crate::notifications::log_levels::LogLevels;
 use crate::notifications::stream::{NotificationRouter, ServerNotification};
 use crate::notifications::subscriptions::{InstanceKey, Subscriptions};
@@ -234,7 +234,7 @@ impl Connector {
         sharing: Sharing,
     ) -> (Handlers, Option<ClientCapabilities>) {
         match dialog.and_then(|it| self.shared.callers.caller(it)) {
-            Some(caller) => (joined(&caller.handlers, &self.handlers), caller.capabilities.clone()),
+            Some(caller) => (merge_handlers(&caller.handlers, &self.handlers), caller.capabilities.clone()),
             // Roots of one caller must reach no other one. They are declared nevertheless where a request for them leads
             // to an instance per dialog.
             None => match (&self.declared, &self.handlers.roots) {

@@ -7,7 +7,7 @@ use mcp_host_registry::{DriftConsequence, Enforcement, ItemDrift};
 use mcp_host_runtime::{Approval, ServerDefinitions};
 
 use super::report::{FailureCause, StepOutcome, StepResult};
-use crate::config::file_error::FileError;
+use crate::config::file_error::ConfigFileError;
 use crate::output::count;
 use crate::render::status::DRIFT_HELP;
 
@@ -20,14 +20,14 @@ pub(super) enum LockState {
     /// There is no lock file, or it is ignored.
     None,
     /// It cannot be read, so a host starts no server.
-    Invalid(Arc<FileError>),
+    Invalid(Arc<ConfigFileError>),
     /// It was read.
     Loaded(Arc<Approval>),
 }
 
 impl LockState {
     /// The state after reading the file.
-    pub(super) fn new(read: Result<Option<Approval>, FileError>) -> LockState {
+    pub(super) fn new(read: Result<Option<Approval>, ConfigFileError>) -> LockState {
         match read {
             Ok(None) => LockState::None,
             Ok(Some(approval)) => LockState::Loaded(Arc::new(approval)),

@@ -9,7 +9,7 @@ use mcp_host_config::{
 use mcp_host_model::{Dialect, ServerId, ServerSpec};
 use mcp_host_runtime::create_private;
 
-use super::{Edit, EditMode, edited, failed};
+use super::{Edit, EditMode, TextChange, edited, failed};
 use crate::args::AddArgs;
 use crate::config::context::Context;
 use crate::config::file::ConfigFile;
@@ -184,7 +184,7 @@ fn create_file(
     if edit.mode == EditMode::Write {
         create_private(file, &after).map_err(|error| failed(error_chain(&error), None))?;
     }
-    Ok(edited(context, edit, (path.clone(), "", &after), losses))
+    Ok(edited(context, edit, TextChange { path: path.clone(), before: "", after: &after }, losses))
 }
 
 fn new_file_text(

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::args::{EditArgs, Format, SetArgs};
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, open};
-use crate::config::file_error::FileError;
+use crate::config::file_error::ConfigFileError;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{error_chain, json, sanitize, style};
@@ -104,7 +104,7 @@ fn run(
     change: impl FnOnce(&ConfigFile) -> Result<(String, Vec<UnsupportedField>), EditError>,
 ) -> Result<Report, Failure> {
     let config = open(file, context).map_err(|error| {
-        let FileError { path, message, help } = error;
+        let ConfigFileError { path, message, help } = error;
         failed(context, edit, path, message, help)
     })?;
     let note = config.detection_notes();

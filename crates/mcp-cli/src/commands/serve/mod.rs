@@ -59,7 +59,7 @@ impl From<ServeError> for Failure {
 /// Serves until the client disconnects or a signal arrives.
 pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signals) -> Result<Exit, Failure> {
     let default_level = match context.console.verbosity {
-        _ if context.is_verbose => LogLevelName::Debug,
+        Verbosity::Verbose => LogLevelName::Debug,
         Verbosity::Normal => LogLevelName::Info,
         Verbosity::Quiet => LogLevelName::Error,
     };

@@ -21,7 +21,7 @@ pub(super) const COMMANDS: [(&str, &str, &str); 15] = [
 
 /// A command with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum ShellCommand {
     Empty,
     Tools(Vec<String>),
     Schema(String),
@@ -40,41 +40,44 @@ pub(super) enum Command {
 }
 
 /// Parses the words of a line. An unknown command is the name of a tool. Fails with a message.
-pub(super) fn parse(mut words: Vec<String>) -> Result<Command, String> {
+pub(super) fn parse(mut words: Vec<String>) -> Result<ShellCommand, String> {
     if words.is_empty() || words[0].starts_with('#') {
-        return Ok(Command::Empty);
+        return Ok(ShellCommand::Empty);
     }
     let rest = words.split_off(1);
     let first = words.remove(0);
-    let no_argument = |command: Command| match rest.first() {
+    let no_argument = |command: ShellCommand| match rest.first() {
         None => Ok(command),
         Some(extra) => Err(format!("`{first}` takes no arguments, but got `{extra}`")),
     };
-    let one_argument = |command: fn(String) -> Command, what: &str| match rest.as_slice() {
+    let one_argument = |command: fn(String) -> ShellCommand, what: &str| match rest.as_slice() {
         [argument] => Ok(command(argument.clone())),
         [] => Err(format!("`{first}` needs {what}")),
         [_, extra, ..] => Err(format!("`{first}` takes only {what}, but also got `{extra}`")),
     };
-    let name_and_words = |command: fn(String, Vec<String>) -> Command, what: &str| match rest.split_first() {
-        Some((name, words)) => Ok(command(name.clone(), words.to_vec())),
-        None => Err(format!("`{first}` needs {what} and its arguments")),
-    };
+    let name_and_words =
+        |command: fn(String, Vec<String>) -> ShellCommand, what: &str| match rest.split_first() {
+            Some((name, words)) => Ok(command(name.clone(), words.to_vec())),
+            None => Err(format!("`{first}` needs {what} and its arguments")),
+        };
     match first.as_str() {
-        "tools" => Ok(Command::Tools(rest)),
-        "schema" => one_argument(Command::Schema, "the name of a tool"),
-        "call" => name_and_words(|tool, words| Command::Call { tool, words }, "the name of a tool"),
-        "prompts" => no_argument(Command::Prompts),
-        "prompt" => name_and_words(|name, words| Command::Prompt { name, words }, "the name of a prompt"),
-        "resources" => no_argument(Command::Resources),
-        "read" => one_argument(Command::Read, "the URI of a resource"),
-        "servers" => no_argument(Command::Servers),
-        "problems" => no_argument(Command::Problems),
-        "reload" => no_argument(Command::Reload),
-        "restart" => one_argument(Command::Restart, "the name of a server"),
-        "disable" => one_argument(Command::Disable, "the name of a server"),
-        "help" | "?" => no_argument(Command::Help),
-        "exit" | "quit" => no_argument(Command::Exit),
-        _ => Ok(Command::Call { tool: first, words: rest }),
+        "tools" => Ok(ShellCommand::Tools(rest)),
+        "schema" => one_argument(ShellCommand::Schema, "the name of a tool"),
+        "call" => name_and_words(|tool, words| ShellCommand::Call { tool, words }, "the name of a tool"),
+        "prompts" => no_argument(ShellCommand::Prompts),
+        "prompt" => {
+            name_and_words(|name, words| ShellCommand::Prompt { name, words }, "the name of a prompt")
+        }
+        "resources" => no_argument(ShellCommand::Resources),
+        "read" => one_argument(ShellCommand::Read, "the URI of a resource"),
+        "servers" => no_argument(ShellCommand::Servers),
+        "problems" => no_argument(ShellCommand::Problems),
+        "reload" => no_argument(ShellCommand::Reload),
+        "restart" => one_argument(ShellCommand::Restart, "the name of a server"),
+        "disable" => one_argument(ShellCommand::Disable, "the name of a server"),
+        "help" | "?" => no_argument(ShellCommand::Help),
+        "exit" | "quit" => no_argument(ShellCommand::Exit),
+        _ => Ok(ShellCommand::Call { tool: first, words: rest }),
     }
 }
 
@@ -95,24 +98,24 @@ mod tests {
     use crate::commands::shell::tokenize::split_words;
 
     #[track_caller]
-    fn check(line: &str, want: Result<Command, &str>) {
+    fn check(line: &str, want: Result<ShellCommand, &str>) {
         assert_eq!(parse(split_words(line).unwrap()), want.map_err(str::to_owned));
     }
 
     #[test]
     fn first_word_is_a_command_or_a_tool() {
-        check("", Ok(Command::Empty));
-        check("# a note", Ok(Command::Empty));
-        check("tools", Ok(Command::Tools(Vec::new())));
-        check("tools a* b", Ok(Command::Tools(vec!["a*".to_owned(), "b".to_owned()])));
-        check("?", Ok(Command::Help));
-        let call = |tool: &str, words: &[&str]| Command::Call {
+        check("", Ok(ShellCommand::Empty));
+        check("# a note", Ok(ShellCommand::Empty));
+        check("tools", Ok(ShellCommand::Tools(Vec::new())));
+        check("tools a* b", Ok(ShellCommand::Tools(vec!["a*".to_owned(), "b".to_owned()])));
+        check("?", Ok(ShellCommand::Help));
+        let call = |tool: &str, words: &[&str]| ShellCommand::Call {
             tool: tool.to_owned(),
             words: words.iter().map(|it| (*it).to_owned()).collect(),
         };
         check("echo text=a", Ok(call("echo", &["text=a"])));
         check("call tools text=a", Ok(call("tools", &["text=a"])));
-        check("restart demo", Ok(Command::Restart("demo".to_owned())));
+        check("restart demo", Ok(ShellCommand::Restart("demo".to_owned())));
         check("prompts x", Err("`prompts` takes no arguments, but got `x`"));
         check("read", Err("`read` needs the URI of a resource"));
         check("restart a b", Err("`restart` takes only the name of a server, but also got `b`"));

@@ -3,7 +3,7 @@
 use mcp_host_model::{ErrorKind, PromptMessage, ServerId};
 use mcp_host_runtime::{Host, HostSnapshot, RequestOptions};
 
-use super::command::{Command, help};
+use super::command::{ShellCommand, help};
 use crate::args::Format;
 use crate::call_arguments::pairs::pairs_to_strings;
 use crate::call_arguments::{self, CallArguments};
@@ -24,40 +24,42 @@ use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
 
 /// Executes a command and prints its result.
-pub(super) async fn execute(context: &Context, host: &Host, command: Command) -> Exit {
+pub(super) async fn execute(context: &Context, host: &Host, command: ShellCommand) -> Exit {
     match try_execute(context, host, command).await {
         Ok(report) => context.print(report).await,
         Err(failure) => context.fail(failure).await,
     }
 }
 
-async fn try_execute(context: &Context, host: &Host, command: Command) -> Result<Report, Failure> {
+async fn try_execute(context: &Context, host: &Host, command: ShellCommand) -> Result<Report, Failure> {
     let published = host.snapshot();
     Ok(match command {
-        Command::Empty | Command::Exit | Command::Reload => Report::default(),
-        Command::Help => Report::out(help()),
-        Command::Tools(patterns) => Report::out(tools(context, &published, &NameFilter::new(&patterns))?),
-        Command::Prompts | Command::Resources | Command::Servers | Command::Problems => {
+        ShellCommand::Empty | ShellCommand::Exit | ShellCommand::Reload => Report::default(),
+        ShellCommand::Help => Report::out(help()),
+        ShellCommand::Tools(patterns) => {
+            Report::out(tools(context, &published, &NameFilter::new(&patterns))?)
+        }
+        ShellCommand::Prompts | ShellCommand::Resources | ShellCommand::Servers | ShellCommand::Problems => {
             Report::out(list(context, &command, &published))
         }
-        Command::Schema(tool) => schema(context, &published, &tool)?,
-        Command::Call { tool, words } => call_tool(context, host, &tool, words).await?,
-        Command::Prompt { name, words } => prompt(context, host, &name, words).await?,
-        Command::Read(uri) => {
+        ShellCommand::Schema(tool) => schema(context, &published, &tool)?,
+        ShellCommand::Call { tool, words } => call_tool(context, host, &tool, words).await?,
+        ShellCommand::Prompt { name, words } => prompt(context, host, &name, words).await?,
+        ShellCommand::Read(uri) => {
             let resource = host.read_resource(&uri, RequestOptions::default()).await?;
             Report::out(match context.format {
                 Format::Json => json::line(&resource.raw),
                 Format::Text => resource.contents.iter().map(resource_text).collect(),
             })
         }
-        Command::Restart(server) => {
+        ShellCommand::Restart(server) => {
             let id = find_server(&published, &server)?;
             host.restart(&id).await?;
             // The next output shows the new state.
             host.wait_for(std::slice::from_ref(&id)).await;
             Report::default()
         }
-        Command::Disable(server) => {
+        ShellCommand::Disable(server) => {
             host.disable(&find_server(&published, &server)?).await?;
             Report::default()
         }
@@ -77,18 +79,18 @@ fn tools(context: &Context, published: &HostSnapshot, filter: &NameFilter) -> Re
     }
 }
 
-fn list(context: &Context, command: &Command, published: &HostSnapshot) -> String {
+fn list(context: &Context, command: &ShellCommand, published: &HostSnapshot) -> String {
     let style = TableStyle { width: context.console.width, colour: context.console.out_colour };
     let or_none =
         |text: String, noun: &str| if text.is_empty() { format!("there are no {noun}\n") } else { text };
     match (command, context.format) {
-        (Command::Prompts, Format::Json) => json::line(&PromptsJson(published)),
-        (Command::Resources, Format::Json) => json::line(&ResourcesJson(published)),
-        (Command::Servers, Format::Json) => json::line(&published.servers),
+        (ShellCommand::Prompts, Format::Json) => json::line(&PromptsJson(published)),
+        (ShellCommand::Resources, Format::Json) => json::line(&ResourcesJson(published)),
+        (ShellCommand::Servers, Format::Json) => json::line(&published.servers),
         (_, Format::Json) => json::line(&published.problems),
-        (Command::Prompts, Format::Text) => or_none(prompt_table(published, style), "prompts"),
-        (Command::Resources, Format::Text) => or_none(resource_tables(published, style), "resources"),
-        (Command::Servers, Format::Text) => or_none(server_lines(published, style.colour), "servers"),
+        (ShellCommand::Prompts, Format::Text) => or_none(prompt_table(published, style), "prompts"),
+        (ShellCommand::Resources, Format::Text) => or_none(resource_tables(published, style), "resources"),
+        (ShellCommand::Servers, Format::Text) => or_none(server_lines(published, style.colour), "servers"),
         (_, Format::Text) => or_none(problem_lines(published, style.colour), "problems"),
     }
 }

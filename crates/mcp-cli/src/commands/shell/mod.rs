@@ -34,7 +34,7 @@ use crate::render::events::{EventLine, change_lines, file_event_lines};
 use crate::render::status::server_lines_where;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signal, Signals};
-use command::Command;
+use command::ShellCommand;
 use editor::{Input, LineReader};
 use tokenize::split_words;
 
@@ -180,7 +180,7 @@ impl Shell<'_> {
             let Ok(words) = split_words(&pending) else { continue };
             pending.clear();
             let command = match command::parse(words) {
-                Ok(Command::Exit) => return end(&source, last_failure),
+                Ok(ShellCommand::Exit) => return end(&source, last_failure),
                 Ok(command) => command,
                 Err(message) => {
                     last_failure = self.usage_error(&message).await;
@@ -205,8 +205,8 @@ impl Shell<'_> {
         }
     }
 
-    async fn execute(&mut self, command: Command) -> Exit {
-        if command == Command::Reload {
+    async fn execute(&mut self, command: ShellCommand) -> Exit {
+        if command == ShellCommand::Reload {
             let following = self.host.follow(self.request.clone()).await;
             std::mem::replace(&mut self.following, following).stop().await;
             self.host.ready().await;

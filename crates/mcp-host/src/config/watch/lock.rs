@@ -10,7 +10,7 @@ use mcp_host_model::ErrorKind;
 use mcp_host_registry::{DriftPolicy, LockFile};
 
 use super::event::{FollowEvent, RefusedFile};
-use super::snapshot::Content;
+use super::snapshot::FileContent;
 use crate::config::approval::Approval;
 use crate::config::load::{lock_text, parse_lock};
 use crate::error::HostError;
@@ -36,7 +36,7 @@ impl FollowLock {
 pub(super) struct FollowedLock {
     request: FollowLock,
     /// The content that was last processed; `None` before the first read.
-    content: Option<Content>,
+    content: Option<FileContent>,
     /// Whether a valid lock file was ever read.
     was_read: bool,
     /// Why the current content is not used.
@@ -45,7 +45,7 @@ pub(super) struct FollowedLock {
 
 /// A lock file as it was read at one time.
 pub(super) struct LockSnapshot {
-    content: Content,
+    content: FileContent,
     /// The parsed file; `None` if it does not exist. The error is a message.
     lock: Result<Option<LockFile>, String>,
 }
@@ -60,12 +60,12 @@ pub(super) struct LockUpdate {
 }
 
 /// Reads a lock file; `None` if it is unchanged. Blocks.
-pub(super) fn read_lock_file(path: &Path, seen: Option<&Content>) -> Option<LockSnapshot> {
+pub(super) fn read_lock_file(path: &Path, seen: Option<&FileContent>) -> Option<LockSnapshot> {
     let text = lock_text(path);
     let content = match &text {
-        Ok(None) => Content::Absent,
-        Ok(Some(text)) => Content::Text(blake3::hash(text.as_bytes())),
-        Err(error) => Content::Unreadable(error.to_string()),
+        Ok(None) => FileContent::Absent,
+        Ok(Some(text)) => FileContent::Text(blake3::hash(text.as_bytes())),
+        Err(error) => FileContent::Unreadable(error.to_string()),
     };
     if seen == Some(&content) {
         return None;
@@ -81,7 +81,7 @@ impl FollowedLock {
     }
 
     /// The path and the content last seen.
-    pub(super) fn request(&self) -> (PathBuf, Option<Content>) {
+    pub(super) fn request(&self) -> (PathBuf, Option<FileContent>) {
         (self.request.path.clone(), self.content.clone())
     }
 

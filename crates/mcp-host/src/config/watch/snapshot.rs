@@ -1,6 +1,6 @@
 //! Reads a configuration with all files that it depends on. Blocks; decides nothing.
 //!
-//! Content is remembered as a hash. A modification time would miss quick saves and report identical copies; the text
+//! FileContent is remembered as a hash. A modification time would miss quick saves and report identical copies; the text
 //! may contain secrets.
 
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use crate::config::load::{load_through, read_regular_file};
 
 /// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum FileContent {
     /// The file does not exist.
     Absent,
     /// Only white space.
@@ -23,18 +23,18 @@ pub(crate) enum Content {
     Unreadable(String),
 }
 
-impl Content {
+impl FileContent {
     /// Whether it has no content.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
-            Content::Absent | Content::Empty => true,
-            Content::Text(_) | Content::Unreadable(_) => false,
+            FileContent::Absent | FileContent::Empty => true,
+            FileContent::Text(_) | FileContent::Unreadable(_) => false,
         }
     }
 }
 
 /// The files that were read, by absolute path.
-pub(crate) type SourceContents = BTreeMap<PathBuf, Content>;
+pub(crate) type SourceContents = BTreeMap<PathBuf, FileContent>;
 
 /// A configuration as it was read at one time.
 #[derive(Debug)]
@@ -66,13 +66,13 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-fn read(path: &Path) -> (Content, Result<String, FileError>) {
+fn read(path: &Path) -> (FileContent, Result<String, FileError>) {
     let text = read_regular_file(path);
     let content = match &text {
-        Ok(text) if text.trim().is_empty() => Content::Empty,
-        Ok(text) => Content::Text(blake3::hash(text.as_bytes())),
-        Err(error) if error.is_absent() => Content::Absent,
-        Err(error) => Content::Unreadable(error.to_string()),
+        Ok(text) if text.trim().is_empty() => FileContent::Empty,
+        Ok(text) => FileContent::Text(blake3::hash(text.as_bytes())),
+        Err(error) if error.is_absent() => FileContent::Absent,
+        Err(error) => FileContent::Unreadable(error.to_string()),
     };
     (content, text)
 }
@@ -98,10 +98,10 @@ tools:
         let look = read_config(&LoadRequest::new(folder.path().join("agent.yaml")));
         let words = look.sources.iter().map(|(path, content)| {
             let content = match content {
-                Content::Absent => "absent",
-                Content::Empty => "empty",
-                Content::Text(_) => "text",
-                Content::Unreadable(_) => "unreadable",
+                FileContent::Absent => "absent",
+                FileContent::Empty => "empty",
+                FileContent::Text(_) => "text",
+                FileContent::Unreadable(_) => "unreadable",
             };
             format!("{}:{content}", path.strip_prefix(folder.path()).unwrap().display())
         });
@@ -141,7 +141,7 @@ tools:
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         let look = read_config(&LoadRequest::new(&path));
         assert!(
-            matches!(&look.sources[&path], Content::Unreadable(why) if why.contains("not a regular file"))
+            matches!(&look.sources[&path], FileContent::Unreadable(why) if why.contains("not a regular file"))
         );
         assert!(look.outcome.is_err());
     }

@@ -29,7 +29,7 @@ use crate::state::event::{HostEvent, HostEventKind};
 use crate::supervisor::lists::ListSnapshot;
 use crate::supervisor::tool_problem::ToolProblem;
 use lease::Leases;
-use protocol::EventLog;
+use protocol::UnpublishedEvents;
 use slot::{RunningServer, ServerSlot, StartState};
 use state::Phase;
 pub(crate) use state::{DialogStop, Machine};
@@ -60,7 +60,7 @@ impl<I: Clone> Machine<I> {
             drift_cache: BTreeMap::new(),
             problems: Vec::new(),
             views: Vec::new(),
-            events: EventLog::default(),
+            events: UnpublishedEvents::default(),
             actions: Vec::new(),
             reload_plan: ReloadPlan::default(),
             file_problems: Vec::new(),

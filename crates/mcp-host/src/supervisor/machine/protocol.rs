@@ -174,9 +174,9 @@ impl<I> MachineAction<I> {
 
 /// Host events that are not published yet, as the server's name and the kind. The machine does not know the time.
 #[derive(Debug, Default)]
-pub(super) struct EventLog(Vec<(String, HostEventKind)>);
+pub(super) struct UnpublishedEvents(Vec<(String, HostEventKind)>);
 
-impl EventLog {
+impl UnpublishedEvents {
     pub(super) fn push(&mut self, server: &str, kind: HostEventKind) {
         self.0.push((server.to_owned(), kind));
     }

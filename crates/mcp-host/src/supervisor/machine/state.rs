@@ -9,7 +9,7 @@ use mcp_host_registry::{
 };
 
 use super::lease::Leases;
-use super::protocol::{EventLog, MachineAction, MachineSettings};
+use super::protocol::{MachineAction, MachineSettings, UnpublishedEvents};
 use super::slot::ServerSlot;
 use crate::state::dialog_id::DialogId;
 
@@ -36,7 +36,7 @@ pub(crate) struct Machine<I> {
     /// The views in use.
     pub(super) views: Vec<NamedView>,
     /// Host events that are not published yet.
-    pub(super) events: EventLog,
+    pub(super) events: UnpublishedEvents,
     /// Actions that are not executed yet.
     pub(super) actions: Vec<MachineAction<I>>,
     /// What the last configuration changed.

@@ -19,7 +19,7 @@ use super::event::{FilePresence, RefusedFile, ReloadedFile, ShadowedServer};
 use super::lock::{FollowLock, FollowedLock, LockSnapshot, LockUpdate};
 use super::merge::{UsableConfig, merge};
 use super::request::FileProfile;
-use super::snapshot::{Content, FileSnapshot, SourceContents};
+use super::snapshot::{FileContent, FileSnapshot, SourceContents};
 use crate::config::desired::DesiredServers;
 use crate::config::load::{LoadError, LoadRequest, LoadedConfig};
 use crate::error::HostError;
@@ -40,7 +40,7 @@ pub(crate) struct ReadRequest {
     /// The configuration files.
     pub(crate) files: Vec<(LoadRequest, Option<SourceContents>)>,
     /// The lock file.
-    pub(crate) lock: Option<(PathBuf, Option<Content>)>,
+    pub(crate) lock: Option<(PathBuf, Option<FileContent>)>,
 }
 
 /// One followed file.

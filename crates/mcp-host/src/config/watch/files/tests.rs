@@ -10,7 +10,7 @@ use mcp_host_registry::{ProblemKind, ReloadPlan};
 use super::*;
 use crate::config::load::FileError;
 use crate::config::load::load_through;
-use crate::config::watch::snapshot::Content;
+use crate::config::watch::snapshot::FileContent;
 use crate::supervisor::machine::tests::fixture::listed;
 use crate::supervisor::machine::{Machine, MachineAction, MachineEvent, MachineSettings, StartedInstance};
 
@@ -51,9 +51,9 @@ fn read_config(request: &LoadRequest, disk: &Disk<'_>) -> FileSnapshot {
         let words = disk.iter().find(|it| Path::new(it.0).file_name() == path.file_name());
         let text = words.and_then(|(path, words)| text(path, words));
         let content = match &text {
-            None => Content::Absent,
-            Some(text) if text.is_empty() => Content::Empty,
-            Some(text) => Content::Text(blake3::hash(text.as_bytes())),
+            None => FileContent::Absent,
+            Some(text) if text.is_empty() => FileContent::Empty,
+            Some(text) => FileContent::Text(blake3::hash(text.as_bytes())),
         };
         sources.borrow_mut().insert(PathBuf::from(name), content);
         text.ok_or_else(|| FileError::Io(io::ErrorKind::NotFound.into()))

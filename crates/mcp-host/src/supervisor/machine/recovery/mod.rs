@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcp_host_model::Era;
 use tokio::time::Instant;
 
-use super::protocol::EventLog;
+use super::protocol::UnpublishedEvents;
 use super::slot::{RunningServer, ServerSlot, StartState};
 use super::supervision::{Outage, ProbePolicy, RestartDecision, RestartPolicy, Supervision, next_probe};
 use super::{Machine, MachineAction, Phase, StartTicket};
@@ -137,7 +137,7 @@ impl<I: Clone> ServerSlot<I> {
         supervision: &Supervision,
         down: Outage,
         now: Instant,
-        events: &mut EventLog,
+        events: &mut UnpublishedEvents,
     ) {
         let Supervision::Restart(policy) = supervision else { return };
         let decision = self.restarts.record_failure(policy, &self.name, down, now);
