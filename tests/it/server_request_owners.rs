@@ -89,7 +89,7 @@ async fn check(file: PathBuf) {
         let by = |caller: &Arc<Caller>, of| {
             host.call({
                 let mut call = ask(of);
-                call.caller = Some(Arc::clone(caller));
+                call.options.context.caller = Some(Arc::clone(caller));
                 call
             })
         };
@@ -135,7 +135,7 @@ async fn many_earlier_callers_do_not_block_the_next() {
         let result = host
             .call({
                 let mut call = echo;
-                call.caller = Some(named_caller("stranger"));
+                call.options.context.caller = Some(named_caller("stranger"));
                 call
             })
             .await;
@@ -145,7 +145,7 @@ async fn many_earlier_callers_do_not_block_the_next() {
         &host
             .call({
                 let mut call = ask("user");
-                call.caller = Some(named_caller("ann"));
+                call.options.context.caller = Some(named_caller("ann"));
                 call
             })
             .await,

@@ -184,7 +184,7 @@ async fn hd_fr027_hd_fr028_a_real_server_sends_requests_and_notifications() {
     let seen = Arc::clone(&steps);
     let progress = Arc::new(move |it: Progress| seen.lock().unwrap().push(it.progress));
     let mut call = options();
-    call.progress = Some(progress);
+    call.context.progress = Some(progress);
     let arguments = json(r#"{"duration":1,"steps":3}"#);
     session.call_tool("trigger-long-running-operation", &arguments, call).await.unwrap();
     assert_eq!(*steps.lock().unwrap(), [1.0, 2.0, 3.0]);

@@ -66,7 +66,7 @@ async fn hd_117_killing_a_server_fails_one_call_and_restarts_it() {
     };
     let victim = host.call({
         let mut call = ToolCall::new("victim_sleep", json(r#"{"ms": 60000, "steps": 600}"#));
-        call.progress = Some(Arc::new(move |_| tell.notify_one()));
+        call.options.context.progress = Some(Arc::new(move |_| tell.notify_one()));
         call
     });
     let (lost, unharmed, ()) = tokio::join!(victim, sleep("witness_sleep", r#"{"ms": 500}"#), kill);

@@ -201,7 +201,7 @@ async fn kill(host: &Host, pid: &Path) -> Outcome<Option<Duration>> {
     let arguments = RawJson::parse(r#"{"ms": 60000, "steps": 600}"#.into())?;
     let call = host.call({
         let mut call = ToolCall::new("a_sleep", arguments);
-        call.progress = Some(Arc::new(move |_| notify.notify_one()));
+        call.options.context.progress = Some(Arc::new(move |_| notify.notify_one()));
         call
     });
     let mut call = std::pin::pin!(call);

@@ -129,8 +129,12 @@ pub use calls::admin::AdminTools;
 pub use calls::dialog::Dialog;
 pub use calls::pin::PinnedGeneration;
 pub use calls::provider_failure::ProviderFailureReport;
+pub use calls::raw_result::{RawResult, RequestError};
+pub use calls::request_options::RequestOptions;
+pub use calls::requests::TaskMethod;
 pub use calls::spill::SpillPolicy;
-pub use calls::{RawResult, RequestError, RequestOptions, TaskHandling, TaskMethod, ToolCall};
+pub use calls::tool_call::{CalledTool, TaskHandling, ToolCall};
+pub use calls::tool_ref::ToolRef;
 pub use config::approval::{Approval, ServerDefinitions};
 pub use config::desired::{DesiredServers, FailedServer};
 pub use config::load::{

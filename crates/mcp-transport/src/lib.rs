@@ -109,10 +109,11 @@ pub use rpc::server_request::{
     ElicitParams, ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult,
 };
 pub use session::{
-    CallOptions, CallResponse, ClientInfo, CompletionArgument, CompletionReference, DEFAULT_TASK_TIMEOUT,
-    EraReason, Eras, InputHandling, ListChangeCounts, ListResult, OnSessionNotification, RetryPolicy,
-    ServerCapabilities, ServerInfo, Session, SessionCounters, SessionNotification, SessionOptions,
-    SessionState, SkillMethod, StartedCall, TaskCapabilities, TaskRequest,
+    CallContext, CallOptions, CallResponse, ClientInfo, CompletionArgument, CompletionReference,
+    DEFAULT_TASK_TIMEOUT, EraReason, Eras, InputHandling, ListChangeCounts, ListResult,
+    OnSessionNotification, RetryPolicy, ServerCapabilities, ServerInfo, Session, SessionCounters,
+    SessionNotification, SessionOptions, SessionState, SkillMethod, StartedCall, TaskCapabilities,
+    TaskRequest,
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{

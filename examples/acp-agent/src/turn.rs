@@ -164,7 +164,7 @@ async fn run(servers: &SessionMcp, prompt: &str, output: Arc<dyn Fn(Output) + Se
             });
             let mut call = ToolCall::new(tool, arguments);
             let progress_output = Arc::clone(&output);
-            call.progress = Some(Arc::new(move |progress| {
+            call.options.context.progress = Some(Arc::new(move |progress| {
                 let total = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
                 progress_output(Output::Progress(format!("{}{total}", progress.progress)));
             }));

@@ -67,7 +67,7 @@ async fn call(world: &SoakState, server: &Server, call_kind: CallKind, text: &st
     };
     let mut call = ToolCall::new(server.tool(tool), RawJson::parse(arguments.into()).unwrap());
     match call_kind {
-        CallKind::TooLong(deadline) => call.deadline = Some(deadline),
+        CallKind::TooLong(deadline) => call.options.deadline = Some(deadline),
         CallKind::Echo | CallKind::Grow(_) | CallKind::Fail | CallKind::GiveUp(_) => {}
     }
     let begun = Instant::now();

@@ -351,7 +351,7 @@ impl Drop for SessionMcp {
 /// The result of a call of a session that is closed, or whose servers do not run.
 fn not_active(call: ToolCall) -> CallResult {
     let error = CallFailure::new(ErrorKind::Connection, "the session does not use its servers now");
-    CallResult::failure(error, CallMetadata::new(call.name))
+    CallResult::failure(error, CallMetadata::new(call.name()))
 }
 
 impl PendingSession {

@@ -112,7 +112,7 @@ async fn acpx_12_client_server_is_called_over_the_acp_connection() {
         let heard = Arc::new(AtomicBool::new(false));
         let hears = Arc::clone(&heard);
         let mut echo = tool_call("editor__echo", r#"{"text":"hello"}"#);
-        echo.progress = Some(Arc::new(move |_| hears.store(true, Ordering::SeqCst)));
+        echo.options.context.progress = Some(Arc::new(move |_| hears.store(true, Ordering::SeqCst)));
         assert_eq!(text_or_error(&session.call(echo).await), "hello");
         assert!(heard.load(Ordering::SeqCst));
 

@@ -57,7 +57,7 @@ async fn send_request(
     });
     let mut options = RequestOptions::default();
     options.server = Some(server.clone());
-    options.progress = Some(on_progress);
+    options.context.progress = Some(on_progress);
     let _clear = progress.clear_on_drop();
     let failed = |error: RequestError| Failure::of_request(&error.error);
     let invalid = |error: serde_json::Error| Failure::new(format!("server '{server}': {error}"));

@@ -250,12 +250,12 @@ impl RequestContext<'_> {
         Ok({
             let mut options = RequestOptions::default();
             options.dialog = self.caller.dialog_id();
-            options.progress = self.progress_handler();
-            options.trace = self.request.meta.trace.clone();
-            options.caller = Some(self.upstream_caller());
-            options.meta = self.request.meta.raw.clone();
-            options.extra_params = self.extra_params(server.as_ref(), name, handled)?;
-            options.input = self.input_handling();
+            options.context.progress = self.progress_handler();
+            options.context.trace = self.request.meta.trace.clone();
+            options.context.caller = Some(self.upstream_caller());
+            options.context.meta = self.request.meta.raw.clone();
+            options.context.extra_params = self.extra_params(server.as_ref(), name, handled)?;
+            options.context.input = self.input_handling();
             options.server = server;
             options
         })

@@ -54,7 +54,7 @@ impl RequestContext<'_> {
         self.admit_server(server)?;
         let cursor = cursor.map(|cursor| format!(r#"{{"cursor":{}}}"#, json_string(cursor)));
         let mut options = self.request_options(Some(server.clone()), "", &["cursor"])?;
-        options.extra_params = cursor.map(|it| RawJson::parse(it.into()).expect("it is an object"));
+        options.context.extra_params = cursor.map(|it| RawJson::parse(it.into()).expect("it is an object"));
         let page = self.gateway.host.skill_request_raw(SkillMethod::List, None, options).await;
         let page = self.check_result(page.map_err(|error| self.call_error(error))?, "")?;
         let skills = json_splice::member(&page, "skills").ok_or_else(|| {

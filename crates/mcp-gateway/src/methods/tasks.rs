@@ -54,8 +54,8 @@ impl RequestContext<'_> {
         let mut options = RequestOptions::default();
         options.server = Some(server.clone());
         options.dialog = self.caller.dialog_id();
-        options.trace = self.request.meta.trace.clone();
-        options.caller = Some(self.upstream_caller());
+        options.context.trace = self.request.meta.trace.clone();
+        options.context.caller = Some(self.upstream_caller());
         let result = self.gateway.host.task_request_raw(method, &id, input, options).await;
         let result = result.map_err(|it| self.call_error(it))?.result;
         let result = self.check_task(&server, result)?;

@@ -22,15 +22,15 @@ impl RequestContext<'_> {
             &["name", "arguments"]
         };
         let mut call = ToolCall::new(name, arguments);
-        call.dialog = self.caller.dialog_id();
-        call.progress = self.progress_handler();
-        call.trace = self.request.meta.trace.clone();
-        call.caller = Some(self.upstream_caller());
-        call.meta = self.request.meta.raw.clone();
-        call.extra_params = self.extra_params(server.as_ref(), &requested_name, handled)?;
-        call.input = self.input_handling();
+        call.options.dialog = self.caller.dialog_id();
+        call.options.context.progress = self.progress_handler();
+        call.options.context.trace = self.request.meta.trace.clone();
+        call.options.context.caller = Some(self.upstream_caller());
+        call.options.context.meta = self.request.meta.raw.clone();
+        call.options.context.extra_params = self.extra_params(server.as_ref(), &requested_name, handled)?;
+        call.options.context.input = self.input_handling();
         call.tasks = tasks;
-        call.server = server;
+        call.options.server = server;
         match self.gateway.host.call_raw(call).await {
             // A legacy result does not say that it is a task.
             Ok(result) if tasks == TaskHandling::Return && self.caller.era() == Era::Legacy => {

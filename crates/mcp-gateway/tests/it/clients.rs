@@ -72,7 +72,7 @@ async fn check(eras: Eras, era: Era) {
     let progress: mcp_host_transport::OnProgress =
         Arc::new(move |it| telling.lock().unwrap().push(it.progress));
     let mut options = CallOptions::default();
-    options.progress = Some(progress);
+    options.context.progress = Some(progress);
     call("demo__sleep", r#"{"ms":20,"steps":2}"#, options).await.unwrap();
     assert!(!heard.lock().unwrap().is_empty());
 

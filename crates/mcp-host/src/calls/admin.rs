@@ -6,6 +6,7 @@ use mcp_host_model::{ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_to
 use mcp_host_registry::{ServerEntry, ServerLists};
 use serde::Deserialize;
 
+use crate::calls::supervisor_handle::not_loaded;
 use crate::error::HostError;
 use crate::supervisor::dialog::ReminderText;
 
@@ -96,12 +97,6 @@ pub(crate) fn parse(tool: &str, arguments: &RawJson) -> Result<AdminCommand, Hos
         "mcp_disable" => Ok(AdminCommand::Disable(server)),
         other => Err(HostError::new(ErrorKind::ToolNotFound, format!("Tool '{other}' not found"))),
     }
-}
-
-/// The error for an unknown server.
-pub(crate) fn not_loaded(server: &str) -> HostError {
-    let server: String = server.chars().filter(|it| !it.is_control()).take(ServerId::MAX_LEN).collect();
-    HostError::new(ErrorKind::Tool, format!("MCP server '{server}' is not loaded"))
 }
 
 #[cfg(test)]

@@ -1,36 +1,61 @@
 //! Builds the result of a tool call: content within the limit, overflow in files, warnings.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_host_model::{CallMetadata, CallResult, Content, ErrorKind, ServerId, Tool, ToolResult};
-use mcp_host_registry::{Problem, ProblemKind, ValidationOutcome};
+use mcp_host_registry::{Problem, ProblemKind};
+use mcp_host_transport::RequestId;
 
-use super::result_limit::{Overflow, limit_result};
-use super::{CallOutcome, CallRouter, ToolCall};
-use crate::calls::spill::{SpillError, SpillPart};
+use crate::calls::raw_result::RequestError;
+use crate::calls::result_limit::{Overflow, limit_result};
+use crate::calls::spill::{SpillError, SpillPart, SpillStore};
+use crate::calls::supervisor_handle::SupervisorHandle;
 use crate::error::HostError;
 use crate::error::excerpt::excerpt;
-use crate::supervisor::machine::MachineEvent;
-use crate::supervisor::task::Command;
-use crate::supervisor::tool_problem::ToolProblem;
 use crate::telemetry::spans::CallGuard;
 
-impl CallRouter {
-    /// Builds the result of a finished call.
-    pub(super) async fn result(
-        &self,
-        call: &ToolCall,
-        outcome: CallOutcome<ToolResult>,
-        guard: &CallGuard<'_>,
-    ) -> CallResult {
-        let CallOutcome { tool, budget, duration, outcome } = outcome;
-        let (server, tool) = match tool {
-            Some((server, tool)) => (Some(server), tool),
-            None => (None, call.name.clone()),
-        };
-        let mut metadata = CallMetadata::new(tool);
-        metadata.server = server;
+/// A finished call.
+pub(super) struct FinishedCall<T> {
+    /// The called tool, if it was found.
+    pub(super) target: Option<CallTarget>,
+    pub(super) duration: Duration,
+    pub(super) outcome: Result<CallSuccess<T>, RequestError>,
+}
+
+/// A called tool.
+pub(super) struct CallTarget {
+    pub(super) server: ServerId,
+    pub(super) tool: Arc<Tool>,
+    /// The maximum size of a result, in bytes.
+    pub(super) result_bytes: usize,
+}
+
+/// A successful call.
+pub(super) struct CallSuccess<T> {
+    pub(super) request_id: Option<RequestId>,
+    pub(super) value: T,
+    /// Deviations of the result from the tool's output schema.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Builds results. Writes what exceeds their limit to files.
+pub(super) struct ResultBuilder<'a> {
+    pub(super) spills: &'a SpillStore,
+    pub(super) supervisor: &'a SupervisorHandle,
+    pub(super) guard: &'a CallGuard<'a>,
+}
+
+impl ResultBuilder<'_> {
+    /// Builds the result of a finished call of the tool called `name`.
+    pub(super) async fn build(&self, name: &str, call: FinishedCall<ToolResult>) -> CallResult {
+        let FinishedCall { target, duration, outcome } = call;
+        let tool = target.as_ref().map_or(name, |it| &it.tool.name);
+        let mut metadata = CallMetadata::new(tool.to_owned());
         metadata.duration = duration;
+        let budget = target.as_ref().map_or(usize::MAX, |it| it.result_bytes);
+        metadata.server = target.map(|it| it.server);
         let done = match outcome {
             Ok(done) => done,
             Err(error) => {
@@ -42,7 +67,7 @@ impl CallRouter {
         let ToolResult { content, structured, is_error, .. } = done.value;
         let rest = if self.spills.is_on() { Overflow::Spill } else { Overflow::Drop };
         let mut limited = limit_result(content, structured, budget, rest);
-        guard.record_bytes(limited.bytes);
+        self.guard.record_bytes(limited.bytes);
         let files = match limited.is_cut {
             // Boxed, because it is rare and would enlarge the future of every call.
             true => Box::pin(self.spill(metadata.server.as_ref(), limited.take_overflow())).await,
@@ -67,13 +92,13 @@ impl CallRouter {
                 self.report_spill(self.spills.write(parts).await.unwrap_or_else(|error| vec![Err(error)]));
         }
         let spilled = files.iter().flatten().count();
-        self.shared.metrics.record_cut(server.map(ServerId::as_str), spilled);
+        self.supervisor.shared.metrics.record_cut(server.map(ServerId::as_str), spilled);
         files
     }
 
     fn report_spill(&self, written: Vec<Result<PathBuf, SpillError>>) -> Vec<Option<PathBuf>> {
         let mut problem = None;
-        let has_problem = self.is_problem(|it| it.kind == ProblemKind::SpillFailed);
+        let has_problem = self.supervisor.has_problem(|it| it.kind == ProblemKind::SpillFailed);
         let mut any = false;
         let files = written.into_iter().map(|it| match it {
             Ok(path) => {
@@ -91,44 +116,9 @@ impl CallRouter {
         });
         let files = files.collect();
         if problem.is_some() || any && has_problem {
-            // If the queue is full, a later call reports it.
-            let _ = self.commands.try_send(Command::event(MachineEvent::SpillResult(problem)));
+            self.supervisor.report_spill(problem);
         }
         files
-    }
-
-    /// Checks the result against the tool's output schema and returns warnings. The result is passed on in any case.
-    pub(super) fn check_output(&self, server: &ServerId, tool: &Tool, value: &ToolResult) -> Vec<String> {
-        let Some(schema) = tool.output_schema.as_ref().filter(|_| !value.is_error) else { return Vec::new() };
-        match self.validators.check_result(schema, value.structured.as_ref()) {
-            Ok(ValidationOutcome::Valid) => {
-                let is_its = |it: &Problem| {
-                    it.kind == ProblemKind::ResultInvalid
-                        && it.server.as_ref() == Some(server)
-                        && it.tool.as_deref() == Some(&*tool.name)
-                };
-                if self.is_problem(is_its) {
-                    self.report_tool_problem(server, tool, ToolProblem::ResultInvalid, None);
-                }
-                Vec::new()
-            }
-            Ok(ValidationOutcome::Unvalidated(reason)) => {
-                tracing::debug!(reason, "the structured content is passed on unchecked");
-                self.report_tool_problem(server, tool, ToolProblem::ResultsUnchecked, Some(excerpt(reason)));
-                Vec::new()
-            }
-            Err(invalid) => {
-                let reason = excerpt(invalid.to_string().replace('\n', "; "));
-                let warning =
-                    format!("the structured content does not fit the tool's output schema: {reason}");
-                self.report_tool_problem(server, tool, ToolProblem::ResultInvalid, Some(reason));
-                vec![warning]
-            }
-        }
-    }
-
-    fn is_problem(&self, which: impl Fn(&Problem) -> bool) -> bool {
-        self.latest().snapshot.problems.iter().any(|it| which(&it.problem))
     }
 }
 

@@ -11,7 +11,8 @@ use mcp_host_model::{ErrorKind, Task};
 use mcp_host_transport::{CallError, CallOptions, RetryPolicy, Session};
 use tokio::time::Instant;
 
-use super::result_format::{RequestError, ResultFormat};
+use crate::calls::raw_result::RequestError;
+use crate::calls::result_format::ResultFormat;
 use crate::error::HostError;
 use crate::supervisor::machine::saturating_after;
 use crate::supervisor::server_error::{call_error, server_error};
@@ -67,7 +68,7 @@ impl CallDeadline {
     ) -> Result<T, RequestError> {
         let limits = &server.spec.limits;
         let timeout = self.remaining(limits.request);
-        let pause = options.caller.as_ref().map_or(Duration::ZERO, |it| it.max_deadline_pause);
+        let pause = options.context.max_deadline_pause();
         let is_repeatable = options.retry != RetryPolicy::Never;
         options.timeout = Some(timeout);
         options.idle_timeout = limits.idle;

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use mcp_host_model::{CallResult, PromptResult, RawJson, ReadResult, Secret};
 
 use crate::calls::pin::PinnedGeneration;
-use crate::calls::{CallRouter, CatalogVersion, RequestOptions, ToolCall};
+use crate::calls::request_options::RequestOptions;
+use crate::calls::route::CatalogVersion;
+use crate::calls::router::CallRouter;
+use crate::calls::tool_call::ToolCall;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::supervisor::dialog::{DialogLifetime, Reminder};
@@ -27,16 +30,18 @@ impl Dialog {
     /// Sets the access token of the user that the dialog acts for, or replaces it with a newer one of the same user. A
     /// server with token exchange gets a token that the host exchanges it for. It is dropped with the dialog.
     pub fn set_subject_token(&self, token: Secret) {
-        self.router.shared.subjects.set(self.id(), token);
+        self.router.supervisor().shared.subjects.set(self.id(), token);
     }
 
-    fn dialog(&self) -> Option<DialogId> {
-        Some(self.id().clone())
+    /// The options of a request of this dialog.
+    fn in_dialog(&self, options: RequestOptions) -> RequestOptions {
+        RequestOptions { dialog: Some(self.id().clone()), ..options }
     }
 
     /// Calls a tool for this dialog, like [`Host::call`](crate::host::Host::call).
     pub async fn call(&self, call: ToolCall) -> CallResult {
-        self.router.call(ToolCall { dialog: self.dialog(), ..call }, CatalogVersion::Latest).await
+        let call = ToolCall { options: self.in_dialog(call.options), ..call };
+        self.router.call(call, CatalogVersion::Latest).await
     }
 
     /// Renders a prompt for this dialog, like [`Host::get_prompt`](crate::host::Host::get_prompt).
@@ -46,14 +51,14 @@ impl Dialog {
         arguments: &RawJson,
         options: RequestOptions,
     ) -> Result<PromptResult, HostError> {
-        let options = RequestOptions { dialog: self.dialog(), ..options };
-        self.router.get_prompt(name, arguments, options, CatalogVersion::Latest).await
+        let (options, version) = (self.in_dialog(options), CatalogVersion::Latest);
+        self.router.requests.get_prompt(name, arguments, options, version).await
     }
 
     /// Reads a resource for this dialog, like [`Host::read_resource`](crate::host::Host::read_resource).
     pub async fn read_resource(&self, uri: &str, options: RequestOptions) -> Result<ReadResult, HostError> {
-        let options = RequestOptions { dialog: self.dialog(), ..options };
-        self.router.read_resource(uri, options, CatalogVersion::Latest).await
+        let (options, version) = (self.in_dialog(options), CatalogVersion::Latest);
+        self.router.requests.read_resource(uri, options, version).await
     }
 
     /// Pins the latest generation for a turn of this dialog, like [`Host::pin`](crate::host::Host::pin). The turn's
@@ -64,17 +69,17 @@ impl Dialog {
 
     /// Why the dialog is stopped; check it before asking the model again. `None`: it is not.
     pub fn stop_reason(&self) -> Option<HostError> {
-        self.router.stop_reason(self.id())
+        self.router.supervisor().stop_reason(self.id())
     }
 
     /// Resumes the dialog, like [`Host::resume`](crate::host::Host::resume).
     pub async fn resume(&self) {
-        self.router.resume(self.id()).await;
+        self.router.supervisor().resume(self.id()).await;
     }
 
     /// The current reminders for the model: one per leased server, in the order of the first leases.
     pub fn reminders(&self) -> Vec<Reminder> {
-        self.router.reminders(self.id())
+        self.router.lease_reports.reminders(self.id())
     }
 }
 

@@ -4,59 +4,31 @@
 //! filter hides cannot be requested. A URI in no list can be read as well, because servers may create resources
 //! dynamically: from the named server, else from the first server that has it.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use mcp_host_model::{
-    Completion, ErrorKind, PromptResult, RawJson, ReadResult, ServerId, Task, TraceContext,
-};
+use mcp_host_model::{Completion, ErrorKind, PromptResult, RawJson, ReadResult, Task};
 use mcp_host_registry::ExposedPrompt;
 use mcp_host_transport::{
-    CallError, CallOptions, CallResponse, Caller, CompletionArgument, CompletionReference,
-    DEFAULT_TASK_TIMEOUT, InputHandling, OnProgress, RetryPolicy, Session,
+    CallError, CallOptions, CallResponse, CompletionArgument, CompletionReference, DEFAULT_TASK_TIMEOUT,
+    Session,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
 use tracing::field::Empty;
 
-use super::deadline::CallDeadline;
-use super::resource_lookup::{LookupItem, find_item, find_prompt};
-use super::result_format::{RawResult, RequestError};
-use super::route::{MAX_ATTEMPTS, RequestScope, RouteError, being_replaced};
-use super::tool_lookup::display_name;
-use super::{CallRouter, CatalogVersion};
+use crate::calls::deadline::CallDeadline;
+use crate::calls::raw_result::{RawResult, RequestError};
+use crate::calls::request_options::RequestOptions;
+use crate::calls::resource_lookup::{LookupItem, find_prompt};
+use crate::calls::resource_search::send_or_search;
+use crate::calls::route::{CatalogVersion, InstanceRouter, SendRequest, ServerReply};
+use crate::calls::tool_lookup::display_name;
 use crate::error::HostError;
-use crate::state::dialog_id::DialogId;
 use crate::telemetry::spans::SpanGuard;
 
-/// Options of a request.
-#[derive(Clone, Default)]
-#[non_exhaustive]
-pub struct RequestOptions {
-    /// The server, if the name or URI is ambiguous without it.
-    pub server: Option<ServerId>,
-    /// Without `server`, the servers that may be queried for a resource that no list contains; `None`: all servers with
-    /// resources.
-    pub servers: Option<Arc<[ServerId]>>,
-    /// The dialog, which leases instances of servers that are not shared. All requests without a dialog use the
-    /// same leases.
-    pub dialog: Option<DialogId>,
-    /// The maximum duration, including the start of a leased instance, as in
-    /// [`ToolCall::deadline`](crate::calls::ToolCall::deadline).
-    pub deadline: Option<Duration>,
-    /// Receives progress notifications.
-    pub progress: Option<OnProgress>,
-    /// The trace context, as in [`ToolCall::trace`](crate::calls::ToolCall::trace).
-    pub trace: Option<TraceContext>,
-    /// Answers server requests, as in [`ToolCall::caller`](crate::calls::ToolCall::caller).
-    pub caller: Option<Arc<Caller>>,
-    /// The caller's `_meta`, as in [`ToolCall::meta`](crate::calls::ToolCall::meta).
-    pub meta: Option<RawJson>,
-    /// Additional parameters, as in [`ToolCall::extra_params`](crate::calls::ToolCall::extra_params).
-    pub extra_params: Option<RawJson>,
-    /// What is done with a result that requires input. Only raw requests can forward it.
-    pub input: InputHandling,
+/// Sends requests other than tool calls.
+pub(crate) struct RequestRouter {
+    pub(crate) instances: InstanceRouter,
 }
 
 /// A method of a request about a task.
@@ -84,13 +56,7 @@ impl TaskMethod {
     }
 }
 
-/// Sends a request in a session, with the server's own name of the item. Boxed, because the compiler cannot prove a
-/// borrowing future `Send`.
-pub(super) type SendRequest<T> =
-    Arc<dyn for<'a> Fn(&'a Session, &'a str, CallOptions) -> RequestFuture<'a, T> + Send + Sync>;
-pub(super) type RequestFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
-
-impl CallRouter {
+impl RequestRouter {
     /// Renders a prompt.
     pub(crate) async fn get_prompt(
         &self,
@@ -99,12 +65,14 @@ impl CallRouter {
         options: RequestOptions,
         version: CatalogVersion<'_>,
     ) -> Result<PromptResult, HostError> {
-        let given = arguments.clone();
+        self.check_prompt(name, arguments, &options, version).map_err(|it| it.error)?;
+        let arguments = arguments.clone();
         let send: SendRequest<PromptResult> = Arc::new(move |session, name, options| {
-            let given = given.clone();
-            Box::pin(async move { session.get_prompt(name, &given, options).await.map(|it| it.value) })
+            let arguments = arguments.clone();
+            Box::pin(async move { session.get_prompt(name, &arguments, options).await.map(|it| it.value) })
         });
-        self.prompt((name, arguments), options, version, send).await.map(|it| it.0).map_err(|it| it.error)
+        let rendered = self.send("prompts/get", LookupItem::Prompt(name), options, version, send).await;
+        rendered.map(|it| it.value).map_err(|it| it.error)
     }
 
     /// Renders a prompt and returns the raw result.
@@ -113,29 +81,28 @@ impl CallRouter {
         name: &str,
         arguments: &RawJson,
         options: RequestOptions,
-        version: CatalogVersion<'_>,
     ) -> Result<RawResult, RequestError> {
-        let given = arguments.clone();
+        self.check_prompt(name, arguments, &options, CatalogVersion::Latest)?;
+        let arguments = arguments.clone();
         let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, name, options| {
-            let given = given.clone();
-            Box::pin(async move { session.get_prompt_raw(name, &given, options).await })
+            let arguments = arguments.clone();
+            Box::pin(async move { session.get_prompt_raw(name, &arguments, options).await })
         });
-        self.prompt((name, arguments), options, version, send).await.map(raw)
+        self.send_raw("prompts/get", LookupItem::Prompt(name), options, send).await
     }
 
-    async fn prompt<T>(
+    /// Checks that the required arguments of a prompt are present. A missing prompt is found when the request is sent.
+    fn check_prompt(
         &self,
-        (name, arguments): (&str, &RawJson),
-        options: RequestOptions,
+        name: &str,
+        arguments: &RawJson,
+        options: &RequestOptions,
         version: CatalogVersion<'_>,
-        send: SendRequest<T>,
-    ) -> Result<(T, ServerId), RequestError> {
-        let routing_table = self.routing(version);
-        if let Ok(prompt) = find_prompt(&routing_table, name, options.server.as_ref()) {
-            let missing = |it: HostError| RequestError::from(it).on(&prompt.server);
-            check_required_arguments(prompt, arguments).map_err(missing)?;
-        }
-        self.traced("prompts/get", LookupItem::Prompt(name), options, version, send).await
+    ) -> Result<(), RequestError> {
+        let routing_table = self.instances.routing(version);
+        let Ok(prompt) = find_prompt(&routing_table, name, options.server.as_ref()) else { return Ok(()) };
+        let missing = |it: HostError| RequestError::from(it).on(&prompt.server);
+        check_required_arguments(prompt, arguments).map_err(missing)
     }
 
     /// Reads a resource.
@@ -147,8 +114,8 @@ impl CallRouter {
     ) -> Result<ReadResult, HostError> {
         let send: SendRequest<ReadResult> =
             Arc::new(|session, uri, options| Box::pin(session.read_resource(uri, options)));
-        let read = self.traced("resources/read", LookupItem::Resource(uri), options, version, send).await;
-        read.map(|it| it.0).map_err(|it| it.error)
+        let read = self.send("resources/read", LookupItem::Resource(uri), options, version, send).await;
+        read.map(|it| it.value).map_err(|it| it.error)
     }
 
     /// Reads a resource and returns the raw result.
@@ -156,11 +123,10 @@ impl CallRouter {
         &self,
         uri: &str,
         options: RequestOptions,
-        version: CatalogVersion<'_>,
     ) -> Result<RawResult, RequestError> {
         let send: SendRequest<CallResponse<RawJson>> =
             Arc::new(|session, uri, options| Box::pin(session.read_resource_raw(uri, options)));
-        self.traced("resources/read", LookupItem::Resource(uri), options, version, send).await.map(raw)
+        self.send_raw("resources/read", LookupItem::Resource(uri), options, send).await
     }
 
     /// Completes an argument.
@@ -169,15 +135,15 @@ impl CallRouter {
         of: &CompletionReference,
         argument: &CompletionArgument,
         options: RequestOptions,
-        version: CatalogVersion<'_>,
     ) -> Result<Completion, HostError> {
         let known = (of.clone(), argument.clone());
         let send: SendRequest<Completion> = Arc::new(move |session, name, options| {
             let (of, argument) = known.clone();
             Box::pin(async move { session.complete(&with_server_name(&of, name), &argument, options).await })
         });
-        let completed = self.traced("completion/complete", completion_item(of), options, version, send).await;
-        completed.map(|it| it.0).map_err(|it| it.error)
+        let (item, version) = (completion_item(of), CatalogVersion::Latest);
+        let completed = self.send("completion/complete", item, options, version, send).await;
+        completed.map(|it| it.value).map_err(|it| it.error)
     }
 
     /// Completes an argument and returns the raw result.
@@ -186,7 +152,6 @@ impl CallRouter {
         of: &CompletionReference,
         argument: &CompletionArgument,
         options: RequestOptions,
-        version: CatalogVersion<'_>,
     ) -> Result<RawResult, RequestError> {
         let known = (of.clone(), argument.clone());
         let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, name, options| {
@@ -195,7 +160,7 @@ impl CallRouter {
                 async move { session.complete_raw(&with_server_name(&of, name), &argument, options).await },
             )
         });
-        self.traced("completion/complete", completion_item(of), options, version, send).await.map(raw)
+        self.send_raw("completion/complete", completion_item(of), options, send).await
     }
 
     /// Sends a request about a task of `options.server` and returns the raw result. `input` has responses to its
@@ -206,7 +171,6 @@ impl CallRouter {
         id: &str,
         input: Option<&RawJson>,
         options: RequestOptions,
-        version: CatalogVersion<'_>,
     ) -> Result<RawResult, RequestError> {
         let input = input.map(|it| format!(",\"inputResponses\":{}", it.as_str())).unwrap_or_default();
         let id_text = serde_json::Value::from(id);
@@ -220,11 +184,11 @@ impl CallRouter {
             })
         });
         let server = options.server.clone();
-        let result = self.traced(method.name(), LookupItem::Task(id), options, version, send).await.map(raw);
+        let result = self.send_raw(method.name(), LookupItem::Task(id), options, send).await;
         if let Some(server) = &server
             && is_task_over(method, &result)
         {
-            self.shared.tasks.record_end(server, id, Instant::now());
+            self.instances.supervisor.shared.tasks.record_end(server, id, Instant::now());
         }
         result
     }
@@ -234,7 +198,6 @@ impl CallRouter {
         &self,
         id: &str,
         options: RequestOptions,
-        version: CatalogVersion<'_>,
     ) -> Result<RawResult, RequestError> {
         let send: SendRequest<CallResponse<RawJson>> = Arc::new(|session, id, options| {
             Box::pin(async move {
@@ -244,26 +207,39 @@ impl CallRouter {
             })
         });
         let options = RequestOptions { deadline: options.deadline.or(Some(DEFAULT_TASK_TIMEOUT)), ..options };
-        let result =
-            self.traced("tasks/result", LookupItem::Task(id), options, version, send).await.map(raw)?;
-        self.shared.tasks.record_end(&result.server, id, Instant::now());
+        let result = self.send_raw("tasks/result", LookupItem::Task(id), options, send).await?;
+        self.instances.supervisor.shared.tasks.record_end(&result.server, id, Instant::now());
         Ok(result)
     }
 
-    pub(super) async fn traced<T>(
+    /// Sends a request in the latest generation, and returns the raw result.
+    pub(super) async fn send_raw(
+        &self,
+        method: &'static str,
+        item: LookupItem<'_>,
+        options: RequestOptions,
+        send: SendRequest<CallResponse<RawJson>>,
+    ) -> Result<RawResult, RequestError> {
+        let ServerReply { value, server } =
+            self.send(method, item, options, CatalogVersion::Latest, send).await?;
+        Ok(RawResult { result: value.value, server, request_id: Some(value.request_id) })
+    }
+
+    /// Sends a request in a span of its own.
+    pub(super) async fn send<T>(
         &self,
         method: &'static str,
         item: LookupItem<'_>,
         options: RequestOptions,
         version: CatalogVersion<'_>,
         send: SendRequest<T>,
-    ) -> Result<(T, ServerId), RequestError> {
+    ) -> Result<ServerReply<T>, RequestError> {
         let span = tracing::info_span!("request", method, server = Empty, outcome = Empty, duration = Empty);
         async {
             let guard = SpanGuard::begin();
             let deadline = CallDeadline::new(Instant::now(), options.deadline);
-            let res = match self.scope(options.dialog.as_ref(), version, deadline) {
-                Ok(scope) => self.route(item, &options, scope, &send).await,
+            let res = match self.instances.scope(options.dialog.as_ref(), version, deadline) {
+                Ok(scope) => send_or_search(&self.instances, item, &options, scope, &send).await,
                 Err(failure) => Err(failure.into()),
             };
             let outcome = res.as_ref().err().map_or("success", |it| it.error.kind.as_str());
@@ -273,50 +249,6 @@ impl CallRouter {
         }
         .instrument(span)
         .await
-    }
-
-    /// Sends a request for an item of a server, or of the only server that can have it.
-    pub(super) async fn route_to<T>(
-        &self,
-        item: LookupItem<'_>,
-        server: Option<&ServerId>,
-        options: &RequestOptions,
-        scope: RequestScope<'_>,
-        send: &SendRequest<T>,
-    ) -> Result<(T, ServerId), RequestError> {
-        for _ in 0..MAX_ATTEMPTS {
-            let routing_table = self.routing(scope.version);
-            let (route, name) = find_item(&routing_table, item, server)?;
-            let id = &route.server.spec.id;
-            tracing::Span::current().record("server", id.as_str());
-            let own_instance = match item {
-                LookupItem::Task(task) => self.begin_task_request(id, task, scope.dialog),
-                LookupItem::Prompt(_)
-                | LookupItem::Resource(_)
-                | LookupItem::Template(_)
-                | LookupItem::Skills => None,
-            };
-            let request = match own_instance {
-                Some(request) => request,
-                None => match self.begin_request(route, || item.label(), scope).await {
-                    Ok(request) => request,
-                    Err(RouteError::Retired) => continue,
-                    Err(RouteError::Refused(failure)) => return Err(RequestError::from(failure).on(id)),
-                },
-            };
-            let mut call_options = CallOptions::default();
-            call_options.retry = RetryPolicy::Once;
-            call_options.progress = options.progress.clone();
-            call_options.trace = self.trace_for(options.trace.as_ref());
-            call_options.caller = self.caller(options.caller.as_ref(), scope.dialog);
-            call_options.meta = options.meta.clone();
-            call_options.extra_params = options.extra_params.clone();
-            call_options.input = options.input;
-            let send = |options| send(&request.instance.session, &name, options);
-            let outcome = scope.deadline.send(&route.server, call_options, send).await;
-            return outcome.map(|value| (value, id.clone())).map_err(|it| it.on(id));
-        }
-        Err(being_replaced(&item.label()).into())
     }
 }
 
@@ -338,10 +270,6 @@ fn is_task_over(method: TaskMethod, outcome: &Result<RawResult, RequestError>) -
         }
         (TaskMethod::Get | TaskMethod::Update | TaskMethod::Cancel, Err(_)) => false,
     }
-}
-
-pub(super) fn raw((response, server): (CallResponse<RawJson>, ServerId)) -> RawResult {
-    RawResult { result: response.value, server, request_id: Some(response.request_id) }
 }
 
 /// The catalog item of a completion.

@@ -3,7 +3,7 @@
 use mcp_host_model::{ErrorKind, Filter, ServerId};
 use mcp_host_registry::{Decision, ExposedPrompt, ListKind};
 
-use super::tool_lookup::{display_name, unavailable_error};
+use crate::calls::tool_lookup::{display_name, unavailable_error};
 use crate::error::HostError;
 use crate::state::published::ServerState;
 use crate::supervisor::instance::InstanceRef;

@@ -10,15 +10,15 @@ use std::time::Duration;
 use mcp_host_model::{ErrorKind, ServerId, code};
 use tokio::time::Instant;
 
-use super::requests::{RequestOptions, SendRequest};
-use super::resource_lookup::{LookupItem, is_hidden, is_listed, match_template, missing};
-use super::result_format::RequestError;
-use super::route::RequestScope;
-use super::{CallRouter, CatalogVersion};
+use crate::calls::raw_result::RequestError;
+use crate::calls::request_options::RequestOptions;
+use crate::calls::resource_lookup::{LookupItem, is_hidden, is_listed, match_template, missing};
+use crate::calls::route::{InstanceRouter, RequestScope, SendRequest, ServerReply};
+use crate::calls::supervisor_handle::SupervisorHandle;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::supervisor::instance::InstanceRef;
-use crate::supervisor::machine::{Route, RouteTarget};
+use crate::supervisor::machine::{Route, RouteTarget, RoutingTable};
 
 /// Maximum number of servers that are queried for a resource.
 const MAX_SERVERS: usize = 64;
@@ -35,95 +35,98 @@ struct Candidate {
     limit: Duration,
 }
 
-impl CallRouter {
-    /// Sends a request for an item. Without a named server, a resource that no list contains is searched.
-    pub(super) async fn route<T>(
-        &self,
-        item: LookupItem<'_>,
-        options: &RequestOptions,
-        scope: RequestScope<'_>,
-        send: &SendRequest<T>,
-    ) -> Result<(T, ServerId), RequestError> {
-        let candidates = match (item, &options.server) {
-            (LookupItem::Resource(uri), None) => self.candidates(uri, options, scope.version),
-            _ => None,
-        };
-        let Some(candidates) = candidates else {
-            return self.route_to(item, options.server.as_ref(), options, scope, send).await;
-        };
-        if let [Candidate { server, .. }] = candidates.as_slice() {
-            return self.route_to(item, Some(server), options, scope, send).await;
+/// Sends a request for an item. Without a named server, a resource that no list contains is searched.
+pub(super) async fn send_or_search<T>(
+    router: &InstanceRouter,
+    item: LookupItem<'_>,
+    options: &RequestOptions,
+    scope: RequestScope<'_>,
+    send: &SendRequest<T>,
+) -> Result<ServerReply<T>, RequestError> {
+    let candidates = match (item, &options.server) {
+        (LookupItem::Resource(uri), None) => {
+            candidates(&router.supervisor, &router.routing(scope.version), uri, options)
         }
-        let started = Instant::now();
-        // The failure of a server that may have the resource is not hidden by another one that lacks it.
-        let mut failure = None;
-        for Candidate { server, limit } in &candidates {
-            let attempt = RequestScope { deadline: scope.deadline.shortened(*limit), ..scope };
-            match self.route_to(item, Some(server), options, attempt, send).await {
-                Ok(found) => return Ok(found),
-                Err(error) if lacks_resource(&error) => {}
-                Err(error) => failure = failure.or(Some(error)),
-            }
-            if started.elapsed() >= MAX_SEARCH || scope.deadline.is_over() {
-                break;
-            }
-        }
-        Err(failure.unwrap_or_else(|| match &options.servers {
-            None => missing(&self.routing(scope.version), item, None).into(),
-            // The reason would reveal other servers.
-            Some(_) => HostError::new(ErrorKind::Validation, format!("{} not found", item.label())).into(),
-        }))
+        _ => None,
+    };
+    let Some(candidates) = candidates else {
+        return router.send(item, options.server.as_ref(), options, scope, send).await;
+    };
+    if let [Candidate { server, .. }] = candidates.as_slice() {
+        return router.send(item, Some(server), options, scope, send).await;
     }
+    let started = Instant::now();
+    // The failure of a server that may have the resource is not hidden by another one that lacks it.
+    let mut failure = None;
+    for Candidate { server, limit } in &candidates {
+        let attempt = RequestScope { deadline: scope.deadline.shortened(*limit), ..scope };
+        match router.send(item, Some(server), options, attempt, send).await {
+            Ok(found) => return Ok(found),
+            Err(error) if lacks_resource(&error) => {}
+            Err(error) => failure = failure.or(Some(error)),
+        }
+        if started.elapsed() >= MAX_SEARCH || scope.deadline.is_over() {
+            break;
+        }
+    }
+    Err(failure.unwrap_or_else(|| match &options.servers {
+        None => missing(&router.routing(scope.version), item, None).into(),
+        // The reason would reveal other servers.
+        Some(_) => HostError::new(ErrorKind::Validation, format!("{} not found", item.label())).into(),
+    }))
+}
 
-    /// The servers that may have a resource that no list contains. `None` if the catalog decides.
-    fn candidates(
-        &self,
-        uri: &str,
-        options: &RequestOptions,
-        version: CatalogVersion<'_>,
-    ) -> Option<Vec<Candidate>> {
-        let routing_table = self.routing(version);
-        if options.servers.is_none() && is_listed(&routing_table, uri) {
-            return None;
-        }
-        let templates = routing_table.snapshot.catalog.templates();
-        let fitting =
-            templates.iter().filter_map(|it| Some((match_template(&it.template.uri_template, uri)?, it)));
-        let mut fitting: Vec<_> = fitting.collect();
-        fitting.sort_by_key(|(literal, _)| Reverse(*literal));
-        let fitting: Vec<&ServerId> = fitting.into_iter().map(|(_, it)| &it.server).collect();
-        let configured = routing_table.snapshot.servers.iter().filter_map(|it| ServerId::parse(&it.id).ok());
-        let configured = configured.filter(|id| {
-            routing_table.routes.get(id).is_some_and(|route| self.is_searched(route, options.dialog.as_ref()))
-        });
-        let mut candidates: Vec<Candidate> = Vec::new();
-        for server in fitting.iter().copied().cloned().chain(configured) {
-            if candidates.len() == MAX_SERVERS {
-                break;
-            }
-            let Some(route) = routing_table.routes.get(&server) else { continue };
-            let may_be_queried = options.servers.as_ref().is_none_or(|servers| servers.contains(&server));
-            let is_known = candidates.iter().any(|candidate| candidate.server == server);
-            if may_be_queried && !is_known && !is_hidden(&routing_table, &server, uri) {
-                let own = route.server.spec.limits.request;
-                let limit = if fitting.contains(&&server) { own } else { own.min(SERVER_TIMEOUT) };
-                candidates.push(Candidate { server, limit });
-            }
-        }
-        // Without candidates, the catalog has the reason.
-        (options.servers.is_some() || !candidates.is_empty()).then_some(candidates)
+/// The servers that may have a resource that no list contains. `None` if the catalog decides.
+fn candidates(
+    supervisor: &SupervisorHandle,
+    routing_table: &RoutingTable<InstanceRef>,
+    uri: &str,
+    options: &RequestOptions,
+) -> Option<Vec<Candidate>> {
+    if options.servers.is_none() && is_listed(routing_table, uri) {
+        return None;
     }
+    let templates = routing_table.snapshot.catalog.templates();
+    let fitting =
+        templates.iter().filter_map(|it| Some((match_template(&it.template.uri_template, uri)?, it)));
+    let mut fitting: Vec<_> = fitting.collect();
+    fitting.sort_by_key(|(literal, _)| Reverse(*literal));
+    let fitting: Vec<&ServerId> = fitting.into_iter().map(|(_, it)| &it.server).collect();
+    let configured = routing_table.snapshot.servers.iter().filter_map(|it| ServerId::parse(&it.id).ok());
+    let configured = configured.filter(|id| {
+        routing_table
+            .routes
+            .get(id)
+            .is_some_and(|route| is_searched(supervisor, route, options.dialog.as_ref()))
+    });
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for server in fitting.iter().copied().cloned().chain(configured) {
+        if candidates.len() == MAX_SERVERS {
+            break;
+        }
+        let Some(route) = routing_table.routes.get(&server) else { continue };
+        let may_be_queried = options.servers.as_ref().is_none_or(|servers| servers.contains(&server));
+        let is_known = candidates.iter().any(|candidate| candidate.server == server);
+        if may_be_queried && !is_known && !is_hidden(routing_table, &server, uri) {
+            let own = route.server.spec.limits.request;
+            let limit = if fitting.contains(&&server) { own } else { own.min(SERVER_TIMEOUT) };
+            candidates.push(Candidate { server, limit });
+        }
+    }
+    // Without candidates, the catalog has the reason.
+    (options.servers.is_some() || !candidates.is_empty()).then_some(candidates)
+}
 
-    /// Whether a server without a matching template is queried.
-    fn is_searched(&self, route: &Route<InstanceRef>, dialog: Option<&DialogId>) -> bool {
-        let id = &route.server.spec.id;
-        let is_running = match route.target {
-            RouteTarget::Shared(_) => true,
-            RouteTarget::Leased(_) => dialog
-                .is_some_and(|dialog| self.leases.borrow().held.contains_key(&(dialog.clone(), id.clone()))),
-        };
-        is_running && self.shared.server_info.has_resources(id)
-    }
+/// Whether a server without a matching template is queried.
+fn is_searched(supervisor: &SupervisorHandle, route: &Route<InstanceRef>, dialog: Option<&DialogId>) -> bool {
+    let id = &route.server.spec.id;
+    let is_running = match route.target {
+        RouteTarget::Shared(_) => true,
+        RouteTarget::Leased(_) => dialog.is_some_and(|dialog| {
+            supervisor.leases.borrow().held.contains_key(&(dialog.clone(), id.clone()))
+        }),
+    };
+    is_running && supervisor.shared.server_info.has_resources(id)
 }
 
 /// Whether a server answered that it does not have the resource. Servers of both eras have a code for it; one without

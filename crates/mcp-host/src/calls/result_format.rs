@@ -1,59 +1,10 @@
-//! The forms of a call's result: parsed and checked, or raw.
+//! The forms of a call's result: parsed, or raw.
 
-use mcp_host_model::{Content, RawJson, RpcError, ServerId, Task, Tool, ToolResult, read_created_task};
-use mcp_host_transport::{CallError, CallOptions, CallResponse, RequestId, Session, StartedCall};
+use mcp_host_model::{Content, RawJson, Task, ToolResult, read_created_task};
+use mcp_host_transport::{CallError, CallOptions, CallResponse, Session, StartedCall};
 use serde_json::json;
 
-use super::CallRouter;
-use super::tool_call::TaskHandling;
-use crate::error::HostError;
-
-/// A result as its server sent it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RawResult {
-    /// The bytes of the `result` member, neither cut nor checked.
-    pub result: RawJson,
-    /// The server.
-    pub server: ServerId,
-    /// The request id; `None` for the host's own tools.
-    pub request_id: Option<RequestId>,
-}
-
-/// Why a request failed.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{error}")]
-#[non_exhaustive]
-pub struct RequestError {
-    /// The message with its kind.
-    pub error: HostError,
-    /// The server's JSON-RPC error, if it sent one, with secrets redacted.
-    pub rpc: Option<Box<RpcError>>,
-    /// The server, if one was found.
-    pub server: Option<ServerId>,
-}
-
-impl From<HostError> for RequestError {
-    fn from(error: HostError) -> RequestError {
-        RequestError { error, rpc: None, server: None }
-    }
-}
-
-impl RequestError {
-    /// An error with the JSON-RPC error that the server sent, if any.
-    pub(super) fn new(error: HostError, cause: &CallError) -> RequestError {
-        let rpc = match cause {
-            CallError::Rpc(rpc) | CallError::ResourceNotFound(rpc) => Some(rpc),
-            CallError::Refused(refused) => refused.rpc_error(),
-            _ => None,
-        };
-        RequestError { error, rpc: rpc.cloned().map(Box::new), server: None }
-    }
-
-    pub(super) fn on(self, server: &ServerId) -> RequestError {
-        RequestError { server: Some(server.clone()), ..self }
-    }
-}
+use crate::calls::tool_call::TaskHandling;
 
 /// The form of a result.
 pub(super) trait ResultFormat: Sized {
@@ -75,8 +26,8 @@ pub(super) trait ResultFormat: Sized {
     /// The result of one of the host's own tools.
     fn from_text(text: String) -> Self;
 
-    /// Warnings about deviations from the output schema.
-    fn check_output(&self, router: &CallRouter, server: &ServerId, tool: &Tool) -> Vec<String>;
+    /// The parsed result, which can be checked against the output schema.
+    fn parsed(&self) -> Option<&ToolResult>;
 }
 
 impl ResultFormat for ToolResult {
@@ -104,8 +55,8 @@ impl ResultFormat for ToolResult {
         result
     }
 
-    fn check_output(&self, router: &CallRouter, server: &ServerId, tool: &Tool) -> Vec<String> {
-        router.check_output(server, tool, self)
+    fn parsed(&self) -> Option<&ToolResult> {
+        Some(self)
     }
 }
 
@@ -138,7 +89,7 @@ impl ResultFormat for RawJson {
         RawJson::from_value(&result).expect("its keys are strings")
     }
 
-    fn check_output(&self, _: &CallRouter, _: &ServerId, _: &Tool) -> Vec<String> {
-        Vec::new()
+    fn parsed(&self) -> Option<&ToolResult> {
+        None
     }
 }

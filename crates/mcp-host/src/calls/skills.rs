@@ -12,76 +12,73 @@ use mcp_host_model::{
 use mcp_host_transport::{CallResponse, ListResult, SkillMethod};
 use sha2::{Digest, Sha256};
 
-use super::requests::{RequestOptions, SendRequest, raw};
-use super::resource_lookup::LookupItem;
-use super::result_format::{RawResult, RequestError};
-use super::tool_lookup::display_name;
-use super::{CallRouter, CatalogVersion};
+use crate::calls::raw_result::{RawResult, RequestError};
+use crate::calls::request_options::RequestOptions;
+use crate::calls::requests::RequestRouter;
+use crate::calls::resource_lookup::LookupItem;
+use crate::calls::route::{CatalogVersion, SendRequest};
+use crate::calls::tool_lookup::display_name;
 use crate::error::HostError;
 
-impl CallRouter {
-    /// Sends a request of the skills extension and returns the raw result. A list is that of `options.server`.
-    pub(crate) async fn skill_request_raw(
-        &self,
-        method: SkillMethod,
-        uri: Option<&str>,
-        options: RequestOptions,
-        version: CatalogVersion<'_>,
-    ) -> Result<RawResult, RequestError> {
-        let item = uri.map_or(LookupItem::Skills, LookupItem::Resource);
-        let has_uri = uri.is_some();
-        let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, uri, options| {
-            Box::pin(session.skill_request_raw(method, has_uri.then_some(uri), options))
-        });
-        self.traced(method.name(), item, options, version, send).await.map(raw)
-    }
+/// Sends a request of the skills extension and returns the raw result. A list is that of `options.server`.
+pub(crate) async fn skill_request_raw(
+    router: &RequestRouter,
+    method: SkillMethod,
+    uri: Option<&str>,
+    options: RequestOptions,
+) -> Result<RawResult, RequestError> {
+    let item = uri.map_or(LookupItem::Skills, LookupItem::Resource);
+    let has_uri = uri.is_some();
+    let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, uri, options| {
+        Box::pin(session.skill_request_raw(method, has_uri.then_some(uri), options))
+    });
+    router.send_raw(method.name(), item, options, send).await
+}
 
-    /// All valid skills of a server.
-    pub(crate) async fn list_skills(
-        &self,
-        server: &ServerId,
-        options: RequestOptions,
-    ) -> Result<Vec<Skill>, HostError> {
-        let options = RequestOptions { server: Some(server.clone()), ..options };
-        let send: SendRequest<ListResult<Skill>> =
-            Arc::new(|session, _, options| Box::pin(session.list_skills(options)));
-        let (item, version) = (LookupItem::Skills, CatalogVersion::Latest);
-        let listed = self.traced(SkillMethod::List.name(), item, options, version, send).await;
-        let (list, _) = listed.map_err(|it| it.error)?;
-        for InvalidItem { name, reason, .. } in list.rejected {
-            let name = name.unwrap_or_default();
-            tracing::warn!(%server, name, reason, "ignoring an invalid skill");
-        }
-        Ok(list.items)
+/// All valid skills of a server.
+pub(crate) async fn list_skills(
+    router: &RequestRouter,
+    server: &ServerId,
+    options: RequestOptions,
+) -> Result<Vec<Skill>, HostError> {
+    let options = RequestOptions { server: Some(server.clone()), ..options };
+    let send: SendRequest<ListResult<Skill>> =
+        Arc::new(|session, _, options| Box::pin(session.list_skills(options)));
+    let (item, version) = (LookupItem::Skills, CatalogVersion::Latest);
+    let listed = router.send(SkillMethod::List.name(), item, options, version, send).await;
+    let list = listed.map_err(|it| it.error)?.value;
+    for InvalidItem { name, reason, .. } in list.rejected {
+        let name = name.unwrap_or_default();
+        tracing::warn!(%server, name, reason, "ignoring an invalid skill");
     }
+    Ok(list.items)
+}
 
-    /// Reads `SKILL.md` or another listed file of a skill.
-    pub(crate) async fn read_skill_file(
-        &self,
-        skill_uri: &str,
-        file_uri: &str,
-        options: RequestOptions,
-    ) -> Result<ReadResult, HostError> {
-        let (method, version) = (SkillMethod::Get, CatalogVersion::Latest);
-        let found = self.skill_request_raw(method, Some(skill_uri), options.clone(), version).await;
-        let RawResult { result, server, request_id: _ } = found.map_err(|it| it.error)?;
-        let skill = read_skill_result(&result);
-        let skill = skill.map_err(|error| invalid(&server, &format!("a skill: {error}")))?;
-        let listed = skill.file(file_uri);
-        if skill.files.is_some() && listed.is_none() {
-            let message = format!("{} is not a file of the skill", display_name(file_uri));
-            return Err(HostError::new(ErrorKind::Validation, message));
-        }
-        let options = RequestOptions { server: Some(server.clone()), ..options };
-        let read = self.read_resource_raw(file_uri, options, version).await.map_err(|it| it.error)?;
-        let read = read_resource_result(&read.result)
-            .map_err(|error| invalid(&server, &format!("a file of a skill: {error}")))?;
-        if let Some(listed) = listed {
-            check_file(listed, &read)
-                .map_err(|reason| invalid(&server, &format!("{}: {reason}", display_name(file_uri))))?;
-        }
-        Ok(read)
+/// Reads `SKILL.md` or another listed file of a skill.
+pub(crate) async fn read_skill_file(
+    router: &RequestRouter,
+    skill_uri: &str,
+    file_uri: &str,
+    options: RequestOptions,
+) -> Result<ReadResult, HostError> {
+    let found = skill_request_raw(router, SkillMethod::Get, Some(skill_uri), options.clone()).await;
+    let RawResult { result, server, request_id: _ } = found.map_err(|it| it.error)?;
+    let skill = read_skill_result(&result);
+    let skill = skill.map_err(|error| invalid(&server, &format!("a skill: {error}")))?;
+    let listed = skill.file(file_uri);
+    if skill.files.is_some() && listed.is_none() {
+        let message = format!("{} is not a file of the skill", display_name(file_uri));
+        return Err(HostError::new(ErrorKind::Validation, message));
     }
+    let options = RequestOptions { server: Some(server.clone()), ..options };
+    let read = router.read_resource_raw(file_uri, options).await.map_err(|it| it.error)?;
+    let read = read_resource_result(&read.result)
+        .map_err(|error| invalid(&server, &format!("a file of a skill: {error}")))?;
+    if let Some(listed) = listed {
+        check_file(listed, &read)
+            .map_err(|reason| invalid(&server, &format!("{}: {reason}", display_name(file_uri))))?;
+    }
+    Ok(read)
 }
 
 /// The error for an invalid response.

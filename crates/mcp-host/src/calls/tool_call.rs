@@ -1,56 +1,42 @@
 //! A tool call with its options.
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
 
-use mcp_host_model::{RawJson, ServerId, TraceContext};
-use mcp_host_transport::{Caller, InputHandling, OnProgress};
+use mcp_host_model::RawJson;
 
-use crate::state::dialog_id::DialogId;
+use crate::calls::request_options::RequestOptions;
+use crate::calls::tool_ref::ToolRef;
 
 /// A tool call.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ToolCall {
-    /// The tool's exposed name, or its original name if only one server has it.
-    pub name: String,
+    /// The tool.
+    pub tool: CalledTool,
     /// The arguments, a JSON object.
     pub arguments: RawJson,
-    /// Receives progress notifications.
-    pub progress: Option<OnProgress>,
-    /// The maximum duration of the call, including the start of a leased instance. A start continues after the
-    /// deadline. `None`: a start is limited by `limits.startup` and the request by `limits.request`.
-    pub deadline: Option<Duration>,
-    /// The server, if the name is ambiguous without it.
-    pub server: Option<ServerId>,
-    /// The calling dialog, which leases instances of servers that are not shared. All calls without a dialog use
-    /// the same leases.
-    pub dialog: Option<DialogId>,
-    /// The trace context that is sent to the server. `None`: that of
-    /// [`TelemetryOptions::trace`](crate::TelemetryOptions::trace).
-    pub trace: Option<TraceContext>,
-    /// Answers the server requests that the call causes. `None`: the dialog's caller
-    /// ([`Host::dialog_with`](crate::host::Host::dialog_with)), else the host's handlers.
-    pub caller: Option<Arc<Caller>>,
-    /// The caller's `_meta`. Members that concern only the caller's own connection are not forwarded
-    /// ([`CallOptions::meta`](mcp_host_transport::CallOptions::meta)).
-    pub meta: Option<RawJson>,
-    /// Additional request parameters, a JSON object, that are forwarded.
-    pub extra_params: Option<RawJson>,
-    /// What is done with a result that requires input. Only [`Host::call_raw`](crate::host::Host::call_raw) can
-    /// forward it.
-    pub input: InputHandling,
     /// What is done with a call that its server makes a task.
     pub tasks: TaskHandling,
+    /// The options that all requests have.
+    pub options: RequestOptions,
+}
+
+/// The tool of a call.
+#[derive(Debug, Clone)]
+#[expect(clippy::exhaustive_enums, reason = "a tool is named, or it was found")]
+pub enum CalledTool {
+    /// The tool's exposed name, or its original name if only one server has it.
+    Named(String),
+    /// A tool that was found before.
+    Found(ToolRef),
 }
 
 /// What is done with a call that its server makes a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum TaskHandling {
-    /// The host waits for the result of the task: for `deadline`, or for an hour after the server created it. A task is
-    /// cancelled with its call. If the server requires it, a task is requested.
+    /// The host waits for the result of the task: for the deadline of the call, or for an hour after the server created
+    /// the task. A task is cancelled with its call. If the server requires it, a task is requested.
     #[default]
     Follow,
     /// The created task is the result. Only for [`Host::call_raw`](crate::host::Host::call_raw).
@@ -58,21 +44,21 @@ pub enum TaskHandling {
 }
 
 impl ToolCall {
-    /// A call of `name` with default options.
+    /// A call of the tool with this exposed or original name, with default options.
     pub fn new(name: impl Into<String>, arguments: RawJson) -> ToolCall {
-        ToolCall {
-            name: name.into(),
-            arguments,
-            progress: None,
-            deadline: None,
-            server: None,
-            dialog: None,
-            trace: None,
-            caller: None,
-            meta: None,
-            extra_params: None,
-            input: InputHandling::ByHandlers,
-            tasks: TaskHandling::Follow,
+        ToolCall::of(CalledTool::Named(name.into()), arguments)
+    }
+
+    /// A call of a tool with default options.
+    pub fn of(tool: CalledTool, arguments: RawJson) -> ToolCall {
+        ToolCall { tool, arguments, tasks: TaskHandling::Follow, options: RequestOptions::default() }
+    }
+
+    /// The name of the tool in the call.
+    pub fn name(&self) -> &str {
+        match &self.tool {
+            CalledTool::Named(name) => name,
+            CalledTool::Found(tool) => tool.tool().name.as_str(),
         }
     }
 }
@@ -80,30 +66,18 @@ impl ToolCall {
 impl fmt::Debug for ToolCall {
     /// Prints the size of the arguments only, because they are private.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ToolCall {
-            name,
-            arguments,
-            progress: _,
-            deadline,
-            server,
-            dialog,
-            trace,
-            caller,
-            meta: _,
-            extra_params: _,
-            input,
-            tasks,
-        } = self;
+        let ToolCall { tool, arguments, tasks, options } = self;
+        let RequestOptions { server, servers: _, dialog, deadline, context } = options;
         f.debug_struct("ToolCall")
-            .field("name", name)
+            .field("tool", tool)
             .field("arguments", &format_args!("{} bytes", arguments.as_bytes().len()))
-            .field("deadline", deadline)
+            .field("tasks", tasks)
             .field("server", server)
             .field("dialog", dialog)
-            .field("trace", trace)
-            .field("caller", caller)
-            .field("input", input)
-            .field("tasks", tasks)
+            .field("deadline", deadline)
+            .field("trace", &context.trace)
+            .field("caller", &context.caller)
+            .field("input", &context.input)
             .finish_non_exhaustive()
     }
 }

@@ -15,10 +15,17 @@ use tokio::task::JoinHandle;
 use crate::calls::admin;
 use crate::calls::admin::AdminTools;
 use crate::calls::dialog::Dialog;
+use crate::calls::leases::LeaseReports;
 use crate::calls::pin::PinnedGeneration;
-use crate::calls::provider_failure::ProviderFailureReport;
+use crate::calls::provider_failure::{ProviderFailureReport, report_provider_failure};
+use crate::calls::request_options::RequestOptions;
+use crate::calls::requests::RequestRouter;
+use crate::calls::route::{CatalogVersion, InstanceRouter};
+use crate::calls::router::CallRouter;
+use crate::calls::skills::{list_skills, read_skill_file};
 use crate::calls::spill::SpillStore;
-use crate::calls::{CallRouter, CatalogVersion, RequestOptions, ToolCall};
+use crate::calls::supervisor_handle::SupervisorHandle;
+use crate::calls::tool_call::ToolCall;
 use crate::config::approval::Approval;
 use crate::config::desired::{ConfigUpdate, DesiredServers};
 use crate::config::watch::{FollowHandle, FollowRequest};
@@ -134,6 +141,7 @@ impl Host {
         let (overflow, overflowed) = mpsc::unbounded_channel();
         let (updates, config_updates) = mpsc::channel(1);
         let idle = leases.idle_timeout;
+        let lease_clock = Arc::clone(&wall_clock);
         let supervisor_task = SupervisorTask::new(
             MachineSettings { builtins, supervision, leases, own, approval, tool_budget },
             Arc::new(connector),
@@ -148,17 +156,24 @@ impl Host {
             overflow: overflowed,
             config_updates,
         }));
-        let router = Arc::new(CallRouter {
+        let supervisor = SupervisorHandle {
             routing_table: senders.routing_table.subscribe(),
             leases: senders.leases.subscribe(),
-            validators: ValidatorCache::new(),
             commands: commands.clone(),
-            reminder: reminder.unwrap_or_else(|| admin::default_reminder(admin_tools)),
-            idle,
-            spills,
             ends: DialogEndCounter::default(),
-            trace,
             shared,
+        };
+        let router = Arc::new(CallRouter {
+            requests: RequestRouter { instances: InstanceRouter { supervisor, trace } },
+            validators: ValidatorCache::new(),
+            spills,
+            lease_reports: LeaseReports {
+                leases: senders.leases.subscribe(),
+                reminder: reminder.unwrap_or_else(|| admin::default_reminder(admin_tools)),
+                idle,
+                wall_clock: lease_clock,
+            },
+            admin_tools,
         });
         Host { commands, overflow, updates, senders, router, supervisor_task, tool_budget }
     }
@@ -270,13 +285,13 @@ impl Host {
         arguments: &RawJson,
         options: RequestOptions,
     ) -> Result<PromptResult, HostError> {
-        self.router.get_prompt(name, arguments, options, CatalogVersion::Latest).await
+        self.router.requests.get_prompt(name, arguments, options, CatalogVersion::Latest).await
     }
 
     /// Reads a resource from the server in `options`, else from the server that lists the URI, else from the one with
     /// the best matching template. Hidden resources cannot be read. Dropping the future cancels the request.
     pub async fn read_resource(&self, uri: &str, options: RequestOptions) -> Result<ReadResult, HostError> {
-        self.router.read_resource(uri, options, CatalogVersion::Latest).await
+        self.router.requests.read_resource(uri, options, CatalogVersion::Latest).await
     }
 
     /// Lists the skills of a server (SEP-2640), all pages within the server's limits; invalid ones are logged and left out.
@@ -286,7 +301,7 @@ impl Host {
         server: &ServerId,
         options: RequestOptions,
     ) -> Result<Vec<Skill>, HostError> {
-        self.router.list_skills(server, options).await
+        list_skills(&self.router.requests, server, options).await
     }
 
     /// Reads a file of the skill whose `SKILL.md` has the URI `skill`: `SKILL.md` itself, or another file that the server
@@ -298,7 +313,7 @@ impl Host {
         file: &str,
         options: RequestOptions,
     ) -> Result<ReadResult, HostError> {
-        self.router.read_skill_file(skill, file, options).await
+        read_skill_file(&self.router.requests, skill, file, options).await
     }
 
     /// Completes an argument of a prompt (by exposed name) or of a resource template.
@@ -308,7 +323,7 @@ impl Host {
         argument: &CompletionArgument,
         options: RequestOptions,
     ) -> Result<Completion, HostError> {
-        self.router.complete(of, argument, options, CatalogVersion::Latest).await
+        self.router.requests.complete(of, argument, options).await
     }
 
     /// Pins the current generation for a turn of an agent, so that its model can call what it was shown.
@@ -323,59 +338,59 @@ impl Host {
     }
 
     /// Starts a dialog with a caller that answers server requests of its calls and leased servers, also between
-    /// calls. [`ToolCall::caller`] takes precedence. If several handles of a dialog have callers, the last one counts.
+    /// calls. A caller of the request's own takes precedence. If several handles of a dialog have callers, the last one counts.
     pub fn dialog_with(&self, id: DialogId, caller: Arc<Caller>) -> Dialog {
-        let registration = self.router.shared.callers.register(id.clone(), caller);
+        let registration = self.router.supervisor().shared.callers.register(id.clone(), caller);
         self.dialog_of(id, Some(registration))
     }
 
     fn dialog_of(&self, id: DialogId, registration: Option<CallerRegistration>) -> Dialog {
         let (commands, overflow) = (self.commands.clone(), self.overflow.clone());
-        let ends = self.router.ends.clone();
+        let ends = self.router.supervisor().ends.clone();
         ends.add_handle(&id);
-        let subjects = Arc::clone(&self.router.shared.subjects);
+        let subjects = Arc::clone(&self.router.supervisor().shared.subjects);
         let lifetime = DialogLifetime { id, ends, commands, overflow, subjects, _registration: registration };
         Dialog { router: Arc::clone(&self.router), lifetime: Arc::new(lifetime) }
     }
 
     /// The current leases, by server and dialog.
     pub fn leases(&self) -> Vec<LeaseSnapshot> {
-        self.router.lease_snapshots()
+        self.router.lease_reports.snapshots()
     }
 
     /// Releases a dialog's lease of a server and returns when its calls have ended and it is closed. False: there was
     /// none. Fails for an unknown server (DM-077). Cancel-safe: the release continues.
     pub async fn release(&self, dialog: &DialogId, server: &ServerId) -> Result<bool, HostError> {
-        self.router.release(dialog, server).await
+        self.router.supervisor().release(dialog, server).await
     }
 
     /// Restarts a server, also one that is disabled or suspended, and returns when it accepts calls, or its error.
     /// Running calls continue; its leases are released. Cancel-safe: the restart continues.
     pub async fn restart(&self, server: &ServerId) -> Result<(), HostError> {
-        self.router.restart(server).await
+        self.router.supervisor().restart(server).await
     }
 
     /// Disables a server until it is restarted or its entry changes. Running calls
     /// may finish within [`ProcessOptions::drain`].
     pub async fn disable(&self, server: &ServerId) -> Result<(), HostError> {
-        self.router.disable(server).await
+        self.router.supervisor().disable(server).await
     }
 
     /// Reports a failed request to a language model; returns whether to retry or stop (DM-066, DM-067). A stopped
     /// dialog is published as a problem, and its calls are refused until [`Host::resume`] or its end. Cancel-safe:
     /// the stop continues.
     pub async fn report_provider_failure(&self, refusal: ProviderFailureReport) -> RetryDecision {
-        self.router.report_provider_failure(refusal).await
+        report_provider_failure(self.router.supervisor(), refusal).await
     }
 
     /// Why a dialog is stopped; check it before asking the model again. `None`: it is not.
     pub fn stop_reason(&self, dialog: &DialogId) -> Option<HostError> {
-        self.router.stop_reason(dialog)
+        self.router.supervisor().stop_reason(dialog)
     }
 
     /// Resumes a stopped dialog. Returns when its problem is withdrawn.
     pub async fn resume(&self, dialog: &DialogId) {
-        self.router.resume(dialog).await;
+        self.router.supervisor().resume(dialog).await;
     }
 
     /// Refuses new calls, gives running ones the grace period, closes all servers concurrently, and returns when

@@ -4,7 +4,14 @@ use mcp_host_model::{LogLevel, RawJson, ServerId};
 use mcp_host_transport::{CompletionArgument, CompletionReference, SkillMethod};
 
 use super::Host;
-use crate::calls::{CatalogVersion, RawResult, RequestError, RequestOptions, TaskMethod, ToolCall};
+use crate::calls::raw_result::{RawResult, RequestError};
+use crate::calls::request_options::RequestOptions;
+use crate::calls::requests::TaskMethod;
+use crate::calls::route::CatalogVersion;
+use crate::calls::servers::{apply_log_levels, definitions, details, roots_changed};
+use crate::calls::skills::skill_request_raw;
+use crate::calls::subscribe::subscribe;
+use crate::calls::tool_call::ToolCall;
 use crate::config::approval::ServerDefinitions;
 use crate::error::HostError;
 use crate::notifications::stream::NotificationStream;
@@ -25,7 +32,7 @@ impl Host {
         arguments: &RawJson,
         options: RequestOptions,
     ) -> Result<RawResult, RequestError> {
-        self.router.get_prompt_raw(name, arguments, options, CatalogVersion::Latest).await
+        self.router.requests.get_prompt_raw(name, arguments, options).await
     }
 
     /// Reads a resource like [`Host::read_resource`], without a cache, and returns the raw result.
@@ -34,7 +41,7 @@ impl Host {
         uri: &str,
         options: RequestOptions,
     ) -> Result<RawResult, RequestError> {
-        self.router.read_resource_raw(uri, options, CatalogVersion::Latest).await
+        self.router.requests.read_resource_raw(uri, options).await
     }
 
     /// Completes an argument like [`Host::complete`] and returns the raw result.
@@ -44,7 +51,7 @@ impl Host {
         argument: &CompletionArgument,
         options: RequestOptions,
     ) -> Result<RawResult, RequestError> {
-        self.router.complete_raw(of, argument, options, CatalogVersion::Latest).await
+        self.router.requests.complete_raw(of, argument, options).await
     }
 
     /// Sends a request about a task of the server in `options` and returns the raw result. `input` has responses to
@@ -56,13 +63,13 @@ impl Host {
         input: Option<&RawJson>,
         options: RequestOptions,
     ) -> Result<RawResult, RequestError> {
-        self.router.task_request_raw(method, id, input, options, CatalogVersion::Latest).await
+        self.router.requests.task_request_raw(method, id, input, options).await
     }
 
     /// Waits for the result of a task of the server in `options`, for at most `options.deadline` or an hour. Dropping
     /// the future leaves the task alone.
     pub async fn task_result(&self, id: &str, options: RequestOptions) -> Result<RawResult, RequestError> {
-        self.router.task_result(id, options, CatalogVersion::Latest).await
+        self.router.requests.task_result(id, options).await
     }
 
     /// Sends a request of the skills extension and returns the raw result. `uri` is that of the `SKILL.md` or the folder,
@@ -74,30 +81,30 @@ impl Host {
         uri: Option<&str>,
         options: RequestOptions,
     ) -> Result<RawResult, RequestError> {
-        self.router.skill_request_raw(method, uri, options, CatalogVersion::Latest).await
+        skill_request_raw(&self.router.requests, method, uri, options).await
     }
 
     /// Information about a server that accepts calls; otherwise `None`.
     pub fn details(&self, server: &ServerId) -> Option<ServerDetails> {
-        self.router.details(server)
+        details(self.router.supervisor(), server)
     }
 
     /// The current definitions of a server that accepts calls, shown or hidden; otherwise `None`.
     pub fn definitions(&self, server: &ServerId) -> Option<ServerDefinitions> {
-        self.router.definitions(server)
+        definitions(self.router.supervisor(), server)
     }
 
     /// All server notifications from now on: log messages, changed resources, other notifications. A slow reader
     /// loses the oldest and receives their number.
     pub fn notifications(&self) -> NotificationStream {
-        self.router.shared.notifications.subscribe()
+        self.router.supervisor().shared.notifications.subscribe()
     }
 
     /// Sets the minimum log level of all servers, including those started later. Returns when running servers have
     /// responded; failures are logged. Cancel-safe: servers may have been updated in part.
     pub async fn set_log_level(&self, level: LogLevel) {
-        self.router.shared.log_levels.set_all(level);
-        for (server, outcome) in self.router.apply_log_levels(None).await {
+        self.router.supervisor().shared.log_levels.set_all(level);
+        for (server, outcome) in apply_log_levels(self.router.supervisor(), None).await {
             if let Err(failure) = outcome {
                 tracing::warn!(%server, %failure, "the log level was not set");
             }
@@ -107,9 +114,9 @@ impl Host {
     /// Sets the minimum log level of one server, until a level for all is set. Fails if the server is unknown or
     /// refuses.
     pub async fn set_server_log_level(&self, server: &ServerId, level: LogLevel) -> Result<(), HostError> {
-        self.router.require_server(server)?;
-        self.router.shared.log_levels.set_server(server.clone(), level);
-        self.router.apply_log_levels(Some(server)).await.into_iter().try_for_each(|it| it.1)
+        self.router.supervisor().require_server(server)?;
+        self.router.supervisor().shared.log_levels.set_server(server.clone(), level);
+        apply_log_levels(self.router.supervisor(), Some(server)).await.into_iter().try_for_each(|it| it.1)
     }
 
     /// Subscribes to a resource: of the server in `options`, else of the one that a read would use; of a leased
@@ -121,12 +128,12 @@ impl Host {
         uri: &str,
         options: RequestOptions,
     ) -> Result<Subscription, RequestError> {
-        self.router.subscribe(uri, options).await
+        subscribe(&self.router.requests, uri, options).await
     }
 
     /// Notifies the leased servers of a dialog that its roots changed: legacy servers that support it. Modern servers
     /// request roots each time.
     pub fn roots_changed(&self, dialog: &DialogId) {
-        self.router.roots_changed(dialog);
+        roots_changed(self.router.supervisor(), dialog);
     }
 }

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! With the layer installed, a call's span is sent as `traceparent` and `tracestate` in the `_meta` of its request, unless
-//! [`ToolCall::trace`](crate::calls::ToolCall::trace) or [`TelemetryOptions::trace`](crate::TelemetryOptions::trace) is
+//! [`CallContext::trace`](mcp_host_transport::CallContext::trace) or [`TelemetryOptions::trace`](crate::TelemetryOptions::trace) is
 //! set. Baggage is not sent: it may contain anything, and servers are third parties.
 
 use std::error::Error;

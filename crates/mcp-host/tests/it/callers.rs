@@ -85,7 +85,7 @@ async fn demo(server: ResolvedServer, eras: Eras) -> Host {
 fn ask(of: &str, caller: Option<&Arc<Caller>>) -> ToolCall {
     let arguments = raw(&format!(r#"{{"question":"who?","of":"{of}"}}"#));
     let mut call = ToolCall::new("ask", arguments);
-    call.caller = caller.cloned();
+    call.options.context.caller = caller.cloned();
     call
 }
 
@@ -208,7 +208,7 @@ async fn results_and_errors_are_forwarded_unchanged() {
     let meta = Some(raw(r#"{"k":1.0,"progressToken":3}"#));
     let call = |name: &str| {
         let mut call = ToolCall::new(name, RawJson::empty_object());
-        call.meta = meta.clone();
+        call.options.context.meta = meta.clone();
         call
     };
     let odd = fixture.host.call_raw(call("strange")).await.unwrap();
@@ -233,7 +233,7 @@ async fn other_server_requests_are_forwarded() {
     let host = demo(configured_server("a"), Eras::Modern).await;
     let asking = || {
         let mut options = RequestOptions::default();
-        options.caller = Some(person("ann"));
+        options.context.caller = Some(person("ann"));
         options
     };
     let text = raw(r#"{"text":"a long text"}"#);
@@ -260,7 +260,7 @@ async fn other_server_requests_are_forwarded() {
     let first = host
         .call_raw({
             let mut call = ask("user", Some(&able));
-            call.input = input;
+            call.options.context.input = input;
             call
         })
         .await
@@ -270,8 +270,8 @@ async fn other_server_requests_are_forwarded() {
     let reply = json!({"answer": {"action": "accept", "content": {"answer": "by himself"}}});
     let more = json!({"inputResponses": reply, "requestState": first["requestState"]});
     let mut call = ask("user", Some(&able));
-    call.input = input;
-    call.extra_params = Some(raw(&more.to_string()));
+    call.options.context.input = input;
+    call.options.context.extra_params = Some(raw(&more.to_string()));
     let second = host.call_raw(call).await.unwrap();
     assert!(second.result.as_str().contains("the user answers: by himself"), "{}", second.result.as_str());
     host.shutdown().await;
@@ -310,7 +310,7 @@ async fn notifications_contain_the_name_of_their_server() {
     fixture.peer("b").send(json!({"jsonrpc": "2.0", "method": "notifications/odd"}));
     assert_eq!(next(&mut hearing).await, "b d - notifications/odd");
     let mut call = ToolCall::new("slow", RawJson::empty_object());
-    call.caller = Some(person("ann"));
+    call.options.context.caller = Some(person("ann"));
     let (slow, ()) = tokio::join!(fixture.host.call(call), async {
         tokio::time::sleep(Duration::from_millis(1)).await;
         fixture.peer("a").send(log("two"));

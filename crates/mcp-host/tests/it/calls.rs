@@ -76,7 +76,7 @@ async fn hd_119_call_ends_at_its_deadline() {
     let begun = tokio::time::Instant::now();
     let deadline = Some(Duration::from_millis(1500));
     let mut call = ToolCall::new("hang", RawJson::empty_object());
-    call.deadline = deadline;
+    call.options.deadline = deadline;
     check(&fixture.host.call(call).await, &want.replace("7 s", "1.5 s"));
     assert!(begun.elapsed() < Duration::from_secs(2));
     // The server received a cancellation both times.
@@ -149,7 +149,7 @@ async fn tool_can_be_called_by_server_and_original_name() {
             .await;
     let of = |server: &str| {
         let mut call = ToolCall::new("echo", RawJson::empty_object());
-        call.server = Some(ServerId::parse(server).unwrap());
+        call.options.server = Some(ServerId::parse(server).unwrap());
         call
     };
     for id in ["a", "b"] {

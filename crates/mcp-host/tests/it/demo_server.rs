@@ -42,7 +42,7 @@ async fn hd_100_demo_server_is_connected_called_and_changed() {
     let progress = Arc::new(Mutex::new(Vec::new()));
     let recorded = Arc::clone(&progress);
     let mut sleep = call("sleep", r#"{"ms":400,"steps":4}"#);
-    sleep.progress = Some(Arc::new(move |it| recorded.lock().unwrap().push(it.progress)));
+    sleep.options.context.progress = Some(Arc::new(move |it| recorded.lock().unwrap().push(it.progress)));
     let slept = host.call(sleep).await;
     assert!(slept.success, "{slept:?}");
     assert!(!progress.lock().unwrap().is_empty());

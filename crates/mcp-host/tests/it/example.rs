@@ -79,7 +79,7 @@ async fn server_process_accepts_a_trace_context() {
     let trace = TraceContext::parse(parent, Some("vendor=1")).ok();
     let arguments = RawJson::parse(r#"{"text":"hello"}"#.into()).unwrap();
     let mut call = ToolCall::new("echo", arguments);
-    call.trace = trace;
+    call.options.context.trace = trace;
     assert_eq!(text_or_error(&host.call(call).await), "hello");
     host.shutdown().await;
     let heard = std::fs::read_to_string(log).unwrap();

@@ -261,7 +261,7 @@ async fn hd_119_deadline_includes_the_start_of_a_lease() {
     let begun = tokio::time::Instant::now();
     let call = || {
         let mut call = tool("a__t");
-        call.deadline = deadline;
+        call.options.deadline = deadline;
         call
     };
     let want = "MCPTimeoutError: server 'a' (npx): no response within 1 s: its instance for the caller was still being \
@@ -284,7 +284,7 @@ async fn hd_119_start_time_reduces_the_time_for_the_response() {
     *fixture.peer("a").delay.lock().unwrap() = Duration::from_millis(1500);
     let begun = tokio::time::Instant::now();
     let mut call = tool("a__t");
-    call.deadline = Some(Duration::from_secs(2));
+    call.options.deadline = Some(Duration::from_secs(2));
     let late = text_or_error(&dialog.call(call).await);
     assert!(late.starts_with("MCPTimeoutError: server 'a'"), "{late}");
     assert_eq!(begun.elapsed().as_secs(), 2);

@@ -182,7 +182,7 @@ impl Replay {
                 .host
                 .call({
                     let mut call = ToolCall::new(name, RawJson::empty_object());
-                    call.dialog = dialog;
+                    call.options.dialog = dialog;
                     call
                 })
                 .await,

@@ -293,7 +293,7 @@ async fn server_receives_the_trace_context_of_a_call() {
     let own = PARENT.replace("-01", "-00");
     let trace = TraceContext::parse(&own, None).ok();
     let mut call = ToolCall::new("meta", RawJson::empty_object());
-    call.trace = trace;
+    call.options.context.trace = trace;
     assert_eq!(text_or_error(&fixture.host.call(call).await), json!({"traceparent": own}).to_string());
 }
 
@@ -313,7 +313,7 @@ fn no_public_value_prints_a_secret() {
     assert!(printed.contains("***") && !printed.contains("hunter2"), "{printed}");
     let arguments = RawJson::parse(r#"{"k":"hunter2"}"#.into()).unwrap();
     let mut call = ToolCall::new("t", arguments);
-    call.dialog = Some(DialogId::new("d"));
+    call.options.dialog = Some(DialogId::new("d"));
     let printed = format!("{call:?}");
     assert!(printed.contains("\"t\"") && !printed.contains("hunter2"), "{printed}");
 }

@@ -81,7 +81,7 @@ async fn see(dial: Arc<dyn Dial>, eras: Eras) -> Seen {
         let on_progress: OnProgress =
             Arc::new(move |it| heard.lock().unwrap().push(format!("{tool} {}", it.progress)));
         let mut options = CallOptions::default();
-        options.progress = Some(on_progress);
+        options.context.progress = Some(on_progress);
         let arguments = RawJson::parse(arguments.into()).unwrap();
         let result = session.call_tool(tool, &arguments, options).await;
         seen.results.push(result.map(|it| it.value).map_err(|error| error.to_string()));
@@ -164,7 +164,7 @@ async fn recording_has_no_times_and_no_ids() {
         let arguments = RawJson::parse(r#"{"ms":1,"steps":1}"#.into()).unwrap();
         let progress: OnProgress = Arc::new(|_| {});
         let mut options = CallOptions::default();
-        options.progress = Some(progress);
+        options.context.progress = Some(progress);
         session.call_tool("sleep", &arguments, options).await.unwrap();
         let text = recorder.recording().to_text();
         texts.push(text.lines().filter(|line| !line.contains("\"ping\"")).collect::<Vec<_>>().join("\n"));

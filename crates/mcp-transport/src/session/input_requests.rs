@@ -64,7 +64,7 @@ impl Session {
     pub(super) async fn request_with_input(&self, request: Request<'_>) -> Result<RawResponse, CallError> {
         let input = self.request(&request).await?;
         // Only modern servers state the type of a result.
-        if request.options.input == InputHandling::ReturnToCaller
+        if request.options.context.input == InputHandling::ReturnToCaller
             || self.era() == Era::Legacy
             || !input.is_input_required()
         {
@@ -73,8 +73,7 @@ impl Session {
         Box::pin(async move {
             let mut response = input;
             let mut request = request;
-            let mut max_pause =
-                request.options.caller.as_ref().map_or(Duration::ZERO, |it| it.max_deadline_pause);
+            let mut max_pause = request.options.context.max_deadline_pause();
             // The caller's own values apply to the first round only.
             let other_params =
                 request_params::without_members(request.extra_params, &["inputResponses", "requestState"]);
@@ -145,7 +144,7 @@ impl Session {
             requests_to_answer.push((key, input_request));
         }
         // They belong to the owner of the call.
-        let owner = match &options.caller {
+        let owner = match &options.context.caller {
             Some(caller) => RequestOwner::Caller(Arc::clone(caller)),
             None => RequestOwner::Session,
         };

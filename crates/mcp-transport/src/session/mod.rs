@@ -53,7 +53,7 @@ pub use era_reason::EraReason;
 pub use incoming::ListChangeCounts;
 pub use lists::ListResult;
 pub use notification_router::{OnSessionNotification, SessionNotification};
-pub use options::{CallOptions, ClientInfo, Eras, InputHandling, RetryPolicy, SessionOptions};
+pub use options::{CallContext, CallOptions, ClientInfo, Eras, InputHandling, RetryPolicy, SessionOptions};
 pub use resources::{CompletionArgument, CompletionReference};
 pub use server::{ServerCapabilities, ServerInfo, TaskCapabilities};
 pub use skills::SkillMethod;
@@ -259,7 +259,7 @@ impl Session {
         arguments: &RawJson,
         options: CallOptions,
     ) -> Result<CallResponse<ToolResult>, CallError> {
-        let options = CallOptions { input: InputHandling::ByHandlers, ..options };
+        let options = options.with_handled_input();
         let response = self.call(name, arguments, &options).await?;
         let response = match self.created_task(&response, &options)? {
             None => response,
@@ -290,7 +290,7 @@ impl Session {
         if !arguments.is_object() {
             return Err(CallError::InvalidParams("a tool's arguments are a JSON object".to_owned()));
         }
-        let mut caller_params = CallerParams::of(options)?;
+        let mut caller_params = CallerParams::of(&options.context)?;
         if let Some(task) = &options.task
             && self.era() == Era::Legacy
             && self.supports_tasks()

@@ -99,6 +99,17 @@ pub struct CallOptions {
     pub idle_timeout: Option<Duration>,
     /// Whether the call may be sent again when its response was lost.
     pub retry: RetryPolicy,
+    /// Requests a task of a server of 2025-11-25 that supports them, as a tool with
+    /// [`TaskSupport::Required`](mcp_host_model::TaskSupport) demands.
+    pub task: Option<TaskRequest>,
+    /// Who calls, and what is passed on between the caller and the server.
+    pub context: CallContext,
+}
+
+/// The context of a call: who calls, and what is passed on between the caller and the server.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct CallContext {
     /// Receives the call's progress.
     pub progress: Option<OnProgress>,
     /// The trace context, sent in the request's `_meta` unchanged.
@@ -112,9 +123,21 @@ pub struct CallOptions {
     pub extra_params: Option<RawJson>,
     /// What happens when a result requires input.
     pub input: InputHandling,
-    /// Requests a task of a server of 2025-11-25 that supports them, as a tool with
-    /// [`TaskSupport::Required`](mcp_host_model::TaskSupport) demands.
-    pub task: Option<TaskRequest>,
+}
+
+impl CallContext {
+    /// How much longer than its timeout a call may take, because the caller's own handlers work.
+    pub fn max_deadline_pause(&self) -> Duration {
+        self.caller.as_ref().map_or(Duration::ZERO, |caller| caller.max_deadline_pause)
+    }
+}
+
+impl CallOptions {
+    /// These options for a call that returns a parsed result, whose input handlers provide.
+    pub(super) fn with_handled_input(mut self) -> CallOptions {
+        self.context.input = InputHandling::ByHandlers;
+        self
+    }
 }
 
 /// What happens when a result requires input (2026-07-28).

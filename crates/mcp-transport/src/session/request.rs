@@ -91,7 +91,7 @@ impl<'a> Request<'a> {
     }
 
     fn owner_hint(&self) -> OwnerHint {
-        match (self.scope, &self.options.caller) {
+        match (self.scope, &self.options.context.caller) {
             (RequestScope::Internal, _) => OwnerHint::None,
             (RequestScope::Call, None) => OwnerHint::Session,
             (RequestScope::Call, Some(caller)) => OwnerHint::Caller(Arc::clone(caller)),
@@ -111,7 +111,7 @@ impl<'a> Request<'a> {
         let mut writer = MessageWriter::request(id, self.method, size);
         self.params.write(&mut writer);
         writer.members(self.extra_params);
-        let trace = self.options.trace.as_ref().map(trace_members).unwrap_or_default();
+        let trace = self.options.context.trace.as_ref().map(trace_members).unwrap_or_default();
         // A trace in the caller's own `_meta` takes precedence over that of the options.
         let trace = if trace.is_empty() || !request_params::has_member(self.meta, "traceparent") {
             &*trace
@@ -239,7 +239,7 @@ impl Session {
                 timeout: Some(limit),
                 started_at: Some(request.started_at),
                 idle_timeout,
-                progress: self.redacted_progress(request.options.progress.as_ref()),
+                progress: self.redacted_progress(request.options.context.progress.as_ref()),
                 owner_hint: request.owner_hint(),
                 ..CallSettings::default()
             };

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use crate::error::CallError;
 use crate::rpc::frame;
 use crate::rpc::object_members::{MemberName, ObjectMembers};
-use crate::session::CallOptions;
+use crate::session::CallContext;
 use crate::session::tasks::TaskRequest;
 
 /// The members of an object without `_meta`, and the members of its `_meta`, as JSON text without braces.
@@ -49,8 +49,8 @@ const CONNECTION_META_KEYS: [&str; 4] = [
 
 impl CallerParams {
     /// Reads the caller's `meta` and `extra_params`. Fails if they are not objects.
-    pub(super) fn of(options: &CallOptions) -> Result<CallerParams, CallError> {
-        let CallOptions { meta, extra_params, .. } = options;
+    pub(super) fn of(context: &CallContext) -> Result<CallerParams, CallError> {
+        let CallContext { meta, extra_params, .. } = context;
         let mut res = CallerParams::default();
         if let Some(meta) = meta {
             let ObjectMembers(members) = meta.read().map_err(|_| invalid("`_meta` is a JSON object"))?;
@@ -149,14 +149,14 @@ mod tests {
                 "io.modelcontextprotocol/logLevel":"debug"}"#,
         );
         let extra_params = json(r#"{"requestState":"s\u0000","_meta":{"x":1},"inputResponses":{}}"#);
-        let params = CallerParams::of(&CallOptions { meta, extra_params, ..CallOptions::default() }).unwrap();
+        let params = CallerParams::of(&CallContext { meta, extra_params, ..CallContext::default() }).unwrap();
         assert_eq!(params.meta, r#""a":{"b":1.0},"c/d":[]"#);
         assert_eq!(params.extra_params, r#""requestState":"s\u0000","inputResponses":{}"#);
         assert_eq!(params.log_level, Some(LogLevel::Debug));
         assert_eq!(without_members(&params.extra_params, &["requestState"]), r#""inputResponses":{}"#);
-        assert!(CallerParams::of(&CallOptions { meta: json("[]"), ..CallOptions::default() }).is_err());
+        assert!(CallerParams::of(&CallContext { meta: json("[]"), ..CallContext::default() }).is_err());
         assert!(
-            CallerParams::of(&CallOptions { extra_params: json("1"), ..CallOptions::default() }).is_err()
+            CallerParams::of(&CallContext { extra_params: json("1"), ..CallContext::default() }).is_err()
         );
     }
 

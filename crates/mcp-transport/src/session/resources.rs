@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::request::{Params, Request};
 use super::request_params::CallerParams;
-use super::{CallResponse, InputHandling, Session};
+use super::{CallResponse, Session};
 use crate::error::CallError;
 use crate::error::Expiry;
 use crate::rpc::frame;
@@ -65,7 +65,7 @@ impl Session {
         arguments: &RawJson,
         options: CallOptions,
     ) -> Result<CallResponse<PromptResult>, CallError> {
-        let options = CallOptions { input: InputHandling::ByHandlers, ..options };
+        let options = options.with_handled_input();
         let CallResponse { value, request_id } = self.get_prompt_raw(name, arguments, options).await?;
         let value = read_prompt_result(&value).map_err(|it| CallError::InvalidResponse(it.to_string()))?;
         Ok(CallResponse { value, request_id })
@@ -82,7 +82,7 @@ impl Session {
             return Err(CallError::InvalidParams("a prompt's arguments are a JSON object".to_owned()));
         }
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let caller_params = CallerParams::of(&options)?;
+        let caller_params = CallerParams::of(&options.context)?;
         let request =
             Request::for_caller("prompts/get", Params::Named { name, arguments }, &options, &caller_params);
         let response = self.request_with_input(request).await?;
@@ -99,7 +99,7 @@ impl Session {
             return Ok(cached);
         }
         let generation = self.cache.read_results.generation();
-        let options = CallOptions { input: InputHandling::ByHandlers, ..options };
+        let options = options.with_handled_input();
         let response = self.read_resource_raw(uri, options).await?;
         let received = Instant::now();
         let result =
@@ -115,7 +115,7 @@ impl Session {
         options: CallOptions,
     ) -> Result<CallResponse<RawJson>, CallError> {
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let caller_params = CallerParams::of(&options)?;
+        let caller_params = CallerParams::of(&options.context)?;
         let request = Request::for_caller("resources/read", Params::Uri(uri), &options, &caller_params);
         match self.request_with_input(request).await {
             Ok(response) => Ok(CallResponse { value: response.raw()?, request_id: response.request_id }),
@@ -159,7 +159,7 @@ impl Session {
             text.push_str(&format!(r#","context":{}"#, json!({"arguments": known_arguments})));
         }
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let caller_params = CallerParams::of(&options)?;
+        let caller_params = CallerParams::of(&options.context)?;
         let params = Params::Members { text: &text, name: None };
         let request = Request::for_caller("completion/complete", params, &options, &caller_params);
         let response = self.request(&request).await?;

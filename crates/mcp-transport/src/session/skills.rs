@@ -38,7 +38,7 @@ impl Session {
     pub async fn list_skills(&self, options: CallOptions) -> Result<ListResult<Skill>, CallError> {
         self.require_skills()?;
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let caller_params = CallerParams::of(&options)?;
+        let caller_params = CallerParams::of(&options.context)?;
         let params = Params::Members { text: "", name: None };
         let request = Request::for_caller(SkillMethod::List.name(), params, &options, &caller_params);
         self.fetch_pages(&request, read_skills::<[u8]>).await.map(|(list, _)| list)
@@ -56,7 +56,7 @@ impl Session {
         self.require_skills()?;
         let text = uri.map(|uri| format!(r#""uri":{}"#, frame::json_string(uri))).unwrap_or_default();
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let caller_params = CallerParams::of(&options)?;
+        let caller_params = CallerParams::of(&options.context)?;
         let params = Params::Members { text: &text, name: None };
         let response =
             self.request(&Request::for_caller(method.name(), params, &options, &caller_params)).await?;

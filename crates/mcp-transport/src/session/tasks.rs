@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::input_requests::InputDeadline;
 use super::request::{Params, RawResponse, Request, RequestScope};
 use super::resubscribe::DetachedRequest;
-use super::{CallOptions, CallResponse, InputHandling, RetryPolicy, Session};
+use super::{CallOptions, CallResponse, RetryPolicy, Session};
 use crate::error::{CallError, Expiry};
 use crate::rpc::frame;
 use crate::rpc::object_members::ObjectMembers;
@@ -85,7 +85,7 @@ impl Session {
         arguments: &RawJson,
         options: CallOptions,
     ) -> Result<CallResponse<StartedCall<ToolResult>>, CallError> {
-        let options = CallOptions { input: InputHandling::ByHandlers, ..options };
+        let options = options.with_handled_input();
         let response = self.call(name, arguments, &options).await?;
         let value = match self.created_task(&response, &options)? {
             Some(task) => StartedCall::Task(task),
@@ -230,7 +230,7 @@ impl Session {
         }
         let mut polls = Polls::new(options);
         let mut provided = HashSet::new();
-        let mut max_pause = options.caller.as_ref().map_or(Duration::ZERO, |it| it.max_deadline_pause);
+        let mut max_pause = options.context.max_deadline_pause();
         let mut task = task.clone();
         loop {
             if !task.status.is_final() {
@@ -305,7 +305,8 @@ impl Session {
         let text = format!("\"taskId\":{}{more}", frame::json_string(id));
         let params = Params::Members { text: &text, name: Some(id) };
         // Status messages are the progress of a task; its requests have none.
-        let options = CallOptions { progress: None, ..options.clone() };
+        let mut options = options.clone();
+        options.context.progress = None;
         self.request(&Request { scope, ..Request::new(method, params, &options) }).await
     }
 
@@ -347,7 +348,7 @@ impl<'a> Polls<'a> {
     /// Reports the status message of a task that has not ended, and waits before the next poll. Fails at the deadline.
     async fn pause(&mut self, task: &Task, deadline: InputDeadline) -> Result<(), CallError> {
         self.count += 1;
-        if let Some(on_progress) = &self.options.progress
+        if let Some(on_progress) = &self.options.context.progress
             && task.message.is_some()
             && task.message != self.last_message
         {

@@ -134,7 +134,7 @@ impl CallerFixture {
             other => panic!("{other}"),
         };
         let mut options = CallOptions::default();
-        options.caller = caller.map(Arc::new);
+        options.context.caller = caller.map(Arc::new);
         options.timeout = Some(Duration::from_secs(100_000));
         options
     }
@@ -249,7 +249,7 @@ async fn call_with_slow_user(server: Server, takes: u64, patience: u64) -> Resul
     let session = server.connect(SessionOptions::default()).await;
     let caller = Caller::new(CallerId::unique(), named_handler("a", takes));
     let mut options = CallOptions::default();
-    options.caller = Some(Arc::new({
+    options.context.caller = Some(Arc::new({
         let mut res = caller;
         res.max_deadline_pause = Duration::from_secs(patience);
         res
@@ -306,7 +306,7 @@ async fn events_of_a_call_precede_its_result() {
     let (own, other) = (caller(hears), caller(others));
     let options = |caller| {
         let mut options = CallOptions::default();
-        options.caller = caller;
+        options.context.caller = caller;
         options
     };
     let arguments = RawJson::empty_object();
@@ -355,7 +355,7 @@ async fn modern_server_gets_the_capabilities_of_each_caller() {
     let call = async |handlers| {
         let caller = Some(Arc::new(Caller::new(CallerId::unique(), handlers)));
         let mut options = CallOptions::default();
-        options.caller = caller;
+        options.context.caller = caller;
         session.call_tool("t", &RawJson::empty_object(), options).await.map(|reply| reply.value.text())
     };
     let (a, b, none) =
@@ -413,9 +413,9 @@ async fn input_required_result_is_forwarded_and_can_be_retried() {
     );
     let input = InputHandling::ReturnToCaller;
     let mut options = CallOptions::default();
-    options.caller = caller;
-    options.meta = Some(meta_given);
-    options.input = input;
+    options.context.caller = caller;
+    options.context.meta = Some(meta_given);
+    options.context.input = input;
     let arguments = RawJson::empty_object();
     let first = session.call_tool_raw("t", &arguments, options.clone()).await.unwrap().value;
     let first: Value = first.read().unwrap();
@@ -423,7 +423,7 @@ async fn input_required_result_is_forwarded_and_can_be_retried() {
     let more =
         json!({"inputResponses": {"q": {"by": "them"}}, "requestState": first["requestState"], "odd": 1.0});
     let mut options = options;
-    options.extra_params = Some(raw(&more.to_string()));
+    options.context.extra_params = Some(raw(&more.to_string()));
     let second = session.call_tool_raw("t", &arguments, options).await.unwrap().value;
     assert!(second.as_str().ends_with(r#","x":{"y":1.0}}"#), "{}", second.as_str());
     assert!(second.as_str().contains(r#""text":"them""#), "{}", second.as_str());
@@ -456,14 +456,14 @@ async fn unknown_result_members_are_kept_and_declared_capabilities_are_sent() {
     assert_eq!(server.first("initialize")["params"]["capabilities"], want);
     let meta = Some(raw(r#"{"a":1.0,"io.modelcontextprotocol/logLevel":"debug"}"#));
     let mut options = CallOptions::default();
-    options.meta = meta;
+    options.context.meta = meta;
     let answer = session.call_tool_raw("quick", &RawJson::empty_object(), options).await.unwrap();
     assert_eq!(answer.value.as_str(), r#"{"content":[],"x":{"y":1.0}}"#);
     assert_eq!(server.first("tools/call")["params"]["_meta"].to_string(), r#"{"a":1.0}"#);
     for (meta, more) in [(Some(raw("[]")), None), (None, Some(raw("1")))] {
         let mut options = CallOptions::default();
-        options.meta = meta;
-        options.extra_params = more;
+        options.context.meta = meta;
+        options.context.extra_params = more;
         let refused = session.call_tool("quick", &RawJson::empty_object(), options).await;
         assert!(matches!(refused, Err(CallError::InvalidParams(_))), "{refused:?}");
     }

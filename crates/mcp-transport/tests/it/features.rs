@@ -312,7 +312,7 @@ async fn request_contains_the_trace_context() {
         let none = RawJson::empty_object();
         let traced = |state| {
             let mut res = options();
-            res.trace = TraceContext::parse(parent, state).ok();
+            res.context.trace = TraceContext::parse(parent, state).ok();
             res
         };
         session.call_tool("t", &none, traced(Some("a=\"1\""))).await.unwrap();

@@ -93,7 +93,7 @@ async fn call_that_becomes_a_task_is_followed_to_its_result() {
         let messages = Arc::new(Mutex::new(Vec::new()));
         let record = Arc::clone(&messages);
         let mut options = requests_task();
-        options.progress = Some(Arc::new(move |it| record.lock().extend(it.message)));
+        options.context.progress = Some(Arc::new(move |it| record.lock().extend(it.message)));
         // The timeout of the call does not limit the task.
         options.timeout = Some(Duration::from_millis(500));
         assert_eq!(call(&session, options).await.unwrap(), "late");

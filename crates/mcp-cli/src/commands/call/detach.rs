@@ -38,7 +38,7 @@ pub(super) async fn detach(
             return Err(Failure::new(message).help(Some("leave out --detach to wait for the result")));
         }
         if tool.tool.task_support != TaskSupport::Forbidden {
-            call.extra_params = RawJson::parse(r#"{"task":{}}"#.into()).ok();
+            call.options.context.extra_params = RawJson::parse(r#"{"task":{}}"#.into()).ok();
         }
     }
     let result = host.call_raw(call).await.map_err(|it| Failure::from(it.error))?;

@@ -137,7 +137,7 @@ pub(super) async fn call(
     let _clear = progress.clear_on_drop();
     host.call({
         let mut call = ToolCall::new(tool, arguments);
-        call.progress = Some(on_progress);
+        call.options.context.progress = Some(on_progress);
         call
     })
     .await

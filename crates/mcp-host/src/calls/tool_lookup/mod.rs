@@ -6,6 +6,7 @@ use mcp_host_registry::{
     Catalog, CompiledRules, Decision, ExposedTool, ListKind, ServerLists, ToolLookup, decide,
 };
 
+use crate::calls::tool_call::{CalledTool, ToolCall};
 use crate::error::HostError;
 use crate::state::published::ServerState;
 use crate::supervisor::machine::{Route, RoutingTable, UnavailableServer};
@@ -13,8 +14,31 @@ use crate::supervisor::machine::{Route, RoutingTable, UnavailableServer};
 /// The maximum number of characters of a name in a message.
 const MAX_NAME_CHARS: usize = 128;
 
+/// The tool of a call and its route; tools of the host have none.
+pub(super) fn find_called_tool<'a, I>(
+    routing_table: &'a RoutingTable<I>,
+    call: &ToolCall,
+) -> Result<(&'a ExposedTool, Option<&'a Route<I>>), HostError> {
+    let found = match &call.tool {
+        CalledTool::Named(name) => return find_tool(routing_table, name, call.options.server.as_ref()),
+        CalledTool::Found(found) => found,
+    };
+    if let Some(tool) = found.in_snapshot(&routing_table.snapshot)
+        && let Some(route) = routing_table.routes.get(&tool.server)
+    {
+        return Ok((tool, Some(route)));
+    }
+    let ExposedTool { name, server, tool, .. } = found.tool();
+    let (current, route) = find_tool(routing_table, name.as_str(), Some(server))?;
+    // The caller made the call for the schema that it knows.
+    match current.tool.input_schema == tool.input_schema {
+        true => Ok((current, route)),
+        false => Err(being_replaced(&format!("Tool '{}'", display_name(name.as_str())))),
+    }
+}
+
 /// The tool called `name`, of `server` if given, and its route; tools of the host have none.
-pub(super) fn find_tool<'a, I>(
+fn find_tool<'a, I>(
     routing_table: &'a RoutingTable<I>,
     name: &str,
     server: Option<&ServerId>,
@@ -134,6 +158,12 @@ pub(super) fn unavailable_error(unavailable: &UnavailableServer, what: &str) -> 
         if failure.names_server() { String::new() } else { format!("server '{}': ", unavailable.name) };
     let message = format!("{what} is not available: {label}{}{restart}", failure.message);
     HostError { help: failure.help.clone(), ..HostError::new(failure.kind, message) }
+}
+
+/// The error for an item whose server was replaced again and again, or by one that differs.
+pub(super) fn being_replaced(item: &str) -> HostError {
+    let message = format!("{item} is not available: its server is being replaced");
+    HostError::new(ErrorKind::Connection, message)
 }
 
 /// Whether an unavailable server may have this tool, by its last lists, or by the prefix of its names.

@@ -84,7 +84,8 @@ pub(super) async fn in_order(run: Run) -> String {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let note = Arc::clone(&seen);
         let progress: OnProgress = Arc::new(move |it| note.lock().push(it.progress));
-        let options = CallOptions { progress: Some(progress), ..CallOptions::default() };
+        let mut options = CallOptions::default();
+        options.context.progress = Some(progress);
         let response = call(&run.session, name, options).await;
         let seen = seen.lock().clone();
         if response != "hello" || seen != [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0] {

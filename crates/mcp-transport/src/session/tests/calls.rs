@@ -88,15 +88,15 @@ pub(super) type CallFuture = Pin<Box<dyn Future<Output = String>>>;
 /// Starts a call and counts its progress.
 pub(super) fn make(session: &Arc<Session>, spec: CallSpec, progress: &Arc<AtomicUsize>) -> CallFuture {
     let (session, record_progress) = (Arc::clone(session), Arc::clone(progress));
-    let options = CallOptions {
+    let mut options = CallOptions {
         timeout: spec.deadline.map(Duration::from_millis),
         idle_timeout: spec.idle.map(Duration::from_millis),
         retry: spec.retry,
-        progress: Some(Arc::new(move |_| {
-            record_progress.fetch_add(1, Ordering::Relaxed);
-        })),
         ..CallOptions::default()
     };
+    options.context.progress = Some(Arc::new(move |_| {
+        record_progress.fetch_add(1, Ordering::Relaxed);
+    }));
     // Tokio's coop budget would end a poll early.
     Box::pin(tokio::task::unconstrained(async move {
         let outcome = match spec.kind {

@@ -119,7 +119,7 @@ async fn panicking_caller_does_not_affect_others() {
                 let progress: mcp_host_transport::OnProgress = Arc::new(|_| panic!("as a defect would"));
                 call_with(&session, {
                     let mut options = CallOptions::default();
-                    options.progress = Some(progress);
+                    options.context.progress = Some(progress);
                     options
                 })
                 .await

@@ -1,0 +1,54 @@
+//! A result as its server sent it, and the error of a request.
+
+use mcp_host_model::{RawJson, RpcError, ServerId};
+use mcp_host_transport::{CallError, RequestId};
+
+use crate::error::HostError;
+
+/// A result as its server sent it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RawResult {
+    /// The bytes of the `result` member, neither cut nor checked.
+    pub result: RawJson,
+    /// The server.
+    pub server: ServerId,
+    /// The request id; `None` for the host's own tools.
+    pub request_id: Option<RequestId>,
+}
+
+/// Why a request failed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{error}")]
+#[non_exhaustive]
+pub struct RequestError {
+    /// The message with its kind.
+    pub error: HostError,
+    /// The server's JSON-RPC error, if it sent one, with secrets redacted.
+    pub rpc: Option<Box<RpcError>>,
+    /// The server, if one was found.
+    pub server: Option<ServerId>,
+}
+
+impl From<HostError> for RequestError {
+    fn from(error: HostError) -> RequestError {
+        RequestError { error, rpc: None, server: None }
+    }
+}
+
+impl RequestError {
+    /// An error with the JSON-RPC error that the server sent, if any.
+    pub(super) fn new(error: HostError, cause: &CallError) -> RequestError {
+        let rpc = match cause {
+            CallError::Rpc(rpc) | CallError::ResourceNotFound(rpc) => Some(rpc),
+            CallError::Refused(refused) => refused.rpc_error(),
+            _ => None,
+        };
+        RequestError { error, rpc: rpc.cloned().map(Box::new), server: None }
+    }
+
+    /// The same error, of this server.
+    pub(super) fn on(self, server: &ServerId) -> RequestError {
+        RequestError { server: Some(server.clone()), ..self }
+    }
+}

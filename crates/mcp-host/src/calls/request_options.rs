@@ -1,0 +1,31 @@
+//! Options of requests and tool calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_host_model::ServerId;
+use mcp_host_transport::CallContext;
+
+use crate::state::dialog_id::DialogId;
+
+/// Options of a request.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct RequestOptions {
+    /// The server, if the name or URI is ambiguous without it.
+    pub server: Option<ServerId>,
+    /// Without `server`, the servers that may be queried for a resource that no list contains; `None`: all servers with
+    /// resources.
+    pub servers: Option<Arc<[ServerId]>>,
+    /// The dialog, which leases instances of servers that are not shared. All requests without a dialog use the
+    /// same leases.
+    pub dialog: Option<DialogId>,
+    /// The maximum duration, including the start of a leased instance. A start continues after the deadline. `None`: a
+    /// start is limited by `limits.startup` and the request by `limits.request`.
+    pub deadline: Option<Duration>,
+    /// Who calls, and what is passed on between the caller and the server. Without a trace it has that of
+    /// [`TelemetryOptions::trace`](crate::TelemetryOptions::trace). Without a caller, the dialog's caller
+    /// ([`Host::dialog_with`](crate::host::Host::dialog_with)) answers server requests, else the host's handlers do.
+    /// Only raw requests can return a result that requires input.
+    pub context: CallContext,
+}

@@ -1,0 +1,196 @@
+//! Tool calls: routing, validation, and the result. [`CallRouter::call`] turns every error into a result.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use mcp_host_model::{CallResult, RawJson, TaskSupport, Tool};
+use mcp_host_registry::ValidatorCache;
+use mcp_host_transport::{CallOptions, CallResponse, RetryPolicy, StartedCall, TaskRequest};
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use crate::calls::admin::{AdminTools, toolset_id};
+use crate::calls::admin_calls::run_admin_command;
+use crate::calls::call_result::{CallSuccess, CallTarget, FinishedCall, ResultBuilder};
+use crate::calls::deadline::CallDeadline;
+use crate::calls::leases::LeaseReports;
+use crate::calls::raw_result::{RawResult, RequestError};
+use crate::calls::requests::RequestRouter;
+use crate::calls::result_format::ResultFormat;
+use crate::calls::route::{BegunRequest, CatalogVersion, RequestScope};
+use crate::calls::schema_check::SchemaCheck;
+use crate::calls::spill::SpillStore;
+use crate::calls::supervisor_handle::SupervisorHandle;
+use crate::calls::tool_call::{TaskHandling, ToolCall};
+use crate::calls::tool_lookup::{being_replaced, display_name, find_called_tool};
+use crate::error::HostError;
+use crate::telemetry::spans::CallGuard;
+
+/// Routes tool calls and other requests to instances.
+pub(crate) struct CallRouter {
+    pub(crate) requests: RequestRouter,
+    pub(crate) validators: ValidatorCache,
+    /// Stores the parts of results that exceed the size limit.
+    pub(crate) spills: SpillStore,
+    pub(crate) lease_reports: LeaseReports,
+    pub(crate) admin_tools: AdminTools,
+}
+
+impl CallRouter {
+    /// The supervisor task.
+    pub(crate) fn supervisor(&self) -> &SupervisorHandle {
+        &self.requests.instances.supervisor
+    }
+
+    /// Calls a tool.
+    pub(crate) async fn call(&self, call: ToolCall, version: CatalogVersion<'_>) -> CallResult {
+        let guard = CallGuard::begin(&self.supervisor().shared.metrics);
+        let span = guard.span();
+        // Pinned in place, because moving a large future copies it.
+        let work = pin!(async {
+            let finished = self.run(&call, version, &guard).await;
+            let builder =
+                ResultBuilder { spills: &self.spills, supervisor: self.supervisor(), guard: &guard };
+            let result = builder.build(call.name(), finished).await;
+            guard.end(result.error.as_ref().map(|it| it.kind), result.metadata.duration);
+            result
+        });
+        work.instrument(span).await
+    }
+
+    /// Calls a tool and returns its result as the server sent it.
+    pub(crate) async fn call_raw(
+        &self,
+        call: ToolCall,
+        version: CatalogVersion<'_>,
+    ) -> Result<RawResult, RequestError> {
+        let guard = CallGuard::begin(&self.supervisor().shared.metrics);
+        let span = guard.span();
+        let work = pin!(async {
+            let FinishedCall { target, duration, outcome } =
+                self.run::<RawJson>(&call, version, &guard).await;
+            let server = target.map(|it| it.server);
+            let outcome = match outcome {
+                Ok(CallSuccess { request_id, value, warnings: _ }) => {
+                    guard.record_bytes(value.as_bytes().len());
+                    let server = server.expect("a successful call has a tool");
+                    Ok(RawResult { result: value, server, request_id })
+                }
+                Err(error) => Err(RequestError { server, ..error }),
+            };
+            guard.end(outcome.as_ref().err().map(|it| it.error.kind), duration);
+            outcome
+        });
+        work.instrument(span).await
+    }
+
+    async fn run<T: ResultFormat>(
+        &self,
+        call: &ToolCall,
+        version: CatalogVersion<'_>,
+        guard: &CallGuard<'_>,
+    ) -> FinishedCall<T> {
+        let mut target = None;
+        let deadline = CallDeadline::new(guard.started(), call.options.deadline);
+        let outcome = match self.requests.instances.scope(call.options.dialog.as_ref(), version, deadline) {
+            Ok(scope) => match self.admin_tool(call, version) {
+                Ok(None) => self.run_at_server(call, scope, guard, &mut target).await,
+                // Boxed, because it is rare and would enlarge the future of every call.
+                Ok(Some(tool)) => Box::pin(self.run_admin_tool(call, tool, guard, &mut target)).await,
+                Err(failure) => Err(failure.into()),
+            },
+            Err(failure) => Err(failure.into()),
+        };
+        FinishedCall { target, duration: guard.elapsed(), outcome }
+    }
+
+    /// The called tool, if it is one of the host's own.
+    fn admin_tool(
+        &self,
+        call: &ToolCall,
+        version: CatalogVersion<'_>,
+    ) -> Result<Option<Arc<Tool>>, HostError> {
+        if self.admin_tools == AdminTools::Disabled {
+            return Ok(None);
+        }
+        let routing_table = self.requests.instances.routing(version);
+        let (tool, route) = find_called_tool(&routing_table, call)?;
+        Ok(route.is_none().then(|| Arc::clone(&tool.tool)))
+    }
+
+    async fn run_admin_tool<T: ResultFormat>(
+        &self,
+        call: &ToolCall,
+        tool: Arc<Tool>,
+        guard: &CallGuard<'_>,
+        target: &mut Option<CallTarget>,
+    ) -> Result<CallSuccess<T>, RequestError> {
+        let server = toolset_id();
+        guard.set_tool(&server, &tool.name);
+        let target = target.insert(CallTarget { server, tool, result_bytes: usize::MAX });
+        self.schema_check(target).check_arguments(call)?;
+        let text = run_admin_command(self.supervisor(), call, &target.tool).await?;
+        Ok(CallSuccess { request_id: None, value: T::from_text(text), warnings: Vec::new() })
+    }
+
+    /// Finds the tool and its instance, validates the arguments, sends the call and checks the result.
+    async fn run_at_server<T: ResultFormat>(
+        &self,
+        call: &ToolCall,
+        scope: RequestScope<'_>,
+        guard: &CallGuard<'_>,
+        target: &mut Option<CallTarget>,
+    ) -> Result<CallSuccess<T>, RequestError> {
+        let instances = &self.requests.instances;
+        let label = || format!("Tool '{}'", display_name(call.name()));
+        let begun = instances.begin(scope, &label, |routing_table| {
+            *target = None;
+            let (tool, route) = find_called_tool(routing_table, call)?;
+            let route = route.ok_or_else(|| being_replaced(&label()))?;
+            let spec = &route.server.spec;
+            guard.set_tool(&spec.id, &tool.tool.name);
+            let (server, result_bytes) = (spec.id.clone(), spec.limits.result_bytes);
+            *target = Some(CallTarget { server, tool: Arc::clone(&tool.tool), result_bytes });
+            Ok((route, ()))
+        });
+        let BegunRequest { running, server, item: () } = begun.await?;
+        let target = target.as_ref().expect("the lookup of a begun request set it");
+        let (instance, tool) = (&running.instance, &target.tool);
+        let check = self.schema_check(target);
+        check.check_arguments(call)?;
+        let must_be_task = tool.task_support == TaskSupport::Required && call.tasks == TaskHandling::Follow;
+        let options = || {
+            let mut options = CallOptions::default();
+            options.retry = if tool.hints.is_repeatable() { RetryPolicy::Once } else { RetryPolicy::Never };
+            options.task = must_be_task.then(TaskRequest::default);
+            options.context = instances.context(&call.options);
+            options
+        };
+        let session = &instance.session;
+        let send = |options| T::fetch(session, &tool.name, &call.arguments, options, call.tasks);
+        let CallResponse { value, request_id, .. } = scope.deadline.send(&server, options(), send).await?;
+        let tasks = &self.supervisor().shared.tasks;
+        let value = match value {
+            StartedCall::Complete(value) => {
+                if call.tasks == TaskHandling::Return
+                    && let Some(task) = value.created_task()
+                {
+                    tasks.add(&target.server, instance, &task, Instant::now());
+                }
+                value
+            }
+            // Boxed, because it is rare and would enlarge the future of every call.
+            StartedCall::Task(task) => {
+                let _held = tasks.hold(&target.server, instance, &task, Instant::now());
+                Box::pin(scope.deadline.follow_task(&server, session, &task, options())).await?
+            }
+        };
+        let warnings = value.parsed().map(|it| check.check_result(it)).unwrap_or_default();
+        Ok(CallSuccess { request_id: Some(request_id), value, warnings })
+    }
+
+    fn schema_check<'a>(&'a self, target: &'a CallTarget) -> SchemaCheck<'a> {
+        let CallTarget { server, tool, result_bytes: _ } = target;
+        SchemaCheck { validators: &self.validators, supervisor: self.supervisor(), server, tool }
+    }
+}

@@ -1,0 +1,55 @@
+//! A tool of one snapshot.
+
+use std::fmt;
+use std::sync::Arc;
+
+use mcp_host_registry::{ExposedTool, ToolLookup};
+
+use crate::state::published::HostSnapshot;
+
+/// A tool that was found in a snapshot. A call of it reaches this tool, or fails if a newer snapshot has no tool of the
+/// same name, server and input schema.
+#[derive(Clone)]
+pub struct ToolRef {
+    snapshot: Arc<HostSnapshot>,
+    /// Its position in the catalog.
+    position: usize,
+}
+
+impl ToolRef {
+    /// The tool at this position of the snapshot's [catalog](mcp_host_registry::Catalog::tools).
+    pub fn new(snapshot: &Arc<HostSnapshot>, position: usize) -> Option<ToolRef> {
+        snapshot.catalog.tools().get(position)?;
+        Some(ToolRef { snapshot: Arc::clone(snapshot), position })
+    }
+
+    /// The tool with this name in the snapshot, or with this original name if only one server has it.
+    pub fn find(snapshot: &Arc<HostSnapshot>, name: &str) -> Option<ToolRef> {
+        let ToolLookup::Found(tool) = snapshot.catalog.find(name) else { return None };
+        let position = snapshot.catalog.tools().iter().position(|it| std::ptr::eq(it, tool))?;
+        Some(ToolRef { snapshot: Arc::clone(snapshot), position })
+    }
+
+    /// The tool.
+    pub fn tool(&self) -> &ExposedTool {
+        &self.snapshot.catalog.tools()[self.position]
+    }
+
+    /// The snapshot.
+    pub fn snapshot(&self) -> &Arc<HostSnapshot> {
+        &self.snapshot
+    }
+
+    /// The tool in this snapshot, if it is the same one.
+    pub(super) fn in_snapshot<'a>(&self, snapshot: &'a Arc<HostSnapshot>) -> Option<&'a ExposedTool> {
+        Arc::ptr_eq(snapshot, &self.snapshot).then(|| &snapshot.catalog.tools()[self.position])
+    }
+}
+
+impl fmt::Debug for ToolRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tool = self.tool();
+        let mut debug = f.debug_struct("ToolRef");
+        debug.field("name", &tool.name).field("generation", &self.snapshot.generation).finish()
+    }
+}
