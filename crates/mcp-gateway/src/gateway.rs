@@ -24,14 +24,15 @@ use crate::metrics::counters::Counters;
 use crate::protocol::message_writer;
 use crate::protocol::request_state::StateSealer;
 use crate::protocol::task_ids::{TaskIds, TaskKey};
-use crate::session::caller::ClientFeatures;
 use crate::session::client_dialog::ClientDialog;
 use crate::session::dialogs::Dialogs;
+use crate::session::features::ClientFeatures;
 use crate::session::known_lists::KnownLists;
 use crate::session::pending_input::PendingInputs;
-use crate::session::registry::{CapacityError, Insertion, SessionRegistry};
+use crate::session::registry::{Insertion, SessionRegistry};
 use crate::session::resource_origins::ResourceOrigins;
 use crate::session::state::{Handshake, Session};
+use crate::session::usage::CapacityError;
 
 /// How long requests wait for servers that start together with the gateway.
 const STARTUP_WAIT: Duration = Duration::from_secs(15);
@@ -220,9 +221,7 @@ impl GatewayInner {
     ) -> Arc<Session> {
         let known_lists = KnownLists::of(&self.listing(&scope, handshake.features.audience()));
         let dialog = self.new_dialog(&handshake.features);
-        let session = Arc::new(Session::new(principal, scope, handshake, dialog, known_lists));
-        session.dialog.set_session(&session);
-        session
+        Arc::new(Session::new(principal, scope, handshake, dialog, known_lists))
     }
 
     /// Starts a session over HTTP.

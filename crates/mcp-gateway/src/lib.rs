@@ -57,7 +57,8 @@ pub mod internal {
     pub use crate::access::is_admitted;
     pub use crate::access::scope;
     pub use crate::audit::line_writer::{LineTarget, LineWriter};
-    pub use crate::http::{guard, headers};
+    pub use crate::http::authorization::guard;
+    pub use crate::http::request::headers;
     pub use crate::protocol::{frame, json_splice, meta, params};
 }
 

@@ -24,8 +24,9 @@ use crate::notifications::watch::ChangeWatcher;
 use crate::protocol::frame::{self, Incoming, Notification, Request};
 use crate::protocol::message_writer;
 use crate::protocol::meta::Meta;
-use crate::session::caller::{Caller, ClientFeatures};
+use crate::session::caller::Caller;
 use crate::session::client_dialog::ClientDialog;
+use crate::session::features::ClientFeatures;
 use crate::session::outbound_queue::{MessageReceiver, MessageSender, SendError, message_channel};
 use crate::session::running_requests::RunningRequests;
 use crate::session::state::Session;
@@ -229,7 +230,7 @@ impl StdioClient {
                 Ok(Incoming::Notification(notification)) => self.handle_notification(&notification),
                 Ok(Incoming::Response(response)) => {
                     if let Some(session) = self.session() {
-                        session.server_requests.resolve(&response.id, response.outcome);
+                        session.port.requests.resolve(&response.id, response.outcome);
                     }
                 }
                 Err(unreadable) => self.send_error(unreadable.id.as_ref(), &unreadable.error).await?,
@@ -338,7 +339,7 @@ impl StdioClient {
         let handshake = initialize::read_handshake(request.params.raw())?;
         let result = initialize::initialize_result(&self.gateway, &handshake, &self.scope);
         let session = self.gateway.new_session(self.principal.clone(), Arc::clone(&self.scope), handshake);
-        session.open_stream(self.sender.clone());
+        session.port.open_stream(self.sender.clone());
         *self.session.lock() = Some(Arc::clone(&session));
         let mut watcher = ChangeWatcher::new(&self.gateway, &self.scope, session.features.audience());
         let sender = self.sender.clone();

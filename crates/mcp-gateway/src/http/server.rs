@@ -1,9 +1,7 @@
 //! The HTTP server: its listener, its connections and its shutdown.
 
-use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,17 +14,19 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{self, ActiveRequests, Connection};
-use super::connection_table::{ConnectionEnd, ConnectionTable, ConnectionUse};
-use super::guard::Guard;
-use super::permits::ClientPermits;
-use super::refusals::RefusalLog;
-use super::timed_stream::{TimeLimits, TimedStream};
-use super::{HttpOptions, RecorderPage, ServeError, tls};
-use crate::access::oauth::{Grant, TokenVerifier};
-use crate::access::scope::Scope;
-use crate::access::tokens::{Token, Tokens};
-use crate::gateway::{Gateway, GatewayInner};
+use crate::access::oauth::TokenVerifier;
+use crate::access::tokens::Tokens;
+use crate::gateway::Gateway;
+use crate::http::app_state::AppState;
+use crate::http::authorization::guard::Guard;
+use crate::http::authorization::refusals::RefusalLog;
+use crate::http::connection::active_requests::ActiveRequests;
+use crate::http::connection::client_connection::Connection;
+use crate::http::connection::connection_table::{ConnectionEnd, ConnectionTable, ConnectionUse};
+use crate::http::connection::serve;
+use crate::http::connection::timed_stream::{TimeLimits, TimedStream};
+use crate::http::connection::tls;
+use crate::http::options::{HttpOptions, ServeError};
 use crate::limits::bounds::Bounds;
 
 /// How long connections may take to send the responses of cancelled requests.
@@ -44,65 +44,6 @@ pub struct HttpServer {
     address: SocketAddr,
     app: Arc<AppState>,
     tls: Option<TlsAcceptor>,
-}
-
-/// The state that all connections share.
-pub(super) struct AppState {
-    pub(super) gateway: Arc<GatewayInner>,
-    /// The gateway's scope: that of each client that neither its token nor its request restricts further.
-    pub(super) scope: Arc<Scope>,
-    /// The accepted tokens.
-    pub(super) tokens: watch::Sender<Tokens>,
-    /// Checks the access tokens of the authorization server, if there is one.
-    pub(super) verifier: Option<TokenVerifier>,
-    /// Checks `Host` and `Origin`.
-    pub(super) guard: Guard,
-    /// Logs refused tokens.
-    pub(super) refusals: RefusalLog,
-    /// Metrics to append to those of the gateway.
-    pub(super) metrics: Option<RecorderPage>,
-    /// Permits for the running requests of all clients together.
-    pub(super) requests: Arc<Semaphore>,
-    /// Permits of each client for running requests without a session.
-    pub(super) stateless_requests: Arc<ClientPermits>,
-    /// Permits of each client for running requests in all of its sessions. Clients without tokens have no such
-    /// limit, because they all count as one client.
-    pub(super) session_requests: Arc<ClientPermits>,
-    /// Permits of each client for streams that stay open.
-    pub(super) streams: Arc<ClientPermits>,
-    /// Cancelled when the shutdown begins.
-    pub(super) shutdown: CancellationToken,
-}
-
-/// Resolves when a token is no longer accepted.
-pub(super) type Revocation = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-impl AppState {
-    /// Resolves when a listed token is removed or its view changes, or an access token expires; never without a token.
-    pub(super) fn revocation(&self, token: Option<Arc<Token>>, grant: Option<&Grant>) -> Revocation {
-        if let Some(grant) = grant {
-            return Box::pin(sleep(Duration::from_secs(grant.remaining_seconds())));
-        }
-        let Some(token) = token else { return Box::pin(std::future::pending()) };
-        let mut tokens = self.tokens.subscribe();
-        Box::pin(async move {
-            let revoked = tokens.wait_for(|tokens| !tokens.contains(&token)).await.is_ok();
-            if !revoked {
-                // The server has ended, which ends the stream by itself.
-                std::future::pending().await
-            }
-        })
-    }
-
-    pub(super) fn bounds(&self) -> &Bounds {
-        &self.gateway.options.bounds
-    }
-}
-
-impl fmt::Debug for AppState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AppState").finish_non_exhaustive()
-    }
 }
 
 impl HttpServer {
@@ -216,7 +157,7 @@ impl HttpServer {
                             tracing::warn!("closing a new connection: all connections are in use");
                             continue;
                         };
-                        let connection = (Connection::new(&app, permit, peer.ip()), requests);
+                        let connection = (Connection::new(Arc::clone(&app.gateway), permit, peer.ip()), requests);
                         let tls = tls.clone();
                         let serving = serve_connection(stream, Arc::clone(&app), tls, connection, end);
                         connections.spawn(serving);
@@ -304,13 +245,13 @@ async fn serve_connection(
     let served = (connection, requests);
     let serving = async move {
         match tls {
-            None => connection::serve_http1(stream, app, served, shutdown).await,
+            None => serve::serve_http1(stream, app, served, shutdown).await,
             Some(tls) => match timeout(receive, tls.accept(stream)).await {
                 // Boxed, because otherwise the future of a connection without TLS would be as large as this one.
                 Ok(Ok(stream)) if tls::is_http2(&stream) => {
-                    Box::pin(connection::serve_http2(stream, app, served, shutdown)).await
+                    Box::pin(serve::serve_http2(stream, app, served, shutdown)).await
                 }
-                Ok(Ok(stream)) => Box::pin(connection::serve_http1(stream, app, served, shutdown)).await,
+                Ok(Ok(stream)) => Box::pin(serve::serve_http1(stream, app, served, shutdown)).await,
                 Ok(Err(error)) => {
                     tracing::debug!(%error, "a TLS handshake failed");
                     Ok(())

@@ -15,7 +15,7 @@ use crate::gateway::GatewayInner;
 use crate::lists::listing::Audience;
 use crate::protocol::json_splice;
 use crate::protocol::meta::{self, MAX_CAPABILITY_BYTES};
-use crate::session::caller::ClientFeatures;
+use crate::session::features::ClientFeatures;
 use crate::session::state::Handshake;
 
 /// Maximum size of the extensions that servers declare in bytes. Those of further servers are left out.

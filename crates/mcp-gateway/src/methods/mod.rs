@@ -39,10 +39,9 @@ use crate::protocol::json_splice;
 use crate::protocol::message_writer::{json_string, notification};
 use crate::protocol::params::Params;
 use crate::session::caller::Caller;
-use crate::session::elicitation::{
-    InputRequest, InputRequestHandler, SessionRequestHandler, SupportedRequests,
-};
 use crate::session::pending_input::{self, PendingInputs, RunningCall};
+use crate::session::request_handlers::{InputRequest, InputRequestHandler, SessionRequestHandler};
+use crate::session::supported_requests::SupportedRequests;
 
 /// How long a client may cache a list, in milliseconds. A subscription reports changes sooner.
 const LIST_TTL_MS: u32 = 5000;
@@ -333,9 +332,9 @@ impl RequestContext<'_> {
         let dialog = self.caller.dialog.as_ref();
         let raw_requests: Option<Arc<dyn RawRequestHandler>> = match (session, &self.input_requests) {
             (Some(session), _) => {
-                let (session, sender) = (Arc::clone(session), sender.clone());
+                let (port, sender) = (Arc::clone(&session.port), sender.clone());
                 let handler: Arc<dyn RawRequestHandler> =
-                    Arc::new(SessionRequestHandler { supported, session, sender, limit });
+                    Arc::new(SessionRequestHandler { supported, port, sender, limit });
                 if let Some(dialog) = dialog {
                     dialog.set_latest(&handler);
                 }

@@ -13,8 +13,8 @@ use super::RequestContext;
 use crate::protocol::message_writer::json_string;
 use crate::protocol::request_state::StateBinding;
 use crate::protocol::{json_splice, upstream_error};
-use crate::session::elicitation::SupportedRequests;
 use crate::session::pending_input::MAX_INPUT_REQUESTS;
+use crate::session::supported_requests::SupportedRequests;
 
 /// The member with the kind of result.
 const RESULT_TYPE: &str = "resultType";

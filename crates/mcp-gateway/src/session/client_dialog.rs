@@ -2,7 +2,7 @@
 //! reach this client only.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,9 +13,10 @@ use parking_lot::Mutex;
 
 use crate::access::oauth::Grant;
 use crate::access::secret_id::secret_id;
-use crate::session::caller::ClientFeatures;
-use crate::session::elicitation::{InputRequestHandler, OpenCalls, SessionRequestHandler, SupportedRequests};
-use crate::session::state::Session;
+use crate::session::client_port::ClientPort;
+use crate::session::features::ClientFeatures;
+use crate::session::request_handlers::{InputRequestHandler, OpenCalls, SessionRequestHandler};
+use crate::session::supported_requests::SupportedRequests;
 
 /// A dialog of a client.
 #[derive(Debug)]
@@ -35,7 +36,8 @@ struct DialogRequests {
     limit: Duration,
     calls: Arc<OpenCalls>,
     latest: Mutex<Option<Weak<dyn RawRequestHandler>>>,
-    session: OnceLock<Weak<Session>>,
+    /// The way to the client of the session. Without a session it has no stream.
+    port: Arc<ClientPort>,
 }
 
 impl ClientDialog {
@@ -47,7 +49,7 @@ impl ClientDialog {
             limit,
             calls: Arc::default(),
             latest: Mutex::default(),
-            session: OnceLock::new(),
+            port: Arc::default(),
         });
         let owner = CallerId::unique();
         let raw_requests: Option<Arc<dyn RawRequestHandler>> = Some(Arc::clone(&requests) as _);
@@ -79,10 +81,9 @@ impl ClientDialog {
         *subject = Some(Arc::clone(grant));
     }
 
-    /// Sets the session that the dialog belongs to.
-    pub(crate) fn set_session(&self, session: &Arc<Session>) {
-        // A dialog has one session.
-        let _ = self.requests.session.set(Arc::downgrade(session));
+    /// The way to the client of the dialog's session.
+    pub(crate) fn port(&self) -> &Arc<ClientPort> {
+        &self.requests.port
     }
 
     /// The running calls that can return server requests.
@@ -118,13 +119,12 @@ impl RawRequestHandler for DialogRequests {
             let calls = Arc::clone(&self.calls);
             return InputRequestHandler { supported, requests, calls, limit }.handle(request).await;
         }
-        let session = self.session.get().and_then(Weak::upgrade);
-        let Some((sender, session)) = session.and_then(|session| Some((session.stream()?, session))) else {
+        let Some(sender) = self.port.stream() else {
             return Err(RpcError::new(
                 code::INTERNAL_ERROR,
                 "the client has no running call and no open stream",
             ));
         };
-        SessionRequestHandler { supported, session, sender, limit }.handle(request).await
+        SessionRequestHandler { supported, port: Arc::clone(&self.port), sender, limit }.handle(request).await
     }
 }

@@ -18,7 +18,7 @@ use crate::access::principal::Principal;
 use crate::limits::bounds::Bounds;
 use crate::limits::byte_budget::Account;
 use crate::session::client_dialog::ClientDialog;
-use crate::session::registry::{CapacityError, Usage, is_call};
+use crate::session::usage::{CapacityError, Usage, is_call};
 
 /// Maximum size of a dialog's name in bytes.
 pub(crate) const MAX_NAME_BYTES: usize = 256;

@@ -2,16 +2,20 @@
 
 pub(crate) mod caller;
 pub(crate) mod client_dialog;
+pub(crate) mod client_port;
 pub(crate) mod dialogs;
-pub(crate) mod elicitation;
 pub(crate) mod event_log;
+pub(crate) mod features;
 pub(crate) mod known_lists;
 pub(crate) mod known_tasks;
 pub(crate) mod outbound_queue;
 pub(crate) mod pending_input;
 pub(crate) mod registry;
+pub(crate) mod request_handlers;
 pub(crate) mod resource_origins;
 pub(crate) mod resource_subscriptions;
 pub(crate) mod running_requests;
 pub(crate) mod server_requests;
 pub(crate) mod state;
+pub(crate) mod supported_requests;
+pub(crate) mod usage;

@@ -19,7 +19,7 @@ use crate::access::secret_id::secret_id;
 use crate::limits::bounds::Bounds;
 use crate::protocol::json_splice;
 use crate::protocol::message_writer::json_string;
-use crate::session::elicitation::{InputReply, InputRequest};
+use crate::session::request_handlers::{InputReply, InputRequest};
 
 /// The prefix of every state.
 const STATE_PREFIX: &str = "mcp-host:";
@@ -208,7 +208,8 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
-    use crate::session::elicitation::{InputRequestHandler, OpenCalls, SupportedRequests};
+    use crate::session::request_handlers::{InputRequestHandler, OpenCalls};
+    use crate::session::supported_requests::SupportedRequests;
 
     fn json(text: &str) -> RawJson {
         RawJson::parse(text.to_owned().into()).unwrap()

@@ -13,16 +13,15 @@ use tokio_util::sync::CancellationToken;
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
 use crate::access::secret_id::secret_id;
-use crate::session::caller::ClientFeatures;
 use crate::session::client_dialog::ClientDialog;
+use crate::session::client_port::ClientPort;
 use crate::session::event_log::EventLog;
+use crate::session::features::ClientFeatures;
 use crate::session::known_lists::KnownLists;
 use crate::session::known_tasks::KnownTasks;
-use crate::session::outbound_queue::MessageSender;
-use crate::session::registry::{Usage, is_call};
 use crate::session::resource_subscriptions::ResourceSubscriptions;
 use crate::session::running_requests::RunningRequests;
-use crate::session::server_requests::ServerRequests;
+use crate::session::usage::{Usage, is_call};
 
 /// A session.
 #[derive(Debug)]
@@ -43,8 +42,8 @@ pub(crate) struct Session {
     pub(crate) dialog: Arc<ClientDialog>,
     /// The client's requests that are being handled.
     pub(crate) running: Arc<RunningRequests>,
-    /// The requests to the client that wait for its response.
-    pub(crate) server_requests: ServerRequests,
+    /// Its notification stream, and the requests to the client that wait for a response.
+    pub(crate) port: Arc<ClientPort>,
     /// The lists that the client knows.
     pub(crate) known_lists: Mutex<KnownLists>,
     /// The resources that the client has subscribed to.
@@ -55,8 +54,6 @@ pub(crate) struct Session {
     pub(crate) ended: CancellationToken,
     /// The recent events of its notification stream.
     pub(crate) event_log: EventLog,
-    /// The sender of its notification stream, with a token that closes the stream.
-    stream: Mutex<Option<(MessageSender, CancellationToken)>>,
     log_level: Mutex<Option<LogLevel>>,
     last_used: Mutex<Instant>,
     has_called: AtomicBool,
@@ -87,15 +84,14 @@ impl Session {
             version: handshake.version,
             features: handshake.features,
             client_name: handshake.client_name,
+            port: Arc::clone(dialog.port()),
             dialog,
             running: Arc::default(),
-            server_requests: ServerRequests::default(),
             known_lists: Mutex::new(known_lists),
             subscriptions: ResourceSubscriptions::default(),
             tasks: KnownTasks::default(),
             ended: CancellationToken::new(),
             event_log: EventLog::default(),
-            stream: Mutex::default(),
             log_level: Mutex::default(),
             last_used: Mutex::new(Instant::now()),
             has_called: AtomicBool::new(false),
@@ -116,32 +112,10 @@ impl Session {
 
     /// Its usage; `None` while a request runs or its stream is open.
     pub(crate) fn unused(&self) -> Option<Usage> {
-        let has_stream = self.stream().is_some_and(|sender| !sender.is_closed());
+        let has_stream = self.port.stream().is_some_and(|sender| !sender.is_closed());
         let is_unused = self.running.is_idle() && !has_stream;
         let has_called = self.has_called.load(Ordering::Relaxed);
         is_unused.then(|| Usage { has_called, last_used: *self.last_used.lock() })
-    }
-
-    /// The sender of its notification stream, if that is open.
-    pub(crate) fn stream(&self) -> Option<MessageSender> {
-        let stream = self.stream.lock();
-        stream.as_ref().map(|(sender, _)| sender.clone())
-    }
-
-    /// Replaces the notification stream. The returned token is cancelled when another stream replaces this one.
-    pub(crate) fn open_stream(&self, sender: MessageSender) -> CancellationToken {
-        let replaced = CancellationToken::new();
-        let mut stream = self.stream.lock();
-        if let Some((_, previous)) = stream.replace((sender, replaced.clone())) {
-            previous.cancel();
-        }
-        replaced
-    }
-
-    /// Removes the notification stream, unless it was replaced.
-    pub(crate) fn close_stream(&self, sender: &MessageSender) {
-        let mut stream = self.stream.lock();
-        stream.take_if(|(open, _)| open.is_same_channel(sender));
     }
 
     /// The minimum level of log messages; `None` if the client set none.

@@ -1,0 +1,303 @@
+//! Authorizes a request: identifies the client and the part of the catalog that it sees.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use mcp_host_model::{RawJson, RpcError, ServerId};
+use mcp_host_registry::ViewFilter;
+
+use crate::access::oauth::{Grant, TokenRefusal, TokenVerifier};
+use crate::access::principal::Principal;
+use crate::access::scope::{self, InvalidSelection, Scope};
+use crate::access::tokens::{Admission, Token, TokenError, bearer};
+use crate::http::app_state::AppState;
+use crate::http::authorization::refusals::RefusalReason;
+use crate::http::reply::errors::{bad_request, invalid_request, no_session, refusal};
+use crate::http::reply::response::{Response, with_header};
+use crate::http::request::header_names::{MCP_HOST_DIALOG, MCP_HOST_SELECTIONS, single};
+use crate::http::request::headers;
+use crate::limits::byte_budget::Account;
+use crate::lists::definitions::ListKind;
+use crate::lists::listing::Audience;
+use crate::protocol::frame::Request;
+use crate::session::client_dialog::ClientDialog;
+use crate::session::dialogs::ConnectionId;
+use crate::session::state::Session;
+
+/// How long a client waits before it tries again whether its token can be checked, in seconds.
+const KEYS_RETRY: HeaderValue = HeaderValue::from_static("10");
+
+/// An authorized client.
+#[derive(Debug)]
+pub(crate) struct AuthorizedClient {
+    pub(crate) principal: Principal,
+    /// The account for its bytes in memory.
+    pub(crate) account: Account,
+    /// Whether the account used more than its share before this request.
+    pub(crate) is_over_share: bool,
+    /// Its token, if there are tokens.
+    pub(crate) token: Option<Arc<Token>>,
+    pub(crate) scope: Arc<Scope>,
+    /// What its access token grants, if it has one of the authorization server.
+    pub(crate) grant: Option<Arc<Grant>>,
+}
+
+impl AuthorizedClient {
+    /// Authorizes a request for `server`, or for the whole catalog. An error is the response that refuses the
+    /// request.
+    pub(crate) fn authorize(
+        app: &AppState,
+        head: &Parts,
+        server: Option<&str>,
+    ) -> Result<AuthorizedClient, Response> {
+        let (Admission { principal, token, view }, grant) = admit(app, head, server)?;
+        let base = grant.as_ref().map_or(&app.scope, |grant| &grant.scope);
+        let query_view = query_selection(&head.uri).map_err(|error| bad_request(&error))?;
+        let header_view = header_selection(&head.headers).map_err(|error| bad_request(&error))?;
+        let mut scope = Arc::clone(base);
+        if view.is_some() || server.is_some() || query_view.is_some() || header_view.is_some() {
+            let scope = Arc::make_mut(&mut scope);
+            scope.views.extend(view);
+            if let Some(name) = server {
+                *scope = match restricted_to_server(app, scope, name) {
+                    Some(restricted) => restricted,
+                    None => return Err(hidden_server(app, grant.as_deref(), scope, name)),
+                };
+            }
+            scope.views.extend(query_view);
+            scope.views.extend(header_view);
+        }
+        let account = Account::Client(principal.clone());
+        Ok(AuthorizedClient { principal, account, is_over_share: false, token, scope, grant })
+    }
+
+    /// The scope of a request's token. An error is the response that refuses the request.
+    pub(crate) fn token_scope(app: &AppState, head: &Parts) -> Result<Arc<Scope>, Response> {
+        let (Admission { view, .. }, grant) = admit(app, head, None)?;
+        let mut scope = Arc::clone(grant.as_ref().map_or(&app.scope, |grant| &grant.scope));
+        if view.is_some() {
+            Arc::make_mut(&mut scope).views.extend(view);
+        }
+        Ok(scope)
+    }
+
+    /// Refuses a request for something that only another scope of the authorization server shows.
+    pub(crate) fn require_scope(
+        &self,
+        app: &AppState,
+        server: Option<&str>,
+        request: &Request,
+    ) -> Result<(), Response> {
+        let (Some(verifier), Some(grant)) = (&app.verifier, &self.grant) else { return Ok(()) };
+        if self.scope.granted.is_empty() {
+            return Ok(());
+        }
+        let (kind, parameter) = match &*request.method {
+            "tools/call" => (ListKind::Tools, "name"),
+            "prompts/get" => (ListKind::Prompts, "name"),
+            "resources/read" | "resources/subscribe" => (ListKind::Resources, "uri"),
+            _ => return Ok(()),
+        };
+        let Some(key) = request.params.text(parameter) else { return Ok(()) };
+        let is_shown = |scope: &Arc<Scope>| {
+            let listing = app.gateway.listing(scope, Audience::ModelsAndApps);
+            listing.find(kind, &key).is_some()
+                || (kind == ListKind::Resources && listing.matching_template(&key, None).is_some())
+        };
+        let shows = |granted| is_shown(&Arc::new(Scope { granted, ..(*self.scope).clone() }));
+        // The second check saves the others for a name that does not exist.
+        if is_shown(&self.scope) || !shows(Vec::new()) {
+            return Ok(());
+        }
+        match verifier.missing_scope(grant, shows) {
+            None => Ok(()),
+            scope => {
+                Err(refuse(verifier, TokenRefusal::InsufficientScope, (server, scope, Some(&request.id))))
+            }
+        }
+    }
+
+    /// The session with this id, if it belongs to the client and has the client's scope.
+    pub(crate) fn find_session(&self, app: &AppState, id: &str) -> Result<Arc<Session>, Response> {
+        let session = app.gateway.sessions.get(id, &self.principal);
+        // A session outlives its access token: the next one may grant more, or less.
+        let is_same = |scope: &Scope| {
+            *scope == *self.scope
+                || (self.grant.is_some()
+                    && *scope == Scope { granted: scope.granted.clone(), ..(*self.scope).clone() })
+        };
+        session.filter(|session| is_same(&session.scope)).ok_or_else(no_session)
+    }
+
+    /// Authorizes a request whose body is a message: JSON without a coding that the gateway does not decode.
+    pub(crate) fn authorize_message(
+        app: &AppState,
+        connection: ConnectionId,
+        head: &Parts,
+        server: Option<&str>,
+    ) -> Result<AuthorizedClient, Response> {
+        let mut client = AuthorizedClient::authorize(app, head, server)?;
+        if client.principal.is_anonymous() {
+            client.account = connection.account();
+        }
+        client.is_over_share = app.gateway.budget.is_exceeded_by(&client.account);
+        let is_supported_coding = match single(&head.headers, &header::TRANSFER_ENCODING) {
+            Ok(coding) => coding.is_none_or(|coding| coding.eq_ignore_ascii_case("chunked")),
+            Err(_) => false,
+        };
+        let (status, message) = if !headers::is_json(&head.headers) {
+            (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be `application/json`")
+        } else if head.headers.contains_key(header::CONTENT_ENCODING) {
+            (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must have no `Content-Encoding`")
+        } else if !is_supported_coding {
+            (StatusCode::NOT_IMPLEMENTED, "the only supported `Transfer-Encoding` is `chunked`")
+        } else {
+            return Ok(client);
+        };
+        Err(refusal(status, None, &invalid_request(message)))
+    }
+}
+
+/// Gives the access token of an authorized request to a dialog of its client. Other tokens are not given to anything.
+pub(crate) fn set_subject(dialog: &ClientDialog, grant: Option<&Arc<Grant>>, head: &Parts) {
+    let token = head.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+    if let (Some(grant), Some(token)) = (grant, bearer(token)) {
+        dialog.set_subject(grant, token);
+    }
+}
+
+/// Checks `Host`, `Origin` and the token.
+fn admit(
+    app: &AppState,
+    head: &Parts,
+    server: Option<&str>,
+) -> Result<(Admission, Option<Arc<Grant>>), Response> {
+    let single = |name: &HeaderName| single(&head.headers, name).map_err(|error| bad_request(&error));
+    let (host, origin) = (single(&header::HOST)?, single(&header::ORIGIN)?);
+    let authorization = single(&header::AUTHORIZATION)?;
+    // A target with an authority overrides `Host`. Both must be allowed, because a proxy may look at either.
+    let authority = head.uri.authority().map(|authority| authority.as_str());
+    let authority_allowed = |()| authority.map_or(Ok(()), |authority| app.guard.check(Some(authority), None));
+    if let Err(forbidden) = app.guard.check(host.or(authority), origin).and_then(authority_allowed) {
+        return Err(refusal(StatusCode::FORBIDDEN, None, &invalid_request(forbidden.message())));
+    }
+    let authorization = authorization.map(str::as_bytes);
+    let tokens = app.tokens.borrow();
+    let Some(verifier) = &app.verifier else {
+        return tokens.admit(authorization).map(|admission| (admission, None)).map_err(unauthorized);
+    };
+    // Without listed tokens, the list admits everybody.
+    if !tokens.is_empty()
+        && let Ok(admission) = tokens.admit(authorization)
+    {
+        return Ok((admission, None));
+    }
+    match verifier.admit(authorization, server) {
+        Ok(grant) => {
+            let principal = grant.principal.clone();
+            Ok((Admission { principal, token: None, view: None }, Some(grant)))
+        }
+        Err(refusal) => Err(refuse(verifier, refusal, (server, None, None))),
+    }
+}
+
+/// The response to a request without an accepted token. By RFC 6750 only a token that was sent has an error code.
+fn unauthorized(error: TokenError) -> Response {
+    let (message, challenge) = match error {
+        TokenError::Missing => ("a token is needed: send the header `Authorization: Bearer TOKEN`", "Bearer"),
+        TokenError::Unknown => (
+            "the token is wrong: it is not one of those that are accepted now",
+            "Bearer error=\"invalid_token\"",
+        ),
+    };
+    let mut response = refusal(StatusCode::UNAUTHORIZED, None, &invalid_request(message));
+    response.extensions_mut().insert(RefusalReason(message));
+    with_header(response, header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
+}
+
+/// The response to a request without an acceptable access token.
+fn refuse(
+    verifier: &TokenVerifier,
+    reason: TokenRefusal,
+    (server, scope, id): (Option<&str>, Option<&str>, Option<&RawJson>),
+) -> Response {
+    let status = match reason {
+        TokenRefusal::Missing | TokenRefusal::Invalid(_) => StatusCode::UNAUTHORIZED,
+        TokenRefusal::InsufficientScope => StatusCode::FORBIDDEN,
+        TokenRefusal::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let mut response = refusal(status, id, &invalid_request(reason.message()));
+    // A client without a token is about to log in, and one without a scope is about to request it.
+    if matches!(reason, TokenRefusal::Invalid(_) | TokenRefusal::Unavailable) {
+        response.extensions_mut().insert(RefusalReason(reason.message()));
+    }
+    if reason == TokenRefusal::Unavailable {
+        return with_header(response, header::RETRY_AFTER, KEYS_RETRY);
+    }
+    let challenge = HeaderValue::try_from(verifier.challenge(reason, server, scope));
+    with_header(response, header::WWW_AUTHENTICATE, challenge.expect("scopes and URLs are visible ASCII"))
+}
+
+/// The scope for one server. Returns `None` if the client must not learn that the server exists.
+fn restricted_to_server(app: &AppState, scope: &Scope, name: &str) -> Option<Scope> {
+    let id = ServerId::parse(name).ok()?;
+    let is_allowed = scope.server.as_ref().is_none_or(|only| *only == id);
+    let is_known = app.gateway.snapshot().servers.iter().any(|server| server.id == id.as_str());
+    if !is_allowed || !is_known {
+        return None;
+    }
+    let restricted = Scope { server: Some(id), ..scope.clone() };
+    // A server that the token hides looks like one that does not exist.
+    let is_filtered = !restricted.views.is_empty() || !restricted.granted.is_empty();
+    let is_hidden =
+        is_filtered && app.gateway.listing(&Arc::new(restricted.clone()), Audience::ModelsAndApps).is_empty();
+    (!is_hidden).then_some(restricted)
+}
+
+/// The response to a request for a server that does not exist, or that the scope hides.
+fn hidden_server(app: &AppState, grant: Option<&Grant>, scope: &Scope, name: &str) -> Response {
+    let shows = |granted| restricted_to_server(app, &Scope { granted, ..scope.clone() }, name).is_some();
+    match app.verifier.as_ref().zip(grant) {
+        Some((verifier, grant)) => match verifier.missing_scope(grant, shows) {
+            None => no_such_server(),
+            scope => refuse(verifier, TokenRefusal::InsufficientScope, (Some(name), scope, None)),
+        },
+        None => no_such_server(),
+    }
+}
+
+fn no_such_server() -> Response {
+    refusal(StatusCode::NOT_FOUND, None, &invalid_request("there is no server with this name"))
+}
+
+/// The selection in the query of a URI, if any.
+pub(crate) fn query_selection(uri: &Uri) -> Result<Option<ViewFilter>, RpcError> {
+    let Some(query) = uri.query() else { return Ok(None) };
+    let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
+    scope::view(pairs.iter().map(|(key, value)| (key.as_ref(), value.as_ref()))).map_err(invalid_selection)
+}
+
+fn header_selection(headers: &HeaderMap) -> Result<Option<ViewFilter>, RpcError> {
+    // Most requests have none of these headers. One pass over the names costs less than four lookups.
+    if !headers.keys().any(|name| name.as_str().starts_with("mcp-host-")) {
+        return Ok(None);
+    }
+    let is_known = |name: &HeaderName| {
+        name == MCP_HOST_DIALOG
+            || MCP_HOST_SELECTIONS.contains(name)
+            || !name.as_str().starts_with("mcp-host-")
+    };
+    if !headers.keys().all(is_known) {
+        return Err(invalid_selection(scope::unknown_key()));
+    }
+    let mut selections = Vec::new();
+    for (name, key) in MCP_HOST_SELECTIONS.iter().zip(scope::SELECTIONS) {
+        selections.extend(single(headers, name)?.map(|value| (key, value)));
+    }
+    scope::view(selections.into_iter()).map_err(invalid_selection)
+}
+
+fn invalid_selection(error: InvalidSelection) -> RpcError {
+    invalid_request(&error.to_string())
+}

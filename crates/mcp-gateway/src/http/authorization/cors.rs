@@ -1,0 +1,88 @@
+//! CORS: lets pages of the configured origins read responses.
+//!
+//! CORS never admits a request that the guard refuses. The guard admits pages of loopback origins too, but only
+//! pages of configured origins get CORS headers.
+
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Method, StatusCode, header};
+
+use crate::http::app_state::AppState;
+use crate::http::reply::response::{self, Response, with_header};
+use crate::http::request::header_names::{single, text};
+
+/// Request headers that a page may send, besides those with [`ALLOWED_PREFIX`].
+const ALLOWED_HEADERS: [&str; 6] =
+    ["authorization", "content-type", "accept", "last-event-id", "traceparent", "tracestate"];
+/// The prefix of the request headers of MCP and of the gateway.
+const ALLOWED_PREFIX: &str = "mcp-";
+/// Response headers that a page may read.
+const EXPOSED_HEADERS: HeaderValue =
+    HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");
+/// How long a browser may cache the result of a preflight request, in seconds.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+
+/// The CORS headers of a response.
+pub(crate) struct Cors {
+    /// The origin of the page, if it is configured.
+    origin: Option<HeaderValue>,
+}
+
+impl Cors {
+    /// `None` if no origin is configured.
+    pub(crate) fn new(app: &AppState, head: &Parts) -> Option<Cors> {
+        let configured = &app.guard.origins;
+        if configured.is_empty() {
+            return None;
+        }
+        let origin = single(&head.headers, &header::ORIGIN).ok().flatten();
+        let origin =
+            origin.filter(|origin| configured.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)));
+        Some(Cors { origin: origin.and_then(|origin| HeaderValue::from_str(origin).ok()) })
+    }
+
+    /// The response to a preflight request; `None` for other requests.
+    pub(crate) fn preflight(&self, app: &AppState, head: &Parts) -> Option<Response> {
+        let is_preflight = head.method == Method::OPTIONS
+            && head.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+        if !is_preflight || self.origin.is_none() {
+            return None;
+        }
+        let authority = head.uri.authority().map(|authority| authority.as_str());
+        let host = authority.or_else(|| text(&head.headers, &header::HOST));
+        Some(match app.guard.check(host, None) {
+            Ok(()) => allowed(head),
+            Err(forbidden) => response::text(StatusCode::FORBIDDEN, forbidden.message()),
+        })
+    }
+
+    /// Adds the headers that tell the browser whether the page may read the response.
+    pub(crate) fn mark(self, response: Response) -> Response {
+        // The response depends on the origin, even if there is none.
+        let response = with_header(response, header::VARY, HeaderValue::from_static("Origin"));
+        match self.origin {
+            Some(origin) => {
+                let response = with_header(response, header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+                with_header(response, header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS)
+            }
+            None => response,
+        }
+    }
+}
+
+fn allowed(head: &Parts) -> Response {
+    let requested = text(&head.headers, &header::ACCESS_CONTROL_REQUEST_HEADERS).unwrap_or_default();
+    let requested = requested.split(',').filter_map(|name| name.trim().parse::<HeaderName>().ok());
+    let allowed: Vec<String> = requested
+        .filter(|name| ALLOWED_HEADERS.contains(&name.as_str()) || name.as_str().starts_with(ALLOWED_PREFIX))
+        .map(|name| name.to_string())
+        .collect();
+    let mut response = response::empty(StatusCode::NO_CONTENT);
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
+    if let Ok(allowed) = HeaderValue::from_str(&allowed.join(", ")) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+    }
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+    headers.insert(header::VARY, HeaderValue::from_static("Access-Control-Request-Headers"));
+    response
+}

@@ -1,0 +1,47 @@
+//! The running requests of a connection.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// The number of requests of a connection whose response was not yet passed to hyper completely, and whether its client
+/// keeps a write waiting.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ActiveRequests(Arc<Activity>);
+
+#[derive(Debug, Default)]
+struct Activity {
+    requests: AtomicUsize,
+    is_write_blocked: AtomicBool,
+}
+
+impl ActiveRequests {
+    /// Whether no request is running.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.requests.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether no request is running and no response waits for its client.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.is_empty() && !self.0.is_write_blocked.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_write_blocked(&self, is_blocked: bool) {
+        self.0.is_write_blocked.store(is_blocked, Ordering::Relaxed);
+    }
+
+    /// Counts a request until the result is dropped.
+    pub(crate) fn start(&self) -> ActiveRequest {
+        self.0.requests.fetch_add(1, Ordering::Relaxed);
+        ActiveRequest(Arc::clone(&self.0))
+    }
+}
+
+/// A running request. Counted until it is dropped.
+#[derive(Debug)]
+pub(crate) struct ActiveRequest(Arc<Activity>);
+
+impl Drop for ActiveRequest {
+    fn drop(&mut self) {
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,172 @@
+//! The open connections, and which of them is closed when there are too many.
+//!
+//! At the limit a new connection replaces an idle one. If none is idle, it gets one of a few further places, which serve
+//! only health and metrics. So clients that keep all connections busy do not hide the state of the gateway.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::access::principal::Principal;
+use crate::http::connection::active_requests::ActiveRequests;
+
+/// Maximum number of connections for health and metrics.
+const MAX_OPERATOR_CONNECTIONS: usize = 16;
+
+/// What a connection may be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConnectionUse {
+    /// Everything.
+    Any,
+    /// Health and metrics.
+    Operator,
+}
+
+/// The open connections.
+#[derive(Debug)]
+pub(crate) struct ConnectionTable {
+    limit: usize,
+    entries: Mutex<Entries>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    /// The connections in the order of their start.
+    open: BTreeMap<u64, Entry>,
+    next_id: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    usage: ConnectionUse,
+    requests: ActiveRequests,
+    /// The client of its last request; `None` before it.
+    principal: Option<Principal>,
+    evict: oneshot::Sender<()>,
+    /// `None` after the shutdown of the server.
+    shut_down: Option<oneshot::Sender<()>>,
+}
+
+/// Why a connection has to end. Each wake-up of the connection polls both, and a one-shot channel is the cheapest to poll.
+#[derive(Debug)]
+pub(crate) struct ConnectionEnd {
+    /// Receives the eviction: the connection ends as soon as it is idle.
+    pub(crate) evicted: oneshot::Receiver<()>,
+    /// Receives the shutdown of the server, or an error for an evicted connection: no further request is accepted.
+    pub(crate) shutdown: oneshot::Receiver<()>,
+}
+
+/// A place of a connection in the table, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct ConnectionPermit {
+    table: Arc<ConnectionTable>,
+    id: u64,
+    usage: ConnectionUse,
+}
+
+/// The error for a connection that cannot serve a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ConnectionsExceeded;
+
+impl ConnectionTable {
+    /// A table for `limit` connections.
+    pub(crate) fn new(limit: usize) -> Arc<ConnectionTable> {
+        Arc::new(ConnectionTable { limit: limit.max(1), entries: Mutex::default() })
+    }
+
+    /// Adds a connection. Evicts an idle one at the limit. `None` if all places are in use.
+    pub(crate) fn add(
+        self: &Arc<ConnectionTable>,
+        requests: ActiveRequests,
+    ) -> Option<(ConnectionPermit, ConnectionEnd)> {
+        let mut entries = self.entries.lock();
+        let usage = if entries.make_room(ConnectionUse::Any, self.limit) {
+            ConnectionUse::Any
+        } else if entries.make_room(ConnectionUse::Operator, MAX_OPERATOR_CONNECTIONS) {
+            ConnectionUse::Operator
+        } else {
+            return None;
+        };
+        let id = entries.next_id;
+        entries.next_id += 1;
+        let (evict, evicted) = oneshot::channel();
+        let (shut_down, shutdown) = oneshot::channel();
+        let entry = Entry { usage, requests, principal: None, evict, shut_down: Some(shut_down) };
+        entries.open.insert(id, entry);
+        let permit = ConnectionPermit { table: Arc::clone(self), id, usage };
+        Some((permit, ConnectionEnd { evicted, shutdown }))
+    }
+
+    /// Tells all connections that the server shuts down.
+    pub(crate) fn shut_down(&self) {
+        let mut entries = self.entries.lock();
+        for sender in entries.open.values_mut().filter_map(|entry| entry.shut_down.take()) {
+            // Fails if the connection ends at the same time.
+            let _ = sender.send(());
+        }
+    }
+}
+
+impl Entries {
+    /// Whether there is room for one more connection, if necessary after the eviction of an idle one: first those
+    /// without a request so far, then those of the client with the most.
+    fn make_room(&mut self, usage: ConnectionUse, limit: usize) -> bool {
+        let of_use = || self.open.iter().filter(|(_, entry)| entry.usage == usage);
+        if of_use().count() < limit {
+            return true;
+        }
+        let mut counts: HashMap<&Principal, usize> = HashMap::new();
+        for principal in self.open.values().filter_map(|entry| entry.principal.as_ref()) {
+            *counts.entry(principal).or_default() += 1;
+        }
+        let rank = |entry: &Entry| entry.principal.as_ref().map_or(usize::MAX, |principal| counts[principal]);
+        let evicted = of_use()
+            .filter(|(_, entry)| entry.requests.is_idle())
+            .max_by_key(|(id, entry)| (rank(entry), Reverse(**id)));
+        let Some(id) = evicted.map(|(id, _)| *id) else { return false };
+        if let Some(entry) = self.open.remove(&id) {
+            // Fails if the connection ends at the same time.
+            let _ = entry.evict.send(());
+        }
+        true
+    }
+}
+
+impl ConnectionPermit {
+    /// Checks that a request of a client may use the connection. Half of the table or more remains for others: a client
+    /// with a token may have as many busy connections as remain.
+    pub(crate) fn admit(&self, principal: &Principal) -> Result<(), ConnectionsExceeded> {
+        if self.usage == ConnectionUse::Operator {
+            return Err(ConnectionsExceeded);
+        }
+        let mut entries = self.table.entries.lock();
+        // An evicted connection has no place any more.
+        let Some(entry) = entries.open.get_mut(&self.id) else { return Err(ConnectionsExceeded) };
+        if entry.principal.as_ref() != Some(principal) {
+            entry.principal = Some(principal.clone());
+        }
+        // Only then a client can have more than its share.
+        if principal.is_anonymous() || entries.open.len() <= self.table.limit / 2 {
+            return Ok(());
+        }
+        let busy = || entries.open.values().filter(|entry| !entry.requests.is_idle());
+        let own = busy().filter(|entry| entry.principal.as_ref() == Some(principal)).count();
+        let free = self.table.limit.saturating_sub(busy().count());
+        // Its first connections are always served.
+        if own > 1 && own > free { Err(ConnectionsExceeded) } else { Ok(()) }
+    }
+
+    /// What the connection may be used for.
+    pub(crate) fn usage(&self) -> ConnectionUse {
+        self.usage
+    }
+}
+
+impl Drop for ConnectionPermit {
+    fn drop(&mut self) {
+        self.table.entries.lock().open.remove(&self.id);
+    }
+}

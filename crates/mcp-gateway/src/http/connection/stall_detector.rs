@@ -1,0 +1,72 @@
+//! Detects an HTTP/2 client that grants no window for its responses.
+//!
+//! hyper requests the next part of a body only while the window has room. If it does not request a part in time,
+//! the client does not read. `TimedStream` detects a blocked TCP connection, for both versions of HTTP.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep};
+
+/// How long an event stream may be silent before a comment is sent.
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The response bodies of a connection, each with the deadline for hyper's request of its next part.
+#[derive(Debug)]
+pub(crate) struct StallDetector {
+    limit: Duration,
+    bodies: Mutex<Bodies>,
+}
+
+#[derive(Debug, Default)]
+struct Bodies {
+    deadlines: HashMap<u64, Instant>,
+    next_id: u64,
+}
+
+/// A response body that is watched until it is dropped.
+#[derive(Debug)]
+pub(crate) struct WatchedBody {
+    detector: Arc<StallDetector>,
+    id: u64,
+}
+
+impl StallDetector {
+    /// Creates the state of a connection. `limit` is the time that a client may read nothing.
+    pub(crate) fn new(limit: Duration) -> StallDetector {
+        StallDetector { limit, bodies: Mutex::default() }
+    }
+
+    pub(crate) fn watch(self: &Arc<StallDetector>) -> WatchedBody {
+        let mut bodies = self.bodies.lock();
+        let id = bodies.next_id;
+        bodies.next_id += 1;
+        bodies.deadlines.insert(id, Instant::now() + self.limit);
+        WatchedBody { detector: Arc::clone(self), id }
+    }
+
+    /// Resolves when a body is past its deadline.
+    pub(crate) async fn stalled(&self) {
+        while !self.bodies.lock().deadlines.values().any(|deadline| *deadline <= Instant::now()) {
+            sleep(self.limit / 4).await;
+        }
+    }
+}
+
+impl WatchedBody {
+    /// Restarts the deadline. If hyper has a part to send, it requests the next one when the window has room.
+    /// If not, the deadline is extended by the keep-alive interval: an event stream sends something by then.
+    pub(crate) fn polled(&self, has_part: bool) {
+        let extension = if has_part { Duration::ZERO } else { KEEP_ALIVE };
+        let deadline = Instant::now() + self.detector.limit + extension;
+        self.detector.bodies.lock().deadlines.insert(self.id, deadline);
+    }
+}
+
+impl Drop for WatchedBody {
+    fn drop(&mut self) {
+        self.detector.bodies.lock().deadlines.remove(&self.id);
+    }
+}

@@ -1,0 +1,61 @@
+//! TLS with a certificate and key from PEM files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::http::options::{ServeError, TlsFiles};
+
+/// Maximum size of a PEM file in bytes.
+const MAX_PEM_BYTES: u64 = 1024 * 1024;
+
+/// The ALPN name of HTTP/2.
+const HTTP_2: &[u8] = b"h2";
+
+/// Reads the files and creates the acceptor.
+pub(crate) async fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ServeError> {
+    let TlsFiles { certificate, key } = files;
+    let chain = read(certificate).await?;
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&chain)
+        .collect::<Result<_, _>>()
+        .map_err(|error| unusable(certificate, &error))?;
+    let private = read(key).await?;
+    let private = PrivateKeyDer::from_pem_slice(&private).map_err(|error| unusable(key, &error))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(ServeError::Tls)?
+        .with_no_client_auth()
+        .with_single_cert(chain, private)
+        .map_err(ServeError::Tls)?;
+    config.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Whether the client chose HTTP/2.
+pub(crate) fn is_http2<S>(stream: &TlsStream<S>) -> bool {
+    stream.get_ref().1.alpn_protocol() == Some(HTTP_2)
+}
+
+async fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
+    let failed = |source| ServeError::TlsFile { path: path.to_owned(), source };
+    let length = tokio::fs::metadata(path).await.map_err(failed)?.len();
+    if length > MAX_PEM_BYTES {
+        return Err(failed(std::io::Error::other(format!("the file has more than {MAX_PEM_BYTES} bytes"))));
+    }
+    tokio::fs::read(path).await.map_err(failed)
+}
+
+/// The parser's message may quote the file, and a key must not be quoted.
+fn unusable(path: &Path, error: &rustls::pki_types::pem::Error) -> ServeError {
+    let message = match error {
+        rustls::pki_types::pem::Error::NoItemsFound => "the file has no PEM section of this kind",
+        _ => "the file is not valid PEM",
+    };
+    ServeError::TlsFile { path: path.to_owned(), source: std::io::Error::other(message) }
+}

@@ -1,0 +1,147 @@
+//! `GET`: the notification stream of a session.
+//!
+//! A session has one stream. A new stream replaces the old one; with `Last-Event-ID` it resumes after that event, as far
+//! as the event log reaches. Notifications are not stored while there is no stream, except that changed lists are
+//! reported when the next one opens.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::request::Parts;
+use http::{Method, StatusCode};
+use mcp_host_model::ProtocolVersion;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::http::app_state::{AppState, Revocation};
+use crate::http::authorization::authorized_client::AuthorizedClient;
+use crate::http::connection::client_connection::Connection;
+use crate::http::connection::connection_table::ConnectionsExceeded;
+use crate::http::connection::stall_detector::KEEP_ALIVE;
+use crate::http::permits::ClientPermit;
+use crate::http::reply::errors::{
+    ResponseResult, bad_request, busy, invalid_request, refusal, too_many_connections,
+};
+use crate::http::reply::sse;
+use crate::http::request::header_names::{LAST_EVENT_ID, MCP_SESSION_ID, single, text};
+use crate::http::request::headers::{self, Accepts};
+use crate::notifications::watch::ChangeWatcher;
+use crate::session::event_log::EventId;
+use crate::session::outbound_queue::{MessageReceiver, MessageSender, message_channel};
+use crate::session::state::Session;
+
+/// Opens the stream.
+pub(crate) fn get(
+    app: &AppState,
+    connection: &Connection,
+    server: Option<&str>,
+    head: &Parts,
+) -> ResponseResult {
+    let refused = |status, message: &str| refusal(status, None, &invalid_request(message));
+    if head.method == Method::HEAD {
+        // A HEAD request must not replace the open stream.
+        let message = "the notification stream has no HEAD: use GET";
+        return Err(refused(StatusCode::METHOD_NOT_ALLOWED, message));
+    }
+    let client = AuthorizedClient::authorize(app, head, server)?;
+    connection
+        .permit
+        .admit(&client.principal)
+        .map_err(|ConnectionsExceeded| too_many_connections(app.bounds().connections))?;
+    let session_id = single(&head.headers, &MCP_SESSION_ID).map_err(|error| bad_request(&error))?;
+    let Some(id) = session_id else {
+        let message = "GET opens the stream of a session: the header `Mcp-Session-Id` is missing";
+        return Err(refused(StatusCode::METHOD_NOT_ALLOWED, message));
+    };
+    let session = client.find_session(app, id)?;
+    if headers::accepts(&head.headers) == Accepts::Json {
+        let message = "the header `Accept` must contain `text/event-stream`";
+        return Err(refused(StatusCode::NOT_ACCEPTABLE, message));
+    }
+    let permit = app
+        .stream_permit(&client.principal)
+        .ok_or_else(|| refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy()))?;
+    let last_event = text(&head.headers, &LAST_EVENT_ID).and_then(|id| id.parse().ok());
+    let (sender, messages) = message_channel(app.bounds());
+    let replaced = session.port.open_stream(sender.clone());
+    let watcher = ChangeWatcher::new(&app.gateway, &session.scope, session.features.audience());
+    let sent = session.event_log.resume(last_event);
+    let state = SessionStream {
+        session,
+        messages,
+        watcher,
+        sent,
+        sender,
+        replaced,
+        revoked: app.revocation(client.token, client.grant.as_deref()),
+        is_started: false,
+        _permit: permit,
+    };
+    Ok(sse::response(stream::unfold(state, |mut state| async {
+        let event = state.next().await?;
+        Some((event, state))
+    })))
+}
+
+struct SessionStream {
+    session: Arc<Session>,
+    messages: MessageReceiver,
+    watcher: ChangeWatcher,
+    /// The id of the last event that was sent.
+    sent: EventId,
+    /// The sender of `messages`, which identifies this stream to the session.
+    sender: MessageSender,
+    /// Cancelled when another stream replaces this one.
+    replaced: CancellationToken,
+    /// Resolves when the client's token is removed.
+    revoked: Revocation,
+    /// Whether the first bytes were sent.
+    is_started: bool,
+    _permit: ClientPermit,
+}
+
+impl SessionStream {
+    async fn next(&mut self) -> Option<Bytes> {
+        if !self.is_started {
+            // Some clients wait for the first bytes before they consider a stream open.
+            self.is_started = true;
+            // Older clients cannot parse an event without data.
+            let has_ids = self.session.version >= ProtocolVersion::V2025_11_25;
+            return Some(if has_ids { sse::start(self.sent) } else { sse::keep_alive() });
+        }
+        loop {
+            let SessionStream { session, messages, watcher, replaced, revoked, .. } = self;
+            if session.ended.is_cancelled() || replaced.is_cancelled() {
+                return None;
+            }
+            if let Some((id, message)) = session.event_log.next_after(self.sent) {
+                self.sent = id;
+                return Some(sse::event_with_id(id, &message));
+            }
+            tokio::select! {
+                biased;
+                () = session.ended.cancelled() => return None,
+                () = replaced.cancelled() => return None,
+                () = revoked => return None,
+                Some(message) = messages.next() => session.event_log.append(message),
+                () = session.event_log.appended() => {}
+                change = watcher.next(&session.known_lists) => {
+                    watcher.session_notifications(session, &change).into_iter().for_each(|message| session.event_log.append(message));
+                }
+                () = sleep(KEEP_ALIVE) => return Some(sse::keep_alive()),
+            }
+        }
+    }
+}
+
+impl Drop for SessionStream {
+    fn drop(&mut self) {
+        self.session.port.close_stream(&self.sender);
+        // Log the messages that this stream has not sent, so that the next stream sends them.
+        while let Some(message) = self.messages.try_next() {
+            self.session.event_log.append(message);
+        }
+        self.session.touch(Instant::now());
+    }
+}

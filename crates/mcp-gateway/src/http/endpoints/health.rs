@@ -1,0 +1,93 @@
+//! Health checks: whether the process is alive, and whether servers are ready. Without a query, neither reveals the
+//! configuration.
+
+use std::collections::BTreeMap;
+
+use http::StatusCode;
+use http::request::Parts;
+use mcp_host_model::ServerId;
+use mcp_host_registry::{Selection, ViewFilter};
+use mcp_host_runtime::{ServerState, ServerStatus};
+use serde::Serialize;
+
+use crate::http::app_state::AppState;
+use crate::http::authorization::authorized_client::{AuthorizedClient, query_selection};
+use crate::http::reply::errors::{bad_request, invalid_request, refusal};
+use crate::http::reply::response::{self, Response};
+
+/// Maximum number of servers that an error names.
+const MAX_NAMES: usize = 64;
+
+/// The states of the requested servers.
+#[derive(Serialize)]
+struct Readiness<'a> {
+    ready: bool,
+    servers: BTreeMap<&'a str, &'static str>,
+}
+
+/// `/healthz`: always succeeds.
+pub(crate) fn alive() -> Response {
+    response::text(StatusCode::OK, "ok\n")
+}
+
+/// `/readyz`: succeeds unless a server is being started for the first time.
+pub(crate) fn ready(app: &AppState) -> Response {
+    let published = app.gateway.snapshot();
+    if published.servers.iter().any(|server| server.state == ServerState::Starting) {
+        response::text(StatusCode::SERVICE_UNAVAILABLE, "starting\n")
+    } else {
+        response::text(StatusCode::OK, "ready\n")
+    }
+}
+
+/// `/readyz?servers=…`: succeeds if each of these servers is ready. Names may have the wildcard `*`.
+///
+/// Only an authorized client gets it, because it names servers, and only of those that its token shows.
+pub(crate) fn servers_ready(app: &AppState, head: &Parts) -> Response {
+    let scope = match AuthorizedClient::token_scope(app, head) {
+        Ok(scope) => scope,
+        Err(response) => return response,
+    };
+    let requested = match query_selection(&head.uri) {
+        Ok(Some(ViewFilter {
+            toolsets: Selection::Patterns(names),
+            tools: Selection::Inherit,
+            prompts: Selection::Inherit,
+            resources: Selection::Inherit,
+        })) => names,
+        Ok(_) => return bad_request(&invalid_request("the query must be `servers=` with names of servers")),
+        Err(error) => return bad_request(&error),
+    };
+    let published = app.gateway.snapshot();
+    let is_shown =
+        |server: &&ServerStatus| ServerId::parse(&server.id).is_ok_and(|id| scope.includes(&id, |_| true));
+    let shown: Vec<&ServerStatus> = published.servers.iter().filter(is_shown).collect();
+    let mut servers = BTreeMap::new();
+    let mut is_ready = true;
+    for name in requested {
+        let named = Selection::Patterns(vec![name.clone()]);
+        let mut matching = shown.iter().filter(|server| named.contains(&server.id)).peekable();
+        if matching.peek().is_none() {
+            return unknown_server(&name, &shown);
+        }
+        for server in matching {
+            is_ready &= server.state == ServerState::Ready;
+            servers.insert(&*server.id, server.state.as_str());
+        }
+    }
+    let body = serde_json::to_vec(&Readiness { ready: is_ready, servers }).expect("its keys are strings");
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    response::json(status, body.into())
+}
+
+/// The response to a request for a server that does not exist, with the names of those that do.
+fn unknown_server(name: &str, shown: &[&ServerStatus]) -> Response {
+    let mut names: Vec<&str> = shown.iter().take(MAX_NAMES).map(|server| &*server.id).collect();
+    let more = shown.len().saturating_sub(MAX_NAMES).to_string() + " more";
+    if shown.len() > MAX_NAMES {
+        names.push(&more);
+    }
+    let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let message = format!("there is no server `{name}`; the servers are: {known}");
+    refusal(StatusCode::NOT_FOUND, None, &invalid_request(&message))
+}

@@ -1,0 +1,76 @@
+//! Routes a request by its path and method.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode, header};
+use hyper::body::Incoming;
+use percent_encoding::percent_decode_str;
+
+use crate::http::app_state::AppState;
+use crate::http::authorization::cors::Cors;
+use crate::http::connection::client_connection::Connection;
+use crate::http::endpoints::{delete, get, health, metrics, post};
+use crate::http::reply::response::{self, Response, with_header};
+
+/// The response to a request.
+pub(crate) async fn route(
+    app: &Arc<AppState>,
+    connection: &Connection,
+    head: &Parts,
+    body: Incoming,
+) -> Response {
+    let Some(cors) = Cors::new(app, head) else { return dispatch(app, connection, head, body).await };
+    let response = match cors.preflight(app, head) {
+        Some(response) => response,
+        None => dispatch(app, connection, head, body).await,
+    };
+    cors.mark(response)
+}
+
+async fn dispatch(app: &Arc<AppState>, connection: &Connection, head: &Parts, body: Incoming) -> Response {
+    match head.uri.path() {
+        // These wait for nothing.
+        "/healthz" => return read_only(head, health::alive),
+        "/readyz" if head.uri.query().is_none() => return read_only(head, || health::ready(app)),
+        _ => {}
+    }
+    if let Some(verifier) = &app.verifier {
+        if let Some(metadata) = verifier.metadata(head.uri.path()) {
+            return read_only(head, || response::json(StatusCode::OK, metadata.into()));
+        }
+        let authorization = head.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+        // Boxed, because it is rare and would enlarge every request's future.
+        Box::pin(verifier.prepare(authorization)).await;
+    }
+    let server = match head.uri.path() {
+        "/mcp" => None,
+        "/readyz" => return read_only(head, || health::servers_ready(app, head)),
+        "/metrics" => return read_only(head, || metrics::metrics(app, head)),
+        path => match path.strip_prefix("/mcp/").filter(|name| !name.is_empty() && !name.contains('/')) {
+            // Invalid UTF-8 names no server.
+            Some(name) => Some(percent_decode_str(name).decode_utf8_lossy()),
+            None => return response::empty(StatusCode::NOT_FOUND),
+        },
+    };
+    let server = server.as_deref();
+    match head.method {
+        Method::POST => post::post(app, connection, server, head, body).await,
+        Method::GET | Method::HEAD => get::get(app, connection, server, head),
+        Method::DELETE => delete::delete(app, server, head),
+        _ => Err(method_not_allowed("GET, HEAD, POST, DELETE")),
+    }
+    .unwrap_or_else(|refusal| refusal)
+}
+
+fn read_only(head: &Parts, respond: impl FnOnce() -> Response) -> Response {
+    match head.method {
+        Method::GET | Method::HEAD => respond(),
+        _ => method_not_allowed("GET, HEAD"),
+    }
+}
+
+fn method_not_allowed(allowed: &'static str) -> Response {
+    let response = response::empty(StatusCode::METHOD_NOT_ALLOWED);
+    with_header(response, header::ALLOW, HeaderValue::from_static(allowed))
+}

@@ -1,0 +1,57 @@
+//! Responses that refuse a request, with a JSON-RPC error as their body.
+
+use http::{HeaderValue, StatusCode, header};
+use mcp_host_model::{RawJson, RpcError, code};
+
+use crate::http::reply::response::{self, Response, with_header};
+use crate::protocol::message_writer;
+use crate::session::usage::EVICTION_PROTECTION;
+
+/// The response to a request; the error is a response that refuses it.
+pub(crate) type ResponseResult = Result<Response, Response>;
+
+/// Refuses a request with status 400.
+pub(crate) fn bad_request(error: &RpcError) -> Response {
+    refusal(StatusCode::BAD_REQUEST, None, error)
+}
+
+/// A response with this status and an error as its body.
+pub(crate) fn refusal(status: StatusCode, id: Option<&RawJson>, error: &RpcError) -> Response {
+    response::json(status, message_writer::error(id, error))
+}
+
+/// A request that the protocol does not allow.
+pub(crate) fn invalid_request(message: &str) -> RpcError {
+    RpcError::new(code::INVALID_REQUEST, message)
+}
+
+/// The error for too many concurrent requests.
+pub(crate) fn busy() -> RpcError {
+    RpcError::new(code::SERVER_ERROR, "too many requests are running: try again later")
+}
+
+/// All connections are in use, or all of the client's share. Closes the connection.
+pub(crate) fn too_many_connections(limit: usize) -> Response {
+    let message = format!(
+        "this client has used up its share of the {limit} connections, or all are in use: end requests and streams, \
+         or use fewer connections, then try again"
+    );
+    let error = RpcError::new(code::SERVER_ERROR, message);
+    let response = refusal(StatusCode::SERVICE_UNAVAILABLE, None, &error);
+    let response = with_header(response, header::RETRY_AFTER, HeaderValue::from_static("1"));
+    with_header(response, header::CONNECTION, HeaderValue::from_static("close"))
+}
+
+/// The session id is unknown: the session has ended, or belongs to another client.
+pub(crate) fn no_session() -> Response {
+    let error =
+        RpcError::new(code::SERVER_ERROR, "there is no such session: start a new one with `initialize`");
+    refusal(StatusCode::NOT_FOUND, None, &error)
+}
+
+/// There are too many sessions or dialogs, and all were used recently.
+pub(crate) fn too_many_sessions(id: &RawJson) -> Response {
+    let error = RpcError::new(code::SERVER_ERROR, "too many sessions or dialogs are in use: try again later");
+    let response = refusal(StatusCode::SERVICE_UNAVAILABLE, Some(id), &error);
+    with_header(response, header::RETRY_AFTER, HeaderValue::from(EVICTION_PROTECTION.as_secs()))
+}

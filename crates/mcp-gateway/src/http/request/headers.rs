@@ -1,0 +1,211 @@
+//! Reads the headers of a request, and checks those that the stateless protocol revisions (2026-07-28 and later) require.
+//!
+//! In these revisions some headers repeat values of the body, so that a proxy can route by them. A request whose
+//! headers differ from its body is refused, because a proxy may have routed or admitted it by false values.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use mcp_host_model::{RawJson, RpcError, code};
+use memchr::memmem::{self, Finder};
+
+use crate::http::request::header_names::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, single};
+use crate::protocol::frame::Request;
+use crate::protocol::json_splice;
+use crate::protocol::meta::Meta;
+
+/// The response forms that a client accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
+pub enum Accepts {
+    /// A JSON document or an event stream.
+    Events,
+    /// A JSON document.
+    Json,
+}
+
+/// Reads `Accept`.
+pub fn accepts(headers: &HeaderMap) -> Accepts {
+    static EVENTS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("text/event-stream"));
+    let contains = |value: &[u8], kind: &str| memmem::find(value, kind.as_bytes()).is_some();
+    let takes_events = |value: &HeaderValue| {
+        let value = value.as_bytes();
+        EVENTS.find(value).is_some() || contains(value, "text/*") || contains(value, "*/*")
+    };
+    if headers.get_all(ACCEPT).iter().any(takes_events) { Accepts::Events } else { Accepts::Json }
+}
+
+/// Whether `Content-Type` is JSON.
+pub fn is_json(headers: &HeaderMap) -> bool {
+    const JSON: &str = "application/json";
+    let Ok(Some(content_type)) = single(headers, &CONTENT_TYPE) else { return false };
+    content_type == JSON
+        || content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON)
+}
+
+/// Checks the headers that every modern request must have.
+pub fn check_request(headers: &HeaderMap, request: &Request, meta: &Meta) -> Result<(), RpcError> {
+    let version = meta.version.as_deref().unwrap_or_default();
+    check_header(headers, &MCP_PROTOCOL_VERSION, "MCP-Protocol-Version", version)?;
+    check_header(headers, &MCP_METHOD, "Mcp-Method", &request.method)?;
+    let Some(key) = name_parameter(&request.method) else { return Ok(()) };
+    // The handler of the method reports a missing parameter.
+    let Some(name) = request.params.text(key) else { return Ok(()) };
+    check_header(headers, &MCP_NAME, "Mcp-Name", &name)
+}
+
+/// The parameter that `Mcp-Name` repeats.
+fn name_parameter(method: &str) -> Option<&'static str> {
+    match method {
+        "tools/call" | "prompts/get" => Some("name"),
+        "resources/read" => Some("uri"),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
+        _ => None,
+    }
+}
+
+/// Checks that a header exists once, with this value.
+fn check_header(headers: &HeaderMap, name: &HeaderName, label: &str, expected: &str) -> Result<(), RpcError> {
+    let mismatch = |what: &str| RpcError::new(code::HEADER_MISMATCH, format!("the header `{label}` {what}"));
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Err(mismatch("is missing")) };
+    if values.next().is_some() {
+        return Err(mismatch("is repeated"));
+    }
+    if decode(value.as_bytes()).is_some_and(|value| value == expected.as_bytes()) {
+        Ok(())
+    } else {
+        Err(mismatch("differs from the body"))
+    }
+}
+
+/// Decodes a header value: text that a header cannot hold is sent as `=?base64?…?=`.
+fn decode(value: &[u8]) -> Option<Cow<'_, [u8]>> {
+    match value.strip_prefix(b"=?base64?").and_then(|rest| rest.strip_suffix(b"?=")) {
+        Some(encoded) => BASE64_STANDARD.decode(encoded).ok().map(Cow::Owned),
+        None => Some(Cow::Borrowed(value)),
+    }
+}
+
+/// Checks `Mcp-Param-*` headers: each repeats an argument that the tool's schema marks with `x-mcp-header`.
+pub fn check_arguments(
+    headers: &HeaderMap,
+    schema: &RawJson,
+    arguments: Option<&RawJson>,
+) -> Result<(), RpcError> {
+    for (argument, suffix) in marked_arguments(schema) {
+        // A suffix that cannot be part of a header name cannot be sent, so it is not required.
+        let Ok(name) = HeaderName::try_from(format!("mcp-param-{suffix}")) else { continue };
+        let label = format!("Mcp-Param-{suffix}");
+        let value = arguments
+            .and_then(|arguments| json_splice::member(arguments, &argument))
+            .and_then(|value| header_text(&value));
+        match value {
+            Some(value) => check_header(headers, &name, &label, &value)?,
+            None if headers.contains_key(&name) => {
+                let message = format!("the header `{label}` repeats an argument that is missing");
+                return Err(RpcError::new(code::HEADER_MISMATCH, message));
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// The arguments that a schema requires as headers, each with the suffix of its header name.
+fn marked_arguments(schema: &RawJson) -> Vec<(String, String)> {
+    if memmem::find(schema.as_bytes(), b"x-mcp-header").is_none() {
+        return Vec::new();
+    }
+    let properties = json_splice::member(schema, "properties").unwrap_or_else(RawJson::empty_object);
+    let marked = json_splice::members(&properties).into_iter().filter_map(|(name, property)| {
+        let suffix = json_splice::member(&property, "x-mcp-header")?;
+        Some((name.into_owned(), suffix.to_text()?.into_owned()))
+    });
+    marked.collect()
+}
+
+/// A string, number or boolean as a header value; `None` for `null` and for composite values.
+fn header_text(value: &RawJson) -> Option<String> {
+    match value.as_bytes().first()? {
+        b'"' => value.to_text().map(Cow::into_owned),
+        b'{' | b'[' | b'n' => None,
+        _ => Some(value.as_str().to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::params::Params;
+
+    /// Headers from `name=value; name=value`.
+    fn headers(text: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in text.split(';').filter_map(|pair| pair.trim().split_once('=')) {
+            headers.append(HeaderName::try_from(name).unwrap(), HeaderValue::from_str(value).unwrap());
+        }
+        headers
+    }
+
+    #[track_caller]
+    fn check(header_list: &str, params: &str, expected: &str) {
+        let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
+        let request = Request::new(json("1"), "tools/call".into(), Params::of(json(params)).unwrap());
+        let meta = Meta { version: Some("2026-07-28".to_owned()), ..Meta::default() };
+        let result = check_request(&headers(header_list), &request, &meta);
+        assert_eq!(result.map_or_else(|error| error.message, |()| "fine".to_owned()), expected);
+    }
+
+    #[test]
+    fn headers_must_match_the_body() {
+        let both = "mcp-protocol-version=2026-07-28; mcp-method=tools/call";
+        check("", r#"{"name":"x"}"#, "the header `MCP-Protocol-Version` is missing");
+        check(
+            "mcp-protocol-version=2025-11-25",
+            "{}",
+            "the header `MCP-Protocol-Version` differs from the body",
+        );
+        check("mcp-protocol-version=2026-07-28", "{}", "the header `Mcp-Method` is missing");
+        check(both, "{}", "fine");
+        check(both, r#"{"name":"x"}"#, "the header `Mcp-Name` is missing");
+        check(
+            &format!("{both}; mcp-name=y"),
+            r#"{"name":"x"}"#,
+            "the header `Mcp-Name` differs from the body",
+        );
+        check(&format!("{both}; mcp-name=x"), r#"{"name":"x"}"#, "fine");
+        check(
+            &format!("{both}; mcp-name=x; mcp-name=x"),
+            r#"{"name":"x"}"#,
+            "the header `Mcp-Name` is repeated",
+        );
+        check(&format!("{both}; mcp-name==?base64?w6k=?="), r#"{"name":"é"}"#, "fine");
+    }
+
+    #[track_caller]
+    fn check_param_headers(header_list: &str, arguments: &str, expected: &str) {
+        let schema = r#"{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"x-mcp-header":"N"}}}"#;
+        let schema = RawJson::parse(schema.into()).unwrap();
+        let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
+        let result = check_arguments(&headers(header_list), &schema, Some(&arguments));
+        assert_eq!(result.map_or_else(|error| error.message, |()| "fine".to_owned()), expected);
+    }
+
+    #[test]
+    fn marked_arguments_must_be_repeated_in_headers() {
+        check_param_headers("", "{}", "fine");
+        check_param_headers("", r#"{"region":null}"#, "fine");
+        check_param_headers("mcp-param-region=eu; mcp-param-n=7", r#"{"region":"eu","n":7}"#, "fine");
+        check_param_headers("", r#"{"region":"eu"}"#, "the header `Mcp-Param-Region` is missing");
+        check_param_headers("mcp-param-n=8", r#"{"n":7}"#, "the header `Mcp-Param-N` differs from the body");
+        check_param_headers(
+            "mcp-param-n=8",
+            "{}",
+            "the header `Mcp-Param-N` repeats an argument that is missing",
+        );
+    }
+}

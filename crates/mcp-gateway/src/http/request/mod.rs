@@ -1,0 +1,5 @@
+//! The headers and the body of a request.
+
+pub(crate) mod header_names;
+pub mod headers;
+pub(crate) mod request_body;
