@@ -1,12 +1,11 @@
 //! Failures of the network below HTTP: TCP, TLS and proxies.
 
-use std::fmt;
-
 /// Why a connection could not be opened, or failed. The text continues a sentence about the server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetFailure {
     /// TLS failed.
+    #[error("TLS failed: {}", tls_text(.failure, .detail))]
     Tls {
         /// The known failure, if it is one.
         failure: Option<TlsFailure>,
@@ -14,10 +13,13 @@ pub enum NetFailure {
         detail: String,
     },
     /// The port speaks TLS, under a URL without it. Contains the failure without TLS.
+    #[error("the port speaks TLS ({0})")]
     SpeaksTls(String),
     /// The proxy cannot be used, or refuses the connection.
+    #[error("{0}")]
     Proxy(String),
     /// The connection to a proxy failed.
+    #[error("{proxy}: {failure}")]
     ProxyConnection {
         /// The proxy: `the proxy proxy.example:3128`.
         proxy: String,
@@ -25,6 +27,7 @@ pub enum NetFailure {
         failure: Box<NetFailure>,
     },
     /// Any other failure.
+    #[error("{0}")]
     Other(String),
 }
 
@@ -68,17 +71,10 @@ pub(crate) const UNREACHABLE_HELP: &str =
 const PROXY_HELP: &str =
     "check the proxy in HTTPS_PROXY, HTTP_PROXY and ALL_PROXY; NO_PROXY lists the hosts that need no proxy";
 
-impl fmt::Display for NetFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NetFailure::Tls { failure: Some(failure), detail } => {
-                write!(f, "TLS failed: {} ({detail})", failure.message())
-            }
-            NetFailure::Tls { failure: None, detail } => write!(f, "TLS failed: {detail}"),
-            NetFailure::SpeaksTls(failure) => write!(f, "the port speaks TLS ({failure})"),
-            NetFailure::ProxyConnection { proxy, failure } => write!(f, "{proxy}: {failure}"),
-            NetFailure::Proxy(message) | NetFailure::Other(message) => f.write_str(message),
-        }
+fn tls_text(failure: &Option<TlsFailure>, detail: &str) -> String {
+    match failure {
+        Some(failure) => format!("{failure} ({detail})"),
+        None => detail.to_owned(),
     }
 }
 
@@ -89,47 +85,42 @@ impl From<&str> for NetFailure {
 }
 
 /// A TLS failure that the user can do something about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsFailure {
     /// No trusted authority has issued the certificate.
+    #[error("no trusted authority has issued the certificate")]
     UnknownIssuer,
     /// The certificate is self-signed and marked as an authority. It is refused even if it is trusted.
+    #[error("the certificate is self-signed and marked as an authority")]
     AuthorityAsServer,
     /// `SSL_CERT_FILE` or `SSL_CERT_DIR` names nothing that can be used.
+    #[error("no certificate authority can be read")]
     NoAuthorities,
     /// The certificate is for another name.
+    #[error("the certificate is for another name")]
     WrongName,
     /// The certificate has expired.
+    #[error("the certificate has expired")]
     Expired,
     /// The certificate is not valid yet.
+    #[error("the certificate is not valid yet")]
     NotYetValid,
     /// The certificate was revoked.
+    #[error("the certificate was revoked")]
     Revoked,
     /// The server does not speak TLS.
+    #[error("the server does not speak TLS")]
     NotTls,
     /// Client and server have no TLS version or cipher in common.
+    #[error("client and server have no TLS version or cipher in common")]
     NoCommonVersion,
     /// The server requires a client certificate.
+    #[error("the server requires a client certificate")]
     ClientCertificateRequired,
 }
 
 impl TlsFailure {
-    fn message(self) -> &'static str {
-        match self {
-            TlsFailure::UnknownIssuer => "no trusted authority has issued the certificate",
-            TlsFailure::AuthorityAsServer => "the certificate is self-signed and marked as an authority",
-            TlsFailure::NoAuthorities => "no certificate authority can be read",
-            TlsFailure::WrongName => "the certificate is for another name",
-            TlsFailure::Expired => "the certificate has expired",
-            TlsFailure::NotYetValid => "the certificate is not valid yet",
-            TlsFailure::Revoked => "the certificate was revoked",
-            TlsFailure::NotTls => "the server does not speak TLS",
-            TlsFailure::NoCommonVersion => "client and server have no TLS version or cipher in common",
-            TlsFailure::ClientCertificateRequired => "the server requires a client certificate",
-        }
-    }
-
     /// What to do.
     fn help(self) -> &'static str {
         match self {

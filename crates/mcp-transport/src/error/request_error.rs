@@ -7,10 +7,11 @@ use mcp_host_model::RpcError;
 use crate::error::net_failure::NetFailure;
 
 /// Why a request has no usable response. No text contains a secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
     /// The server could not be connected to.
+    #[error("cannot connect to {server}: {failure}")]
     NotConnected {
         /// The server's URL.
         server: String,
@@ -18,6 +19,7 @@ pub enum RequestError {
         failure: NetFailure,
     },
     /// The connection failed before the response was received.
+    #[error("{server} did not respond: {failure}")]
     NoResponse {
         /// The server's URL.
         server: String,
@@ -25,6 +27,7 @@ pub enum RequestError {
         failure: NetFailure,
     },
     /// The connection failed before the WebSocket was open.
+    #[error("{server} did not open a WebSocket: {failure}")]
     NoWebSocket {
         /// The server's URL.
         server: String,
@@ -32,10 +35,13 @@ pub enum RequestError {
         failure: NetFailure,
     },
     /// The server answered with an error status.
+    #[error("{0}")]
     Response(Box<ErrorResponse>),
     /// The server answered a request for an event stream with something else.
+    #[error("{}", .0.describe(" (this is not an event stream)"))]
     NotEventStream(Box<ErrorResponse>),
     /// The response has a good status, but cannot be used.
+    #[error("{problem}")]
     InvalidResponse {
         /// The HTTP status.
         status: u16,
@@ -43,6 +49,7 @@ pub enum RequestError {
         problem: String,
     },
     /// The server redirects, and the redirect is not followed.
+    #[error("the server redirects {}", .problem.describe(.status))]
     Redirected {
         /// The HTTP status.
         status: u16,
@@ -50,12 +57,16 @@ pub enum RequestError {
         problem: RedirectProblem,
     },
     /// There is no authorization for the request: the reason, and what to do.
+    #[error("not authorized: {0}")]
     NotAuthorized(String),
     /// The server speaks HTTP with server-sent events at this URL. Contains its refusal of Streamable HTTP.
+    #[error("it speaks HTTP with server-sent events at this URL, and not Streamable HTTP: {0}")]
     SpeaksSse(Box<RequestError>),
     /// The server speaks Streamable HTTP at this URL. Contains its refusal of HTTP with server-sent events.
+    #[error("it speaks Streamable HTTP at this URL, and not HTTP with server-sent events: {0}")]
     SpeaksHttp(Box<RequestError>),
     /// The server refused both HTTP transports.
+    #[error("{http}; and with server-sent events: {sse}")]
     BothRefused {
         /// The refusal of Streamable HTTP.
         http: Box<RequestError>,
@@ -63,10 +74,13 @@ pub enum RequestError {
         sse: Box<RequestError>,
     },
     /// The server does not read its input, so the queue is full.
+    #[error("the server does not read its input")]
     InputNotRead,
     /// The server loses the session as soon as it is opened.
+    #[error("the server loses the session as soon as it is opened")]
     SessionLost,
     /// Any other failure.
+    #[error("{0}")]
     Other(String),
 }
 
@@ -181,49 +195,18 @@ pub(crate) fn decisive_refusal<'a>(http: &'a RequestError, sse: &'a RequestError
     if matches!(sse.status(), Some(401 | 403)) { sse } else { http }
 }
 
-impl std::error::Error for RequestError {}
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl RedirectProblem {
+    /// The rest of a sentence that begins with "the server redirects".
+    fn describe(&self, status: &u16) -> String {
         match self {
-            RequestError::NotConnected { server, failure } => {
-                write!(f, "cannot connect to {server}: {failure}")
+            RedirectProblem::NoLocation => format!("(HTTP {status}) without a valid location"),
+            RedirectProblem::OtherOrigin(target) => {
+                format!("to {target} (HTTP {status}), which is not followed")
             }
-            RequestError::NoResponse { server, failure } => write!(f, "{server} did not respond: {failure}"),
-            RequestError::NoWebSocket { server, failure } => {
-                write!(f, "{server} did not open a WebSocket: {failure}")
+            RedirectProblem::LosesMessage(target) => {
+                format!("to {target} (HTTP {status}), which loses the message")
             }
-            RequestError::Response(response) => write!(f, "{response}"),
-            RequestError::NotEventStream(response) => response.write(f, " (this is not an event stream)"),
-            RequestError::Redirected { status, problem } => match problem {
-                RedirectProblem::NoLocation => {
-                    write!(f, "the server redirects (HTTP {status}) without a valid location")
-                }
-                RedirectProblem::OtherOrigin(target) => {
-                    write!(f, "the server redirects to {target} (HTTP {status}), which is not followed")
-                }
-                RedirectProblem::LosesMessage(target) => {
-                    write!(f, "the server redirects to {target} (HTTP {status}), which loses the message")
-                }
-                RedirectProblem::TooMany => f.write_str("the server redirects too often"),
-            },
-            RequestError::NotAuthorized(reason) => write!(f, "not authorized: {reason}"),
-            RequestError::SpeaksSse(refusal) => write!(
-                f,
-                "it speaks HTTP with server-sent events at this URL, and not Streamable HTTP: {refusal}"
-            ),
-            RequestError::SpeaksHttp(refusal) => write!(
-                f,
-                "it speaks Streamable HTTP at this URL, and not HTTP with server-sent events: {refusal}"
-            ),
-            RequestError::BothRefused { http, sse } => {
-                write!(f, "{http}; and with server-sent events: {sse}")
-            }
-            RequestError::InputNotRead => f.write_str("the server does not read its input"),
-            RequestError::SessionLost => f.write_str("the server loses the session as soon as it is opened"),
-            RequestError::InvalidResponse { problem: message, .. } | RequestError::Other(message) => {
-                f.write_str(message)
-            }
+            RedirectProblem::TooMany => "too often".to_owned(),
         }
     }
 }
@@ -241,40 +224,38 @@ impl ErrorResponse {
         ErrorResponse { status, reason: "", retry_after: None, access: None, sign: None, error: None, text }
     }
 
-    /// Writes the status with all that is known, its text, `note`, and the JSON-RPC error.
-    fn write(&self, f: &mut fmt::Formatter<'_>, note: &str) -> fmt::Result {
-        write!(f, "the server answered HTTP {}", self.status)?;
-        if !self.reason.is_empty() {
-            write!(f, " {}", self.reason)?;
-        }
+    /// The status with all that is known, the text, `note`, and the JSON-RPC error.
+    fn describe(&self, note: &str) -> String {
+        let mut res =
+            format!("the server answered HTTP {} {}", self.status, self.reason).trim_end().to_owned();
         if let Some(after) = &self.retry_after {
-            write!(f, " (try again {after})")?;
+            res.push_str(&format!(" (try again {after})"));
         }
         match &self.access {
             Some(AccessRefusal::NoCredential) => {
-                f.write_str(": it refuses access, and no credential is configured")?;
-            }
-            Some(AccessRefusal::Challenge(schemes)) if schemes.is_empty() => {
-                f.write_str(": it requires authorization")?;
+                res.push_str(": it refuses access, and no credential is configured");
             }
             Some(AccessRefusal::Challenge(schemes)) => {
-                write!(f, ": it requires authorization ({})", schemes.join(", "))?;
+                res.push_str(": it requires authorization");
+                if !schemes.is_empty() {
+                    res.push_str(&format!(" ({})", schemes.join(", ")));
+                }
             }
             None => {}
         }
         if !self.text.is_empty() {
-            write!(f, ": {}", self.text)?;
+            res.push_str(&format!(": {}", self.text));
         }
-        f.write_str(note)?;
-        match &self.error {
-            Some(error) => write!(f, ": {error}"),
-            None => Ok(()),
+        res.push_str(note);
+        if let Some(error) = &self.error {
+            res.push_str(&format!(": {error}"));
         }
+        res
     }
 }
 
 impl fmt::Display for ErrorResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, "")
+        f.write_str(&self.describe(""))
     }
 }

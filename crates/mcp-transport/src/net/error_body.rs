@@ -82,18 +82,18 @@ pub fn error_response(
 }
 
 /// What the words of a server mean, as widespread servers put it.
-fn response_sign(message: &str) -> Option<ResponseSign> {
+fn response_sign(text: &str) -> Option<ResponseSign> {
     const WANT_TLS: [&str; 3] = [
         "HTTP request to an HTTPS server",
         "HTTP request was sent to HTTPS port",
         "speaking plain HTTP to an SSL",
     ];
     const WANT_SESSION: [&str; 4] = ["session id", "session-id", "sessionid", "no transport found"];
-    if WANT_TLS.iter().any(|words| message.contains(words)) {
+    if WANT_TLS.iter().any(|words| text.contains(words)) {
         return Some(ResponseSign::WantsTls);
     }
-    let message = message.to_ascii_lowercase();
-    WANT_SESSION.iter().any(|words| message.contains(words)).then_some(ResponseSign::WantsSession)
+    let text = text.to_ascii_lowercase();
+    WANT_SESSION.iter().any(|words| text.contains(words)).then_some(ResponseSign::WantsSession)
 }
 
 /// When the request may be repeated, by the `Retry-After` of a response: `in 30 s`, `after Wed, 21 Oct 2026 07:28:00 GMT`.
