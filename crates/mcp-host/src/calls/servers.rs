@@ -37,11 +37,11 @@ pub(crate) fn details(supervisor: &SupervisorHandle, server: &ServerId) -> Optio
     let Route { about, instructions, target, .. } = latest.routes.get(server)?;
     let mut info = supervisor.shared.server_info.get(server);
     // A newer connection that is not published yet may have reported others.
-    let is_known = |it: &ServerInfo| about_server(it).instructions == about.instructions;
+    let is_same = |it: &ServerInfo| about_server(it).instructions == about.instructions;
     match instructions {
         InstructionsAccess::Any => {}
-        InstructionsAccess::Known if info.as_ref().is_none_or(is_known) => {}
-        InstructionsAccess::Known | InstructionsAccess::Withheld => {
+        InstructionsAccess::OfSnapshot if info.as_ref().is_none_or(is_same) => {}
+        InstructionsAccess::OfSnapshot | InstructionsAccess::Withheld => {
             if let Some(info) = &mut info {
                 info.instructions = None;
             }

@@ -57,7 +57,7 @@ impl<I: Clone> Machine<I> {
         match (&self.settings.approval, self.drift_cache.get(server)) {
             (None, _) => InstructionsAccess::Any,
             (Some(_), Some(it)) if it.drift.withholds_instructions() => InstructionsAccess::Withheld,
-            (Some(_), _) => InstructionsAccess::Known,
+            (Some(_), _) => InstructionsAccess::OfSnapshot,
         }
     }
 }

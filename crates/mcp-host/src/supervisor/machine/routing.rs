@@ -54,7 +54,7 @@ pub(crate) enum InstructionsAccess {
     /// All: nothing requires approval.
     Any,
     /// Only those of the identity in this snapshot, which was compared with the lock file.
-    Known,
+    OfSnapshot,
     /// None.
     Withheld,
 }
