@@ -19,14 +19,17 @@ use crate::limits::rate_limits::{RateLimiters, RateLimits};
 use crate::lists::cache::ListingCache;
 use crate::lists::gateway_resources::GatewayResource;
 use crate::lists::listing::{Audience, Listing};
+use crate::lists::resolution::Resolution;
 use crate::metrics::call_counters::CallSeries;
 use crate::metrics::counters::Counters;
+use crate::protocol::frame::Request;
 use crate::protocol::message_writer;
 use crate::protocol::request_state::StateSealer;
+use crate::protocol::result_body::HandledResult;
 use crate::protocol::task_ids::{TaskIds, TaskKey};
 use crate::session::client_dialog::ClientDialog;
 use crate::session::dialogs::Dialogs;
-use crate::session::features::ClientFeatures;
+use crate::session::features::{ClientFeatures, FeaturesCache};
 use crate::session::known_lists::KnownLists;
 use crate::session::pending_input::PendingInputs;
 use crate::session::registry::{Insertion, SessionRegistry};
@@ -109,6 +112,8 @@ pub(crate) struct GatewayInner {
     pub(crate) rates: RateLimiters,
     /// Bounds the bytes of messages and responses in memory.
     pub(crate) budget: Arc<ByteBudget>,
+    /// The features of clients without sessions.
+    pub(crate) features: FeaturesCache,
     listings: ListingCache,
     /// Set once the wait for starting servers is over.
     started: OnceCell<()>,
@@ -139,6 +144,7 @@ impl Gateway {
             calls: CallSeries::new(),
             rates,
             budget,
+            features: FeaturesCache::default(),
             listings: ListingCache::default(),
             started: OnceCell::new(),
             startup_deadline: Instant::now() + STARTUP_WAIT,
@@ -163,9 +169,20 @@ impl GatewayInner {
 
     /// The lists that `scope` shows to an audience now.
     pub(crate) fn listing(&self, scope: &Arc<Scope>, audience: Audience) -> Arc<Listing> {
+        self.listing_of(&self.snapshot(), scope, audience)
+    }
+
+    /// What a request refers to now, for a client with this scope.
+    pub(crate) fn resolve(&self, scope: &Arc<Scope>, audience: Audience, request: &Request) -> Resolution {
+        let snapshot = self.snapshot();
+        let listing = self.listing_of(&snapshot, scope, audience);
+        Resolution::new(snapshot, listing, request)
+    }
+
+    fn listing_of(&self, snapshot: &HostSnapshot, scope: &Arc<Scope>, audience: Audience) -> Arc<Listing> {
         let is_shared = |server: &ServerId| self.is_shared(server);
         let shown = (&self.options.gateway_resources[..], self.host.tool_budget());
-        self.listings.listing(&self.snapshot(), (scope, audience), shown, is_shared)
+        self.listings.listing(snapshot, (scope, audience), shown, is_shared)
     }
 
     /// Whether all clients share one instance of the server.
@@ -190,12 +207,7 @@ impl GatewayInner {
     }
 
     /// The response to a request, counted for the client's account. A response that does not fit becomes an error.
-    pub(crate) fn tracked_response(
-        &self,
-        account: &Account,
-        id: &RawJson,
-        result: &Result<Bytes, RpcError>,
-    ) -> Bytes {
+    pub(crate) fn tracked_response(&self, account: &Account, id: &RawJson, result: &HandledResult) -> Bytes {
         let response = self.budget.track(account, message_writer::outcome(id, result));
         response.unwrap_or_else(|BudgetExceeded| {
             let message = format!(
@@ -219,7 +231,7 @@ impl GatewayInner {
         scope: Arc<Scope>,
         handshake: Handshake,
     ) -> Arc<Session> {
-        let known_lists = KnownLists::of(&self.listing(&scope, handshake.features.audience()));
+        let known_lists = KnownLists::of(&self.listing(&scope, handshake.features.audience));
         let dialog = self.new_dialog(&handshake.features);
         Arc::new(Session::new(principal, scope, handshake, dialog, known_lists))
     }

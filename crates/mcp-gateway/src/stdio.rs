@@ -17,16 +17,17 @@ use crate::access::principal::Principal;
 use crate::access::scope::Scope;
 use crate::gateway::{Gateway, GatewayInner};
 use crate::limits::byte_budget::{Account, MIN_COUNTED_BYTES};
+use crate::methods::dispatch::cancelled_id;
+use crate::methods::initialize;
 use crate::methods::subscriptions::SubscriptionStream;
-use crate::methods::{self, initialize};
 use crate::metrics::counters::CountedRequest;
 use crate::notifications::watch::ChangeWatcher;
 use crate::protocol::frame::{self, Incoming, Notification, Request};
 use crate::protocol::message_writer;
 use crate::protocol::meta::Meta;
+use crate::protocol::result_body::HandledResult;
 use crate::session::caller::Caller;
 use crate::session::client_dialog::ClientDialog;
-use crate::session::features::ClientFeatures;
 use crate::session::outbound_queue::{MessageReceiver, MessageSender, SendError, message_channel};
 use crate::session::running_requests::RunningRequests;
 use crate::session::state::Session;
@@ -241,7 +242,7 @@ impl StdioClient {
 
     fn handle_notification(&self, notification: &Notification) {
         if notification.method == "notifications/cancelled"
-            && let Some(id) = methods::cancelled_id(&notification.params)
+            && let Some(id) = cancelled_id(&notification.params)
         {
             self.running.cancel(id);
         } else if let Some(session) = self.session() {
@@ -256,7 +257,7 @@ impl StdioClient {
         tasks: &mut JoinSet<()>,
     ) -> Result<(), SendError> {
         let mut counted = self.gateway.counters.request(&request.method);
-        if request.method == "initialize" && !request.meta.is_modern() {
+        if request.method == "initialize" && !request.meta().is_modern() {
             counted.begin();
             self.gateway.wait_for_startup().await;
             let result = self.initialize(&request, tasks);
@@ -265,7 +266,7 @@ impl StdioClient {
         }
         let max_requests = self.gateway.options.bounds.requests_per_client;
         let started = self
-            .request_caller(&request.meta)
+            .request_caller(request.meta())
             .and_then(|caller| Ok((caller, self.running.start(&request.id, max_requests)?)));
         let (caller, mut guard) = match started {
             Ok(started) => started,
@@ -285,7 +286,7 @@ impl StdioClient {
                         Era::Modern if is_subscription => {
                             return client.listen(&caller, (&request, counted)).await;
                         }
-                        Era::Modern => client.gateway.handle_stateless(caller, Arc::new(request)).await,
+                        Era::Modern => client.gateway.handle_stateless(caller, request, None).await,
                         Era::Legacy => client.gateway.handle_boxed(&caller, &request).await,
                     };
                     counted.end(&result);
@@ -306,7 +307,7 @@ impl StdioClient {
     fn request_caller(&self, meta: &Meta) -> Result<Caller, RpcError> {
         if meta.is_modern() {
             let (version, capabilities) = meta.required()?;
-            let features = ClientFeatures::of(capabilities);
+            let features = self.gateway.features.get(&capabilities);
             let dialog = Arc::clone(self.dialog.get_or_init(|| self.gateway.new_dialog(&features)));
             return Ok(Caller {
                 version,
@@ -328,11 +329,7 @@ impl StdioClient {
         }
     }
 
-    fn initialize(
-        self: &Arc<StdioClient>,
-        request: &Request,
-        tasks: &mut JoinSet<()>,
-    ) -> Result<Bytes, RpcError> {
+    fn initialize(self: &Arc<StdioClient>, request: &Request, tasks: &mut JoinSet<()>) -> HandledResult {
         if self.session().is_some() {
             return Err(RpcError::new(code::INVALID_REQUEST, "this session is already initialized"));
         }
@@ -341,7 +338,7 @@ impl StdioClient {
         let session = self.gateway.new_session(self.principal.clone(), Arc::clone(&self.scope), handshake);
         session.port.open_stream(self.sender.clone());
         *self.session.lock() = Some(Arc::clone(&session));
-        let mut watcher = ChangeWatcher::new(&self.gateway, &self.scope, session.features.audience());
+        let mut watcher = ChangeWatcher::new(&self.gateway, &self.scope, session.features.audience);
         let sender = self.sender.clone();
         tasks.spawn(async move {
             loop {
@@ -353,15 +350,11 @@ impl StdioClient {
                 }
             }
         });
-        Ok(result.into_bytes())
+        Ok(result.into())
     }
 
     /// Sends change notifications until the request is cancelled. The request is counted once the stream is open.
-    async fn listen(
-        &self,
-        caller: &Caller,
-        (request, counted): (&Request, CountedRequest),
-    ) -> Result<Bytes, RpcError> {
+    async fn listen(&self, caller: &Caller, (request, counted): (&Request, CountedRequest)) -> HandledResult {
         let stream = SubscriptionStream::open(&self.gateway, caller, request).await;
         counted.end(&stream);
         let mut stream = stream?;

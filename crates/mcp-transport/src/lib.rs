@@ -109,8 +109,8 @@ pub use rpc::server_request::{
     ElicitParams, ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult,
 };
 pub use session::{
-    CallContext, CallOptions, CallResponse, ClientInfo, CompletionArgument, CompletionReference,
-    DEFAULT_TASK_TIMEOUT, EraReason, Eras, InputHandling, ListChangeCounts, ListResult,
+    CONNECTION_META_KEYS, CallContext, CallOptions, CallResponse, ClientInfo, CompletionArgument,
+    CompletionReference, DEFAULT_TASK_TIMEOUT, EraReason, Eras, InputHandling, ListChangeCounts, ListResult,
     OnSessionNotification, RetryPolicy, ServerCapabilities, ServerInfo, Session, SessionCounters,
     SessionNotification, SessionOptions, SessionState, SkillMethod, StartedCall, TaskCapabilities,
     TaskRequest,

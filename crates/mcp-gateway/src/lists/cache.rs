@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::access::scope::{NameStyle, Scope};
 use crate::lists::definitions::Definitions;
 use crate::lists::gateway_resources::GatewayResource;
-use crate::lists::listing::{Audience, Listing};
+use crate::lists::listing::{Audience, ListFilter, Listing};
 
 /// Maximum number of cached scopes.
 const MAX_SCOPES: usize = 64;
@@ -51,7 +51,8 @@ impl ListingCache {
                 .get_or_init(|| Arc::new(Definitions::of(catalog, scope.names, gateway_resources)));
             let ids = snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
             let leased = ids.filter(|server| !is_shared(server)).collect();
-            Arc::new(Listing::build(Arc::clone(definitions), catalog, (scope, audience, budget), leased))
+            let filter = ListFilter { scope, audience, budget };
+            Arc::new(Listing::build(Arc::clone(definitions), catalog, filter, leased))
         });
         Arc::clone(listing)
     }

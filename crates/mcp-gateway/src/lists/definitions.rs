@@ -13,6 +13,7 @@ use mcp_host_registry::{Catalog, ExposedName};
 use crate::access::scope::NameStyle;
 use crate::lists::exposed_uri::UriOwners;
 use crate::lists::gateway_resources::GatewayResource;
+use crate::lists::header_arguments::{HeaderArgument, header_arguments};
 use crate::protocol::json_splice;
 use crate::protocol::message_writer::json_string;
 
@@ -74,6 +75,8 @@ pub(crate) struct DefinitionList {
     entries: Vec<DefinitionEntry>,
     /// The last entry of each key: the listed name, or the exposed URI.
     index: ahash::HashMap<Arc<str>, usize>,
+    /// The arguments that headers repeat, by the position of the tool. Most tools have none.
+    header_arguments: ahash::HashMap<usize, Vec<HeaderArgument>>,
 }
 
 /// One definition.
@@ -109,6 +112,10 @@ impl Definitions {
         let [mut tools, mut prompts, mut resources, mut templates] = <[DefinitionList; 4]>::default();
         for item in catalog.tools() {
             let definition = uri_owners.expose_tool(&item.tool.raw, &item.server);
+            let repeated = header_arguments(&item.tool.input_schema);
+            if !repeated.is_empty() {
+                tools.header_arguments.insert(tools.entries.len(), repeated);
+            }
             tools.add_item(names, &item.server, &item.name, &item.tool.name, None, &definition);
         }
         for item in catalog.prompts() {
@@ -200,6 +207,11 @@ impl DefinitionList {
         };
         let hash = blake3::hash(definition);
         self.entries.push(DefinitionEntry { range: start..self.text.len(), hash, target, previous });
+    }
+
+    /// The arguments of the tool at this position that headers repeat.
+    pub(crate) fn header_arguments(&self, at: usize) -> &[HeaderArgument] {
+        self.header_arguments.get(&at).map_or(&[], |repeated| repeated)
     }
 
     /// The definitions in their order.

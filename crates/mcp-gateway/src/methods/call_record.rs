@@ -10,11 +10,12 @@ use mcp_host_model::{RawJson, RpcError, ServerId};
 use memchr::memmem::Finder;
 use tokio::time::Instant;
 
-use super::{RequestContext, printable};
 use crate::audit::record::{AuditLog, AuditRecord};
 use crate::lists::definitions::Target;
+use crate::methods::context::{RequestContext, printable};
 use crate::metrics::call_counters::{CallOutcome, EndedCall};
 use crate::protocol::json_splice;
+use crate::protocol::result_body::HandledResult;
 
 /// Maximum length of a name that a client gives, in characters.
 const MAX_NAME_CHARS: usize = 128;
@@ -40,11 +41,11 @@ impl<'a> CallRecord<'a> {
     }
 
     /// Notes how the request ended.
-    pub(super) fn end(mut self, result: &Result<Bytes, RpcError>) {
+    pub(super) fn end(mut self, result: &HandledResult) {
         match result {
             Ok(result) => {
                 let is_call = self.context.request.method == "tools/call";
-                self.outcome = match is_call && is_tool_error(result) {
+                self.outcome = match is_call && is_tool_error(result.object()) {
                     true => CallOutcome::ToolError,
                     false => CallOutcome::Success,
                 };
@@ -70,7 +71,7 @@ impl<'a> CallRecord<'a> {
         };
         let client = match &caller.session {
             Some(session) => session.client_name.as_deref().map(Cow::Borrowed),
-            None => request.meta.client_name().map(Cow::Owned),
+            None => request.meta().client_name().map(Cow::Owned),
         };
         let client = client.map(|name| printable(&name, MAX_NAME_CHARS));
         let token = caller.principal.to_string();

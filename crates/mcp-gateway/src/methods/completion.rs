@@ -7,8 +7,9 @@ use mcp_host_model::{LogLevel, RawJson, RpcError, code};
 use mcp_host_transport::{CompletionArgument, CompletionReference};
 use serde::Deserialize;
 
-use super::RequestContext;
 use crate::lists::definitions::{ListKind, Target};
+use crate::methods::context::RequestContext;
+use crate::protocol::checked_result::CheckedResult;
 
 /// How long servers may take to accept a log level.
 const LOG_LEVEL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,7 +48,7 @@ struct SetLevelParams {
 
 impl RequestContext<'_> {
     /// Completes an argument of a prompt or resource template.
-    pub(super) async fn complete(&self) -> Result<RawJson, RpcError> {
+    pub(super) async fn complete(&self) -> Result<CheckedResult, RpcError> {
         let CompleteParams { reference, argument, context } = self.request.params.read()?;
         let invalid = |what: &str| RpcError::new(code::INVALID_PARAMS, what);
         let (reference, server) = match (reference.kind.as_str(), reference.name, reference.uri) {

@@ -9,10 +9,10 @@ use serde_json::map::Entry;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::LIST_TTL_MS;
 use crate::access::scope::Scope;
 use crate::gateway::GatewayInner;
 use crate::lists::listing::Audience;
+use crate::methods::LIST_TTL_MS;
 use crate::protocol::json_splice;
 use crate::protocol::meta::{self, MAX_CAPABILITY_BYTES};
 use crate::session::features::ClientFeatures;

@@ -5,13 +5,15 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use mcp_host_model::{Era, RpcError, code};
 
-use super::{LIST_TTL_MS, RequestContext};
 use crate::lists::definitions::ListKind;
 use crate::lists::listing::StaleCursor;
+use crate::methods::LIST_TTL_MS;
+use crate::methods::context::RequestContext;
+use crate::protocol::result_body::HandledResult;
 
 impl RequestContext<'_> {
     /// A page of a list.
-    pub(super) fn list(&self, kind: ListKind) -> Result<Bytes, RpcError> {
+    pub(super) fn list(&self, kind: ListKind) -> HandledResult {
         let cursor = self.cursor()?;
         let mut result = match self.caller.era() {
             Era::Legacy => b"{".to_vec(),
@@ -21,7 +23,7 @@ impl RequestContext<'_> {
         };
         self.listing().write(kind, cursor.as_deref(), &mut result).map_err(|StaleCursor| stale_cursor())?;
         result.push(b'}');
-        Ok(result.into())
+        Ok(Bytes::from(result).into())
     }
 
     /// The cursor of the requested page; `None` for the first page.

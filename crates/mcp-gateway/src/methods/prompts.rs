@@ -1,13 +1,14 @@
 //! `prompts/get`.
 
-use mcp_host_model::{RawJson, RpcError, code};
+use mcp_host_model::{RpcError, code};
 
-use super::{RequestContext, printable};
 use crate::lists::definitions::{ListKind, Target};
+use crate::methods::context::{RequestContext, printable};
+use crate::protocol::checked_result::CheckedResult;
 
 impl RequestContext<'_> {
     /// Renders a prompt.
-    pub(super) async fn get_prompt(&self) -> Result<RawJson, RpcError> {
+    pub(super) async fn get_prompt(&self) -> Result<CheckedResult, RpcError> {
         let (requested_name, arguments) = self.name_and_arguments()?;
         let Target { server, name } = self.prompt(&requested_name)?;
         self.admit_server(&server)?;

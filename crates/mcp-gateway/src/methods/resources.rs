@@ -7,11 +7,12 @@ use mcp_host_runtime::{RequestError, RequestOptions};
 use memchr::memmem::Finder;
 use serde_json::json;
 
-use super::RequestContext;
 use crate::access::scope::NameStyle;
 use crate::lists::definitions::{ListKind, Target};
 use crate::lists::exposed_uri;
 use crate::lists::gateway_resources::GatewayResource;
+use crate::methods::context::RequestContext;
+use crate::protocol::checked_result::CheckedResult;
 use crate::session::resource_origins::OriginKey;
 
 /// Maximum size of a URI in bytes that is subscribed or remembered.
@@ -35,10 +36,10 @@ impl ResourceTarget {
 
 impl RequestContext<'_> {
     /// Reads a resource.
-    pub(super) async fn read_resource(&self) -> Result<RawJson, RpcError> {
+    pub(super) async fn read_resource(&self) -> Result<CheckedResult, RpcError> {
         let uri = self.text("uri")?;
         if let Some(resource) = self.gateway_resource(&uri) {
-            return Ok(resource.read(&self.gateway.snapshot()));
+            return Ok(resource.read(&self.gateway.snapshot()).into());
         }
         let (server_uri, options) = self.resource_request(&uri)?;
         let is_searched = options.server.is_none();
@@ -85,7 +86,7 @@ impl RequestContext<'_> {
         let is_readable = |server: &ServerId, uri: &str| {
             self.shows_all_resources(server) || listing.matching_template(uri, Some(server)).is_some()
         };
-        let snapshot = self.gateway.snapshot();
+        let snapshot = &self.resolution().snapshot;
         let is_known = |server: &ServerId| snapshot.servers.iter().any(|status| status.id == server.as_str());
         let known = [
             listing.uri_owners().get(uri).cloned(),
@@ -140,7 +141,7 @@ impl RequestContext<'_> {
         if scope.server.is_some() && scope.names == NameStyle::Original {
             return result;
         }
-        let (listing, client) = (self.listing(), OriginKey::of(self.caller));
+        let (listing, client) = (self.latest_listing(), OriginKey::of(self.caller));
         let requested_own = exposed_uri::split(requested).map(|(own, _)| own).filter(|_| is_read);
         exposed_uri::replace_uris(&result, |uri| {
             if uri.len() > MAX_URI_BYTES || (is_read && uri == requested) {

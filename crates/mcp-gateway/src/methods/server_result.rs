@@ -9,7 +9,8 @@ use mcp_host_model::{Era, RawJson, RpcError, ServerId, code};
 use mcp_host_runtime::{RawResult, RequestError};
 use memchr::memmem::Finder;
 
-use super::RequestContext;
+use crate::methods::context::{RequestContext, has_cache_members, may_need_input};
+use crate::protocol::checked_result::{CheckedResult, ResultKind};
 use crate::protocol::message_writer::json_string;
 use crate::protocol::request_state::StateBinding;
 use crate::protocol::{json_splice, upstream_error};
@@ -24,15 +25,20 @@ const MODERN_MEMBERS: [&str; 3] = [RESULT_TYPE, "ttlMs", "cacheScope"];
 
 impl RequestContext<'_> {
     /// The result for the client. `name` is the name in the request.
-    pub(super) fn check_result(&self, raw: RawResult, name: &str) -> Result<RawJson, RpcError> {
+    pub(super) fn check_result(&self, raw: RawResult, name: &str) -> Result<CheckedResult, RpcError> {
         let RawResult { result, server, request_id: _, .. } = raw;
         self.note_server(&server);
-        let result = self.check_result_type(result, &server, name)?;
-        Ok(self.expose_uris(result, &server, name))
+        let CheckedResult { object, kind } = self.check_result_type(result, &server, name)?;
+        Ok(CheckedResult { object: self.expose_uris(object, &server, name), kind })
     }
 
     /// The result with the members that describe it, as the client's era has them.
-    fn check_result_type(&self, result: RawJson, server: &ServerId, name: &str) -> Result<RawJson, RpcError> {
+    fn check_result_type(
+        &self,
+        result: RawJson,
+        server: &ServerId,
+        name: &str,
+    ) -> Result<CheckedResult, RpcError> {
         let failed = |what: &str| {
             RpcError::new(code::INTERNAL_ERROR, format!("MCPProtocolError: server '{server}' {what}"))
         };
@@ -42,52 +48,62 @@ impl RequestContext<'_> {
         // Fast path: most results of legacy servers do not contain the member's name.
         let text = result.as_bytes();
         static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESULT_TYPE));
-        let is_cacheable = super::has_cache_members(&self.request.method) && self.caller.era() == Era::Legacy;
+        let is_cacheable = has_cache_members(&self.request.method) && self.caller.era() == Era::Legacy;
         if !is_cacheable && FINDER.find(text).is_none() && memchr::memchr(b'\\', text).is_none() {
-            return Ok(result);
+            return Ok(CheckedResult { object: result, kind: ResultKind::Unstated });
         }
         let members = result.members().ok_or_else(|| failed("returned a result with an invalid name"))?;
         let all =
             |name: &'static str| members.iter().filter(move |(key, _)| key == name).map(|(_, value)| value);
-        let for_client = |result: RawJson| match self.caller.era() {
-            Era::Legacy => json_splice::without_members(&result, &MODERN_MEMBERS),
-            Era::Modern => result,
+        let for_client = |result: RawJson, kind: ResultKind| {
+            let object = match self.caller.era() {
+                Era::Legacy => json_splice::without_members(&result, &MODERN_MEMBERS),
+                Era::Modern => result,
+            };
+            CheckedResult { object, kind }
         };
-        let Some(result_type) = all(RESULT_TYPE).next() else { return Ok(for_client(result)) };
+        let Some(result_type) = all(RESULT_TYPE).next() else {
+            return Ok(for_client(result, ResultKind::Unstated));
+        };
         // In the legacy era the member has no meaning: every result is complete.
         if self.gateway.era(server) == Some(Era::Legacy) {
             let complete = json_string("complete");
             let replacement =
                 |key: &str, value: &str| (key == RESULT_TYPE && value != complete).then(|| complete.clone());
-            return Ok(for_client(json_splice::replace_values(&result, replacement)));
+            return Ok(for_client(json_splice::replace_values(&result, replacement), ResultKind::Other));
         }
         if [RESULT_TYPE, "inputRequests", "requestState"].iter().any(|name| all(name).nth(1).is_some()) {
             return Err(failed("repeats a member that describes its result"));
         }
         match result_type.to_text().as_deref() {
             Some("input_required") => {}
-            Some("task") => return self.check_task(server, result),
-            _ => return Ok(for_client(result)),
+            Some("task") => {
+                let object = self.check_task(server, result)?;
+                return Ok(CheckedResult { object, kind: ResultKind::Other });
+            }
+            _ => return Ok(for_client(result, ResultKind::Other)),
         }
         if self.caller.era() == Era::Legacy || !self.may_need_input() {
             return Err(failed("requests input where that is not allowed"));
         }
         let count = match all("inputRequests").next() {
-            Some(requests) => check_input_requests(self.caller.features.supported_requests(), requests)
+            Some(requests) => check_input_requests(self.caller.features.supported_requests, requests)
                 .map_err(|reason| failed(&reason))?,
             None => 0,
         };
         let Some(state) = all("requestState").next() else {
             return match count {
                 0 => Err(failed("requests input without naming any")),
-                _ => Ok(result),
+                _ => Ok(CheckedResult { object: result, kind: ResultKind::InputRequired }),
             };
         };
         let state =
             state.to_text().ok_or_else(|| failed("returned a `requestState` that is not a string"))?;
         let sealed = self.gateway.sealer.seal(&self.state_binding(server, name), &state);
         let sealed = json_string(&sealed);
-        Ok(json_splice::replace_values(&result, |key, _| (key == "requestState").then(|| sealed.clone())))
+        let object =
+            json_splice::replace_values(&result, |key, _| (key == "requestState").then(|| sealed.clone()));
+        Ok(CheckedResult { object, kind: ResultKind::InputRequired })
     }
 
     /// The error for a call without a result.
@@ -102,7 +118,7 @@ impl RequestContext<'_> {
 
     /// Whether a server may request input before it returns a result.
     pub(super) fn may_need_input(&self) -> bool {
-        super::may_need_input(&self.request.method)
+        may_need_input(&self.request.method)
     }
 }
 

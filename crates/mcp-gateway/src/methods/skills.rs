@@ -7,18 +7,19 @@ use mcp_host_model::{RawJson, RpcError, ServerId, code};
 use mcp_host_transport::SkillMethod;
 use serde_json::value::RawValue;
 
-use super::RequestContext;
-use super::lists::stale_cursor;
-use super::resources::MAX_URI_BYTES;
 use crate::access::scope::NameStyle;
 use crate::lists::exposed_uri;
+use crate::methods::context::RequestContext;
+use crate::methods::lists::stale_cursor;
+use crate::methods::resources::MAX_URI_BYTES;
+use crate::protocol::checked_result::CheckedResult;
 use crate::protocol::json_splice;
 use crate::protocol::message_writer::json_string;
 use crate::session::resource_origins::OriginKey;
 
 impl RequestContext<'_> {
     /// A page of the skills of one server. Its cursor names the server of the next page.
-    pub(super) async fn list_skills(&self) -> Result<RawJson, RpcError> {
+    pub(super) async fn list_skills(&self) -> Result<CheckedResult, RpcError> {
         let servers = self.servers_with_skills();
         let cursor = self.cursor()?;
         let (first, mut server_cursor) = match &cursor {
@@ -35,7 +36,7 @@ impl RequestContext<'_> {
         let mut failure = None;
         for (at, server) in servers.iter().enumerate().skip(first) {
             match self.skills_of(server, server_cursor.take()).await {
-                Ok(page) => return Ok(next_page(&page, server, servers.get(at + 1))),
+                Ok(page) => return Ok(next_page(&page, server, servers.get(at + 1)).into()),
                 // The skills of the other servers are listed nevertheless.
                 Err(error) => {
                     tracing::warn!(%server, error = error.message, "the skills could not be listed");
@@ -45,7 +46,7 @@ impl RequestContext<'_> {
         }
         match failure {
             Some(error) if cursor.is_none() => Err(error),
-            _ => Ok(RawJson::parse(r#"{"skills":[]}"#.into()).expect("it is JSON")),
+            _ => Ok(RawJson::parse(r#"{"skills":[]}"#.into()).expect("it is JSON").into()),
         }
     }
 
@@ -56,7 +57,7 @@ impl RequestContext<'_> {
         let mut options = self.request_options(Some(server.clone()), "", &["cursor"])?;
         options.context.extra_params = cursor.map(|it| RawJson::parse(it.into()).expect("it is an object"));
         let page = self.gateway.host.skill_request_raw(SkillMethod::List, None, options).await;
-        let page = self.check_result(page.map_err(|error| self.call_error(error))?, "")?;
+        let page = self.check_result(page.map_err(|error| self.call_error(error))?, "")?.object;
         let skills = json_splice::member(&page, "skills").ok_or_else(|| {
             let message = format!("MCPProtocolError: server '{server}' returned no list of skills");
             RpcError::new(code::INTERNAL_ERROR, message)
@@ -76,7 +77,7 @@ impl RequestContext<'_> {
     }
 
     /// A skill, or the entries of a folder.
-    pub(super) async fn skill_request(&self, method: SkillMethod) -> Result<RawJson, RpcError> {
+    pub(super) async fn skill_request(&self, method: SkillMethod) -> Result<CheckedResult, RpcError> {
         let uri = self.text("uri")?;
         let (server_uri, options) = self.resource_request(&uri)?;
         let result = self.gateway.host.skill_request_raw(method, Some(&server_uri), options).await;
@@ -85,9 +86,9 @@ impl RequestContext<'_> {
         let result = self.check_result(result, &uri)?;
         let names_server = exposed_uri::split_authority(&uri).is_some();
         if names_server {
-            return Ok(exposed_uri::replace_skill_uris(&result, |uri| {
-                exposed_uri::with_server_authority(uri, &server)
-            }));
+            let CheckedResult { object, kind } = result;
+            let named = |uri: &str| exposed_uri::with_server_authority(uri, &server);
+            return Ok(CheckedResult { object: exposed_uri::replace_skill_uris(&object, named), kind });
         }
         if method == SkillMethod::Get && uri.len() <= MAX_URI_BYTES {
             self.gateway.origins.claim(&OriginKey::of(self.caller), &uri, &server);
@@ -101,7 +102,7 @@ impl RequestContext<'_> {
             let info = self.gateway.host.details(server).and_then(|details| details.info);
             info.is_some_and(|info| info.capabilities.skills)
         };
-        let snapshot = self.gateway.snapshot();
+        let snapshot = &self.resolution().snapshot;
         let servers = snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
         servers.filter(|server| self.shows_all_resources(server) && has_skills(server)).collect()
     }
@@ -116,7 +117,7 @@ impl RequestContext<'_> {
             return Some(skill.clone());
         }
         let first = self.gateway.origins.claim(&OriginKey::of(self.caller), &uri, server);
-        let listing = self.listing();
+        let listing = self.latest_listing();
         if listing.uri_owners().get(&uri).unwrap_or(&first) == server {
             return Some(skill.clone());
         }

@@ -9,10 +9,10 @@ use mcp_host_model::RpcError;
 use mcp_host_runtime::RequestOptions;
 use parking_lot::Mutex;
 
-use super::RequestContext;
-use super::resources::{MAX_URI_BYTES, ResourceTarget};
-use super::task_watch::TaskWatch;
 use crate::gateway::GatewayInner;
+use crate::methods::context::RequestContext;
+use crate::methods::resources::{MAX_URI_BYTES, ResourceTarget};
+use crate::methods::task_watch::TaskWatch;
 use crate::notifications::subscribe::SubscriptionRequest;
 use crate::notifications::watch::{Change, ChangeWatcher};
 use crate::protocol::frame::Request;
@@ -45,7 +45,7 @@ impl SubscriptionStream {
     ) -> Result<SubscriptionStream, RpcError> {
         let subscription = SubscriptionRequest::read(request)?;
         // Created first, so that a change during the subscription is not missed.
-        let audience = caller.features.audience();
+        let audience = caller.features.audience;
         let known_lists = Mutex::new(KnownLists::of(&gateway.listing(&caller.scope, audience)));
         let watcher = ChangeWatcher::new(gateway, &caller.scope, audience);
         let context = RequestContext::new(gateway, caller, request);

@@ -13,8 +13,8 @@ use mcp_host_runtime::TaskMethod;
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
-use super::RequestContext;
 use crate::gateway::GatewayInner;
+use crate::methods::context::RequestContext;
 use crate::protocol::frame::Request;
 use crate::protocol::params::Params;
 use crate::session::caller::Caller;

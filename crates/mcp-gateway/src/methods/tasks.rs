@@ -7,8 +7,8 @@ use mcp_host_model::{Era, RawJson, RpcError, ServerId, TASKS_EXTENSION, code};
 use mcp_host_runtime::{RequestOptions, TaskHandling, TaskMethod};
 use serde_json::json;
 
-use super::RequestContext;
-use super::server_result::check_input_requests;
+use crate::methods::context::RequestContext;
+use crate::methods::server_result::check_input_requests;
 use crate::protocol::json_splice;
 use crate::protocol::task_ids::task_id;
 
@@ -17,9 +17,9 @@ impl RequestContext<'_> {
     pub(super) fn task_handling(&self, server: Option<&ServerId>) -> TaskHandling {
         let requests_task = match self.caller.era() {
             Era::Legacy => self.request.params.get("task").is_some(),
-            Era::Modern => self.caller.features.supports_tasks(),
+            Era::Modern => self.caller.features.supports_tasks,
         };
-        let era = server.filter(|_| requests_task).and_then(|it| self.gateway.era(it));
+        let era = server.filter(|_| requests_task).and_then(|it| self.resolution().era(it));
         match era == Some(self.caller.era()) {
             true => TaskHandling::Return,
             false => TaskHandling::Follow,
@@ -28,7 +28,7 @@ impl RequestContext<'_> {
 
     /// Fails if a stateless client does not declare tasks.
     pub(super) fn require_tasks(&self) -> Result<(), RpcError> {
-        if self.caller.era() == Era::Modern && !self.caller.features.supports_tasks() {
+        if self.caller.era() == Era::Modern && !self.caller.features.supports_tasks {
             let required = json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}});
             let error = RpcError::new(code::MISSING_CLIENT_CAPABILITY, "the client does not declare tasks");
             return Err(RpcError { data: RawJson::from_value(&required).ok(), ..error });
@@ -44,7 +44,7 @@ impl RequestContext<'_> {
         let opened = opened.filter(|(server, _)| {
             // A server that does not run has no era; the host reports it.
             !self.listing().hides_server(server)
-                && self.gateway.era(server).is_none_or(|it| it == self.caller.era())
+                && self.resolution().era(server).is_none_or(|it| it == self.caller.era())
         });
         let Some((server, id)) = opened else {
             return Err(RpcError::new(code::INVALID_PARAMS, "there is no such task"));
@@ -54,8 +54,7 @@ impl RequestContext<'_> {
         let mut options = RequestOptions::default();
         options.server = Some(server.clone());
         options.dialog = self.caller.dialog_id();
-        options.context.trace = self.request.meta.trace.clone();
-        options.context.caller = Some(self.upstream_caller());
+        options.context = self.task_context();
         let result = self.gateway.host.task_request_raw(method, &id, input, options).await;
         let result = result.map_err(|it| self.call_error(it))?.result;
         let result = self.check_task(&server, result)?;
@@ -76,7 +75,7 @@ impl RequestContext<'_> {
                 return Err(failed("repeats a member that describes its result"));
             }
             if let Some(requests) = first {
-                let supported = self.caller.features.supported_requests();
+                let supported = self.caller.features.supported_requests;
                 check_input_requests(supported, requests).map_err(|reason| failed(&reason))?;
             }
         }

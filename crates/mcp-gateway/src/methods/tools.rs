@@ -1,19 +1,24 @@
 //! `tools/call`: arguments and results are forwarded unchanged.
 
-use mcp_host_model::{APPS_EXTENSION, Era, ErrorKind, ProtocolVersion, RawJson, RpcError, ServerId, code};
+use mcp_host_model::{APPS_EXTENSION, Era, ErrorKind, ProtocolVersion, RawJson, RpcError, code};
 use mcp_host_registry::{ExposedTool, ToolLookup};
-use mcp_host_runtime::{RequestError, TaskHandling, ToolCall};
+use mcp_host_runtime::{CalledTool, RequestError, TaskHandling, ToolCall, ToolRef};
 use serde_json::json;
 
-use super::{RequestContext, printable};
 use crate::lists::definitions::{ListKind, Target};
 use crate::lists::listing::Listing;
+use crate::methods::context::{RequestContext, printable};
+use crate::protocol::checked_result::{CheckedResult, ResultKind};
 
 impl RequestContext<'_> {
     /// Calls a tool.
-    pub(super) async fn call_tool(&self) -> Result<RawJson, RpcError> {
+    pub(super) async fn call_tool(&self) -> Result<CheckedResult, RpcError> {
         let (requested_name, arguments) = self.name_and_arguments()?;
-        let (name, server) = self.tool(&requested_name)?;
+        let tool = self.find_tool(&requested_name)?;
+        let server = match &tool {
+            CalledTool::Found(tool) => Some(tool.tool().server.clone()),
+            CalledTool::Named(_) => None,
+        };
         let tasks = self.task_handling(server.as_ref());
         let handled: &[&str] = if tasks == TaskHandling::Follow {
             // The host requests the task in the form of the server's era.
@@ -21,56 +26,53 @@ impl RequestContext<'_> {
         } else {
             &["name", "arguments"]
         };
-        let mut call = ToolCall::new(name, arguments);
-        call.options.dialog = self.caller.dialog_id();
-        call.options.context.progress = self.progress_handler();
-        call.options.context.trace = self.request.meta.trace.clone();
-        call.options.context.caller = Some(self.upstream_caller());
-        call.options.context.meta = self.request.meta.raw.clone();
-        call.options.context.extra_params = self.extra_params(server.as_ref(), &requested_name, handled)?;
-        call.options.context.input = self.input_handling();
+        let mut call = ToolCall::of(tool, arguments);
         call.tasks = tasks;
-        call.options.server = server;
+        call.options.dialog = self.caller.dialog_id();
+        call.options.context = self.call_context(server.as_ref(), &requested_name, handled)?;
         match self.gateway.host.call_raw(call).await {
             // A legacy result does not say that it is a task.
             Ok(result) if tasks == TaskHandling::Return && self.caller.era() == Era::Legacy => {
                 let server = result.server.clone();
-                let result = self.check_result(result, &requested_name)?;
-                self.check_task(&server, result)
+                let CheckedResult { object, kind } = self.check_result(result, &requested_name)?;
+                Ok(CheckedResult { object: self.check_task(&server, object)?, kind })
             }
             Ok(result) => self.check_result(result, &requested_name),
             Err(request_error) => self.tool_error(request_error),
         }
     }
 
-    /// The tool's exposed name, and its server if that is known.
-    fn tool(&self, name: &str) -> Result<(String, Option<ServerId>), RpcError> {
-        let listing = self.listing();
-        if let Some(target) = listing.find(ListKind::Tools, name) {
+    /// The called tool; by its name if the host has to explain why there is none.
+    fn find_tool(&self, name: &str) -> Result<CalledTool, RpcError> {
+        let resolution = self.resolution();
+        if let (Some(target), Some(tool)) = (resolution.tool_target(), resolution.tool_ref()) {
             self.admit_tool(target)?;
-            let Target { server, name } = target;
-            return Ok((name.clone(), Some(server.clone())));
+            return Ok(CalledTool::Found(tool));
         }
-        let snapshot = self.gateway.snapshot();
+        let (listing, snapshot) = (&resolution.listing, &resolution.snapshot);
         let found = snapshot.catalog.find(name);
         // The host has the best error message, and resolves an unqualified name that is unique.
-        if self.caller.scope.is_all() && self.gateway.host.tool_budget().is_unlimited() {
-            let server = match found {
+        let target = if self.caller.scope.is_all() && self.gateway.host.tool_budget().is_unlimited() {
+            match &found {
                 ToolLookup::Found(tool) => {
                     self.check_audience(tool)?;
-                    let server = tool.server.clone();
-                    self.admit_tool(&Target { server: server.clone(), name: tool.name.to_string() })?;
-                    Some(server)
+                    Target { server: tool.server.clone(), name: tool.name.to_string() }
                 }
-                ToolLookup::Missing { .. } | ToolLookup::Ambiguous(_) => None,
-            };
-            return Ok((name.to_owned(), server));
-        }
-        if let Some(target) = only_visible(&listing, &found) {
-            self.admit_tool(target)?;
-            return Ok((target.name.clone(), Some(target.server.clone())));
-        }
-        Err(self.hidden_tool_error(&listing, &found, name))
+                ToolLookup::Missing { .. } | ToolLookup::Ambiguous(_) => {
+                    return Ok(CalledTool::Named(name.to_owned()));
+                }
+            }
+        } else {
+            match only_visible(listing, &found) {
+                Some(target) => target.clone(),
+                None => return Err(self.hidden_tool_error(listing, &found, name)),
+            }
+        };
+        self.admit_tool(&target)?;
+        Ok(match ToolRef::find(snapshot, &target.name) {
+            Some(tool) => CalledTool::Found(tool),
+            None => CalledTool::Named(target.name),
+        })
     }
 
     /// The error for a tool that the client does not see. It does not reveal hidden tools.
@@ -105,7 +107,7 @@ impl RequestContext<'_> {
 
     /// Refuses a tool that is for apps only if the client declares none.
     fn check_audience(&self, tool: &ExposedTool) -> Result<(), RpcError> {
-        if self.caller.features.audience().includes(tool) {
+        if self.caller.features.audience.includes(tool) {
             return Ok(());
         }
         let message = format!(
@@ -117,7 +119,7 @@ impl RequestContext<'_> {
 
     /// A failed call. Invalid arguments become a result with an error, so that a model can correct them, if the
     /// version has that.
-    fn tool_error(&self, request_error: RequestError) -> Result<RawJson, RpcError> {
+    fn tool_error(&self, request_error: RequestError) -> Result<CheckedResult, RpcError> {
         let is_correctable = request_error.error.kind == ErrorKind::Validation
             && request_error.rpc.is_none()
             && self.caller.version >= ProtocolVersion::V2025_11_25;
@@ -125,7 +127,9 @@ impl RequestContext<'_> {
             return Err(self.call_error(request_error));
         }
         let content = json!([{"type": "text", "text": request_error.error.to_string()}]);
-        Ok(RawJson::from_value(&json!({"content": content, "isError": true})).expect("its keys are strings"))
+        let result = json!({"content": content, "isError": true});
+        let object = RawJson::from_value(&result).expect("its keys are strings");
+        Ok(CheckedResult { object, kind: ResultKind::Unstated })
     }
 }
 

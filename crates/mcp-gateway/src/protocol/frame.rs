@@ -45,15 +45,17 @@ pub struct Request {
     pub method: ByteString,
     /// The parameters.
     pub params: Params,
-    /// Its `_meta`.
-    pub(crate) meta: Meta,
 }
 
 impl Request {
     /// A request with these parameters.
     pub(crate) fn new(id: RawJson, method: ByteString, params: Params) -> Request {
-        let meta = Meta::of(&params);
-        Request { id, method, params, meta }
+        Request { id, method, params }
+    }
+
+    /// Its `_meta`.
+    pub(crate) fn meta(&self) -> &Meta {
+        self.params.meta()
     }
 }
 
@@ -265,7 +267,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, want: &str) {
         let got = match read(&Bytes::copy_from_slice(text.as_bytes())) {
-            Ok(Incoming::Request(Request { id, method, params, .. })) => {
+            Ok(Incoming::Request(Request { id, method, params })) => {
                 format!("request {} {method} {}", id.as_str(), params.raw().as_str())
             }
             Ok(Incoming::Notification(Notification { method, params })) => {

@@ -6,33 +6,36 @@
 use bytes::Bytes;
 use mcp_host_model::{RawJson, RpcError};
 
+use crate::protocol::result_body::HandledResult;
+
 /// The response to a request: its result, a JSON object, or an error.
-pub(crate) fn outcome(id: &RawJson, outcome: &Result<Bytes, RpcError>) -> Bytes {
+pub(crate) fn outcome(id: &RawJson, outcome: &HandledResult) -> Bytes {
     match outcome {
-        Ok(value) => result(id, value),
+        Ok(body) => response(id.as_bytes(), "result", &body.parts()),
         Err(why) => error(Some(id), why),
     }
 }
 
 /// A response with a result.
 pub(crate) fn result(id: &RawJson, result: &[u8]) -> Bytes {
-    response(id.as_bytes(), "result", result)
+    response(id.as_bytes(), "result", &[result])
 }
 
 /// A response with an error. `id` is `None`, and null in the message, if the request's id could not be read.
 pub(crate) fn error(id: Option<&RawJson>, error: &RpcError) -> Bytes {
     let error = serde_json::to_vec(error).expect("an error is JSON");
-    response(id.map_or(b"null", RawJson::as_bytes), "error", &error)
+    response(id.map_or(b"null", RawJson::as_bytes), "error", &[&error])
 }
 
-fn response(id: &[u8], member: &str, value: &[u8]) -> Bytes {
-    let mut message = Vec::with_capacity(value.len() + id.len() + 40);
+fn response(id: &[u8], member: &str, value: &[&[u8]]) -> Bytes {
+    let size: usize = value.iter().map(|part| part.len()).sum();
+    let mut message = Vec::with_capacity(size + id.len() + 40);
     message.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     message.extend_from_slice(id);
     message.extend_from_slice(b",\"");
     message.extend_from_slice(member.as_bytes());
     message.extend_from_slice(b"\":");
-    message.extend_from_slice(value);
+    value.iter().for_each(|part| message.extend_from_slice(part));
     message.push(b'}');
     one_line(message)
 }

@@ -4,12 +4,12 @@
 
 use std::borrow::Cow;
 
+use bytestring::ByteString;
+use mcp_host_model::internal::{JsonCursor, JsonSlice};
 use mcp_host_model::{LogLevel, ProtocolVersion, RawJson, RpcError, TraceContext, code};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use mcp_host_transport::CONNECTION_META_KEYS;
 
 use crate::protocol::json_splice;
-use crate::protocol::params::Params;
 
 /// The member in which a client without a session names its dialog.
 pub const DIALOG_KEY: &str = "mcp-host/dialog";
@@ -33,35 +33,54 @@ pub struct Meta {
     /// The token for progress notifications: a JSON string or number.
     pub(crate) progress_token: Option<RawJson>,
     /// `io.modelcontextprotocol/protocolVersion`, unparsed.
-    pub version: Option<String>,
+    pub version: Option<ByteString>,
     /// `io.modelcontextprotocol/clientCapabilities`, an object.
     pub(crate) capabilities: Option<RawJson>,
+    /// `io.modelcontextprotocol/clientInfo`.
+    pub(crate) client_info: Option<RawJson>,
     /// `io.modelcontextprotocol/logLevel`.
     pub(crate) log_level: Option<LogLevel>,
     /// The name of its dialog.
     pub(crate) dialog: Option<String>,
     /// Its trace context.
     pub(crate) trace: Option<TraceContext>,
-    /// The whole object without the dialog's name.
-    pub raw: Option<RawJson>,
+    /// The whole object without the dialog's name, if it has a member that is forwarded.
+    pub forwarded: Option<RawJson>,
 }
 
-#[derive(Deserialize)]
-struct RawMeta<'a> {
-    #[serde(borrow, rename = "progressToken")]
-    progress_token: Option<&'a RawValue>,
-    #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
-    version: Option<&'a RawValue>,
-    #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities")]
-    capabilities: Option<&'a RawValue>,
-    #[serde(borrow, rename = "io.modelcontextprotocol/logLevel")]
-    log_level: Option<&'a RawValue>,
-    #[serde(borrow, rename = "mcp-host/dialog")]
-    dialog: Option<&'a RawValue>,
-    #[serde(borrow)]
-    traceparent: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tracestate: Option<&'a RawValue>,
+/// The members that the gateway reads.
+#[derive(Default)]
+struct Members<'a> {
+    progress_token: Option<JsonSlice<'a>>,
+    version: Option<JsonSlice<'a>>,
+    capabilities: Option<JsonSlice<'a>>,
+    client_info: Option<JsonSlice<'a>>,
+    log_level: Option<JsonSlice<'a>>,
+    dialog: Option<JsonSlice<'a>>,
+    traceparent: Option<JsonSlice<'a>>,
+    tracestate: Option<JsonSlice<'a>>,
+    /// A member that is read is repeated, so it is ambiguous.
+    has_repeated: bool,
+    /// A member is not about the connection of the client.
+    has_forwarded: bool,
+}
+
+impl<'a> Members<'a> {
+    fn add(&mut self, name: &str, value: JsonSlice<'a>) {
+        self.has_forwarded |= name != DIALOG_KEY && !CONNECTION_META_KEYS.contains(&name);
+        let member = match name {
+            "progressToken" => &mut self.progress_token,
+            "io.modelcontextprotocol/protocolVersion" => &mut self.version,
+            "io.modelcontextprotocol/clientCapabilities" => &mut self.capabilities,
+            "io.modelcontextprotocol/clientInfo" => &mut self.client_info,
+            "io.modelcontextprotocol/logLevel" => &mut self.log_level,
+            DIALOG_KEY => &mut self.dialog,
+            "traceparent" => &mut self.traceparent,
+            "tracestate" => &mut self.tracestate,
+            _ => return,
+        };
+        self.has_repeated |= member.replace(value).is_some();
+    }
 }
 
 /// The name in a client's information about itself, if it is not too long.
@@ -73,40 +92,64 @@ pub(crate) fn client_name(info: &RawJson) -> Option<String> {
 }
 
 impl Meta {
-    /// Reads `_meta` from a request's parameters.
-    pub fn of(params: &Params) -> Meta {
-        let Some(meta) = params.get("_meta") else { return Meta::default() };
-        let Ok(raw) = meta.read::<RawMeta<'_>>() else { return Meta::default() };
-        let slice = |value: &RawValue| meta.slice(value);
-        let text = |value: Option<&RawValue>| slice(value?).to_text().map(Cow::into_owned);
+    /// Reads the value at the position of `cursor` in `text`. A value that cannot be read counts as missing.
+    pub(crate) fn read_at<'a>(
+        cursor: &mut JsonCursor<'a>,
+        text: &ByteString,
+    ) -> Result<(JsonSlice<'a>, Meta), serde_json::Error> {
+        let start = cursor.clone();
+        let mut members = Members::default();
+        let object = cursor.read_object(|name, cursor| {
+            members.add(&name, cursor.skip_value()?);
+            Ok(())
+        });
+        match object {
+            Ok(object) if !members.has_repeated => Ok((object, Meta::from_members(members, object, text))),
+            Ok(object) => Ok((object, Meta::default())),
+            Err(_) => {
+                *cursor = start;
+                Ok((cursor.skip_value()?, Meta::default()))
+            }
+        }
+    }
+
+    fn from_members(members: Members<'_>, object: JsonSlice<'_>, whole: &ByteString) -> Meta {
+        let raw = |value: JsonSlice<'_>| RawJson::from_slice(whole, value);
+        let text = |value: Option<JsonSlice<'_>>| value?.to_text().map(Cow::into_owned);
         let is_token = |token: &RawJson| matches!(token.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
-        let trace = text(raw.traceparent).and_then(|parent| {
-            let state = text(raw.tracestate);
+        let trace = text(members.traceparent).and_then(|parent| {
+            let state = text(members.tracestate);
             TraceContext::parse(&parent, state.as_deref()).ok()
         });
         Meta {
-            progress_token: raw
+            progress_token: members
                 .progress_token
-                .filter(|token| token.get().len() <= MAX_PROGRESS_TOKEN_BYTES)
-                .map(slice)
+                .filter(|token| token.as_str().len() <= MAX_PROGRESS_TOKEN_BYTES)
+                .map(raw)
                 .filter(is_token),
-            version: text(raw.version),
-            capabilities: raw
+            version: members.version.and_then(JsonSlice::to_text).map(|version| match version {
+                Cow::Borrowed(version) => whole.slice_ref(version),
+                Cow::Owned(version) => version.into(),
+            }),
+            capabilities: members
                 .capabilities
-                .filter(|capabilities| capabilities.get().len() <= MAX_CAPABILITY_BYTES)
-                .map(slice)
+                .filter(|capabilities| capabilities.as_str().len() <= MAX_CAPABILITY_BYTES)
+                .map(raw)
                 .filter(RawJson::is_object),
-            log_level: text(raw.log_level).and_then(|level| level.parse().ok()),
-            dialog: text(raw.dialog).filter(|name| !name.is_empty()),
+            client_info: members.client_info.map(raw),
+            log_level: text(members.log_level).and_then(|level| level.parse().ok()),
+            dialog: text(members.dialog).filter(|name| !name.is_empty()),
             trace,
             // The dialog's name is not forwarded to servers.
-            raw: Some(json_splice::without_members(meta, &[DIALOG_KEY])).filter(RawJson::is_object),
+            forwarded: members
+                .has_forwarded
+                .then(|| json_splice::without_members(&raw(object), &[DIALOG_KEY])),
         }
     }
 
     /// The name that a client without a session gives itself.
     pub(crate) fn client_name(&self) -> Option<String> {
-        client_name(&json_splice::member(self.raw.as_ref()?, "io.modelcontextprotocol/clientInfo")?)
+        client_name(self.client_info.as_ref()?)
     }
 
     /// Whether it has a protocol version, as exactly the modern requests do.
@@ -148,22 +191,25 @@ mod tests {
     use super::*;
 
     fn read(meta: &str) -> Meta {
-        let params = RawJson::parse(format!(r#"{{"name":"x","_meta":{meta}}}"#).into()).unwrap();
-        Meta::of(&Params::of(params).unwrap())
+        let text = ByteString::from(meta);
+        Meta::read_at(&mut JsonCursor::new(&text), &text).unwrap().1
     }
 
     #[test]
     fn invalid_meta_members_count_as_missing() {
         assert_eq!(read("7"), Meta::default());
+        assert_eq!(read(r#"{"traceparent":1,"traceparent":2}"#), Meta::default());
+        // Members about the client's connection alone are not forwarded.
+        assert_eq!(read(r#"{"progressToken":1,"mcp-host/dialog":"d"}"#).forwarded, None);
         let invalid = read(r#"{"progressToken":{},"mcp-host/dialog":7,"traceparent":"x"}"#);
-        assert_eq!(Meta { raw: None, ..invalid }, Meta::default());
+        assert_eq!(Meta { forwarded: None, ..invalid }, Meta::default());
         let meta =
             read(r#"{"progressToken":"t","mcp-host/dialog":"d","io.modelcontextprotocol/logLevel":"info"}"#);
         assert_eq!(meta.progress_token.unwrap().as_str(), r#""t""#);
         assert_eq!((meta.dialog.as_deref(), meta.log_level), (Some("d"), Some(LogLevel::Info)));
         // The dialog's name is not forwarded.
         for dialog in [r#""mcp-host/dialog":"d""#, r#""mcp-host\/dialog":null"#] {
-            let raw = read(&format!(r#"{{"a": 1,{dialog},"b":2}}"#)).raw;
+            let raw = read(&format!(r#"{{"a": 1,{dialog},"b":2}}"#)).forwarded;
             assert_eq!(raw.unwrap().as_str(), r#"{"a":1,"b":2}"#);
         }
     }

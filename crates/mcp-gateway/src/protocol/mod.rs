@@ -1,10 +1,12 @@
 //! Reading and writing MCP messages.
 
+pub(crate) mod checked_result;
 pub mod frame;
 pub mod json_splice;
 pub(crate) mod message_writer;
 pub mod meta;
 pub mod params;
 pub(crate) mod request_state;
+pub(crate) mod result_body;
 pub(crate) mod task_ids;
 pub(crate) mod upstream_error;

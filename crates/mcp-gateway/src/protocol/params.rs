@@ -8,6 +8,8 @@ use mcp_host_model::internal::JsonCursor;
 use mcp_host_model::{RawJson, RpcError, code};
 use serde::de::DeserializeOwned;
 
+use crate::protocol::meta::Meta;
+
 /// Common member names, which are not copied.
 const COMMON_NAMES: [&str; 9] =
     ["name", "arguments", "_meta", "uri", "cursor", "requestState", "inputResponses", "requestId", "level"];
@@ -20,12 +22,13 @@ const MAX_COMPARED: usize = 12;
 pub struct Params {
     raw: RawJson,
     members: Vec<(Cow<'static, str>, RawJson)>,
+    meta: Meta,
 }
 
 impl Params {
     /// No parameters.
     pub(crate) fn none() -> Params {
-        Params { raw: RawJson::empty_object(), members: Vec::new() }
+        Params { raw: RawJson::empty_object(), members: Vec::new(), meta: Meta::default() }
     }
 
     /// Reads the value at the position of `cursor` in `text`. The inner error is for valid JSON that is not a valid
@@ -42,9 +45,16 @@ impl Params {
             };
         }
         let mut members = Vec::with_capacity(4);
+        let mut meta = Meta::default();
         let start = cursor.clone();
         let read = cursor.read_object(|name, cursor| {
-            members.push((intern_name(name), RawJson::from_slice(text, cursor.skip_value()?)));
+            let value;
+            if name == "_meta" {
+                (value, meta) = Meta::read_at(cursor, text)?;
+            } else {
+                value = cursor.skip_value()?;
+            }
+            members.push((intern_name(name), RawJson::from_slice(text, value)));
             Ok(())
         });
         let object = match read {
@@ -67,7 +77,7 @@ impl Params {
         if has_repeated {
             return invalid("`params` has a duplicate key");
         }
-        Ok(Ok(Params { raw: RawJson::from_slice(text, object), members }))
+        Ok(Ok(Params { raw: RawJson::from_slice(text, object), members, meta }))
     }
 
     /// Reads the parameters from a text that contains only them.
@@ -79,6 +89,11 @@ impl Params {
     /// The whole object, unchanged.
     pub fn raw(&self) -> &RawJson {
         &self.raw
+    }
+
+    /// The member `_meta`.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
     }
 
     /// The member of this name.

@@ -45,7 +45,7 @@ impl ClientDialog {
     /// random, because it is logged and names chosen by clients may be equal.
     pub(crate) fn start(host: &Host, features: &ClientFeatures, limit: Duration) -> Arc<ClientDialog> {
         let requests = Arc::new(DialogRequests {
-            supported: features.supported_requests(),
+            supported: features.supported_requests,
             limit,
             calls: Arc::default(),
             latest: Mutex::default(),
@@ -56,7 +56,7 @@ impl ClientDialog {
         let mut handlers = Handlers::default();
         handlers.raw_requests = raw_requests;
         let mut caller = mcp_host_transport::Caller::new(owner, handlers);
-        caller.capabilities = features.upstream_capabilities();
+        caller.capabilities = features.upstream_capabilities.clone();
         caller.max_deadline_pause = limit;
         let dialog = host.dialog_with(DialogId::new(secret_id()), Arc::new(caller));
         Arc::new(ClientDialog { dialog, owner, requests, subject: Mutex::default() })

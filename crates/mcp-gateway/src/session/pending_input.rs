@@ -19,6 +19,7 @@ use crate::access::secret_id::secret_id;
 use crate::limits::bounds::Bounds;
 use crate::protocol::json_splice;
 use crate::protocol::message_writer::json_string;
+use crate::protocol::result_body::{HandledResult, ResultBody};
 use crate::session::request_handlers::{InputReply, InputRequest};
 
 /// The prefix of every state.
@@ -26,8 +27,6 @@ const STATE_PREFIX: &str = "mcp-host:";
 
 /// Maximum number of open server requests of a call.
 pub(crate) const MAX_INPUT_REQUESTS: usize = 32;
-
-type CallOutcome = Result<Bytes, RpcError>;
 
 /// The calls that wait for input.
 #[derive(Debug)]
@@ -47,7 +46,7 @@ struct PendingCall {
 /// A call that runs in a task of its own. Dropping it cancels the task.
 #[derive(Debug)]
 pub(crate) struct RunningCall {
-    task: AbortOnDropHandle<CallOutcome>,
+    task: AbortOnDropHandle<HandledResult>,
     requests: mpsc::Receiver<InputRequest>,
     /// The requests without a response, each with its key in `inputRequests`.
     open_requests: Vec<(String, InputRequest)>,
@@ -59,7 +58,7 @@ impl RunningCall {
     /// Starts a call. `work` gets the sender for its server requests.
     pub(crate) fn start<F>(work: impl FnOnce(mpsc::Sender<InputRequest>) -> F) -> RunningCall
     where
-        F: Future<Output = CallOutcome> + Send + 'static,
+        F: Future<Output = HandledResult> + Send + 'static,
     {
         let (sender, requests) = mpsc::channel(MAX_INPUT_REQUESTS);
         let task = AbortOnDropHandle::new(tokio::spawn(work(sender)));
@@ -149,7 +148,7 @@ impl PendingInputs {
         mut call: RunningCall,
         principal: &Principal,
         wait: Duration,
-    ) -> CallOutcome {
+    ) -> HandledResult {
         // A request without a response is returned again at once.
         if call.open_requests.is_empty() {
             tokio::select! {
@@ -178,7 +177,7 @@ impl PendingInputs {
 }
 
 /// The result that requests input.
-fn input_required_result(state: &str, open_requests: &[(String, InputRequest)]) -> Bytes {
+fn input_required_result(state: &str, open_requests: &[(String, InputRequest)]) -> ResultBody {
     let requests: Vec<String> = open_requests
         .iter()
         .map(|(key, InputRequest { request: RawServerRequest { method, params, .. }, .. })| {
@@ -186,8 +185,9 @@ fn input_required_result(state: &str, open_requests: &[(String, InputRequest)]) 
         })
         .collect();
     let (requests, state) = (requests.join(","), json_string(state));
-    format!(r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":{state}}}"#)
-        .into()
+    let result =
+        format!(r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":{state}}}"#);
+    Bytes::from(result).into()
 }
 
 /// The error for a state that was not given to this client.
@@ -216,11 +216,11 @@ mod tests {
     }
 
     /// Requests a list of roots by a call of `calls`.
-    async fn request_roots(requests: mpsc::Sender<InputRequest>, calls: Arc<OpenCalls>) -> CallOutcome {
+    async fn request_roots(requests: mpsc::Sender<InputRequest>, calls: Arc<OpenCalls>) -> HandledResult {
         let supported = SupportedRequests::of(&json(r#"{"roots":{}}"#));
         let handler = InputRequestHandler { supported, requests, calls, limit: Duration::from_secs(60) };
         let request = RawServerRequest::new("roots/list", RawJson::empty_object());
-        handler.handle(request).await.map(RawJson::into_bytes)
+        handler.handle(request).await.map(ResultBody::from)
     }
 
     /// A call that requests one list of roots and returns it.
@@ -228,8 +228,8 @@ mod tests {
         RunningCall::start(|requests| request_roots(requests, Arc::default()))
     }
 
-    fn state(result: &Bytes) -> String {
-        let value: serde_json::Value = serde_json::from_slice(result).unwrap();
+    fn state(result: &ResultBody) -> String {
+        let value: serde_json::Value = serde_json::from_slice(result.object()).unwrap();
         assert_eq!(value["inputRequests"]["input-1"]["method"], "roots/list");
         value["requestState"].as_str().unwrap().to_owned()
     }
@@ -254,7 +254,8 @@ mod tests {
         let second = state(&pending_inputs.advance(resumed, &ann, wait).await.unwrap());
         assert_ne!(first_state, second);
         let completed = take(&second, &ann, Some(&responses)).unwrap();
-        assert_eq!(pending_inputs.advance(completed, &ann, wait).await.unwrap(), r#"{"roots":[]}"#);
+        let completed = pending_inputs.advance(completed, &ann, wait).await.unwrap();
+        assert_eq!(completed.object(), r#"{"roots":[]}"#);
         assert!(take(&second, &ann, Some(&responses)).is_err());
     }
 
@@ -269,7 +270,7 @@ mod tests {
         let short = RunningCall::start(async |requests| {
             short_started.send(requests).unwrap();
             short_ends.await.unwrap();
-            Ok(Bytes::from_static(b"{}"))
+            Ok(Bytes::from_static(b"{}").into())
         });
         let short_call = short_call.await.unwrap();
         let long = RunningCall::start({
@@ -287,11 +288,12 @@ mod tests {
         while !short.task.is_finished() {
             tokio::task::yield_now().await;
         }
-        assert_eq!(pending_inputs.advance(short, &ann, wait).await.unwrap(), "{}");
+        assert_eq!(pending_inputs.advance(short, &ann, wait).await.unwrap().object(), "{}");
         let returned = state(&pending_inputs.advance(long, &ann, wait).await.unwrap());
         let responses = json(r#"{"input-1":{"roots":[]}}"#);
         let resumed = pending_inputs.take(&returned, &ann, Some(&responses), Instant::now()).unwrap();
-        assert_eq!(pending_inputs.advance(resumed, &ann, wait).await.unwrap(), r#"{"roots":[]}"#);
+        let resumed = pending_inputs.advance(resumed, &ann, wait).await.unwrap();
+        assert_eq!(resumed.object(), r#"{"roots":[]}"#);
         assert!(calls.latest().is_none());
     }
 

@@ -5,8 +5,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use mcp_host_gateway::Tokens;
 use mcp_host_gateway::internal::frame::{self, FrameError, Incoming};
 use mcp_host_gateway::internal::guard::Guard;
-use mcp_host_gateway::internal::meta::Meta;
-use mcp_host_gateway::internal::{headers, is_admitted, json_splice, scope};
+use mcp_host_gateway::internal::{header_arguments, headers, is_admitted, json_splice, scope};
 use mcp_host_model::{RawJson, Secret};
 use mcp_host_registry::Selection;
 use serde_json::Value;
@@ -45,11 +44,11 @@ fn check_message(message: Result<Incoming, FrameError>) {
         Err(error) => return check_error(&error),
     };
     assert!(params.raw().is_object());
-    let meta = Meta::of(&params);
+    let meta = params.meta();
     if let Err(error) = meta.required() {
         assert!(!error.message.is_empty());
     }
-    if let Some(raw) = &meta.raw {
+    if let Some(raw) = &meta.forwarded {
         assert!(raw.is_object() && !raw.read::<Value>().is_ok_and(|it| it.get("mcp-host/dialog").is_some()));
     }
     check_splices(params.raw());
@@ -137,8 +136,8 @@ fn check_headers<'a>(lines: impl Iterator<Item = &'a str>, body: &str) {
     let Ok(Incoming::Request(request)) = frame::read(&Bytes::copy_from_slice(body.as_bytes())) else {
         return;
     };
-    let meta = Meta::of(&request.params);
-    if headers::check_request(&map, &request, &meta).is_ok() {
+    let meta = request.params.meta();
+    if headers::check_request(&map, &request, meta).is_ok() {
         // A header without encoding is equal to the body.
         let plain = |name: &str| text(&map, name).filter(|value| !value.starts_with("=?"));
         assert!(plain("mcp-method").is_none_or(|value| value == &*request.method));
@@ -149,7 +148,9 @@ fn check_headers<'a>(lines: impl Iterator<Item = &'a str>, body: &str) {
     // Use the parameters as the schema and as the arguments, because both are untrusted.
     let arguments = request.params.read::<Value>().ok().and_then(|params| params.get("arguments").cloned());
     let arguments = arguments.and_then(|arguments| RawJson::from_value(&arguments).ok());
-    if let Err(error) = headers::check_arguments(&map, request.params.raw(), arguments.as_ref()) {
+    if let Err(error) =
+        headers::check_arguments(&map, &header_arguments(request.params.raw()), arguments.as_ref())
+    {
         assert!(!error.message.is_empty());
     }
 }

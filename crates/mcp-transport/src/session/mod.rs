@@ -54,6 +54,7 @@ pub use incoming::ListChangeCounts;
 pub use lists::ListResult;
 pub use notification_router::{OnSessionNotification, SessionNotification};
 pub use options::{CallContext, CallOptions, ClientInfo, Eras, InputHandling, RetryPolicy, SessionOptions};
+pub use request_params::CONNECTION_META_KEYS;
 pub use resources::{CompletionArgument, CompletionReference};
 pub use server::{ServerCapabilities, ServerInfo, TaskCapabilities};
 pub use skills::SkillMethod;

@@ -40,7 +40,7 @@ pub(super) struct CallerParams {
 }
 
 /// `_meta` members that describe the connection on which they arrived; they are not forwarded.
-const CONNECTION_META_KEYS: [&str; 4] = [
+pub const CONNECTION_META_KEYS: [&str; 4] = [
     "progressToken",
     "io.modelcontextprotocol/protocolVersion",
     "io.modelcontextprotocol/clientInfo",

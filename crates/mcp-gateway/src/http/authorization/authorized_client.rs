@@ -30,7 +30,9 @@ const KEYS_RETRY: HeaderValue = HeaderValue::from_static("10");
 
 /// An authorized client.
 #[derive(Debug)]
-pub(crate) struct AuthorizedClient {
+pub(crate) struct AuthorizedClient<'a> {
+    /// The server in the path of the request; `None` for the whole catalog.
+    server: Option<&'a str>,
     pub(crate) principal: Principal,
     /// The account for its bytes in memory.
     pub(crate) account: Account,
@@ -43,14 +45,14 @@ pub(crate) struct AuthorizedClient {
     pub(crate) grant: Option<Arc<Grant>>,
 }
 
-impl AuthorizedClient {
+impl<'a> AuthorizedClient<'a> {
     /// Authorizes a request for `server`, or for the whole catalog. An error is the response that refuses the
     /// request.
     pub(crate) fn authorize(
         app: &AppState,
         head: &Parts,
-        server: Option<&str>,
-    ) -> Result<AuthorizedClient, Response> {
+        server: Option<&'a str>,
+    ) -> Result<AuthorizedClient<'a>, Response> {
         let (Admission { principal, token, view }, grant) = admit(app, head, server)?;
         let base = grant.as_ref().map_or(&app.scope, |grant| &grant.scope);
         let query_view = query_selection(&head.uri).map_err(|error| bad_request(&error))?;
@@ -69,7 +71,7 @@ impl AuthorizedClient {
             scope.views.extend(header_view);
         }
         let account = Account::Client(principal.clone());
-        Ok(AuthorizedClient { principal, account, is_over_share: false, token, scope, grant })
+        Ok(AuthorizedClient { server, principal, account, is_over_share: false, token, scope, grant })
     }
 
     /// The scope of a request's token. An error is the response that refuses the request.
@@ -83,12 +85,7 @@ impl AuthorizedClient {
     }
 
     /// Refuses a request for something that only another scope of the authorization server shows.
-    pub(crate) fn require_scope(
-        &self,
-        app: &AppState,
-        server: Option<&str>,
-        request: &Request,
-    ) -> Result<(), Response> {
+    pub(crate) fn require_scope(&self, app: &AppState, request: &Request) -> Result<(), Response> {
         let (Some(verifier), Some(grant)) = (&app.verifier, &self.grant) else { return Ok(()) };
         if self.scope.granted.is_empty() {
             return Ok(());
@@ -106,15 +103,17 @@ impl AuthorizedClient {
                 || (kind == ListKind::Resources && listing.matching_template(&key, None).is_some())
         };
         let shows = |granted| is_shown(&Arc::new(Scope { granted, ..(*self.scope).clone() }));
-        // The second check saves the others for a name that does not exist.
+        // A name that no scope shows needs none.
         if is_shown(&self.scope) || !shows(Vec::new()) {
             return Ok(());
         }
         match verifier.missing_scope(grant, shows) {
             None => Ok(()),
-            scope => {
-                Err(refuse(verifier, TokenRefusal::InsufficientScope, (server, scope, Some(&request.id))))
-            }
+            scope => Err(refuse(
+                verifier,
+                TokenRefusal::InsufficientScope,
+                Challenge { server: self.server, scope, id: Some(&request.id) },
+            )),
         }
     }
 
@@ -135,8 +134,8 @@ impl AuthorizedClient {
         app: &AppState,
         connection: ConnectionId,
         head: &Parts,
-        server: Option<&str>,
-    ) -> Result<AuthorizedClient, Response> {
+        server: Option<&'a str>,
+    ) -> Result<AuthorizedClient<'a>, Response> {
         let mut client = AuthorizedClient::authorize(app, head, server)?;
         if client.principal.is_anonymous() {
             client.account = connection.account();
@@ -198,7 +197,7 @@ fn admit(
             let principal = grant.principal.clone();
             Ok((Admission { principal, token: None, view: None }, Some(grant)))
         }
-        Err(refusal) => Err(refuse(verifier, refusal, (server, None, None))),
+        Err(refusal) => Err(refuse(verifier, refusal, Challenge { server, scope: None, id: None })),
     }
 }
 
@@ -216,11 +215,20 @@ fn unauthorized(error: TokenError) -> Response {
     with_header(response, header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
 }
 
+/// What a client without an acceptable access token requested.
+struct Challenge<'a> {
+    server: Option<&'a str>,
+    /// The scope that would suffice, if another one does.
+    scope: Option<&'a str>,
+    /// The id of the request, if it was read.
+    id: Option<&'a RawJson>,
+}
+
 /// The response to a request without an acceptable access token.
 fn refuse(
     verifier: &TokenVerifier,
     reason: TokenRefusal,
-    (server, scope, id): (Option<&str>, Option<&str>, Option<&RawJson>),
+    Challenge { server, scope, id }: Challenge<'_>,
 ) -> Response {
     let status = match reason {
         TokenRefusal::Missing | TokenRefusal::Invalid(_) => StatusCode::UNAUTHORIZED,
@@ -261,7 +269,11 @@ fn hidden_server(app: &AppState, grant: Option<&Grant>, scope: &Scope, name: &st
     match app.verifier.as_ref().zip(grant) {
         Some((verifier, grant)) => match verifier.missing_scope(grant, shows) {
             None => no_such_server(),
-            scope => refuse(verifier, TokenRefusal::InsufficientScope, (Some(name), scope, None)),
+            scope => refuse(
+                verifier,
+                TokenRefusal::InsufficientScope,
+                Challenge { server: Some(name), scope, id: None },
+            ),
         },
         None => no_such_server(),
     }

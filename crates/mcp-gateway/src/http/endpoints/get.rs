@@ -65,7 +65,7 @@ pub(crate) fn get(
     let last_event = text(&head.headers, &LAST_EVENT_ID).and_then(|id| id.parse().ok());
     let (sender, messages) = message_channel(app.bounds());
     let replaced = session.port.open_stream(sender.clone());
-    let watcher = ChangeWatcher::new(&app.gateway, &session.scope, session.features.audience());
+    let watcher = ChangeWatcher::new(&app.gateway, &session.scope, session.features.audience);
     let sent = session.event_log.resume(last_event);
     let state = SessionStream {
         session,

@@ -24,7 +24,8 @@ use crate::http::request::headers::{self, Accepts};
 use crate::http::request::request_body::{self, BodyError};
 use crate::limits::bounds::Bounds;
 use crate::limits::byte_budget::BudgetExceeded;
-use crate::methods::{RequestContext, initialize};
+use crate::methods::context::RequestContext;
+use crate::methods::initialize;
 use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::{self, FrameError, Incoming, Request};
 use crate::protocol::message_writer;
@@ -50,12 +51,16 @@ pub(crate) async fn post(
     let session_id = single(&head.headers, &MCP_SESSION_ID).map_err(|error| bad_request(&error))?;
     let body = read_body(app, &client, body).await?;
     match session_id {
-        Some(id) => in_session(app, head, (&client, server, id), body).await,
-        None => without_session(app, connection.id, head, (client, server), body).await,
+        Some(id) => in_session(app, head, &client, id, body).await,
+        None => without_session(app, connection.id, head, client, body).await,
     }
 }
 
-async fn read_body(app: &AppState, client: &AuthorizedClient, body: IncomingBody) -> Result<Bytes, Response> {
+async fn read_body(
+    app: &AppState,
+    client: &AuthorizedClient<'_>,
+    body: IncomingBody,
+) -> Result<Bytes, Response> {
     let Bounds { message_bytes, receive_timeout, .. } = *app.bounds();
     let budget = &app.gateway.budget;
     let read = request_body::read(body, message_bytes, (budget, &client.account));
@@ -86,7 +91,8 @@ async fn read_body(app: &AppState, client: &AuthorizedClient, body: IncomingBody
 async fn in_session(
     app: &AppState,
     head: &Parts,
-    (client, server, id): (&AuthorizedClient, Option<&str>, &str),
+    client: &AuthorizedClient<'_>,
+    id: &str,
     body: Bytes,
 ) -> ResponseResult {
     let session = client.find_session(app, id)?;
@@ -109,7 +115,7 @@ async fn in_session(
         }
     };
     let counted = app.gateway.counters.request(&request.method);
-    client.require_scope(app, server, &request)?;
+    client.require_scope(app, &request)?;
     let accepts = headers::accepts(&head.headers);
     let (mut sender, messages) = message_channel(app.bounds());
     if accepts == Accepts::Json {
@@ -134,7 +140,7 @@ fn unreadable(FrameError { id, error }: FrameError) -> Response {
 fn start(
     app: &AppState,
     session: &Arc<Session>,
-    client: &AuthorizedClient,
+    client: &AuthorizedClient<'_>,
     (sender, request): (MessageSender, Request),
     mut counted: CountedRequest,
 ) -> Result<Work, (RawJson, RpcError)> {
@@ -197,7 +203,7 @@ fn receive(app: &AppState, session: &Arc<Session>, message: Incoming) {
 async fn batch(
     app: &AppState,
     session: &Arc<Session>,
-    client: &AuthorizedClient,
+    client: &AuthorizedClient<'_>,
     body: &Bytes,
 ) -> ResponseResult {
     let messages = frame::read_many(body).map_err(unreadable)?;
@@ -238,16 +244,16 @@ async fn without_session(
     app: &Arc<AppState>,
     connection: ConnectionId,
     head: &Parts,
-    (client, server): (AuthorizedClient, Option<&str>),
+    client: AuthorizedClient<'_>,
     body: Bytes,
 ) -> ResponseResult {
     let version = text(&head.headers, &MCP_PROTOCOL_VERSION).map(str::parse::<ProtocolVersion>);
     let is_legacy = matches!(version, Some(Ok(version)) if version.era() == Era::Legacy);
     match frame::read(&body).map_err(unreadable)? {
         // A legacy client sends the version header only once it has a session.
-        Incoming::Request(request) if request.meta.is_modern() || (version.is_some() && !is_legacy) => {
+        Incoming::Request(request) if request.meta().is_modern() || (version.is_some() && !is_legacy) => {
             let counted = app.gateway.counters.request(&request.method);
-            client.require_scope(app, server, &request)?;
+            client.require_scope(app, &request)?;
             stateless::respond(app, connection, head, client, (request, counted)).await
         }
         Incoming::Request(request) if request.method == "initialize" => {
@@ -274,10 +280,10 @@ async fn without_session(
     }
 }
 
-fn initialize(app: &AppState, client: AuthorizedClient, request: &Request) -> ResponseResult {
+fn initialize(app: &AppState, client: AuthorizedClient<'_>, request: &Request) -> ResponseResult {
     let handshake = initialize::read_handshake(request.params.raw())
         .map_err(|error| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
-    let AuthorizedClient { principal, account: _, is_over_share: _, token: _, scope, grant: _ } = client;
+    let AuthorizedClient { principal, scope, .. } = client;
     let result = initialize::initialize_result(&app.gateway, &handshake, &scope);
     let session = app.gateway.start_session(principal, scope, handshake);
     let session = session.map_err(|CapacityError| too_many_sessions(&request.id))?;

@@ -10,7 +10,6 @@ use mcp_host_model::{ProtocolVersion, RawJson, RpcError, code};
 use mcp_host_transport::CallerId;
 use tokio::time::Instant;
 
-use crate::access::scope::Scope;
 use crate::http::app_state::AppState;
 use crate::http::authorization::authorized_client::{self, AuthorizedClient};
 use crate::http::endpoints::subscriptions;
@@ -19,14 +18,12 @@ use crate::http::reply::pending_response::{OnDisconnect, PendingResponse, Reply}
 use crate::http::request::header_names::{MCP_HOST_DIALOG, single};
 use crate::http::request::headers;
 use crate::limits::rate_limits::retry_after;
-use crate::lists::definitions::ListKind;
-use crate::lists::listing::Audience;
+use crate::lists::resolution::Resolution;
 use crate::methods::call_record::reaches_server;
 use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::Request;
 use crate::session::caller::Caller;
 use crate::session::dialogs::{ConnectionId, DialogName, MAX_NAME_BYTES};
-use crate::session::features::ClientFeatures;
 use crate::session::outbound_queue::message_channel;
 use crate::session::usage::CapacityError;
 
@@ -35,24 +32,41 @@ pub(crate) async fn respond(
     app: &AppState,
     connection: ConnectionId,
     head: &Parts,
-    client: AuthorizedClient,
+    client: AuthorizedClient<'_>,
     (request, mut counted): (Request, CountedRequest),
 ) -> ResponseResult {
     let refused = |error: RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error);
     let busy_response = || refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
     let (version, capabilities) = check_meta(head, &request).map_err(refused)?;
-    let AuthorizedClient { principal, account, is_over_share, token, scope, grant } = client;
-    check_argument_headers(app, head, &scope, &request).map_err(refused)?;
+    let AuthorizedClient { principal, account, is_over_share, token, scope, grant, .. } = client;
+    if is_over_share {
+        let error = app.gateway.budget.exceeded();
+        return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &error));
+    }
+    let client_permit = app.stateless_permit(&principal).ok_or_else(busy_response)?;
+    let permit = app.running_permit(Some(&client_permit)).ok_or_else(busy_response)?;
+    let features = app.gateway.features.get(&capabilities);
+    let is_listening = request.method == "subscriptions/listen";
+    let resolution = if is_listening || reaches_server(&request.method) {
+        app.gateway.wait_for_startup().await;
+        Some(app.gateway.resolve(&scope, features.audience, &request))
+    } else {
+        None
+    };
+    if let Some(resolution) = &resolution {
+        let arguments = request.params.get("arguments");
+        headers::check_arguments(&head.headers, resolution.header_arguments(), arguments).map_err(refused)?;
+    }
     let header_dialog = single(&head.headers, &MCP_HOST_DIALOG).map_err(refused)?;
     let header_dialog = header_dialog.filter(|name| !name.is_empty());
-    let features = ClientFeatures::of(capabilities);
-    let name = match header_dialog.or(request.meta.dialog.as_deref()) {
+    let name = match header_dialog.or(request.meta().dialog.as_deref()) {
         Some(name) if name.len() > MAX_NAME_BYTES => {
             let message = format!("the name of a dialog may have at most {MAX_NAME_BYTES} bytes");
             return Err(refused(RpcError::new(code::INVALID_REQUEST, message)));
         }
         Some(name) => Some(DialogName::Named(name.to_owned())),
-        None if !needs_dialog(app, &scope, &request) => None,
+        // A leased server runs one instance per dialog, which is a conversation of a client.
+        None if !resolution.as_ref().is_some_and(Resolution::may_use_lease) => None,
         None if principal.is_anonymous() => {
             Some(DialogName::PerConnection(connection, features.capabilities.clone()))
         }
@@ -67,12 +81,6 @@ pub(crate) async fn respond(
         authorized_client::set_subject(dialog, grant.as_ref(), head);
     }
     let (sender, messages) = message_channel(app.bounds());
-    if is_over_share {
-        let error = app.gateway.budget.exceeded();
-        return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &error));
-    }
-    let client_permit = app.stateless_permit(&principal).ok_or_else(busy_response)?;
-    let permit = app.running_permit(Some(&client_permit)).ok_or_else(busy_response)?;
     let caller = Caller {
         version,
         scope,
@@ -84,7 +92,7 @@ pub(crate) async fn respond(
         principal,
     };
     counted.begin();
-    if request.method == "subscriptions/listen" {
+    if is_listening {
         drop(client_permit);
         let stream_permit = app.stream_permit(&caller.principal).ok_or_else(busy_response)?;
         // The dialog and its leases exist as long as the stream.
@@ -93,64 +101,30 @@ pub(crate) async fn respond(
         return subscriptions::listen(app, (caller, revoked), (&request, counted), guards).await;
     }
     let gateway = Arc::clone(&app.gateway);
-    let request = Arc::new(request);
+    let id = request.id.clone();
     let work = Box::pin(async move {
-        let result = gateway.handle_stateless(caller, Arc::clone(&request)).await;
+        let result = gateway.handle_stateless(caller, request, resolution).await;
         drop((client_permit, permit));
         counted.end(&result);
         let status = result.as_ref().map_or_else(error_status, |_| StatusCode::OK);
         let retry_after = result.as_ref().err().and_then(retry_after);
-        let body = gateway.tracked_response(&account, &request.id, &result);
+        let body = gateway.tracked_response(&account, &id, &result);
         Some(Reply { status, body, retry_after })
     });
     let accepts = headers::accepts(&head.headers);
     Ok(PendingResponse::new(work, messages, OnDisconnect::Cancel).respond(accepts).await)
 }
 
-/// Whether a request that names no dialog needs one, because it may use a leased server.
-///
-/// A leased server runs one instance per dialog, which is a conversation of a client. It has `sharing: per-client`, or
-/// `auto` and has sent a request to a client.
-fn needs_dialog(app: &AppState, scope: &Arc<Scope>, request: &Request) -> bool {
-    if !reaches_server(&request.method) && request.method != "subscriptions/listen" {
-        return false;
-    }
-    let listing = app.gateway.listing(scope, Audience::ModelsAndApps);
-    let name = request.params.text("name").filter(|_| request.method == "tools/call");
-    match name.and_then(|name| listing.find(ListKind::Tools, &name)) {
-        Some(target) => listing.is_leased(&target.server),
-        None => listing.has_leased(),
-    }
-}
-
 /// Checks `_meta`. Returns the version and capabilities that it must contain. Errors in order: missing member, header
 /// mismatch, unsupported version.
 fn check_meta(head: &Parts, request: &Request) -> Result<(ProtocolVersion, RawJson), RpcError> {
-    match request.meta.required() {
+    match request.meta().required() {
         Err(error) if error.code == code::INVALID_PARAMS => Err(error),
         required => {
-            headers::check_request(&head.headers, request, &request.meta)?;
+            headers::check_request(&head.headers, request, request.meta())?;
             required
         }
     }
-}
-
-/// Checks the headers that repeat arguments of a tool.
-fn check_argument_headers(
-    app: &AppState,
-    head: &Parts,
-    scope: &Arc<Scope>,
-    request: &Request,
-) -> Result<(), RpcError> {
-    if request.method != "tools/call" {
-        return Ok(());
-    }
-    let Some(name) = request.params.text("name") else { return Ok(()) };
-    let listing = app.gateway.listing(scope, Audience::ModelsAndApps);
-    let Some(target) = listing.find(ListKind::Tools, &name) else { return Ok(()) };
-    let snapshot = app.gateway.snapshot();
-    let Some(tool) = snapshot.catalog.tool(&target.name) else { return Ok(()) };
-    headers::check_arguments(&head.headers, &tool.tool.input_schema, request.params.get("arguments"))
 }
 
 /// The HTTP status of a response that consists of an error.

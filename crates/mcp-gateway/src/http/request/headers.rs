@@ -13,6 +13,7 @@ use mcp_host_model::{RawJson, RpcError, code};
 use memchr::memmem::{self, Finder};
 
 use crate::http::request::header_names::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, single};
+use crate::lists::header_arguments::HeaderArgument;
 use crate::protocol::frame::Request;
 use crate::protocol::json_splice;
 use crate::protocol::meta::Meta;
@@ -90,22 +91,19 @@ fn decode(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     }
 }
 
-/// Checks `Mcp-Param-*` headers: each repeats an argument that the tool's schema marks with `x-mcp-header`.
+/// Checks `Mcp-Param-*` headers: each repeats an argument.
 pub fn check_arguments(
     headers: &HeaderMap,
-    schema: &RawJson,
+    repeated: &[HeaderArgument],
     arguments: Option<&RawJson>,
 ) -> Result<(), RpcError> {
-    for (argument, suffix) in marked_arguments(schema) {
-        // A suffix that cannot be part of a header name cannot be sent, so it is not required.
-        let Ok(name) = HeaderName::try_from(format!("mcp-param-{suffix}")) else { continue };
-        let label = format!("Mcp-Param-{suffix}");
+    for HeaderArgument { argument, header, label } in repeated {
         let value = arguments
-            .and_then(|arguments| json_splice::member(arguments, &argument))
+            .and_then(|arguments| json_splice::member(arguments, argument))
             .and_then(|value| header_text(&value));
         match value {
-            Some(value) => check_header(headers, &name, &label, &value)?,
-            None if headers.contains_key(&name) => {
+            Some(value) => check_header(headers, header, label, &value)?,
+            None if headers.contains_key(header) => {
                 let message = format!("the header `{label}` repeats an argument that is missing");
                 return Err(RpcError::new(code::HEADER_MISMATCH, message));
             }
@@ -113,19 +111,6 @@ pub fn check_arguments(
         }
     }
     Ok(())
-}
-
-/// The arguments that a schema requires as headers, each with the suffix of its header name.
-fn marked_arguments(schema: &RawJson) -> Vec<(String, String)> {
-    if memmem::find(schema.as_bytes(), b"x-mcp-header").is_none() {
-        return Vec::new();
-    }
-    let properties = json_splice::member(schema, "properties").unwrap_or_else(RawJson::empty_object);
-    let marked = json_splice::members(&properties).into_iter().filter_map(|(name, property)| {
-        let suffix = json_splice::member(&property, "x-mcp-header")?;
-        Some((name.into_owned(), suffix.to_text()?.into_owned()))
-    });
-    marked.collect()
 }
 
 /// A string, number or boolean as a header value; `None` for `null` and for composite values.
@@ -140,6 +125,7 @@ fn header_text(value: &RawJson) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lists::header_arguments::header_arguments;
     use crate::protocol::params::Params;
 
     /// Headers from `name=value; name=value`.
@@ -155,7 +141,7 @@ mod tests {
     fn check(header_list: &str, params: &str, expected: &str) {
         let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
         let request = Request::new(json("1"), "tools/call".into(), Params::of(json(params)).unwrap());
-        let meta = Meta { version: Some("2026-07-28".to_owned()), ..Meta::default() };
+        let meta = Meta { version: Some("2026-07-28".into()), ..Meta::default() };
         let result = check_request(&headers(header_list), &request, &meta);
         assert_eq!(result.map_or_else(|error| error.message, |()| "fine".to_owned()), expected);
     }
@@ -191,7 +177,7 @@ mod tests {
         let schema = r#"{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"x-mcp-header":"N"}}}"#;
         let schema = RawJson::parse(schema.into()).unwrap();
         let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
-        let result = check_arguments(&headers(header_list), &schema, Some(&arguments));
+        let result = check_arguments(&headers(header_list), &header_arguments(&schema), Some(&arguments));
         assert_eq!(result.map_or_else(|error| error.message, |()| "fine".to_owned()), expected);
     }
 

@@ -14,6 +14,7 @@ use mcp_host_registry::{Catalog, ExposedTool, ToolBudget, ViewFilter};
 use crate::access::scope::Scope;
 use crate::lists::definitions::{DefinitionEntry, DefinitionList, Definitions, ListKind, Target};
 use crate::lists::exposed_uri::UriOwners;
+use crate::lists::header_arguments::HeaderArgument;
 
 /// Maximum size of a page in bytes. A larger definition has a page of its own.
 pub(crate) const PAGE_BYTES: usize = 1024 * 1024;
@@ -25,6 +26,14 @@ pub(crate) enum Audience {
     Models,
     /// Models and apps. The client gives each its tools.
     ModelsAndApps,
+}
+
+/// What decides which definitions a client sees.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ListFilter<'a> {
+    pub(crate) scope: &'a Scope,
+    pub(crate) audience: Audience,
+    pub(crate) budget: ToolBudget,
 }
 
 /// The lists of a scope.
@@ -64,7 +73,7 @@ impl Listing {
     pub(crate) fn build(
         definitions: Arc<Definitions>,
         catalog: &Catalog,
-        (scope, audience, budget): (&Scope, Audience, ToolBudget),
+        ListFilter { scope, audience, budget }: ListFilter<'_>,
         mut leased: Vec<ServerId>,
     ) -> Listing {
         let is_offered = |entry: &DefinitionEntry| {
@@ -173,9 +182,23 @@ impl Listing {
     /// The definition that is listed under this key: the name of a tool or prompt, or the URI of a resource or
     /// template. Of several, the first one.
     pub(crate) fn find(&self, kind: ListKind, key: &str) -> Option<&Target> {
+        self.target(kind, self.position(kind, key)?)
+    }
+
+    /// The position of the definition that is listed under this key.
+    pub(crate) fn position(&self, kind: ListKind, key: &str) -> Option<usize> {
         let (definitions, list) = self.list(kind);
-        let at = definitions.find(key).find(|at| list.visible[*at])?;
-        definitions.entries()[at].target.as_ref()
+        definitions.find(key).find(|at| list.visible[*at])
+    }
+
+    /// The server and the catalog name of the definition at a position.
+    pub(crate) fn target(&self, kind: ListKind, at: usize) -> Option<&Target> {
+        self.definitions.list(kind).entries()[at].target.as_ref()
+    }
+
+    /// The arguments of the tool at a position that headers repeat.
+    pub(crate) fn header_arguments(&self, at: usize) -> &[HeaderArgument] {
+        self.definitions.list(ListKind::Tools).header_arguments(at)
     }
 
     /// The servers that keep their URIs, hidden ones included.

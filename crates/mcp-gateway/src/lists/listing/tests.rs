@@ -42,8 +42,8 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEn
 fn listing(entries: &[ServerEntry], scope: &Scope) -> Listing {
     let catalog = Catalog::build(&Builtins::default(), entries);
     let definitions = Arc::new(Definitions::of(&catalog, scope.names, &[]));
-    let shown = (scope, Audience::Models, ToolBudget::default());
-    Listing::build(definitions, &catalog, shown, vec![ServerId::parse("own").unwrap()])
+    let filter = ListFilter { scope, audience: Audience::Models, budget: ToolBudget::default() };
+    Listing::build(definitions, &catalog, filter, vec![ServerId::parse("own").unwrap()])
 }
 
 fn page(listing: &Listing, kind: ListKind, cursor: Option<&str>) -> Result<String, StaleCursor> {
@@ -75,7 +75,7 @@ fn empty_list_has_one_page() {
     let listing = Listing::build(
         Arc::clone(&definitions),
         &Catalog::empty(),
-        (&scope, Audience::Models, ToolBudget::default()),
+        ListFilter { scope: &scope, audience: Audience::Models, budget: ToolBudget::default() },
         Vec::new(),
     );
     assert_eq!(page(&listing, ListKind::Tools, None).unwrap(), "\"tools\":[]");
@@ -85,8 +85,8 @@ fn empty_list_has_one_page() {
     assert!(listing.is_empty());
     // A filtered scope shows no resources of the gateway.
     let part = Scope { views: vec![ViewFilter::default()], ..Scope::default() };
-    let shown = (&part, Audience::Models, ToolBudget::default());
-    let listing = Listing::build(definitions, &Catalog::empty(), shown, Vec::new());
+    let filter = ListFilter { scope: &part, audience: Audience::Models, budget: ToolBudget::default() };
+    let listing = Listing::build(definitions, &Catalog::empty(), filter, Vec::new());
     assert_eq!(page(&listing, ListKind::Resources, None).unwrap(), "\"resources\":[]");
 }
 

@@ -1,0 +1,155 @@
+//! Handles a request by its method.
+
+use std::borrow::Cow;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use mcp_host_model::{Era, RawJson, RpcError, code};
+use mcp_host_runtime::TaskMethod;
+use mcp_host_transport::SkillMethod;
+use tokio::time::Instant;
+
+use crate::gateway::GatewayInner;
+use crate::lists::definitions::ListKind;
+use crate::lists::resolution::Resolution;
+use crate::methods::call_record::CallRecord;
+use crate::methods::context::{RequestContext, has_cache_members, may_need_input, printable};
+use crate::methods::initialize;
+use crate::protocol::checked_result::{CheckedResult, ResultKind};
+use crate::protocol::frame::{Notification, Request};
+use crate::protocol::json_splice;
+use crate::protocol::params::Params;
+use crate::protocol::result_body::{HandledResult, ResultBody};
+use crate::session::caller::Caller;
+use crate::session::pending_input::{PendingInputs, RunningCall};
+use crate::session::supported_requests::SupportedRequests;
+
+/// A request that is being handled.
+pub(crate) type RequestFuture<'a> = Pin<Box<dyn Future<Output = HandledResult> + Send + 'a>>;
+
+impl GatewayInner {
+    /// Handles a request; `initialize` and `subscriptions/listen` are handled elsewhere. Returns the result, a JSON
+    /// object.
+    ///
+    /// Boxed, to keep the caller's future small.
+    pub(crate) fn handle_boxed<'a>(&'a self, caller: &'a Caller, request: &'a Request) -> RequestFuture<'a> {
+        Box::pin(self.handle(RequestContext::new(self, caller, request)))
+    }
+
+    /// Handles a request of a client without a session. A call that needs input returns that as its result, and
+    /// continues when the client repeats it with the input. `resolution` is what the request refers to, if that is known.
+    pub(crate) async fn handle_stateless(
+        self: &Arc<GatewayInner>,
+        caller: Caller,
+        request: Request,
+        resolution: Option<Resolution>,
+    ) -> HandledResult {
+        let may_need_input = may_need_input(&request.method);
+        let state = request.params.text("requestState").filter(|state| PendingInputs::is_ours(state));
+        let state = state.filter(|_| may_need_input).map(Cow::into_owned);
+        let takes_requests = caller.features.supported_requests != SupportedRequests::default();
+        if state.is_some() || (may_need_input && takes_requests) {
+            // Boxed, because it is rare and would enlarge the future of every request.
+            return Box::pin(self.handle_with_input(caller, request, resolution, state)).await;
+        }
+        let context = RequestContext::new(self, &caller, &request);
+        self.handle(context.with_resolution(resolution)).await
+    }
+
+    /// Starts a call in a task of its own, or continues the one with this state.
+    async fn handle_with_input(
+        self: &Arc<GatewayInner>,
+        caller: Caller,
+        request: Request,
+        resolution: Option<Resolution>,
+        state: Option<String>,
+    ) -> HandledResult {
+        let principal = caller.principal.clone();
+        let call = if let Some(state) = state {
+            let responses = request.params.get("inputResponses");
+            self.pending_inputs.take(&state, &principal, responses, Instant::now())?
+        } else {
+            let gateway = Arc::clone(self);
+            RunningCall::start(|input_requests| async move {
+                let context = RequestContext::new(&gateway, &caller, &request).with_resolution(resolution);
+                let context = RequestContext { input_requests: Some(input_requests), ..context };
+                gateway.handle(context).await
+            })
+        };
+        self.pending_inputs.advance(call, &principal, self.options.bounds.server_request_timeout).await
+    }
+
+    /// Handles a request without boxing the future.
+    pub(crate) async fn handle(&self, context: RequestContext<'_>) -> HandledResult {
+        let record = CallRecord::start(&context);
+        let result = self.dispatch(&context).await;
+        record.end(&result);
+        result
+    }
+
+    async fn dispatch(&self, context: &RequestContext<'_>) -> HandledResult {
+        context.admit_client()?;
+        self.wait_for_startup().await;
+        let method = &*context.request.method;
+        let era = context.caller.era();
+        let CheckedResult { object, kind } = match (method, era) {
+            ("tools/list", _) => return context.list(ListKind::Tools),
+            ("prompts/list", _) => return context.list(ListKind::Prompts),
+            ("resources/list", _) => return context.list(ListKind::Resources),
+            ("resources/templates/list", _) => return context.list(ListKind::Templates),
+            ("server/discover", Era::Modern) => {
+                return Ok(initialize::discover_result(self, &context.caller.scope).into());
+            }
+            ("tools/call", _) => context.call_tool().await?,
+            ("prompts/get", _) => context.get_prompt().await?,
+            ("resources/read", _) => context.read_resource().await?,
+            ("completion/complete", _) => context.complete().await?,
+            ("skills/list", _) => context.list_skills().await?,
+            ("skills/get", _) => context.skill_request(SkillMethod::Get).await?,
+            ("resources/directory/read", _) => context.skill_request(SkillMethod::ReadDirectory).await?,
+            ("tasks/get", _) => context.task_request(TaskMethod::Get).await?.into(),
+            ("tasks/cancel", _) => context.task_request(TaskMethod::Cancel).await?.into(),
+            ("tasks/update", Era::Modern) => context.task_request(TaskMethod::Update).await?.into(),
+            ("tasks/result", Era::Legacy) => context.task_request(TaskMethod::Result).await?.into(),
+            ("ping", Era::Legacy) => RawJson::empty_object().into(),
+            ("logging/setLevel", Era::Legacy) => context.set_log_level().await?.into(),
+            ("resources/subscribe", Era::Legacy) => context.subscribe().await?.into(),
+            ("resources/unsubscribe", Era::Legacy) => context.unsubscribe().await?.into(),
+            _ => return Err(unknown_method(method)),
+        };
+        Ok(match (era, kind) {
+            (Era::Legacy, _) | (Era::Modern, ResultKind::InputRequired) => object.into(),
+            (Era::Modern, _) if has_cache_members(method) => {
+                let complete = ("resultType", r#""complete""#);
+                let defaults = [complete, ("ttlMs", "0"), ("cacheScope", r#""private""#)];
+                json_splice::with_defaults(&object, &defaults).into()
+            }
+            (Era::Modern, ResultKind::Unstated) => ResultBody::complete(object),
+            (Era::Modern, ResultKind::Other) => object.into(),
+        })
+    }
+
+    /// Handles a notification of a client with a session.
+    pub(crate) fn handle_notification(&self, caller: &Caller, notification: &Notification) {
+        let Some(session) = &caller.session else { return };
+        match &*notification.method {
+            "notifications/cancelled" => {
+                if let Some(id) = cancelled_id(&notification.params) {
+                    session.running.cancel(id);
+                }
+            }
+            "notifications/roots/list_changed" => self.host.roots_changed(session.dialog.id()),
+            _ => tracing::debug!(method = &*notification.method, "ignoring a notification of a client"),
+        }
+    }
+}
+
+/// The id of the request that a `notifications/cancelled` cancels.
+pub(crate) fn cancelled_id(params: &Params) -> Option<&RawJson> {
+    params.get("requestId")
+}
+
+/// The error for an unknown method.
+fn unknown_method(method: &str) -> RpcError {
+    RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {}", printable(method, 80)))
+}
