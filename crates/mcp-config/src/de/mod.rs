@@ -8,6 +8,7 @@
 mod access;
 mod context;
 mod field;
+mod known_members;
 mod lax;
 mod location;
 mod opaque;
@@ -23,6 +24,7 @@ use crate::syntax::{Content, Node, Syntax, UnspacedKey, unspaced_key};
 
 pub(crate) use context::ReadContext;
 pub(crate) use field::{DeferredField, Field, FieldState, NullableField, OPTIONAL_MARK, OptionalField};
+pub(crate) use known_members::KnownMembers;
 pub(crate) use location::Location;
 pub(crate) use opaque::{Ignored, RawObject};
 pub(crate) use ordered_map::OrderedMap;

@@ -202,9 +202,12 @@ pub(crate) fn warn_literal_piece(
     context.warning(Code::UnknownReference, at, message, help);
 }
 
-/// The members of an entry that are not in `known`, as one object; `None` if there are none.
-pub(crate) fn unknown_members(node: &Node, known: &[&str]) -> Option<Result<RawJson, serde_json::Error>> {
-    let members = node.members().unwrap_or_default().iter().filter(|it| !known.contains(&&*it.key.text));
+/// The members of an entry whose keys are not known, as one object; `None` if there are none.
+pub(crate) fn unknown_members(
+    node: &Node,
+    is_known: impl Fn(&str) -> bool,
+) -> Option<Result<RawJson, serde_json::Error>> {
+    let members = node.members().unwrap_or_default().iter().filter(|it| !is_known(&it.key.text));
     let mut res = String::new();
     for member in members {
         let (Ok(key), Some(value)) = (serde_json::to_string(&*member.key.text), to_json(&member.value))

@@ -3,7 +3,7 @@
 use mcp_host_model::{Profile, RawJson, Severity};
 
 use crate::diagnostic::{Code, Diagnostic, TextEdit, apply_edits};
-use crate::dialect::editor::program::Program;
+use crate::dialect::editor::conventions::Program;
 use crate::edit::{EditError, toml};
 use crate::profile::policy::Policy;
 use crate::read::{Document, Reading, ServerEntry, read};

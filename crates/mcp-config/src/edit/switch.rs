@@ -3,8 +3,8 @@
 use mcp_host_model::Profile;
 
 use crate::diagnostic::TextEdit;
+use crate::dialect::editor::conventions::{Disabling, JsonExtensions, Program};
 use crate::dialect::editor::name_lists::{self, NameLists};
-use crate::dialect::editor::program::{Disabling, JsonExtensions, Program};
 use crate::edit::editable_file::{EditableFile, unsupported_layout};
 use crate::edit::{EditError, list_pointers};
 use crate::read::{Document, Reading, ServerEntry, read};

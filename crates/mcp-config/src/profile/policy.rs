@@ -217,6 +217,7 @@ static MCP_JSON: Policy = Policy {
         ".cursor",
         ".gemini",
         ".kiro/settings",
+        ".kilo",
         ".roo",
         ".zed",
         ".windsurf",

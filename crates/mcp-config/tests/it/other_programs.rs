@@ -146,6 +146,24 @@ fn server_of_opencode_is_written_in_its_own_form() {
 }
 
 #[test]
+fn server_of_kilo_code_is_read_and_written_like_that_of_opencode() {
+    let file =
+        "{\"mcp\": {\"w\": {\"type\": \"remote\", \"url\": \"https://a.example\", \"enabled\": true}}}";
+    let document = Document::new(".kilo/kilo.jsonc", file, Profile::McpJson);
+    check_program(".kilo/kilo.jsonc", file, &["w: http https://a.example;; (60000, 60000) []"]);
+    let written = add_server(&document, &server("new")).unwrap().text;
+    assert!(
+        written.contains("\"new\": {\"type\": \"local\", \"command\": [\"npx\", \"-y\", \"p\"]"),
+        "{written}"
+    );
+    let socket = "{\"mcpServers\": {\"w\": {\"type\": \"ws\", \"url\": \"wss://a.example\"}}}";
+    let socket = &read(&Document::new("mcp.json", socket, Profile::McpJson)).servers[0];
+    let document = document.with_text("{}");
+    let error = add_server(&document, socket).unwrap_err().to_string();
+    assert!(error.ends_with("Kilo Code does not connect over WebSocket"), "{error}");
+}
+
+#[test]
 fn lists_of_gemini_disable_servers() {
     let file = |mcp: &str| {
         format!(
@@ -361,7 +379,7 @@ fn dia_07_key_that_the_program_ignores_is_reported() {
         let key = match name {
             ".vscode/mcp.json" => "servers",
             ".zed/settings.json" => "context_servers",
-            "opencode.json" | "crush.json" => "mcp",
+            "opencode.json" | "kilo.json" | "crush.json" => "mcp",
             _ => "mcpServers",
         };
         let text = format!("{{\"{key}\": {{\"a\": {{{server}, \"command\": \"x\"}}}}}}");
@@ -390,6 +408,7 @@ fn dia_07_key_that_the_program_ignores_is_reported() {
     );
     check(".zed/settings.json", off, &format!("Zed; {ENABLED}"));
     check("opencode.json", off, &format!("opencode; {ENABLED}"));
+    check("kilo.json", off, &format!("Kilo Code; {ENABLED}"));
     check("crush.json", not_on, &format!("Crush; {DISABLED}"));
     check(
         ".gemini/settings.json",

@@ -1,68 +1,54 @@
-//! Lowers the command of an entry: a text, a list or a mapping (DIA-05).
+//! Lowers the program of an entry: a text, a list or a mapping (DIA-05), with its variables and folder.
 
-use mcp_host_model::{ConfigValue, Severity};
+use mcp_host_model::{EnvInherit, Severity, StdioSpec};
 
-use crate::de::{Field, Location, NullableField};
+use crate::de::Location;
 use crate::diagnostic::Code;
 use crate::dialect::checks;
+use crate::dialect::editor::entry_fields::StdioFields;
 use crate::dialect::editor::fields::{self, ValueReader};
-use crate::dialect::editor::wire::{Command, CommandMapping, Environment};
+use crate::dialect::editor::wire::{Command, CommandMapping};
 use crate::dialect::program_text::check_command;
 
-/// The fields that describe a program.
-pub(super) struct CommandFields {
-    pub(super) command: NullableField<Command>,
-    pub(super) args: NullableField<Vec<Field<String>>>,
-    pub(super) env: NullableField<Environment>,
-    pub(super) environment: NullableField<Environment>,
-}
-
-/// A program, its arguments and its variables.
-type StdioParts = (String, Vec<ConfigValue>, Vec<(String, ConfigValue)>);
-
-impl CommandFields {
-    /// The program, its arguments and its variables.
-    pub(super) fn lower(self, values: &ValueReader<'_>) -> Option<StdioParts> {
-        let CommandFields { command, args, env, environment } = self;
+impl StdioFields {
+    /// The spec of the program of an entry at a location.
+    pub(super) fn lower(self, at: &Location, values: &ValueReader<'_>) -> Option<StdioSpec> {
+        let StdioFields { command, mut args, env, required_variables, env_file, cwd } = self;
         let context = values.context;
-        let at = command.at;
-        let nothing = || NullableField::absent(at);
+        let plain = values.without_shell_syntax();
+        let cwd = cwd.value().filter(|it| !it.is_empty()).map(|it| fields::editor_text(it, values.rule));
+        if let Some(cwd) = &cwd {
+            plain.check_references(cwd, at);
+        }
+        let env_file = env_file.take().filter(|it| !it.is_empty());
+        let env_file = env_file.map(|it| plain.value(it, at, checks::check_argument));
+
+        let command_at = command.at;
         let is_missing = !command.is_given();
-        match command.take() {
+        let mut environments = Vec::from(env);
+        let mut is_list = false;
+        let mut all_args = Vec::new();
+        let (program, program_at) = match command.take() {
             None => {
                 if is_missing {
                     let message = "'command' is required for stdio transport";
-                    context.error(
-                        Code::MissingCommand,
-                        &at,
-                        message,
-                        "add the program to start, or a `url` and its `type`",
-                    );
+                    let help = "add the program to start, or a `url` and its `type`";
+                    context.error(Code::MissingCommand, &command_at, message, help);
                 }
-                None
+                return None;
             }
-            Some(Command::Program(program)) => {
-                let has_args = args.value().is_some_and(|it| !it.is_empty());
-                let args = fields::arguments(args, values);
-                let env = fields::environment([env, environment, nothing()], values);
-                Some((check_program(program, &at, has_args, values)?, args, env))
-            }
+            Some(Command::Program(program)) => (Some(program), command_at),
             Some(Command::List(list)) => {
                 let mut list = list.into_iter();
                 let Some(first) = list.next() else {
-                    context.error(
-                        Code::EmptyValue,
-                        &at,
-                        "'command' must not be empty",
-                        "write the program first",
-                    );
+                    let message = "'command' must not be empty";
+                    context.error(Code::EmptyValue, &command_at, message, "write the program first");
                     return None;
                 };
-                let mut all = fields::texts(list.collect(), values);
-                all.extend(fields::arguments(args, values));
-                let env = fields::environment([env, environment, nothing()], values);
-                let first_at = first.at;
-                Some((check_program(first.take()?, &first_at, true, values)?, all, env))
+                is_list = true;
+                all_args.extend(list);
+                let at = first.at;
+                (first.take(), at)
             }
             Some(Command::Mapping(mapping)) => {
                 let CommandMapping { path, args: own_args, env: own_env } = *mapping;
@@ -70,14 +56,24 @@ impl CommandFields {
                     let message = "the arguments are given twice; only one is allowed";
                     context.report(context.exclusive_keys_diagnostic(&args.at, &own_args.at, message));
                 }
-                let args = if own_args.is_given() { own_args } else { args };
-                let has_args = args.value().is_some_and(|it| !it.is_empty());
-                let args = fields::arguments(args, values);
-                let env = fields::environment([own_env, env, environment], values);
-                let path_at = path.at;
-                Some((check_program(path.take()?, &path_at, has_args, values)?, args, env))
+                if own_args.is_given() {
+                    args = own_args;
+                }
+                environments.insert(0, own_env);
+                let at = path.at;
+                (path.take(), at)
             }
-        }
+        };
+        all_args.extend(args.take().unwrap_or_default());
+        let has_args = is_list || !all_args.is_empty();
+        let args = fields::texts(all_args, values);
+        let mut env = fields::environment(environments, values);
+        let program = check_program(program?, &program_at, has_args, values)?;
+        fields::add_required_variables(required_variables, &mut env, context);
+        let mut spec = StdioSpec::new(program);
+        (spec.args, spec.env, spec.env_file, spec.cwd) = (args, env, env_file, cwd);
+        spec.inherit = EnvInherit::All;
+        Some(spec)
     }
 }
 

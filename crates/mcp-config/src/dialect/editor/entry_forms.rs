@@ -2,99 +2,57 @@
 
 use mcp_host_model::TransportKind;
 
-use crate::dialect::editor::program::{EntryForm, UrlTransport};
-use crate::dialect::write::{WriteReport, common};
+use crate::dialect::editor::conventions::{EntryForm, Program, UrlTransport};
+use crate::dialect::editor::keys::{self, EntryField, Key};
+use crate::dialect::write::common;
+use crate::dialect::write::report::WriteReport;
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{BorrowedTemplatePart, ReferenceRule, split};
 
-/// The form of a program's entries.
+/// The form of a program's entries, beyond what the table of keys says.
 struct Form {
-    /// The name of the program.
-    program: &'static str,
-    /// The keys of the common form, and the paths of the program's keys.
-    keys: &'static [(&'static str, &'static str)],
+    /// Common keys that it has at another place, with the path of this place.
+    moved: &'static [(&'static str, &'static str)],
     /// The value of `type` for a program to start. Nothing is written for an empty one.
     stdio: &'static str,
     /// The value of `type` for Streamable HTTP.
     http: &'static str,
     /// The value of `type` for server-sent events, if the program connects over them.
     sse: Option<&'static str>,
-    /// Why the program does not connect over the other transports.
+    /// Why it does not connect over the other transports, after the name of the program.
     limits: &'static str,
 }
 
 const CODEX: Form = Form {
-    program: "Codex",
-    keys: &[
-        ("command", "command"),
-        ("args", "args"),
-        ("env", "env"),
-        ("cwd", "cwd"),
-        ("url", "url"),
-        ("enabled", "enabled"),
-        ("headers", "http_headers"),
-        ("startup_timeout_sec", "startup_timeout_sec"),
-        ("includeTools", "enabled_tools"),
-        ("excludeTools", "disabled_tools"),
-    ],
+    moved: &[],
     stdio: "",
     http: "",
     sse: None,
-    limits: "Codex connects over stdio and Streamable HTTP only",
+    limits: "connects over stdio and Streamable HTTP only",
 };
 
 const OPENCODE: Form = Form {
-    program: "opencode",
-    keys: &[
-        ("command", "command"),
-        ("args", "command"),
-        ("env", "environment"),
-        ("url", "url"),
-        ("headers", "headers"),
-        ("enabled", "enabled"),
-        ("timeout", "timeout"),
-        ("requestTimeout", "timeout"),
-        ("oauth", "oauth"),
-    ],
+    moved: &[("args", "command"), ("env", "environment"), ("requestTimeout", "timeout")],
     stdio: "local",
     http: "remote",
     sse: Some("remote"),
-    limits: "opencode does not connect over WebSocket",
+    limits: "does not connect over WebSocket",
 };
 
 const GOOSE: Form = Form {
-    program: "Goose",
-    keys: &[
-        ("description", "description"),
-        ("command", "cmd"),
-        ("args", "args"),
-        ("env", "envs"),
-        ("url", "uri"),
-        ("headers", "headers"),
-        ("requestTimeout", "timeout"),
-        ("includeTools", "available_tools"),
-    ],
+    moved: &[("requestTimeout", "timeout"), ("includeTools", "available_tools")],
     stdio: "stdio",
     http: "streamable_http",
     sse: None,
-    limits: "Goose connects over stdio and Streamable HTTP only",
+    limits: "connects over stdio and Streamable HTTP only",
 };
 
 const CONTINUE: Form = Form {
-    program: "Continue",
-    keys: &[
-        ("command", "command"),
-        ("args", "args"),
-        ("env", "env"),
-        ("cwd", "cwd"),
-        ("url", "url"),
-        ("headers", "requestOptions/headers"),
-        ("connectionTimeout", "connectionTimeout"),
-    ],
+    moved: &[("headers", "requestOptions/headers")],
     stdio: "",
     http: "streamable-http",
     sse: Some("sse"),
-    limits: "Continue does not connect over WebSocket",
+    limits: "does not connect over WebSocket",
 };
 
 fn form_of(form: EntryForm) -> Option<&'static Form> {
@@ -107,24 +65,53 @@ fn form_of(form: EntryForm) -> Option<&'static Form> {
     }
 }
 
-/// Where a form has a field of the common form: a key, or two keys with a `/`. `None` if the form has no other name for
-/// it.
-pub(super) fn path_of(form: EntryForm, field: &str) -> Option<&'static str> {
-    let path = form_of(form)?.keys.iter().find(|it| it.0 == field)?.1;
-    (path != field).then_some(path)
+/// Where a form has a common key: a key, or two keys with a `/`.
+fn path(form: EntryForm, key: &Key) -> Option<&'static str> {
+    if let Some((_, path)) = form_of(form)?.moved.iter().find(|it| it.0 == key.name) {
+        return Some(path);
+    }
+    if key.forms.contains(&form) {
+        return Some(key.name);
+    }
+    let mut same = keys::of_field(key.field).filter(|it| it.field != EntryField::Kept);
+    same.find(|it| it.forms.contains(&form)).map(|it| it.name)
+}
+
+impl Program {
+    /// Where an entry of this program has a field of the common form: its key, or a path of keys.
+    pub(crate) fn path_of(&self, field: &str) -> Option<&'static str> {
+        let key = keys::find(field).filter(|it| it.is_primary())?;
+        path(self.entry_form, key).filter(|it| *it != field)
+    }
+
+    /// Rewrites an entry for this program: its form and its variables. Returns the ids of the inputs that it prompts
+    /// for. `None` if the program cannot have the server, which is reported.
+    pub(crate) fn adapt_entry(
+        &self,
+        name: &str,
+        data: OutputValue,
+        report: &mut WriteReport<'_>,
+    ) -> Option<(OutputValue, Vec<String>)> {
+        let OutputValue::Map(members) = data else { return Some((data, Vec::new())) };
+        let mut members = entry(self, name, members, report)?;
+        declare_http(self.url_transport, &mut members);
+        let ids = self.rewrite_references(members.iter_mut().map(|(key, value)| (&**key, value)), report);
+        Some((OutputValue::Map(members), ids))
+    }
 }
 
 type Members = Vec<(String, OutputValue)>;
 
 /// Rewrites the members of an entry of the common form. `None` if the program cannot connect to the server, which is
 /// reported.
-pub(super) fn entry(
-    form: EntryForm,
+fn entry(
+    program: &Program,
     name: &str,
     mut members: Members,
     report: &mut WriteReport<'_>,
 ) -> Option<Members> {
-    let Some(Form { program, keys, stdio, http, sse, limits }) = form_of(form) else { return Some(members) };
+    let form = program.entry_form;
+    let Some(Form { moved: _, stdio, http, sse, limits }) = form_of(form) else { return Some(members) };
     let mut take = |key: &str| {
         let index = members.iter().position(|it| it.0 == key)?;
         Some(members.remove(index).1)
@@ -138,16 +125,19 @@ pub(super) fn entry(
         Some(kind) if kind == OutputValue::text(TransportKind::WebSocket.as_str()) => None,
         Some(_) | None => Some(*http),
     };
-    let Some(word) = word else { return report.server_omitted("transport", *limits) };
+    let Some(word) = word else {
+        return report.server_omitted("transport", format!("{} {limits}", program.name));
+    };
     if !word.is_empty() {
         res.push(("type".to_owned(), OutputValue::text(word)));
     }
-    for (common, path) in *keys {
-        let value = if *common == "command" { command.take() } else { take(common) };
+    for key in keys::KEYS.iter().filter(|it| it.is_primary()) {
+        let Some(path) = path(form, key) else { continue };
+        let value = if key.field == EntryField::Command { command.take() } else { take(key.name) };
         let Some(value) = value else { continue };
         let (key, value) = match path.split_once('/') {
             Some((outer, inner)) => (outer, OutputValue::Map(vec![(inner.to_owned(), value)])),
-            None => (*path, value),
+            None => (path, value),
         };
         match (res.iter_mut().find(|it| it.0 == key), value) {
             // opencode: the program and its arguments are one list.
@@ -160,7 +150,7 @@ pub(super) fn entry(
         }
     }
     for (key, _) in members {
-        report.omitted(key, format!("{program} has no such key"));
+        report.omitted(key, format!("{} has no such key", program.name));
     }
     match form {
         EntryForm::Goose => Some(goose(name, res)),
@@ -170,7 +160,7 @@ pub(super) fn entry(
 }
 
 /// Declares Streamable HTTP where the program takes a bare `url` for server-sent events.
-pub(super) fn declare_http(default: UrlTransport, members: &mut Members) {
+fn declare_http(default: UrlTransport, members: &mut Members) {
     let kind = members.iter().position(|it| it.0 == "type");
     let http = OutputValue::text(TransportKind::Http.as_str());
     let is_http = kind.is_none_or(|it| members[it].1 == http);

@@ -8,7 +8,9 @@ use mcp_host_model::{ConfigValue, Exposure, Filter, Limits, NameClass, NamePolic
 
 use crate::de::{Field, Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{CheckError, Code, FixIntent, quoted, quoted_key};
-use crate::dialect::editor::program::{EnvValues, Program, VariableSyntax};
+use crate::dialect::editor::conventions::{EnvValues, Program, VariableSyntax};
+use crate::dialect::editor::entry_fields::{Durations, ToolLists};
+use crate::dialect::editor::keys::{self, Key};
 use crate::dialect::editor::server_maps::declared_inputs;
 use crate::dialect::editor::wire::{Environment, Headers, Pair, Scalar, Tools, VariableItem};
 use crate::dialect::program_text::check_argument_line;
@@ -145,14 +147,6 @@ fn is_shell_variable(text: &str) -> bool {
     name.len() > 2 && name.starts_with(|it: char| it.is_ascii_uppercase()) && name.bytes().all(upper)
 }
 
-/// The arguments of a program.
-pub(super) fn arguments(
-    args: NullableField<Vec<Field<String>>>,
-    values: &ValueReader<'_>,
-) -> Vec<ConfigValue> {
-    texts(args.take().unwrap_or_default(), values)
-}
-
 /// A list of texts as arguments.
 pub(super) fn texts(list: Vec<Field<String>>, values: &ValueReader<'_>) -> Vec<ConfigValue> {
     let values = values.without_shell_syntax();
@@ -168,7 +162,7 @@ pub(super) fn texts(list: Vec<Field<String>>, values: &ValueReader<'_>) -> Vec<C
 
 /// The variables of an entry: `env`, `environment`, or those of a command mapping.
 pub(super) fn environment(
-    places: [NullableField<Environment>; 3],
+    places: Vec<NullableField<Environment>>,
     values: &ValueReader<'_>,
 ) -> Vec<(String, ConfigValue)> {
     let context = values.context;
@@ -230,7 +224,11 @@ fn warn_if_not_text(found: &str, at: &Location, values: &ValueReader<'_>) {
 }
 
 /// Warns about a list where the programs of these files read a mapping.
-pub(super) fn warn_about_list(key: &str, at: &Location, context: &ReadContext) {
+pub(super) fn warn_about_list(at: &Location, context: &ReadContext) {
+    let key = crate::syntax::last(&at.pointer(context));
+    if !keys::find(&key).is_some_and(Key::is_common) {
+        return;
+    }
     let message = format!("'{key}' is a list; the programs that have such files read a mapping");
     let help = format!("write `\"{key}\": {{\"NAME\": \"value\"}}`");
     context.warning(Code::WrongType, &at.at_key(), message, help);
@@ -289,23 +287,6 @@ pub(super) fn headers(
     }
 }
 
-/// Of two spellings of a field, the one that is given.
-pub(super) fn one_of<T>(
-    first: NullableField<T>,
-    second: NullableField<T>,
-    context: &ReadContext,
-) -> NullableField<T> {
-    if !second.is_given() {
-        return first;
-    }
-    if first.is_given() {
-        let message = "the same field is given twice; only one is allowed";
-        context.report(context.exclusive_keys_diagnostic(&second.at, &first.at, message));
-        return first;
-    }
-    second
-}
-
 /// Adds variables of the environment without which the server does not start. Goose asks for them.
 pub(super) fn add_required_variables(
     names: NullableField<Vec<Field<String>>>,
@@ -356,35 +337,25 @@ fn variable_value(name: &str, prefix: &str, at: &Location, context: &ReadContext
     Some(template::parse_value(format!("{prefix}${{{name}}}"), ReferenceRule::Editor))
 }
 
-/// The durations of an entry.
-pub(super) struct Durations {
-    pub(super) timeout: NullableField<f64>,
-    pub(super) request_timeout: NullableField<f64>,
-    pub(super) connection_timeout: NullableField<f64>,
-    pub(super) startup_timeout_sec: NullableField<f64>,
-    pub(super) startup_milliseconds: NullableField<f64>,
-    pub(super) tool_timeout_sec: NullableField<f64>,
-}
-
 /// The limits of an entry. Each key has its own unit (DIA-07).
 pub(super) fn limits(durations: &Durations, context: &ReadContext) -> Limits {
     const MILLISECONDS: f64 = 1000.0;
     let Durations {
         timeout,
-        request_timeout,
-        connection_timeout,
-        startup_timeout_sec,
-        startup_milliseconds,
-        tool_timeout_sec,
+        request_milliseconds,
+        request_seconds,
+        connect_milliseconds,
+        start_seconds,
+        start_milliseconds,
     } = durations;
     let mut limits = Limits::default();
-    limits.request = duration(request_timeout, MILLISECONDS, context)
-        .or(duration(tool_timeout_sec, 1.0, context))
+    limits.request = duration(request_milliseconds, MILLISECONDS, context)
+        .or(duration(request_seconds, 1.0, context))
         .or(timeout_value(timeout, context))
         .unwrap_or(limits.request);
-    limits.connect = duration(connection_timeout, MILLISECONDS, context).unwrap_or(limits.connect);
-    limits.startup = duration(startup_timeout_sec, 1.0, context)
-        .or(duration(startup_milliseconds, MILLISECONDS, context))
+    limits.connect = duration(connect_milliseconds, MILLISECONDS, context).unwrap_or(limits.connect);
+    limits.startup = duration(start_seconds, 1.0, context)
+        .or(duration(start_milliseconds, MILLISECONDS, context))
         .unwrap_or(limits.startup);
     limits
 }
@@ -415,15 +386,6 @@ fn duration(slot: &NullableField<f64>, unit: f64, context: &ReadContext) -> Opti
         context.error(Code::OutOfRange, &slot.at, message, help);
     }
     res
-}
-
-/// The lists that select tools.
-pub(super) struct ToolLists {
-    pub(super) included: [NullableField<Vec<Field<String>>>; 2],
-    /// Like `included`, but an empty list exposes all.
-    pub(super) available: NullableField<Vec<Field<String>>>,
-    pub(super) tools: NullableField<Tools>,
-    pub(super) excluded: [NullableField<Vec<Field<String>>>; 3],
 }
 
 /// Lowers the tool lists: an excluded tool is hidden even if another list includes it.

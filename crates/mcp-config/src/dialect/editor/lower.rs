@@ -1,28 +1,26 @@
-//! Lowers an entry to the model's `ServerSpec`.
-//!
-//! The serde struct is destructured without `..`, so a new field fails to compile until it is handled.
+//! Lowers the fields of an entry to the model's `ServerSpec`.
 
 use std::sync::Arc;
 
 use mcp_host_model::{
-    ClientGrant, ConfigValue, EnvInherit, ServerId, ServerSpec, Sharing, StdioSpec, TransportKind,
-    TransportSpec, UnsetVariables, UrlSpec,
+    ClientGrant, ConfigValue, ServerId, ServerSpec, Sharing, TransportKind, TransportSpec, UnsetVariables,
+    UrlSpec,
 };
 
 use crate::de::{Location, NullableField, ReadContext};
 use crate::diagnostic::{Applicability, Code, FixIntent};
 use crate::dialect::editor::client_credentials;
-use crate::dialect::editor::command::CommandFields;
-use crate::dialect::editor::fields::{DeclaredInputs, Durations, ToolLists, ValueReader};
+use crate::dialect::editor::conventions::{EntryForm, Program, ShellVariables, VariableSyntax};
+use crate::dialect::editor::entry_fields::EntryFields;
+use crate::dialect::editor::fields::{self, DeclaredInputs, ValueReader};
+use crate::dialect::editor::keys::{self, EntryField, Key};
 use crate::dialect::editor::name_lists::NameLists;
-use crate::dialect::editor::program::{EntryForm, Program, ShellVariables, VariableSyntax};
 use crate::dialect::editor::transport::{
     DeclaredTransport, TransportChoice, choose_transport, declared_transport, entry_url,
 };
-use crate::dialect::editor::wire::{EditorServer, Environment, Headers, LOWERED_KEYS};
-use crate::dialect::editor::{LoweredEntry, fields};
+use crate::dialect::editor::wire::{Environment, Headers};
+use crate::dialect::lowering;
 use crate::dialect::lowering::{SharingKey, metadata};
-use crate::dialect::{checks, lowering};
 use crate::syntax::template::ReferenceRule;
 use crate::syntax::{Node, to_json};
 
@@ -34,206 +32,107 @@ pub(super) struct EditorOptions<'a> {
     pub(super) lists: &'a NameLists<'a>,
 }
 
+/// The result of lowering an entry.
+#[derive(Default)]
+pub(super) struct LoweredEntry {
+    pub(super) kind: Option<TransportKind>,
+    pub(super) nothing_to_start: bool,
+    pub(super) spec: Option<ServerSpec>,
+}
+
 /// Lowers one entry and reports every mistake. `name` is its key, if the servers are a mapping.
 pub(super) fn lower(
     name: Option<&str>,
-    server: EditorServer,
+    entry: EntryFields,
     node: &Node,
     at: &Location,
     options: &EditorOptions<'_>,
 ) -> LoweredEntry {
-    let EditorServer {
-        name: own_name,
-        description,
-        kind,
-        transport,
-        transport_type,
-        command,
-        cmd,
-        args,
-        env,
-        environment,
-        envs,
-        env_keys,
-        env_file,
-        cwd,
-        url,
-        server_url,
-        http_url,
-        uri,
-        headers,
-        http_headers,
-        env_http_headers,
-        bearer_token_env_var,
-        request_options,
-        timeout,
-        request_timeout,
-        connection_timeout,
-        startup_timeout_sec,
-        startup_timeout_ms,
-        init_timeout,
-        tool_timeout_sec,
-        sharing,
-        disabled: _,
-        enabled: _,
-        include_tools,
-        enabled_tools,
-        available_tools,
-        tools,
-        exclude_tools,
-        disabled_tools,
-        disabled_tools_alias,
-        settings,
-        source,
-        auto_approve: _,
-        always_allow: _,
-        trust: _,
-        tags: _,
-        dev: _,
-        oauth: _,
-        auth: _,
-        auth_provider_type: _,
-        gallery: _,
-        version: _,
-        options: _,
-        icon: _,
-        restart_on_exit: _,
-        max_restarts: _,
-        restart_delay: _,
-        required: _,
-        sandbox: _,
-    } = server;
     let EditorOptions { context, program, inputs, lists: _ } = *options;
     let rule = match (program.variables, program.shell_variables) {
         (VariableSyntax::Braces, _) => ReferenceRule::Opencode,
         (_, ShellVariables::Replaced) => ReferenceRule::EditorAndShell,
         (_, ShellVariables::Literal) => ReferenceRule::Editor,
     };
-    let replaces_nothing =
-        program.variables == VariableSyntax::Unsupported && to_json(node).is_some_and(|it| it.contains("${"));
     let values = ValueReader { context, inputs, rule, program };
     let id = match name {
         Some(name) => parse_id(name, at, context),
-        None => parse_own_id(&own_name, at, context),
+        None => parse_own_id(&entry.name, at, context),
     };
     if name.is_some() {
         // In a list of servers, lists are usual.
-        for (key, slot) in [("env", &env), ("environment", &environment)] {
-            if let Some(Environment::List(_)) = slot.value() {
-                fields::warn_about_list(key, &slot.at, context);
-            }
-        }
-        if let Some(Headers::List(_)) = headers.value() {
-            fields::warn_about_list("headers", &headers.at, context);
-        }
+        let environments =
+            entry.stdio.env.iter().filter(|it| matches!(it.value(), Some(Environment::List(_))));
+        let lists = environments.map(|it| &it.at);
+        let header_list =
+            matches!(entry.headers.value(), Some(Headers::List(_))).then_some(&entry.headers.at);
+        lists.chain(header_list).for_each(|it| fields::warn_about_list(it, context));
     }
-    if let Some(inner) = node.get("transport")
-        && report_nested_fields(&inner.value, &transport.at, context)
-    {
-        return LoweredEntry { kind: None, nothing_to_start: false, spec: None };
+    if report_nested_fields(node, at, context) {
+        return LoweredEntry::default();
     }
     if program.entry_form != EntryForm::Goose {
-        let keys = [("cmd", "command", &cmd.at), ("envs", "env", &envs.at), ("uri", "url", &uri.at)];
-        for (key, common, at) in keys.into_iter().filter(|it| node.get(it.0).is_some()) {
-            report_goose_key(key, (common, node.get(common).is_some()), at, context);
-        }
+        report_goose_keys(node, at, context);
     }
-    let command = fields::one_of(command, cmd, context);
-    let env = fields::one_of(env, envs, context);
-    let headers = fields::one_of(headers, http_headers, context);
-    let nested_headers = request_options.take().map(|it| it.headers);
-    let headers = match nested_headers {
-        Some(nested) => fields::one_of(headers, nested, context),
-        None => headers,
-    };
-    let url = entry_url([url, server_url, http_url, uri], context);
-    let said = declared_transport([kind, transport, transport_type], context);
-    let durations = Durations {
-        timeout,
-        request_timeout,
-        connection_timeout,
-        startup_timeout_sec,
-        startup_milliseconds: fields::one_of(startup_timeout_ms, init_timeout, context),
-        tool_timeout_sec,
-    };
-    let limits = fields::limits(&durations, context);
-    let exposure = fields::exposure(ToolLists {
-        included: [include_tools, enabled_tools],
-        available: available_tools,
-        tools,
-        excluded: [exclude_tools, disabled_tools, disabled_tools_alias],
-    });
+    let url = entry_url(entry.urls, context);
+    let declared = declared_transport(entry.transports, context);
+    let limits = fields::limits(&entry.durations, context);
+    let exposure = fields::exposure(entry.tools);
 
-    let bare = !command.is_given() && !url.slot.is_given();
-    let nothing_to_start =
-        bare && matches!(said, DeclaredTransport::Undeclared) && (settings.is_given() || source.is_given());
-    let nothing_to_start = nothing_to_start || matches!(said, DeclaredTransport::BuiltIn);
-    if nothing_to_start {
-        return LoweredEntry { kind: None, nothing_to_start, spec: None };
+    let bare = !entry.stdio.command.is_given() && !url.slot.is_given();
+    if declared == DeclaredTransport::BuiltIn
+        || (bare && declared == DeclaredTransport::Undeclared && entry.is_provided)
+    {
+        return LoweredEntry { nothing_to_start: true, ..LoweredEntry::default() };
     }
-    let Some(transport_choice) = choose_transport(said, command.is_given(), &url, at, options) else {
-        return LoweredEntry { kind: None, nothing_to_start: false, spec: None };
+    let Some(choice) = choose_transport(declared, entry.stdio.command.is_given(), &url, at, &values) else {
+        return LoweredEntry::default();
     };
     // An empty list is accepted: editors' forms write them.
     let has_content =
         |is_given: bool, key: &str| is_given && !node.get(key).is_some_and(|member| is_empty(&member.value));
-    let foreign: &[(bool, &Location)] = match transport_choice {
+    let foreign: &[(bool, &Location)] = match choice {
         TransportChoice::Stdio => &[
             (has_content(url.slot.is_given(), url.key), &url.slot.at),
-            (has_content(headers.is_given(), "headers"), &headers.at),
+            (has_content(entry.headers.is_given(), "headers"), &entry.headers.at),
         ],
         TransportChoice::Url(..) => &[
-            (has_content(command.is_given(), "command"), &command.at),
-            (has_content(args.is_given(), "args"), &args.at),
-            (has_content(env.is_given(), "env"), &env.at),
-            (has_content(environment.is_given(), "environment"), &environment.at),
-            (has_content(env_file.is_given(), "envFile"), &env_file.at),
-            (has_content(cwd.is_given(), "cwd"), &cwd.at),
+            (has_content(entry.stdio.command.is_given(), "command"), &entry.stdio.command.at),
+            (has_content(entry.stdio.args.is_given(), "args"), &entry.stdio.args.at),
+            (has_content(entry.stdio.env[0].is_given(), "env"), &entry.stdio.env[0].at),
+            (has_content(entry.stdio.env[1].is_given(), "environment"), &entry.stdio.env[1].at),
+            (has_content(entry.stdio.env_file.is_given(), "envFile"), &entry.stdio.env_file.at),
+            (has_content(entry.stdio.cwd.is_given(), "cwd"), &entry.stdio.cwd.at),
         ],
     };
-    lowering::warn_without_effect(transport_choice.kind().as_str(), foreign, context);
-    let url_key = url.key;
-    let transport = match transport_choice {
-        TransportChoice::Stdio => {
-            let program = CommandFields { command, args, env, environment };
-            let cwd = cwd.value().filter(|it| !it.is_empty()).map(|it| fields::editor_text(it, rule));
-            if let Some(cwd) = &cwd {
-                values.without_shell_syntax().check_references(cwd, at);
-            }
-            let env_file = env_file.value().filter(|it| !it.is_empty());
-            let env_file = env_file
-                .map(|it| values.without_shell_syntax().value(it.clone(), at, checks::check_argument));
-            program.lower(&values).map(|(command, args, mut env)| {
-                fields::add_required_variables(env_keys, &mut env, context);
-                let mut spec = StdioSpec::new(command);
-                (spec.args, spec.env, spec.env_file, spec.cwd) = (args, env, env_file, cwd);
-                spec.inherit = EnvInherit::All;
-                TransportSpec::Stdio(spec)
-            })
-        }
+    lowering::warn_without_effect(choice.kind().as_str(), foreign, context);
+    let mut origin = context.origin(at, node.span.clone());
+    origin.url_key = url.key;
+    let transport = match choice {
+        TransportChoice::Stdio => entry.stdio.lower(at, &values).map(TransportSpec::Stdio),
         TransportChoice::Url(kind, sse_fallback) => {
-            let headers = match kind {
-                TransportKind::WebSocket => {
-                    let foreign = [(headers.is_given(), &headers.at)];
-                    lowering::warn_without_effect(kind.as_str(), &foreign, context);
-                    Vec::new()
-                }
-                TransportKind::Stdio | TransportKind::Sse | TransportKind::Http | _ => {
-                    fields::headers(headers, &values)
-                }
-            };
-            let mut headers = headers;
-            headers.extend(fields::variable_headers(env_http_headers, &bearer_token_env_var, context));
+            let mut all_headers = Vec::new();
+            if kind == TransportKind::WebSocket {
+                let foreign = [(entry.headers.is_given(), &entry.headers.at)];
+                lowering::warn_without_effect(kind.as_str(), &foreign, context);
+            } else {
+                all_headers = fields::headers(entry.headers, &values);
+            }
+            all_headers.extend(fields::variable_headers(
+                entry.header_variables,
+                &entry.token_variable,
+                context,
+            ));
             let client_credentials = match kind {
                 TransportKind::Http | TransportKind::Sse => client_credentials::read(node, at, &values),
                 TransportKind::Stdio | TransportKind::WebSocket | _ => None,
             };
             if client_credentials.as_ref().is_some_and(|it| it.grant == ClientGrant::TokenExchange) {
-                report_shared_use(&sharing, &headers, at, context);
+                report_shared_use(&entry.sharing, &all_headers, at, context);
             }
             url.value(kind, &values).map(|url| {
                 let mut spec = UrlSpec::new(url);
-                spec.headers = headers;
+                spec.headers = all_headers;
                 spec.client_credentials = client_credentials;
                 spec.sse_fallback = sse_fallback;
                 match kind {
@@ -244,40 +143,42 @@ pub(super) fn lower(
             })
         }
     };
-    let kind = Some(transport_choice.kind());
+    let kind = Some(choice.kind());
     let (Some(id), Some(transport)) = (id, transport) else {
-        return LoweredEntry { kind, nothing_to_start: false, spec: None };
+        return LoweredEntry { kind, ..LoweredEntry::default() };
     };
-    let metadata = metadata([("extra", lowering::unknown_members(node, LOWERED_KEYS))]);
-    let mut origin = context.origin(at, node.span.clone());
-    origin.url_key = url_key;
     origin.inputs = Arc::clone(&inputs.defaults);
-    origin.stated_sharing = sharing.take().map(Sharing::from);
-    if replaces_nothing {
+    origin.stated_sharing = entry.sharing.take().map(Sharing::from);
+    if program.variables == VariableSyntax::Unsupported && to_json(node).is_some_and(|it| it.contains("${")) {
         origin.unset_variables = UnsetVariables::Kept;
     }
     let mut spec = ServerSpec::new(id, origin, transport);
-    spec.description = description.take();
+    spec.description = entry.description.take();
     spec.sharing = spec.origin.stated_sharing.unwrap_or(Sharing::Auto);
-    (spec.limits, spec.exposure, spec.metadata) = (limits, exposure, metadata);
+    let is_lowered = |name: &str| keys::find(name).is_some_and(Key::is_lowered);
+    spec.metadata = metadata([("extra", lowering::unknown_members(node, is_lowered))]);
+    (spec.limits, spec.exposure) = (limits, exposure);
     LoweredEntry { kind, nothing_to_start: false, spec: Some(spec) }
 }
 
-/// Warns of a key that is read here, but by no other program than Goose (DIA-13). It may also be a misspelt common key.
-fn report_goose_key(
-    key: &str,
-    (common, has_common): (&'static str, bool),
-    at: &Location,
-    context: &ReadContext,
-) {
-    // Both keys are reported together.
-    if has_common {
-        return;
+/// Warns of the keys that are read here, but by no other program than Goose (DIA-13). Such a key may also be a misspelt
+/// common key.
+fn report_goose_keys(node: &Node, at: &Location, context: &ReadContext) {
+    for key in keys::KEYS.iter().filter(|it| it.forms == [EntryForm::Goose]) {
+        let common = keys::primary(key.field);
+        let is_of_transport =
+            matches!(key.field, EntryField::Command | EntryField::Environment | EntryField::Url);
+        let Some(member) = node.get(key.name).filter(|_| is_of_transport) else { continue };
+        // Both keys are reported together.
+        if node.get(common).is_some() {
+            continue;
+        }
+        let at = at.member(member, context).at_key();
+        let message = format!("'{}' is a key of Goose; other programs read '{common}'", key.name);
+        let diagnostic = context.new_diagnostic(Code::UnknownKey, &at, message).warning();
+        let fix = FixIntent::RenameKey(common.to_owned(), Applicability::Suggested);
+        context.report(diagnostic.help(format!("did you mean `{common}`?")).fix(fix));
     }
-    let message = format!("'{key}' is a key of Goose; other programs read '{common}'");
-    let diagnostic = context.new_diagnostic(Code::UnknownKey, &at.at_key(), message).warning();
-    let fix = FixIntent::RenameKey(common.to_owned(), Applicability::Suggested);
-    context.report(diagnostic.help(format!("did you mean `{common}`?")).fix(fix));
 }
 
 /// Reports what would make all users of a server with token exchange one user.
@@ -298,19 +199,27 @@ fn report_shared_use(
     }
 }
 
-/// Reports the fields of the server that are inside of `transport`. Returns whether there are any.
-fn report_nested_fields(transport: &Node, at: &Location, context: &ReadContext) -> bool {
-    const FIELDS: [&str; 8] = ["url", "serverUrl", "httpUrl", "headers", "command", "args", "env", "cwd"];
-    let nested = transport.members().unwrap_or_default().iter().filter(|it| FIELDS.contains(&&*it.key.text));
+/// Reports the fields of the transport that are inside of `transport`. Returns whether there are any.
+fn report_nested_fields(entry: &Node, at: &Location, context: &ReadContext) -> bool {
+    let Some(transport) = entry.get("transport") else { return false };
+    let at = at.member(transport, context);
+    let is_of_transport = |key: &Key| {
+        let field = key.field;
+        matches!(field, EntryField::Url | EntryField::Headers | EntryField::Command | EntryField::Arguments)
+            || matches!(field, EntryField::Environment | EntryField::Folder)
+    };
     let mut res = false;
-    for member in nested {
+    for member in transport.value.members().unwrap_or_default() {
+        let name = &member.key.text;
+        if !keys::find(name).is_some_and(|it| it.is_common() && is_of_transport(it)) {
+            continue;
+        }
         res = true;
         let at = at.member(member, context);
         // The key is unknown there, which would be reported as a misspelling.
         context.clear(&at);
-        let key = &member.key.text;
-        let message = format!("'{key}' must not be inside of 'transport'");
-        let help = format!("move `{key}` up, next to `transport`");
+        let message = format!("'{name}' must not be inside of 'transport'");
+        let help = format!("move `{name}` up, next to `transport`");
         context.error(Code::UnknownKey, &at.at_key(), message, help);
     }
     res

@@ -6,20 +6,21 @@
 
 mod client_credentials;
 mod command;
+pub(crate) mod conventions;
+mod entry_fields;
 mod entry_forms;
 mod fields;
+mod keys;
 mod lower;
 pub(crate) mod name_lists;
 pub(crate) mod program;
 pub(crate) mod programs;
-mod references;
+pub(crate) mod references;
 mod schema;
 mod server_maps;
 mod transport;
 mod wire;
 pub(crate) mod write;
-
-use mcp_host_model::TransportKind;
 
 use crate::de::{Location, ReadContext};
 use crate::diagnostic::{Code, RawDiagnostic};
@@ -27,10 +28,10 @@ use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
 use crate::dialect::lowering::UniqueNames;
 use crate::syntax::{self, Content, Node, contains};
 
+use conventions::{Disabling, EntryForm, JsonExtensions, Program};
+use entry_fields::EntryFields;
 use fields::DeclaredInputs;
 use name_lists::NameLists;
-use program::{Disabling, EntryForm, JsonExtensions, Program};
-pub use references::InputDeclarations;
 pub(crate) use schema::schema;
 use server_maps::ServerMap;
 pub(crate) use server_maps::{
@@ -177,12 +178,12 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
         context.report(diagnostic.severity(mcp_host_model::Severity::Info).help(help));
         return res;
     }
-    let Some(server) = context.read::<wire::EditorServer>(node, at) else { return res };
-    let switch = Switch::of(&server);
+    let fields = EntryFields::read(node, at, context);
+    let switch = Switch::of(&fields);
     let program = options.program;
     let is_listed = program.disabling == Disabling::NameLists && options.lists.disables(&res.name);
     let before = context.has_error(at);
-    let lowered = lower::lower(name, server, node, at, options);
+    let lowered = lower::lower(name, fields, node, at, options);
     res.transport = lowered.kind;
     if is_listed || switch.is_off() {
         // A disabled server is not checked; it is often a template.
@@ -220,8 +221,8 @@ struct Switch {
 }
 
 impl Switch {
-    fn of(server: &wire::EditorServer) -> Switch {
-        let wire::EditorServer { disabled, enabled, .. } = server;
+    fn of(fields: &EntryFields) -> Switch {
+        let EntryFields { disabled, enabled, .. } = fields;
         Switch {
             disabled: (disabled.value() == Some(&true)).then_some(disabled.at),
             not_enabled: (enabled.value() == Some(&false)).then_some(enabled.at),
@@ -248,11 +249,4 @@ impl Switch {
             format!("{} ignores '{key}' and starts the server; only mcp-host obeys it", program.name);
         context.warning(Code::DisabledServer, &at.at_key(), message, program.way_to_disable());
     }
-}
-
-/// The result of lowering an entry.
-pub(crate) struct LoweredEntry {
-    kind: Option<TransportKind>,
-    nothing_to_start: bool,
-    spec: Option<mcp_host_model::ServerSpec>,
 }

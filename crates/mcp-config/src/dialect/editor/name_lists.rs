@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::de::{Location, ReadContext};
 use crate::diagnostic::{Code, RawDiagnostic, quoted};
-use crate::dialect::editor::program::Program;
+use crate::dialect::editor::conventions::Program;
 use crate::syntax::Node;
 
 /// The pointer to the names of servers that are not started.

@@ -2,7 +2,7 @@
 //!
 //! The only place that knows these programs. New knowledge about a program is a row or a field here.
 
-use crate::dialect::editor::program::{
+use crate::dialect::editor::conventions::{
     Disabling, EntryForm, EnvValues, FileContent, JsonExtensions, Program, ShellVariables, UrlTransport,
     VariableSyntax,
 };
@@ -70,6 +70,19 @@ const CLAUDE_CODE: Program = Program {
         "the list `disabledMcpjsonServers` of .claude/settings.local.json, or `/mcp` in Claude Code, does",
     ),
     syntax: JsonExtensions::None,
+    ..UNKNOWN
+};
+
+const OPENCODE: Program = Program {
+    name: "opencode",
+    home_files: &[".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"],
+    files: &["opencode.json", "opencode.jsonc"],
+    key: "mcp",
+    variables: VariableSyntax::Braces,
+    disabling: Disabling::Enabled,
+    entry_form: EntryForm::Opencode,
+    syntax: JsonExtensions::CommentsAndCommas,
+    content: FileContent::Settings,
     ..UNKNOWN
 };
 
@@ -203,17 +216,12 @@ pub(super) const PROGRAMS: &[Program] = &[
         content: FileContent::Settings,
         ..UNKNOWN
     },
+    OPENCODE,
     Program {
-        name: "opencode",
-        home_files: &[".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"],
-        files: &["opencode.json", "opencode.jsonc"],
-        key: "mcp",
-        variables: VariableSyntax::Braces,
-        disabling: Disabling::Enabled,
-        entry_form: EntryForm::Opencode,
-        syntax: JsonExtensions::CommentsAndCommas,
-        content: FileContent::Settings,
-        ..UNKNOWN
+        name: "Kilo Code",
+        home_files: &[".config/kilo/kilo.json", ".config/kilo/kilo.jsonc"],
+        files: &["kilo.json", "kilo.jsonc"],
+        ..OPENCODE
     },
     CRUSH,
     Program {

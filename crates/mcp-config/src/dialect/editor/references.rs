@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::dialect::editor::program::{Program, VariableSyntax};
+use crate::dialect::editor::conventions::{Program, VariableSyntax};
 use crate::dialect::editor::server_maps::declared_inputs;
-use crate::dialect::write::WriteReport;
+use crate::dialect::write::report::WriteReport;
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{
     BorrowedTemplatePart, ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, split,
@@ -149,7 +149,7 @@ mod tests {
     use mcp_host_model::Profile;
 
     use super::*;
-    use crate::dialect::write::UnsupportedField;
+    use crate::dialect::write::report::UnsupportedField;
 
     /// Checks the text that is written to a file, the ids it prompts for, and the references it does not replace.
     #[track_caller]

@@ -1,31 +1,48 @@
 //! The JSON Schema of editor files: the positions of servers, and a server.
 
-use serde_json::{Value, json};
+use mcp_host_model::TransportKind;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
 
-use crate::dialect::editor::wire::EditorServer;
-use crate::dialect::schema::wire_schema;
+use crate::de::{Field, Ignored, NullableField, OptionalField, OrderedMap};
+use crate::dialect::editor::keys::{self, EntryField, KEYS};
+use crate::dialect::editor::transport::{DeclaredTransport, TRANSPORT_NAMES};
+use crate::dialect::editor::wire::{Command, Environment, Headers, RequestOptions, Tools, TransportField};
+use crate::dialect::lowering::SharingKey;
+use crate::dialect::wire_schema::resolve_optional_marks;
 
 /// The schema.
 pub(crate) fn schema() -> Value {
-    let mut server = wire_schema::<EditorServer>();
-    let members = server.as_object_mut().expect("the schema of a struct is an object");
-    members.remove("$schema");
-    let mut definitions = match members.remove("$defs") {
-        Some(Value::Object(definitions)) => definitions,
-        _ => serde_json::Map::new(),
-    };
-    let mut reached = given(&["settings", "source"]);
-    reached.extend(["McpCommandGiven", "McpUrlGiven"].map(|it| json!({ "$ref": format!("#/$defs/{it}") })));
-    members.insert("anyOf".to_owned(), reached.into());
-    members.insert("allOf".to_owned(), conditions());
-    definitions.insert("McpCommandGiven".to_owned(), json!({ "anyOf": given(&COMMAND_KEYS) }));
-    definitions.insert("McpUrlGiven".to_owned(), json!({ "anyOf": given(&URL_KEYS) }));
-    definitions.insert("McpServer".to_owned(), server);
-    definitions.insert(
-        "McpServerOrOff".to_owned(),
-        server_or_disabled_schema(json!({ "$ref": "#/$defs/McpServer" })),
-    );
-    definitions.insert("McpServers".to_owned(), servers_schema());
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let properties = KEYS.iter().map(|key| {
+        let mut schema = value_schema(key.field, &mut generator);
+        schema.insert("description".to_owned(), key.description.into());
+        if schema.get("format").is_some_and(|it| it == "double") {
+            // Each number is a duration.
+            schema.insert("exclusiveMinimum".to_owned(), 0.into());
+        }
+        (key.name.to_owned(), schema.to_value())
+    });
+    let properties: Map<String, Value> = properties.collect();
+    let mut server = json!({
+        "type": "object",
+        "properties": properties,
+        "title": "McpServer",
+        "description": "An MCP server."
+    });
+    let mut definitions = Value::Object(generator.take_definitions(true));
+    resolve_optional_marks(&mut server);
+    resolve_optional_marks(&mut definitions);
+    let mut starts = have_value(EntryField::Provided);
+    starts.extend(["McpCommandGiven", "McpUrlGiven"].map(|it| json!({ "$ref": format!("#/$defs/{it}") })));
+    server["anyOf"] = starts.into();
+    server["allOf"] = conditions();
+    definitions["McpCommandGiven"] = json!({ "anyOf": have_value(EntryField::Command) });
+    definitions["McpUrlGiven"] = json!({ "anyOf": have_value(EntryField::Url) });
+    definitions["McpServer"] = server;
+    definitions["McpServerOrOff"] = server_or_disabled_schema(json!({ "$ref": "#/$defs/McpServer" }));
+    definitions["McpServers"] = servers_schema();
     let is_server_map = server_map_schema(json!({}));
     let keys = ["mcpServers", "servers", "mcp.servers", "context_servers", "mcp"];
     let list = json!({ "$ref": "#/$defs/McpServers" });
@@ -54,26 +71,58 @@ pub(crate) fn schema() -> Value {
     })
 }
 
-/// The keys of the program to start.
-const COMMAND_KEYS: [&str; 2] = ["command", "cmd"];
+/// The schema of the values of a field.
+fn value_schema(field: EntryField, generator: &mut SchemaGenerator) -> Schema {
+    match field {
+        EntryField::Name
+        | EntryField::Description
+        | EntryField::EnvFile
+        | EntryField::Folder
+        | EntryField::Url
+        | EntryField::TokenVariable => NullableField::<String>::json_schema(generator),
+        EntryField::Transport => NullableField::<TransportField>::json_schema(generator),
+        EntryField::Command => NullableField::<Command>::json_schema(generator),
+        EntryField::Environment | EntryField::SecondEnvironment => {
+            NullableField::<Environment>::json_schema(generator)
+        }
+        EntryField::Arguments
+        | EntryField::RequiredVariables
+        | EntryField::IncludedTools
+        | EntryField::AvailableTools
+        | EntryField::ExcludedTools => NullableField::<Vec<Field<String>>>::json_schema(generator),
+        EntryField::Headers => NullableField::<Headers>::json_schema(generator),
+        EntryField::HeaderVariables => NullableField::<OrderedMap<String>>::json_schema(generator),
+        EntryField::RequestOptions => NullableField::<RequestOptions>::json_schema(generator),
+        EntryField::Timeout
+        | EntryField::RequestMilliseconds
+        | EntryField::RequestSeconds
+        | EntryField::ConnectMilliseconds
+        | EntryField::StartSeconds
+        | EntryField::StartMilliseconds => NullableField::<f64>::json_schema(generator),
+        EntryField::Sharing => NullableField::<SharingKey>::json_schema(generator),
+        EntryField::Disabled | EntryField::Enabled => NullableField::<bool>::json_schema(generator),
+        EntryField::Tools => NullableField::<Tools>::json_schema(generator),
+        EntryField::Provided => NullableField::<Ignored>::json_schema(generator),
+        EntryField::Kept => OptionalField::<Ignored>::json_schema(generator),
+    }
+}
 
-/// The keys of the URL.
-const URL_KEYS: [&str; 4] = ["url", "serverUrl", "httpUrl", "uri"];
-
-/// For each key, the schema of an object that has it with a value.
-fn given(keys: &[&str]) -> Vec<Value> {
-    let value =
-        |key: &&str| json!({ "required": [key], "properties": { *key: { "not": { "type": "null" } } } });
-    keys.iter().map(value).collect()
+/// For each key of a field, the schema of an object that has it with a value.
+fn have_value(field: EntryField) -> Vec<Value> {
+    let value = |key: &keys::Key| {
+        let name = key.name;
+        json!({ "required": [name], "properties": { name: { "not": { "type": "null" } } } })
+    };
+    keys::of_field(field).map(value).collect()
 }
 
 /// The schema of a map of servers that is recognized by its content.
 fn server_map_schema(server: Value) -> Value {
-    let reached = ["command", "url", "serverUrl", "httpUrl"].map(|it| json!({ "required": [it] }));
+    let starts: Vec<Value> = keys::that_start().map(|it| json!({ "required": [it] })).collect();
     json!({
         "type": "object",
         "minProperties": 1,
-        "additionalProperties": { "type": "object", "anyOf": reached, "allOf": [server] }
+        "additionalProperties": { "type": "object", "anyOf": starts, "allOf": [server] }
     })
 }
 
@@ -102,26 +151,21 @@ fn servers_schema() -> Value {
 
 /// The keys that each named transport requires.
 fn conditions() -> Value {
+    let (mut programs, mut urls) = (Vec::new(), Vec::new());
+    for (word, transport) in TRANSPORT_NAMES {
+        match transport {
+            DeclaredTransport::Kind(TransportKind::Stdio) => programs.push(*word),
+            DeclaredTransport::Kind(_) | DeclaredTransport::AnyUrl => urls.push(*word),
+            DeclaredTransport::Undeclared | DeclaredTransport::BuiltIn | DeclaredTransport::Invalid => {}
+        }
+    }
+    let all: Vec<&str> = programs.iter().chain(&urls).copied().collect();
     let words = [
-        (vec!["stdio", "local"], json!({ "$ref": "#/$defs/McpCommandGiven" })),
-        (
-            vec![
-                "http",
-                "streamable-http",
-                "streamable_http",
-                "streamableHttp",
-                "streamableHTTP",
-                "sse",
-                "ws",
-                "websocket",
-                "remote",
-            ],
-            json!({ "$ref": "#/$defs/McpUrlGiven" }),
-        ),
+        (programs, json!({ "$ref": "#/$defs/McpCommandGiven" })),
+        (urls, json!({ "$ref": "#/$defs/McpUrlGiven" })),
     ];
-    let all: Vec<&str> = words.iter().flat_map(|it| it.0.iter().copied()).collect();
     let mut res = Vec::new();
-    for key in ["type", "transport", "transportType"] {
+    for key in keys::of_field(EntryField::Transport).map(|it| it.name) {
         res.push(json!({
             "properties": { key: {
                 "if": { "type": "string" },

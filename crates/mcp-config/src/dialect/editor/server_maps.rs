@@ -2,7 +2,8 @@
 
 use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::{Applicability, Code, FixIntent, quoted};
-use crate::dialect::editor::program::{FileContent, Program};
+use crate::dialect::editor::conventions::{FileContent, Program};
+use crate::dialect::editor::keys;
 use crate::syntax::{self, Content, Node};
 
 /// A map or list of servers in a file.
@@ -228,7 +229,7 @@ pub(crate) fn is_goose_extensions(node: &Node) -> bool {
 
 /// Returns whether a node looks like a server entry.
 pub(crate) fn is_server(node: &Node) -> bool {
-    ["command", "url", "serverUrl", "httpUrl"].iter().any(|it| node.get(it).is_some())
+    keys::that_start().any(|it| node.get(it).is_some())
 }
 
 /// Returns whether a node is a non-empty mapping of server entries only.

@@ -4,9 +4,9 @@ use mcp_host_model::{ConfigValue, SseFallback, TransportKind};
 
 use crate::de::{FieldState, Location, NullableField, ReadContext};
 use crate::diagnostic::{Code, quoted};
+use crate::dialect::editor::conventions::{Program, UrlTransport};
+use crate::dialect::editor::entry_fields::EntryUrl;
 use crate::dialect::editor::fields::ValueReader;
-use crate::dialect::editor::lower::EditorOptions;
-use crate::dialect::editor::program::{Program, UrlTransport};
 use crate::dialect::editor::wire::TransportField;
 use crate::dialect::{checks, lowering};
 use crate::syntax::template;
@@ -25,7 +25,7 @@ pub(super) enum DeclaredTransport {
 }
 
 /// The accepted spellings of each transport.
-const TRANSPORT_NAMES: &[(&str, DeclaredTransport)] = &[
+pub(super) const TRANSPORT_NAMES: &[(&str, DeclaredTransport)] = &[
     ("stdio", DeclaredTransport::Kind(TransportKind::Stdio)),
     ("local", DeclaredTransport::Kind(TransportKind::Stdio)),
     ("http", DeclaredTransport::Kind(TransportKind::Http)),
@@ -45,7 +45,7 @@ const TRANSPORT_NAMES: &[(&str, DeclaredTransport)] = &[
 
 /// Reads `type`, `transport` and `transportType`, which mean the same. Different values are an error.
 pub(super) fn declared_transport(
-    slots: [NullableField<TransportField>; 3],
+    slots: Vec<NullableField<TransportField>>,
     context: &ReadContext,
 ) -> DeclaredTransport {
     let mut res: Option<(DeclaredTransport, Location)> = None;
@@ -112,66 +112,55 @@ pub(super) fn choose_transport(
     has_command: bool,
     url: &EntryUrl,
     at: &Location,
-    options: &EditorOptions<'_>,
+    values: &ValueReader<'_>,
 ) -> Option<TransportChoice> {
+    let ValueReader { context, program, .. } = *values;
     let has_url = url.slot.is_given();
     match said {
         DeclaredTransport::Invalid | DeclaredTransport::BuiltIn => None,
         DeclaredTransport::Kind(TransportKind::Stdio) => Some(TransportChoice::Stdio),
         DeclaredTransport::Kind(kind @ TransportKind::Http)
-            if options.program.url_transport == UrlTransport::HttpThenSse =>
+            if program.url_transport == UrlTransport::HttpThenSse =>
         {
             Some(TransportChoice::Url(kind, SseFallback::Allowed))
         }
         DeclaredTransport::Kind(
             kind @ (TransportKind::Http | TransportKind::Sse | TransportKind::WebSocket | _),
         ) => Some(TransportChoice::Url(kind, SseFallback::Never)),
-        DeclaredTransport::AnyUrl => Some(url.default_transport(options.program)),
+        DeclaredTransport::AnyUrl => Some(url.default_transport(program)),
         DeclaredTransport::Undeclared if has_command && has_url => {
             let message = format!("'command' and '{}' are both given; only one is allowed", url.key);
             let url_at = &url.slot.at;
             let help = "remove one of the two, or add `type`";
-            options.context.error(Code::ForeignField, &url_at.at_key(), message, help);
+            context.error(Code::ForeignField, &url_at.at_key(), message, help);
             None
         }
         DeclaredTransport::Undeclared if has_command => Some(TransportChoice::Stdio),
-        DeclaredTransport::Undeclared if has_url => Some(url.default_transport(options.program)),
+        DeclaredTransport::Undeclared if has_url => Some(url.default_transport(program)),
         DeclaredTransport::Undeclared => {
             let message = "a server needs a 'command' to start, or a 'url' to connect to";
-            let command = at.missing("command", options.context);
-            options.context.error(Code::MissingCommand, &command, message, "add one of the two");
+            let command = at.missing("command", context);
+            context.error(Code::MissingCommand, &command, message, "add one of the two");
             None
         }
     }
 }
 
-/// The URL of an entry and its key.
-pub(super) struct EntryUrl {
-    pub(super) key: &'static str,
-    pub(super) slot: NullableField<String>,
-}
-
 /// The URL of an entry, under any of its keys (DIA-03). Some files repeat the same URL under several keys, for
-/// several programs. Different URLs are an error.
-pub(super) fn entry_url(
-    [url, server_url, http_url, uri]: [NullableField<String>; 4],
-    context: &ReadContext,
-) -> EntryUrl {
-    let all = [("uri", uri), ("httpUrl", http_url), ("serverUrl", server_url), ("url", url)];
-    let mut res: Option<EntryUrl> = None;
-    for (key, slot) in all {
-        match &res {
-            Some(first) if slot.is_given() && first.slot.is_given() => {
-                if slot.value() != first.slot.value() {
-                    let message = format!("'{key}' and '{}' have different values", first.key);
-                    context.report(context.exclusive_keys_diagnostic(&slot.at, &first.slot.at, message));
-                }
-            }
-            Some(first) if first.slot.is_given() => {}
-            Some(_) | None => res = Some(EntryUrl { key, slot }),
+/// several programs. Different URLs are an error. Without a URL, the field of the first key.
+pub(super) fn entry_url(urls: Vec<EntryUrl>, context: &ReadContext) -> EntryUrl {
+    let choose = |first: EntryUrl, url: EntryUrl| {
+        if !first.slot.is_given() {
+            return url;
         }
-    }
-    res.expect("there are four to choose from")
+        if url.slot.is_given() && url.slot.value() != first.slot.value() {
+            let message = format!("'{}' and '{}' have different values", url.key, first.key);
+            context.report(context.exclusive_keys_diagnostic(&url.slot.at, &first.slot.at, message));
+        }
+        first
+    };
+    // The common key is the last, so that another one is named after it.
+    urls.into_iter().rev().reduce(choose).expect("a field has a key")
 }
 
 impl EntryUrl {

@@ -1,0 +1,167 @@
+//! A program that reads MCP servers, and the conventions of its files (DIA-01, DIA-04, DIA-06 to DIA-08).
+
+/// A program and the conventions of its files. A program with two kinds of files has two entries.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    /// Its name, as shown to users.
+    pub(crate) name: &'static str,
+    /// Its files, relative to the home folder.
+    pub(crate) home_files: &'static [&'static str],
+    /// The ends of the paths of its other files, such as those of a workspace.
+    pub(super) files: &'static [&'static str],
+    /// The top-level key of the servers.
+    pub(crate) key: &'static str,
+    /// Other forms of a file of this name, in which another program or version reads the servers: keys, or nothing for
+    /// servers without a key above them.
+    pub(crate) other_keys: &'static [&'static str],
+    /// The syntax of variables.
+    pub(crate) variables: VariableSyntax,
+    /// Whether it also replaces `$NAME`.
+    pub(crate) shell_variables: ShellVariables,
+    /// The values of variables that it accepts.
+    pub(crate) env_values: EnvValues,
+    /// How an entry disables its server.
+    pub(crate) disabling: Disabling,
+    /// The form of an entry.
+    pub(crate) entry_form: EntryForm,
+    /// What it accepts beyond JSON.
+    pub(crate) syntax: JsonExtensions,
+    /// The transport of a URL.
+    pub(crate) url_transport: UrlTransport,
+    /// Whether the file holds other settings too, so that it is valid without servers.
+    pub(crate) content: FileContent,
+    /// The lines without which the program refuses the file.
+    pub(crate) required_lines: &'static [&'static str],
+}
+
+/// The syntax of environment variables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum VariableSyntax {
+    /// `${NAME}`.
+    Plain,
+    /// `${env:NAME}`.
+    EnvPrefix,
+    /// Like `EnvPrefix`, and prompts for `${input:id}`.
+    EnvPrefixAndInputs,
+    /// `{env:NAME}`, and `{file:path}` for the content of a file.
+    Braces,
+    /// `${{ secrets.NAME }}`.
+    Secrets,
+    /// No variables: every text is used unchanged.
+    Unsupported,
+}
+
+/// Whether a program replaces `$NAME`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ShellVariables {
+    Replaced,
+    Literal,
+}
+
+/// The values that a program accepts in `env`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EnvValues {
+    /// Texts.
+    Texts,
+    /// Texts, numbers, and null for a variable to remove.
+    NumbersAndNull,
+}
+
+/// How an entry disables its server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Disabling {
+    /// `"disabled": true`.
+    Disabled,
+    /// `"enabled": false`.
+    Enabled,
+    /// The lists `mcp.excluded` and `mcp.allowed` of the file do, by name.
+    NameLists,
+    /// No key of the entry does. The text says how the program itself disables a server.
+    Unsupported(&'static str),
+}
+
+/// The form of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryForm {
+    /// `command`, `args` and `env`, or `url` and `headers`.
+    Common,
+    /// A `type`, the program and its arguments as one list, and no other keys: opencode.
+    Opencode,
+    /// Codex's keys, and no others.
+    Codex,
+    /// Goose's keys, and no others.
+    Goose,
+    /// Continue's keys, and no others. The servers are a list.
+    Continue,
+}
+
+/// What a program accepts beyond JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JsonExtensions {
+    /// Nothing.
+    None,
+    /// Comments.
+    Comments,
+    /// Comments and trailing commas.
+    CommentsAndCommas,
+    /// Not known, or different between the versions of the program.
+    Unknown,
+}
+
+/// The transport of a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UrlTransport {
+    /// Streamable HTTP, then server-sent events unless `http` is declared.
+    HttpUnlessDeclared,
+    /// Streamable HTTP, then server-sent events even if `http` is declared.
+    HttpThenSse,
+    /// Server-sent events, unless another transport is declared.
+    SseUnlessDeclared,
+    /// Server-sent events under `url`, Streamable HTTP under `httpUrl`.
+    SseUnlessHttpUrl,
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileContent {
+    /// MCP servers.
+    Servers,
+    /// Settings, which may contain servers.
+    Settings,
+}
+
+impl Program {
+    /// The syntax of variables in a member of an entry.
+    pub(super) fn variables_in(&self, key: &str) -> VariableSyntax {
+        match self.entry_form {
+            EntryForm::Goose if key != "headers" => VariableSyntax::Unsupported,
+            EntryForm::Common
+            | EntryForm::Opencode
+            | EntryForm::Codex
+            | EntryForm::Goose
+            | EntryForm::Continue => self.variables,
+        }
+    }
+
+    /// How a server is disabled in a file of this program, as a help.
+    pub(crate) fn way_to_disable(&self) -> String {
+        match (self.disabling, self.syntax) {
+            (Disabling::Disabled, _) => "set `disabled` to true; `mcp-host disable` does that".to_owned(),
+            (Disabling::Enabled, _) => "set `enabled` to false; `mcp-host disable` does that".to_owned(),
+            (Disabling::NameLists, _) => {
+                "add the name to the list `mcp.excluded`; `mcp-host disable` does that".to_owned()
+            }
+            (Disabling::Unsupported(_), JsonExtensions::Comments | JsonExtensions::CommentsAndCommas) => {
+                "turn the entry into a comment; `mcp-host disable` does that".to_owned()
+            }
+            (Disabling::Unsupported(own_way), JsonExtensions::None | JsonExtensions::Unknown) => {
+                format!("{} obeys no key that disables a server; {own_way}", self.name)
+            }
+        }
+    }
+
+    /// Whether it prompts for `${input:id}`.
+    pub(crate) fn prompts_for_inputs(&self) -> bool {
+        self.variables == VariableSyntax::EnvPrefixAndInputs
+    }
+}

@@ -1,0 +1,241 @@
+//! The keys of a server in the files of editors and agents: one row for each (DIA-03 to DIA-07).
+//!
+//! Reading, writing, the JSON Schema and the names in diagnostics follow from the rows. A program whose entries have other keys
+//! needs rows with its [`EntryForm`].
+
+use EntryField as F;
+use EntryForm::{Codex, Common, Continue, Goose, Opencode};
+
+use crate::dialect::editor::conventions::EntryForm;
+
+/// A key of an entry.
+pub(super) struct Key {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// What it sets. Keys of one field are spellings of it.
+    pub(super) field: EntryField,
+    /// The forms of entries that have it. Each key is read in every form; the first row of a field and a form is written.
+    pub(super) forms: &'static [EntryForm],
+    /// The description in the JSON Schema.
+    pub(super) description: &'static str,
+}
+
+/// A field of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EntryField {
+    Name,
+    Description,
+    Transport,
+    Command,
+    Arguments,
+    Environment,
+    /// The environment under the key of opencode.
+    SecondEnvironment,
+    /// Names of variables that the server needs.
+    RequiredVariables,
+    EnvFile,
+    Folder,
+    Url,
+    Headers,
+    /// Names of variables that hold headers.
+    HeaderVariables,
+    /// The name of the variable that holds a token.
+    TokenVariable,
+    RequestOptions,
+    /// A time without a fixed unit.
+    Timeout,
+    RequestMilliseconds,
+    RequestSeconds,
+    ConnectMilliseconds,
+    StartSeconds,
+    StartMilliseconds,
+    Sharing,
+    Disabled,
+    Enabled,
+    IncludedTools,
+    /// Like `IncludedTools`, but an empty list includes all.
+    AvailableTools,
+    /// Names of included tools, or the settings of another program.
+    Tools,
+    ExcludedTools,
+    /// Marks a server that the program provides itself.
+    Provided,
+    /// Has no effect here, and is kept.
+    Kept,
+}
+
+impl Key {
+    /// Whether the key is part of the model. Any other is kept as it is.
+    pub(super) fn is_lowered(&self) -> bool {
+        !matches!(self.field, EntryField::Tools | EntryField::Provided | EntryField::Kept)
+    }
+
+    /// Whether entries of the common form have it.
+    pub(super) fn is_common(&self) -> bool {
+        self.forms.contains(&EntryForm::Common)
+    }
+
+    /// Whether it is the key that is written for its field in the common form.
+    pub(super) fn is_primary(&self) -> bool {
+        self.is_common() && self.name == primary(self.field) || self.field == EntryField::Kept
+    }
+}
+
+/// The key with this name.
+pub(super) fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|it| it.name == name)
+}
+
+/// The keys of a field.
+pub(super) fn of_field(field: EntryField) -> impl Iterator<Item = &'static Key> + Clone {
+    KEYS.iter().filter(move |it| it.field == field)
+}
+
+/// The key of a field in the common form, or else its first key.
+pub(super) fn primary(field: EntryField) -> &'static str {
+    of_field(field).find(|it| it.is_common()).or(of_field(field).next()).map_or("", |it| it.name)
+}
+
+/// The common keys of a program to start and of a URL. An object that has one of them looks like a server.
+pub(super) fn that_start() -> impl Iterator<Item = &'static str> {
+    let keys = of_field(EntryField::Command).chain(of_field(EntryField::Url));
+    keys.filter(|it| it.is_common()).map(|it| it.name)
+}
+
+/// The names of all keys.
+pub(super) static NAMES: [&str; KEYS.len()] = {
+    let mut res = [""; KEYS.len()];
+    let mut index = 0;
+    while index < res.len() {
+        res[index] = KEYS[index].name;
+        index += 1;
+    }
+    res
+};
+
+const COMMON: &[EntryForm] = &[EntryForm::Common];
+const CODEX: &[EntryForm] = &[EntryForm::Codex];
+const GOOSE: &[EntryForm] = &[EntryForm::Goose];
+const CONTINUE: &[EntryForm] = &[EntryForm::Continue];
+const ALL_BUT_GOOSE: &[EntryForm] =
+    &[EntryForm::Common, EntryForm::Opencode, EntryForm::Codex, EntryForm::Continue];
+const ALL_BUT_OPENCODE: &[EntryForm] =
+    &[EntryForm::Common, EntryForm::Codex, EntryForm::Goose, EntryForm::Continue];
+
+const fn key(
+    name: &'static str,
+    field: EntryField,
+    forms: &'static [EntryForm],
+    description: &'static str,
+) -> Key {
+    Key { name, field, forms, description }
+}
+
+/// All keys, in the order of the JSON Schema and of written entries.
+pub(super) const KEYS: &[Key] = &[
+    key("name", F::Name, &[Common, Goose, Continue], "Its name, if the servers are a list."),
+    key("description", F::Description, &[Common, Goose], "What it is for."),
+    key(
+        "type",
+        F::Transport,
+        &[Common, Opencode, Goose, Continue],
+        "The transport: `stdio`, `http`, `sse` or `ws`. Default: by `command` and `url`.",
+    ),
+    key("transport", F::Transport, COMMON, "The same as `type`."),
+    key("transportType", F::Transport, COMMON, "The same as `type`."),
+    key("command", F::Command, ALL_BUT_GOOSE, "The program to start."),
+    key("cmd", F::Command, GOOSE, "The same as `command`."),
+    key("args", F::Arguments, ALL_BUT_OPENCODE, "Its arguments."),
+    key(
+        "env",
+        F::Environment,
+        &[Common, Codex, Continue],
+        "Its environment variables, added to the inherited ones.",
+    ),
+    key("environment", F::SecondEnvironment, &[Common, Opencode], "The same as `env`."),
+    key("envs", F::Environment, GOOSE, "The same as `env`."),
+    key("env_keys", F::RequiredVariables, GOOSE, "Variables of the environment that the server needs."),
+    key("envFile", F::EnvFile, COMMON, "A `.env` file; `env` takes precedence."),
+    key("cwd", F::Folder, &[Common, Codex, Continue], "Its working directory, relative to the workspace."),
+    key("url", F::Url, ALL_BUT_GOOSE, "The URL of the server."),
+    key("serverUrl", F::Url, COMMON, "The same as `url`."),
+    key("httpUrl", F::Url, COMMON, "The same as `url`, over Streamable HTTP."),
+    key("uri", F::Url, GOOSE, "The same as `url`."),
+    key("headers", F::Headers, &[Common, Opencode, Goose], "Headers of every request."),
+    key("http_headers", F::Headers, CODEX, "The same as `headers`."),
+    key(
+        "env_http_headers",
+        F::HeaderVariables,
+        CODEX,
+        "Headers whose values are variables of the environment: the header and the name of the variable.",
+    ),
+    key(
+        "bearer_token_env_var",
+        F::TokenVariable,
+        CODEX,
+        "The variable of the environment that holds the bearer token of every request.",
+    ),
+    key("requestOptions", F::RequestOptions, CONTINUE, "The headers of every request, in Continue's form."),
+    key(
+        "timeout",
+        F::Timeout,
+        &[Common, Opencode, Goose],
+        "The timeout of a request: milliseconds from 1000 on, seconds below.",
+    ),
+    key("requestTimeout", F::RequestMilliseconds, COMMON, "The timeout of a request, in milliseconds."),
+    key(
+        "connectionTimeout",
+        F::ConnectMilliseconds,
+        &[Common, Continue],
+        "The timeout of connecting, in milliseconds.",
+    ),
+    key("startup_timeout_sec", F::StartSeconds, &[Common, Codex], "The timeout of a start, in seconds."),
+    key("startup_timeout_ms", F::StartMilliseconds, CODEX, "The timeout of a start, in milliseconds."),
+    key("initTimeout", F::StartMilliseconds, COMMON, "The timeout of a start, in milliseconds."),
+    key("tool_timeout_sec", F::RequestSeconds, CODEX, "The timeout of a request, in seconds."),
+    key(
+        "sharing",
+        F::Sharing,
+        COMMON,
+        "Which clients of a gateway share a running instance. `auto`: all, until the server sends a request such as\n\
+         sampling, elicitation or roots; then each client has its own. Default: `auto`.",
+    ),
+    key("disabled", F::Disabled, COMMON, "`true` disables the server."),
+    key("enabled", F::Enabled, &[Common, Opencode, Codex, Goose], "`false` disables the server."),
+    key("includeTools", F::IncludedTools, COMMON, "The exposed tools, by the server's own names."),
+    key("enabled_tools", F::IncludedTools, CODEX, "The same as `includeTools`."),
+    key(
+        "available_tools",
+        F::AvailableTools,
+        GOOSE,
+        "The same as `includeTools`; an empty list exposes all.",
+    ),
+    key("tools", F::Tools, COMMON, "The same as `includeTools`, if it is a list."),
+    key("excludeTools", F::ExcludedTools, COMMON, "The hidden tools."),
+    key("disabledTools", F::ExcludedTools, COMMON, "The same as `excludeTools`."),
+    key("disabled_tools", F::ExcludedTools, CODEX, "The same as `excludeTools`."),
+    key(
+        "settings",
+        F::Provided,
+        COMMON,
+        "Settings of an editor's extension, which provides the server itself.",
+    ),
+    key("source", F::Provided, COMMON, "The origin of the entry in an editor."),
+    key("autoApprove", F::Kept, COMMON, "Tools that the editor calls without confirmation; kept."),
+    key("alwaysAllow", F::Kept, COMMON, "Tools that the editor calls without confirmation; kept."),
+    key("trust", F::Kept, COMMON, "Whether the editor confirms calls; kept."),
+    key("tags", F::Kept, COMMON, "Keywords of the server; kept."),
+    key("dev", F::Kept, COMMON, "How the editor watches and debugs the server; kept."),
+    key("oauth", F::Kept, &[Common, Opencode], "How the editor signs in; kept."),
+    key("auth", F::Kept, COMMON, "How the editor signs in; kept."),
+    key("authProviderType", F::Kept, COMMON, "How the editor signs in; kept."),
+    key("gallery", F::Kept, COMMON, "Where the editor found the server; kept."),
+    key("version", F::Kept, COMMON, "The server's version; kept."),
+    key("options", F::Kept, COMMON, "Options of a proxy; kept."),
+    key("icon", F::Kept, COMMON, "A picture; kept."),
+    key("restartOnExit", F::Kept, COMMON, "When a gateway restarts the server; kept."),
+    key("maxRestarts", F::Kept, COMMON, "When a gateway restarts the server; kept."),
+    key("restartDelay", F::Kept, COMMON, "When a gateway restarts the server; kept."),
+    key("required", F::Kept, COMMON, "Whether an editor needs the server; kept."),
+    key("sandbox", F::Kept, COMMON, "The sandbox of the server; kept."),
+];
