@@ -5,14 +5,14 @@
 
 use std::collections::HashSet;
 
-use mcp_host_config::acp::Tolerance;
+use mcp_host_config::acp::{SessionEntry, SessionReading, Tolerance};
 use mcp_host_config::{Code, Document, Reading, acp};
 use mcp_host_model::{Passthrough, RawJson, ServerSpec, Severity};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::diagnostic::{RequestDiagnostic, RequestWarning, SERVERS_POINTER, WarningEffect};
-use crate::params::{ParamDiagnostics, RequestParams};
+use crate::params::{self, ParamDiagnostics};
 use crate::policy::{AgentProfile, InvalidEntryPolicy};
 use crate::request::SessionRequest;
 use crate::request_error::{InvalidParams, SessionRequestError, sanitize, unsupported_message};
@@ -116,6 +116,9 @@ impl SessionServer {
     }
 }
 
+/// The maximum length of a name in diagnostics.
+const MAX_NAME_CHARS: usize = 256;
+
 /// Validates a request (ACP-012 to ACP-016, ACP-039).
 ///
 /// Fails with all errors at once. Under [`InvalidEntryPolicy::Drop`] invalid entries are dropped with warnings, and
@@ -129,21 +132,25 @@ pub fn validate(
     }
     let text = request.to_json_text();
     let document = Document::new("request", &text, agent.version.profile());
-    let reading = acp::read(&document, agent.policy.leniency);
-    let parameters = RequestParams::read(request);
-    let ParamDiagnostics { mut errors, mut warnings } = parameters.check(agent);
+    let SessionReading { reading, members, .. } = acp::read(&document, agent.policy.leniency);
+    let ParamDiagnostics { mut errors, mut warnings } = params::check(&members, agent);
     add_config_diagnostics(&reading, agent, &mut errors, &mut warnings);
-    errors.extend(unsupported_transports(&reading, &parameters, agent));
+    errors.extend(unsupported_transports(&reading, members.servers.items(), agent));
+    let transport_of = |index: usize| members.servers.items().get(index)?.transport.as_deref();
+    let name_of = |index: usize| {
+        let name = members.servers.items().get(index)?.name.as_deref().filter(|name| !name.is_empty())?;
+        Some(name.chars().take(MAX_NAME_CHARS).collect::<String>())
+    };
 
     let invalid: HashSet<usize> = errors.iter().filter_map(|error| error.index).collect();
     let mut servers = Vec::new();
     for (index, entry) in reading.entries.iter().enumerate().filter(|(index, _)| !invalid.contains(index)) {
         let spec = reading.servers.iter().find(|spec| spec.origin.pointer == entry.pointer);
-        let extension = entry.extension.as_ref().zip(parameters.type_of(index));
+        let extension = entry.extension.as_ref().zip(transport_of(index));
         let server = match (spec, extension) {
             (Some(spec), _) => SessionServer::Spec(Box::new(spec.clone())),
             (None, Some((entry, transport))) => SessionServer::Extension {
-                name: parameters.name_of(index).unwrap_or_default(),
+                name: name_of(index).unwrap_or_default(),
                 transport: AcpTransport::from_type(transport),
                 entry: entry.clone(),
             },
@@ -162,7 +169,7 @@ pub fn validate(
     }
 
     for diagnostic in errors.iter_mut().chain(&mut warnings) {
-        diagnostic.server_name = diagnostic.index.and_then(|index| parameters.name_of(index));
+        diagnostic.server_name = diagnostic.index.and_then(name_of);
     }
     // The first error of an entry is that its transport is unsupported.
     errors.sort_by_key(|error| (error.index, error.requested_transport.is_none()));
@@ -170,15 +177,12 @@ pub fn validate(
         InvalidEntryPolicy::Refuse => !errors.is_empty(),
         InvalidEntryPolicy::Drop => errors.iter().any(|error| error.index.is_none()),
     };
-    if is_refused || parameters.cwd().is_none() {
-        if errors.is_empty() {
-            // mcp-config reports errors of the same text; without any, `cwd` is unreadable.
-            errors.push(RequestDiagnostic::at_pointer("/params/cwd", "'cwd' cannot be read"));
-        }
+    let Some(cwd) = members.cwd.filter(|_| !is_refused) else {
         let supported = agent.capabilities.supported(agent.version);
-        let invalid = InvalidParams::new(errors, supported).expect("there is at least one error");
+        let invalid = InvalidParams::new(errors, supported)
+            .expect("mcp-config reports a folder that it does not return");
         return Err(SessionRequestError::InvalidParams(invalid));
-    }
+    };
     let dropped = errors.into_iter().map(|diagnostic| (WarningEffect::Dropped, diagnostic));
     let noted = warnings.into_iter().map(|diagnostic| (WarningEffect::Noted, diagnostic));
     let reported = dropped.chain(noted).map(|(effect, diagnostic)| RequestWarning { effect, diagnostic });
@@ -188,8 +192,8 @@ pub fn validate(
         servers,
         warnings,
         server_set_effect: request.method.server_set_effect(),
-        cwd: parameters.cwd().unwrap_or_default().to_owned(),
-        additional_directories: parameters.additional_directories(),
+        cwd,
+        additional_directories: members.additional_directories.items().iter().flatten().cloned().collect(),
     })
 }
 
@@ -225,12 +229,12 @@ fn add_config_diagnostics(
 /// Returns an error for each entry with an unsupported transport (ACP-015, ACP-016, ACPX-11).
 fn unsupported_transports(
     reading: &Reading,
-    parameters: &RequestParams,
+    servers: &[SessionEntry],
     agent: &AgentProfile<'_>,
 ) -> Vec<RequestDiagnostic> {
     let mut errors = Vec::new();
     for (index, entry) in reading.entries.iter().enumerate() {
-        let declared = || parameters.type_of(index).map(AcpTransport::from_type);
+        let declared = || servers.get(index)?.transport.as_deref().map(AcpTransport::from_type);
         let Some(transport) = entry.transport.map(AcpTransport::from).or_else(declared) else { continue };
         if agent.capabilities.allows(agent.version, &transport) {
             continue;

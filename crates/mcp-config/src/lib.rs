@@ -56,8 +56,8 @@ pub mod acp {
         EnvVariable, HttpHeader, HttpTransport, HttpType, McpServerConfig, SseTransport, SseType,
         StdioTransport,
     };
-    pub use crate::dialect::acp::{Leniency, Tolerance};
-    pub use crate::read::read_acp as read;
+    pub use crate::dialect::acp::{Leniency, ListMember, SessionEntry, SessionMembers, Tolerance};
+    pub use crate::read::{SessionReading, read_session as read};
 }
 
 /// HoloDeck's configuration types.
@@ -80,15 +80,15 @@ pub use diagnostic::{Applicability, Code, Diagnostic, Fix, Label, TextEdit};
 #[cfg(feature = "files")]
 pub use dialect::detect::{UnsupportedFormat, detect, detect_unsupported_format};
 #[cfg(feature = "files")]
-pub use dialect::editor::InputDeclarations;
-#[cfg(feature = "files")]
 pub use dialect::editor::program::{ProgramFile, program_files};
+#[cfg(feature = "files")]
+pub use dialect::editor::references::InputDeclarations;
 #[cfg(feature = "files")]
 pub use dialect::schema::schema;
 #[cfg(feature = "files")]
-pub use dialect::write::{
-    FieldFallback, ProgramLookup, UnsupportedField, WrittenFile, write_editor_file, write_servers,
-};
+pub use dialect::write::report::{FieldFallback, ProgramLookup, UnsupportedField, WrittenFile};
+#[cfg(feature = "files")]
+pub use dialect::write::{write_editor_file, write_servers};
 #[cfg(feature = "files")]
 pub use edit::field_changes::{FieldChange, FieldChangeError, FieldOperation, set_fields};
 #[cfg(feature = "files")]

@@ -13,7 +13,7 @@ use mcp_host_model::{Passthrough, Profile, ServerSpec, Severity, TransportKind};
 
 use crate::de::ReadContext;
 use crate::diagnostic::{Code, Diagnostic, LineIndex, RawDiagnostic};
-use crate::dialect::acp::{self, Leniency};
+use crate::dialect::acp::{self, Leniency, SessionMembers};
 use crate::dialect::entry::{MAX_SERVERS, ReadEntry};
 #[cfg(feature = "files")]
 use crate::dialect::{detect, dominds, editor, holodeck};
@@ -22,7 +22,7 @@ use crate::dialect::{unsupported as dominds, unsupported as editor, unsupported 
 use crate::profile::policy::{Policy, Scope};
 #[cfg(feature = "files")]
 use crate::resolve::ResolveError;
-use crate::syntax::{self, ParsedText, Syntax, contains};
+use crate::syntax::{self, Node, ParsedText, Syntax, contains};
 use fix_plan::SourceTree;
 use positions::ValuePositions;
 
@@ -99,14 +99,29 @@ pub struct ServerEntry {
 
 /// Reads a document. Never fails: every mistake is in the diagnostics.
 pub fn read(document: &Document<'_>) -> Reading {
-    read_acp(document, Leniency::default())
+    read_parsed(document, parse(document), |root, context| read_entries(root, document.profile, context))
 }
 
-/// Reads the servers of a session request and accepts, with a warning, what `leniency` permits (ACP-022, ACPX-09).
-///
-/// [`read`](crate::read()) does the same without leniency. For a profile other than ACP's, `leniency` has no effect.
-pub fn read_acp(document: &Document<'_>, leniency: Leniency) -> Reading {
-    read_parsed(document, parse(document), leniency)
+/// A session request as it was read.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SessionReading {
+    /// Its servers, and the diagnostics of the whole request.
+    pub reading: Reading,
+    /// Its other members.
+    pub members: SessionMembers,
+}
+
+/// Reads a session request by one of ACP's profiles and accepts, with a warning, what `leniency` permits (ACP-022,
+/// ACPX-09). [`read`](crate::read()) does the same without leniency, and returns the servers only.
+pub fn read_session(document: &Document<'_>, leniency: Leniency) -> SessionReading {
+    let mut members = SessionMembers::default();
+    let reading = read_parsed(document, parse(document), |root, context| {
+        let session = acp::read_session(root, context, leniency);
+        members = session.members;
+        session.entries
+    });
+    SessionReading { reading, members }
 }
 
 /// What was read, and by which rules.
@@ -131,7 +146,8 @@ pub fn read_detecting(dialect: Dialect, name: &str, text: &str) -> DetectedReadi
     let document = Document { name, text, profile: Profile::default_for(dialect) };
     let parsed = parse(&document);
     let profile = detect::detect_profile(dialect, parsed.1.root.as_ref());
-    let reading = read_parsed(&Document { profile, ..document }, parsed, Leniency::default());
+    let document = Document { profile, ..document };
+    let reading = read_parsed(&document, parsed, |root, context| read_entries(root, profile, context));
     DetectedReading { profile, reading }
 }
 
@@ -140,10 +156,20 @@ fn parse(document: &Document<'_>) -> (Syntax, ParsedText) {
     (syntax, syntax::parse_as(document.text, syntax))
 }
 
+/// Reads the entries of a document.
+fn read_entries(root: &Node, profile: Profile, context: &ReadContext) -> Vec<ReadEntry> {
+    match profile {
+        Profile::HoloDeck | Profile::HoloDeck07 => holodeck::read(root, context),
+        Profile::Dominds => dominds::read(root, context),
+        Profile::AcpV1 | Profile::AcpV2 => acp::read_session(root, context, Leniency::default()).entries,
+        Profile::McpJson => editor::read(root, context),
+    }
+}
+
 fn read_parsed(
     document: &Document<'_>,
     (syntax, parsed): (Syntax, ParsedText),
-    leniency: Leniency,
+    read_entries: impl FnOnce(&Node, &ReadContext) -> Vec<ReadEntry>,
 ) -> Reading {
     let policy = Policy::for_profile(document.profile);
     let context = ReadContext::new(policy, document.name);
@@ -153,16 +179,10 @@ fn read_parsed(
             if diagnostic.code == Code::UnknownTag { policy.unknown_tag } else { diagnostic.severity };
         context.report(diagnostic.severity(severity));
     }
-    let entries = match (&root, document.profile) {
-        (None, _) => Vec::new(),
-        (Some(root), Profile::HoloDeck | Profile::HoloDeck07) => holodeck::read(root, &context),
-        (Some(root), Profile::Dominds) => dominds::read(root, &context),
-        (Some(root), Profile::AcpV1 | Profile::AcpV2) => acp::read_servers(root, &context, leniency),
-        (Some(root), Profile::McpJson) => {
-            editor::report_extensions(&extensions, &context);
-            editor::read(root, &context)
-        }
-    };
+    if root.is_some() && document.profile == Profile::McpJson {
+        editor::report_extensions(&extensions, &context);
+    }
+    let entries = root.as_ref().map(|root| read_entries(root, &context)).unwrap_or_default();
     if let Some(first) = entries.get(MAX_SERVERS) {
         let message = format!("the file has more than {MAX_SERVERS} servers");
         let parent = syntax::parent(&first.pointer).unwrap_or_default();

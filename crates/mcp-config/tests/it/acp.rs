@@ -154,14 +154,14 @@ fn acp_022_x_05_tolerated_deviations_are_warnings() {
     let mut lenient = Leniency::default();
     lenient.relative_commands = Tolerance::Warn;
     lenient.missing_lists = Tolerance::Warn;
-    let reading = acp::read(&document, lenient);
+    let reading = acp::read(&document, lenient).reading;
     assert!(!reading.refused && reading.entries[0].accepted);
     insta::assert_snapshot!(found(&reading), @r"
     warning 1:3 /0/args ValidationError: MCP server 'a': 'args' is required
     warning 1:3 /0/env ValidationError: MCP server 'a': 'env' is required
     warning 1:27 /0/command MCPConfigError: MCP server 'a' command must be an absolute path
     ");
-    assert!(acp::read(&document, Leniency::default()).refused);
+    assert!(acp::read(&document, Leniency::default()).reading.refused);
 }
 
 #[test]

@@ -147,7 +147,8 @@ fn spec_of(
     let sharing: Option<SharingKey> = sharing.and_then(|it| serde_json::from_value(it.into()).ok());
     let mut spec = ServerSpec::new(id, options.context.origin(at, node.span.clone()), transport);
     spec.sharing = sharing.map_or(Sharing::PerOwner, Sharing::from);
-    spec.metadata = metadata([("_meta", meta), ("extra", lowering::unknown_members(node, known))]);
+    spec.metadata =
+        metadata([("_meta", meta), ("extra", lowering::unknown_members(node, |key| known.contains(&key)))]);
     spec
 }
 

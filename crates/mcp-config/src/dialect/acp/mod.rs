@@ -9,6 +9,7 @@ mod request;
 mod rules;
 #[cfg(feature = "files")]
 mod schema;
+mod session;
 #[cfg(feature = "files")]
 mod types;
 mod wire;
@@ -26,23 +27,32 @@ use crate::syntax::{Content, Node, to_json};
 pub use rules::{Leniency, Tolerance};
 #[cfg(feature = "files")]
 pub(crate) use schema::schema;
+pub use session::{ListMember, SessionEntry, SessionMembers};
 #[cfg(feature = "files")]
 pub use types::{
     EnvVariable, HttpHeader, HttpTransport, HttpType, McpServerConfig, SseTransport, SseType, StdioTransport,
 };
 
 use lower::SessionOptions;
+use request::EntryNode;
 use rules::{ProtocolRules, UntypedEntry};
 
-/// Reads the servers of a session.
-pub(crate) fn read_servers(root: &Node, context: &ReadContext, leniency: Leniency) -> Vec<ReadEntry> {
+/// A session request: its entries and its other members.
+pub(crate) struct ReadSession {
+    pub(crate) entries: Vec<ReadEntry>,
+    pub(crate) members: SessionMembers,
+}
+
+/// Reads a session request.
+pub(crate) fn read_session(root: &Node, context: &ReadContext, leniency: Leniency) -> ReadSession {
     let rules = ProtocolRules::of(context.policy.profile);
-    let Some(found) = request::find_servers(root, context, rules) else { return Vec::new() };
-    let request::SessionServers { mut nodes, cwd } = found;
+    let members = SessionMembers::of(root);
+    let mut nodes = request::find_servers(root, &members, context, rules).unwrap_or_default();
     nodes.truncate(MAX_SERVERS + 1);
-    let options = SessionOptions { context, rules, leniency, cwd };
+    let options = SessionOptions { context, rules, leniency, cwd: members.cwd.as_deref() };
     check_unique_names(&nodes, context);
-    nodes.into_iter().map(|(label, node, at)| entry(label, node, &at, &options)).collect()
+    let entries = nodes.into_iter().map(|EntryNode { label, node, at }| entry(label, node, &at, &options));
+    ReadSession { entries: entries.collect(), members }
 }
 
 fn entry(label: String, node: &Node, at: &Location, options: &SessionOptions<'_>) -> ReadEntry {
@@ -169,9 +179,9 @@ fn transport<'a>(node: &'a Node, at: &Location, options: &SessionOptions<'_>) ->
 }
 
 /// Reports names that are not unique within the list (ACPX-14, 6).
-fn check_unique_names(nodes: &[(String, &Node, Location)], context: &ReadContext) {
+fn check_unique_names(nodes: &[EntryNode<'_>], context: &ReadContext) {
     let mut names = UniqueNames::default();
-    for (_, node, at) in nodes {
+    for EntryNode { label: _, node, at } in nodes {
         let Some(member) = node.get("name") else { continue };
         let Some(name) = member.value.text().filter(|name| !name.is_empty()) else { continue };
         let at = at.member(member, context);

@@ -3,27 +3,27 @@
 use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::{Code, quoted};
 use crate::dialect::acp::rules::{ProtocolRules, Requirement};
-use crate::dialect::checks;
+use crate::dialect::acp::session::SessionMembers;
 use crate::syntax::{Content, Node};
 
-/// The entries of a document.
-pub(super) struct SessionServers<'a> {
-    /// The entries. The label is the name in messages for an entry that has no name.
-    pub(super) nodes: Vec<(String, &'a Node, Location)>,
-    /// The working directory of the session.
-    pub(super) cwd: Option<&'a str>,
+/// An entry of a document. The label is its name in messages if it has no name.
+pub(super) struct EntryNode<'a> {
+    pub(super) label: String,
+    pub(super) node: &'a Node,
+    pub(super) at: Location,
 }
 
 /// Finds the entries. Returns `None` if there can be none, and reports why.
 pub(super) fn find_servers<'a>(
     root: &'a Node,
+    members: &SessionMembers,
     context: &ReadContext,
     rules: &ProtocolRules,
-) -> Option<SessionServers<'a>> {
+) -> Option<Vec<EntryNode<'a>>> {
     let at = Location::root(root, context);
     match root.content() {
         Content::Sequence(_) => {
-            return Some(SessionServers { nodes: entries(root, &at, "", context)?, cwd: None });
+            return entries(root, &at, "", context);
         }
         Content::Mapping(_) => {}
         Content::Broken => return None,
@@ -35,14 +35,14 @@ pub(super) fn find_servers<'a>(
         }
     }
     if root.get("method").is_some() || root.get("params").is_some() {
-        return request(root, &at, context, rules);
+        return request(root, members, &at, context, rules);
     }
     if root.get("mcpServers").is_some() {
-        return params(root, &at, Requirement::Optional, context);
+        return params(root, members, &at, Requirement::Optional, context);
     }
     let is_entry = ["command", "url", "type"].iter().any(|it| root.get(it).is_some());
     if is_entry {
-        return Some(SessionServers { nodes: vec![("server".to_owned(), root, at)], cwd: None });
+        return Some(vec![EntryNode { label: "server".to_owned(), node: root, at }]);
     }
     let at = at.at_key();
     context.error(Code::NoServers, &at, "this is not a session request: it has no 'mcpServers'", EXAMPLE);
@@ -53,10 +53,11 @@ const EXAMPLE: &str = "write `{\"mcpServers\": [{\"name\": …, \"command\": …
 
 fn request<'a>(
     root: &'a Node,
+    members: &SessionMembers,
     at: &Location,
     context: &ReadContext,
     rules: &ProtocolRules,
-) -> Option<SessionServers<'a>> {
+) -> Option<Vec<EntryNode<'a>>> {
     let (mut servers, mut session_id) = (Requirement::Optional, Requirement::Optional);
     if let Some(member) = root.get("method") {
         let at = at.member(member, context);
@@ -109,7 +110,7 @@ fn request<'a>(
     if session_id == Requirement::Required {
         check_session_id(node, &params_at, context);
     }
-    params(node, &params_at, servers, context)
+    params(node, members, &params_at, servers, context)
 }
 
 /// Checks the id of the session that the request loads, resumes or forks (ACPX-10).
@@ -134,33 +135,29 @@ fn check_session_id(node: &Node, at: &Location, context: &ReadContext) {
 
 fn params<'a>(
     node: &'a Node,
+    members: &SessionMembers,
     at: &Location,
     requirement: Requirement,
     context: &ReadContext,
-) -> Option<SessionServers<'a>> {
-    let cwd = node.get("cwd").and_then(|it| {
-        let at = at.member(it, context);
-        let text = it.value.text().filter(|it| checks::is_absolute(it));
-        if text.is_none() && !matches!(it.value.content(), Content::Broken) {
-            let message = "'cwd' must be an absolute path";
-            context.error(Code::RelativePath, &at, message, "write the absolute path of a folder");
-        }
-        text
-    });
+) -> Option<Vec<EntryNode<'a>>> {
+    let wrong = node.get("cwd").filter(|it| !matches!(it.value.content(), Content::Broken));
+    if let Some(wrong) = wrong.filter(|_| members.cwd.is_none()) {
+        let at = at.member(wrong, context);
+        let message = "'cwd' must be an absolute path";
+        context.error(Code::RelativePath, &at, message, "write the absolute path of a folder");
+    }
     let Some(member) = node.get("mcpServers") else {
         if requirement == Requirement::Required {
             let at = at.missing("mcpServers", context);
             context.error(Code::MissingKey, &at, "'mcpServers' is required", "add `\"mcpServers\": []`");
         }
-        return Some(SessionServers { nodes: Vec::new(), cwd });
+        return Some(Vec::new());
     };
     let (at, list) = (at.member(member, context), &member.value);
     match list.content() {
-        Content::Null => Some(SessionServers { nodes: Vec::new(), cwd }),
+        Content::Null => Some(Vec::new()),
         Content::Broken => None,
-        Content::Sequence(_) => {
-            Some(SessionServers { nodes: entries(list, &at, "mcpServers", context)?, cwd })
-        }
+        Content::Sequence(_) => entries(list, &at, "mcpServers", context),
         _ => {
             let message = format!("'mcpServers' must be a list, not {}", list.kind());
             let help = "write a list of servers, each with its `name`; keys and values are for `mcp.json`";
@@ -175,7 +172,12 @@ fn entries<'a>(
     at: &Location,
     label: &str,
     context: &ReadContext,
-) -> Option<Vec<(String, &'a Node, Location)>> {
+) -> Option<Vec<EntryNode<'a>>> {
     let items = list.items()?.iter().enumerate();
-    Some(items.map(|(index, it)| (format!("{label}[{index}]"), it, at.item(index, it, context))).collect())
+    let entry = |(index, node)| EntryNode {
+        label: format!("{label}[{index}]"),
+        node,
+        at: at.item(index, node, context),
+    };
+    Some(items.map(entry).collect())
 }

@@ -6,7 +6,7 @@ use mcp_host_model::Profile;
 
 use crate::dialect::acp::rules::{MethodRules, ProtocolRules, Requirement, UntypedEntry};
 use crate::dialect::acp::wire::{AcpStdio, AcpTunnel, AcpUrl};
-use crate::dialect::schema::wire_schema;
+use crate::dialect::wire_schema::wire_schema;
 
 /// The schema of a protocol version.
 pub(crate) fn schema(profile: Profile) -> Value {

@@ -1,0 +1,95 @@
+//! The members of a session request besides the specs of its servers.
+
+use crate::dialect::checks;
+use crate::syntax::{Content, Node};
+
+/// The members of a session request that its agent checks or needs.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct SessionMembers {
+    /// The session's folder, if it is an absolute path.
+    pub cwd: Option<String>,
+    /// The additional folders, if they are absolute paths.
+    pub additional_directories: ListMember<Option<String>>,
+    /// What the entries of `mcpServers` say, in their order.
+    pub servers: ListMember<SessionEntry>,
+}
+
+/// A member that should be a list.
+#[derive(Debug, Clone, Default)]
+#[expect(clippy::exhaustive_enums, reason = "mcp-acp reports each, so that none is forgotten")]
+pub enum ListMember<T> {
+    /// The member is missing.
+    #[default]
+    Absent,
+    /// It is null.
+    Null,
+    /// It is a list.
+    List(Vec<T>),
+    /// It is something else.
+    Other,
+}
+
+impl<T> ListMember<T> {
+    /// The items; none if it is no list.
+    pub fn items(&self) -> &[T] {
+        match self {
+            ListMember::List(items) => items,
+            ListMember::Absent | ListMember::Null | ListMember::Other => &[],
+        }
+    }
+
+    fn of(list: Option<&Node>, item: fn(&Node) -> T) -> ListMember<T> {
+        match list.map(|it| (it.content(), it.items())) {
+            None => ListMember::Absent,
+            Some((Content::Null, _)) => ListMember::Null,
+            Some((_, Some(items))) => ListMember::List(items.iter().map(item).collect()),
+            Some((_, None)) => ListMember::Other,
+        }
+    }
+}
+
+/// What an entry says, whether it is valid or not.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct SessionEntry {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its `type`.
+    pub transport: Option<String>,
+    /// The names of its lists that are null.
+    pub null_lists: Vec<&'static str>,
+}
+
+impl SessionMembers {
+    /// Reads a request or its `params`. Any other document has no such members.
+    pub(super) fn of(root: &Node) -> SessionMembers {
+        let params = root.get("params").map(|it| &it.value);
+        let Some(params) = params.or_else(|| root.get("mcpServers").map(|_| root)) else {
+            return SessionMembers::default();
+        };
+        let member = |key: &str| params.get(key).map(|it| &it.value);
+        SessionMembers {
+            cwd: member("cwd").and_then(absolute_path),
+            additional_directories: ListMember::of(member("additionalDirectories"), absolute_path),
+            servers: ListMember::of(member("mcpServers"), SessionEntry::of),
+        }
+    }
+}
+
+impl SessionEntry {
+    fn of(entry: &Node) -> SessionEntry {
+        let text = |key: &str| entry.get(key).and_then(|it| it.value.text()).map(str::to_owned);
+        let is_null =
+            |key: &&str| entry.get(key).is_some_and(|it| matches!(it.value.content(), Content::Null));
+        SessionEntry {
+            name: text("name"),
+            transport: text("type"),
+            null_lists: ["args", "env", "headers"].into_iter().filter(is_null).collect(),
+        }
+    }
+}
+
+fn absolute_path(node: &Node) -> Option<String> {
+    node.text().filter(|it| checks::is_absolute(it)).map(str::to_owned)
+}
