@@ -18,4 +18,6 @@ pub(crate) mod schema;
 #[cfg(not(feature = "files"))]
 pub(crate) mod unsupported;
 #[cfg(feature = "files")]
+pub(crate) mod wire_schema;
+#[cfg(feature = "files")]
 pub(crate) mod write;

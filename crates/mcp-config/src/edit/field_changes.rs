@@ -8,9 +8,9 @@ use std::iter;
 use mcp_host_model::Profile;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::dialect::editor::program::Program;
+use crate::dialect::editor::conventions::Program;
+use crate::dialect::write::report::{WriteReport, WrittenFile};
 use crate::dialect::write::values::dominds_value;
-use crate::dialect::write::{WriteReport, WrittenFile};
 use crate::edit::editable_file::{EditableFile, errors, unsupported_layout};
 use crate::edit::{EditError, declare_input};
 use crate::read::{Document, Reading, read};

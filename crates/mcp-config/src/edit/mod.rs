@@ -14,9 +14,11 @@ mod toml;
 
 use mcp_host_model::{Dialect, Profile, ServerSpec};
 
-use crate::dialect::editor::program::{EntryForm, FileContent, Program};
-use crate::dialect::editor::{DEV_CONTAINER_INPUTS, DEV_CONTAINER_SERVERS, InputDeclarations};
-use crate::dialect::write::{self, FieldFallback, UnsupportedField, WriteReport, WrittenFile};
+use crate::dialect::editor::conventions::{EntryForm, FileContent, Program};
+use crate::dialect::editor::references::InputDeclarations;
+use crate::dialect::editor::{DEV_CONTAINER_INPUTS, DEV_CONTAINER_SERVERS};
+use crate::dialect::write;
+use crate::dialect::write::report::{FieldFallback, UnsupportedField, WriteReport, WrittenFile};
 use crate::edit::editable_file::{EditableFile, errors, unsupported_layout};
 use crate::read::{Document, read};
 use crate::syntax::entry_edits::NewEntry;

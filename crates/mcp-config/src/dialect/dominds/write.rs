@@ -7,8 +7,9 @@ use mcp_host_model::{
 use serde::Deserialize;
 
 use crate::dialect::checks::{self, UrlRule};
+use crate::dialect::write::report::WriteReport;
 use crate::dialect::write::values::{dominds_value, reference_text, rewrite_text};
-use crate::dialect::write::{WriteReport, common, values};
+use crate::dialect::write::{common, values};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::ReferenceRule;
 

@@ -9,8 +9,9 @@ use mcp_host_model::{
 
 use crate::dialect::checks;
 use crate::dialect::lowering::url_rule;
+use crate::dialect::write::report::WriteReport;
 use crate::dialect::write::values::{reference_text, rewrite_text};
-use crate::dialect::write::{WriteReport, common, values};
+use crate::dialect::write::{common, values};
 use crate::profile::policy::{NameRule, Policy};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{ReferenceRule, has_holodeck_reference};

@@ -11,7 +11,7 @@ use mcp_host_model::{
 
 use crate::diagnostic::quoted;
 use crate::dialect::lowering::{CONFIG_VARIABLE, SSE_CONNECT};
-use crate::dialect::write::WriteReport;
+use crate::dialect::write::report::WriteReport;
 use crate::syntax::output::OutputValue;
 
 /// Reports an inherited environment that differs from the dialect's.

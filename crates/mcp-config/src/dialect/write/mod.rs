@@ -4,86 +4,19 @@
 //! every field of a server, so a new field fails to compile until it is handled.
 
 pub(super) mod common;
+pub(crate) mod report;
 pub(crate) mod values;
 
 use std::collections::HashSet;
-use std::fmt;
 
 use mcp_host_model::{Profile, ServerSpec};
-use serde::{Serialize, Serializer};
 
-use crate::dialect::editor::InputDeclarations;
-use crate::dialect::editor::program::Program;
-use crate::dialect::write::values::Reason;
+use crate::dialect::editor::conventions::Program;
+use crate::dialect::editor::references::InputDeclarations;
+use crate::dialect::write::report::{FieldFallback, ProgramLookup, WriteReport, WrittenFile};
 use crate::dialect::{acp, dominds, editor, holodeck};
 use crate::profile::policy::Policy;
 use crate::syntax::output::OutputValue;
-
-/// Servers as the text of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct WrittenFile {
-    /// The text. It contains all literal values of the servers, including secrets.
-    pub text: String,
-    /// What the dialect cannot express, in server order. Contains no values.
-    pub unsupported: Vec<UnsupportedField>,
-}
-
-/// A field that a dialect cannot express.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct UnsupportedField {
-    /// The name of the server.
-    pub server: String,
-    /// The field of the model, such as `cwd` or `env.NAME`.
-    pub field: String,
-    /// Why it cannot be expressed.
-    #[serde(rename = "why")]
-    pub reason: String,
-    /// What was written instead.
-    #[serde(rename = "done")]
-    pub fallback: FieldFallback,
-}
-
-impl UnsupportedField {
-    /// A field with the reason, in any words, why it cannot be written.
-    pub fn new(
-        server: impl Into<String>,
-        field: impl Into<String>,
-        reason: impl Into<String>,
-        fallback: FieldFallback,
-    ) -> UnsupportedField {
-        UnsupportedField { server: server.into(), field: field.into(), reason: reason.into(), fallback }
-    }
-}
-
-/// What was written in place of a field that cannot be expressed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FieldFallback {
-    /// The field was omitted.
-    FieldOmitted,
-    /// The whole server was omitted, because it would behave differently without the field.
-    ServerOmitted,
-    /// Something else was written, as described.
-    Replaced(String),
-}
-
-impl fmt::Display for FieldFallback {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FieldFallback::FieldOmitted => f.write_str("left out"),
-            FieldFallback::ServerOmitted => f.write_str("the server is left out"),
-            FieldFallback::Replaced(words) => f.write_str(words),
-        }
-    }
-}
-
-impl Serialize for FieldFallback {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
 
 /// Writes servers in the given order.
 ///
@@ -182,93 +115,4 @@ fn file_text(profile: Profile, entries: Vec<(String, OutputValue)>) -> String {
         Profile::McpJson => file(vec![("mcpServers", OutputValue::Map(entries))]).pretty(),
     };
     lines.join("\n") + "\n"
-}
-
-/// Looks up the absolute path of a program by name.
-pub type ProgramLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-/// The display name of a dialect.
-fn title(profile: Profile) -> &'static str {
-    match profile {
-        Profile::HoloDeck => "HoloDeck",
-        Profile::HoloDeck07 => "HoloDeck 0.7",
-        Profile::Dominds => "Dominds",
-        Profile::AcpV1 => "ACP 1",
-        Profile::AcpV2 => "ACP 2",
-        Profile::McpJson => "an mcp.json",
-    }
-}
-
-/// Collects the unsupported fields of one server.
-pub(crate) struct WriteReport<'a> {
-    pub(crate) profile: Profile,
-    pub(crate) program: ProgramLookup<'a>,
-    pub(crate) server: String,
-    pub(crate) unsupported: &'a mut Vec<UnsupportedField>,
-}
-
-impl WriteReport<'_> {
-    /// The display name of the dialect.
-    pub(crate) fn title(&self) -> &'static str {
-        title(self.profile)
-    }
-
-    pub(crate) fn add(&mut self, field: impl Into<String>, why: impl Into<String>, done: FieldFallback) {
-        let (server, field, why) = (self.server.clone(), field.into(), why.into());
-        self.unsupported.push(UnsupportedField { server, field, reason: why, fallback: done });
-    }
-
-    /// Reports a field that is not written.
-    pub(crate) fn omitted(&mut self, field: impl Into<String>, why: impl Into<String>) {
-        self.add(field, why, FieldFallback::FieldOmitted);
-    }
-
-    /// Reports a field that the dialect does not have and that is not written.
-    pub(crate) fn unsupported(&mut self, field: impl Into<String>, what: &str) {
-        let why = format!("{} cannot express {what}", self.title());
-        self.omitted(field, why);
-    }
-
-    /// Reports a field that the dialect does not have, if it `is_set`.
-    pub(crate) fn unsupported_if(&mut self, is_set: bool, field: &str, what: &str) {
-        if is_set {
-            self.unsupported(field, what);
-        }
-    }
-
-    /// The member `key` with the text of an optional field; reports a text that cannot be written.
-    pub(crate) fn optional(
-        &mut self,
-        key: &str,
-        field: &str,
-        text: Option<Result<String, Reason>>,
-    ) -> Option<(String, OutputValue)> {
-        let text = text?.map_err(|why| self.omitted(field, why)).ok()?;
-        Some((key.to_owned(), OutputValue::Text(text)))
-    }
-
-    /// The text of a field without which the server would behave differently; reports one that cannot be written.
-    pub(crate) fn required(&mut self, field: &str, text: Result<String, Reason>) -> Option<String> {
-        text.map_or_else(|why| self.server_omitted(field, why), Some)
-    }
-
-    /// Reports a replacement.
-    pub(crate) fn replaced(
-        &mut self,
-        field: impl Into<String>,
-        why: impl Into<String>,
-        done: impl Into<String>,
-    ) {
-        self.add(field, why, FieldFallback::Replaced(done.into()));
-    }
-
-    /// Reports a server that is not written.
-    pub(crate) fn server_omitted<T>(
-        &mut self,
-        field: impl Into<String>,
-        why: impl Into<String>,
-    ) -> Option<T> {
-        self.add(field, why, FieldFallback::ServerOmitted);
-        None
-    }
 }

@@ -3,16 +3,13 @@
 use mcp_host_model::{ConfigValue, Dialect, Profile, TemplatePart};
 
 use crate::diagnostic::quoted;
-use crate::dialect::write::WriteReport;
+use crate::dialect::write::report::{Reason, WriteReport};
 use crate::profile::policy::Policy;
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{
     BorrowedTemplatePart, ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, has_reference,
     parse_value, split,
 };
-
-/// Why a value cannot be written.
-pub(crate) type Reason = &'static str;
 
 /// A value as one text, with references if the rule replaces them.
 pub(crate) fn reference_text(value: &ConfigValue, rule: ReferenceRule) -> Result<String, Reason> {
