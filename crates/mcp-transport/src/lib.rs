@@ -74,15 +74,15 @@ pub use async_trait::async_trait;
 /// For [`FrameSink`] and [`OutboundMessage`].
 #[doc(no_inline)]
 pub use bytes::Bytes;
-pub use dial::options::DialOptions;
 #[cfg(feature = "endpoint")]
-pub use dial::options::dialer;
+pub use dial::dialer::dialer;
 #[cfg(feature = "stdio")]
-pub use dial::options::stdio_dialer;
+pub use dial::dialer::stdio_dialer;
+pub use dial::options::DialOptions;
 #[cfg(feature = "endpoint")]
 pub use dial::secrets::endpoint_secrets;
 #[cfg(all(feature = "http", feature = "sse"))]
-pub use dial::sse_fallback::SseServerCache;
+pub use dial::sse_servers::SseServerCache;
 #[cfg(feature = "testing")]
 pub use dial::testing;
 pub use error::disconnect::{Disconnect, DisconnectReason, StartError};

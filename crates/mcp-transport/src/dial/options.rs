@@ -1,24 +1,16 @@
-//! Options for dialing, and the choice of the transport for an endpoint.
+//! Options for dialing.
 
-#[cfg(any(feature = "endpoint", feature = "stdio"))]
+#[cfg(any(feature = "http", feature = "sse"))]
 use std::sync::Arc;
 
-#[cfg(feature = "endpoint")]
-use mcp_host_model::Endpoint;
-#[cfg(feature = "stdio")]
-use mcp_host_model::StdioEndpoint;
 use mcp_host_model::{Limits, Secret};
 
-#[cfg(any(feature = "endpoint", feature = "stdio"))]
-use crate::error::ConnectError;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 use crate::net::url_endpoint::UrlOptions;
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 use crate::redact::json_secrets;
 #[cfg(feature = "stdio")]
 use crate::stdio::StdioOptions;
-#[cfg(any(feature = "endpoint", feature = "stdio"))]
-use crate::transport::Dial;
 use crate::transport::process_id::ProcessIdCell;
 
 /// Options for all transports, besides the endpoint.
@@ -30,7 +22,7 @@ pub struct DialOptions {
     #[cfg(feature = "stdio")]
     receipts: Option<crate::stdio::ReceiptDirectory>,
     #[cfg(all(feature = "http", feature = "sse"))]
-    pub(crate) sse_servers: crate::dial::sse_fallback::SseServerCache,
+    pub(crate) sse_servers: crate::dial::sse_servers::SseServerCache,
     #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
     authorities: crate::net::tls::Authorities,
     #[cfg(any(feature = "http", feature = "sse"))]
@@ -52,7 +44,7 @@ impl DialOptions {
 
     /// Sets the cache of URLs that support only HTTP with SSE; a new one unless set.
     #[cfg(all(feature = "http", feature = "sse"))]
-    pub fn set_sse_servers(&mut self, sse_servers: crate::dial::sse_fallback::SseServerCache) {
+    pub fn set_sse_servers(&mut self, sse_servers: crate::dial::sse_servers::SseServerCache) {
         self.sse_servers = sse_servers;
     }
 
@@ -86,7 +78,7 @@ impl DialOptions {
     }
 
     #[cfg(feature = "stdio")]
-    fn for_stdio(&self) -> StdioOptions {
+    pub(crate) fn for_stdio(&self) -> StdioOptions {
         StdioOptions {
             limits: self.limits.clone(),
             receipts: self.receipts.clone(),
@@ -105,41 +97,5 @@ impl DialOptions {
             authorization: self.authorization.clone(),
             extra_secrets: self.all_extra_secrets(),
         }
-    }
-}
-
-/// Creates the dialer for a server that is started as a child process. Fails if the encoding of the endpoint is unknown
-/// or cannot be used for lines. It needs fewer dependencies than [`dialer`], which also takes URLs.
-#[cfg(feature = "stdio")]
-pub fn stdio_dialer(endpoint: &StdioEndpoint, options: &DialOptions) -> Result<Arc<dyn Dial>, ConnectError> {
-    Ok(Arc::new(crate::stdio::StdioDial::new(endpoint, &options.for_stdio())?))
-}
-
-/// Creates the dialer for an endpoint. Fails if this build does not include its transport, or the endpoint is invalid.
-///
-/// Transports with a URL use the HTTP or SOCKS proxy of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`), except
-/// for loopback hosts and the hosts of `NO_PROXY`. A WebSocket uses a tunnel through the proxy.
-#[cfg(feature = "endpoint")]
-pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial>, ConnectError> {
-    // Unused in a build without transports.
-    let _ = options;
-    match endpoint {
-        #[cfg(feature = "stdio")]
-        Endpoint::Stdio(it) => stdio_dialer(it, options),
-        #[cfg(all(feature = "http", feature = "sse"))]
-        Endpoint::Http(it) => Ok(Arc::new(crate::dial::sse_fallback::HttpOrSseDial::new(it, options)?)),
-        #[cfg(all(feature = "http", not(feature = "sse")))]
-        Endpoint::Http(it) => Ok(Arc::new(crate::http::HttpDial::new(it, &options.for_url())?)),
-        #[cfg(all(feature = "http", feature = "sse"))]
-        Endpoint::Sse(it) => Ok(Arc::new(crate::dial::sse_fallback::SseOrHttpDial::new(it, options)?)),
-        #[cfg(all(feature = "sse", not(feature = "http")))]
-        Endpoint::Sse(it) => Ok(Arc::new(crate::sse::SseDial::new(it, &options.for_url())?)),
-        #[cfg(feature = "websocket")]
-        Endpoint::WebSocket(it) => {
-            Ok(Arc::new(crate::websocket::WebSocketDial::new(it, &options.for_url())?))
-        }
-        // A build with all transports has no other endpoints.
-        #[cfg(not(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket")))]
-        other => Err(ConnectError::Unsupported(other.kind())),
     }
 }

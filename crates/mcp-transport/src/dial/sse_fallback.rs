@@ -2,54 +2,20 @@
 //!
 //! A cache remembers the URLs of SSE servers. A wrong entry is dropped: the next connection starts with Streamable HTTP.
 
-use std::collections::HashSet;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_host_model::{SseFallback, TransportKind, UrlEndpoint, code};
-use parking_lot::Mutex;
 use url::Url;
 
 use crate::dial::options::DialOptions;
+use crate::dial::sse_servers::SseServerCache;
 use crate::error::ConnectError;
 use crate::error::request_error::RequestError;
 use crate::http::HttpDial;
 use crate::net::url_endpoint::UrlOptions;
 use crate::sse::{SseDial, StreamOutcome};
 use crate::transport::{Dial, HandshakeMode, Transport, TransportProbe};
-
-/// Maximum number of cached URLs. Others are detected again.
-const MAX_CACHED_URLS: usize = 1024;
-
-/// A cache of URLs that support only HTTP with SSE. Clones share it. With one cache in every [`DialOptions`], a reconnect
-/// needs no second attempt.
-#[derive(Clone, Default)]
-pub struct SseServerCache(Arc<Mutex<HashSet<Url>>>);
-
-impl SseServerCache {
-    fn contains(&self, url: &Url) -> bool {
-        self.0.lock().contains(url)
-    }
-
-    fn add(&self, url: &Url) {
-        let mut urls = self.0.lock();
-        if urls.len() < MAX_CACHED_URLS {
-            urls.insert(url.clone());
-        }
-    }
-
-    fn remove(&self, url: &Url) {
-        self.0.lock().remove(url);
-    }
-}
-
-impl fmt::Debug for SseServerCache {
-    /// Prints only the number of URLs: a URL may contain a secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SseServerCache").field("urls", &self.0.lock().len()).finish()
-    }
-}
 
 /// Connects with Streamable HTTP. When the server refuses it, SSE is used as a fallback if the endpoint allows that;
 /// otherwise SSE is only probed, for the error message.
@@ -178,6 +144,7 @@ fn suggests_sse(refusal: &RequestError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dial::sse_servers::MAX_CACHED_URLS;
     use mcp_host_model::RpcError;
 
     use crate::error::request_error::ErrorResponse;

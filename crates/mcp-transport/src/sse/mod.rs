@@ -7,6 +7,7 @@
 //! Decisions are pure ([`message_endpoint`], [`send_queue`]); [`stream`] and [`post`] do the I/O. Absent on purpose: OAuth,
 //! `Last-Event-ID`, and retries.
 
+mod connection;
 mod message_endpoint;
 mod post;
 mod send_queue;
@@ -18,7 +19,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use http::HeaderMap;
 use mcp_host_model::UrlEndpoint;
 use tokio::time::Instant;
 
@@ -30,7 +30,8 @@ use crate::net::url_endpoint::UrlOptions;
 use crate::net::{Client, HttpEndpoint, RequestTarget};
 use crate::rpc::rate_limiter::RateLimiter;
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
-use crate::transport::{Dial, FrameSink, Link, OutboundQueue, RequestId, StreamError, StreamId, Transport};
+use crate::transport::{Dial, Link, OutboundQueue, RequestId, StreamError, StreamId, Transport};
+use connection::SseConnection;
 use post::PostResult;
 use send_queue::SseSendQueue;
 use stream::SseStream;
@@ -58,17 +59,6 @@ pub(crate) struct SseDial {
 
 /// A connection that is not started yet.
 struct SseTransport(SseDial);
-
-/// One connection.
-struct SseConnection {
-    endpoint: Arc<HttpEndpoint>,
-    client: Client,
-    /// The target of POSTs.
-    message_target: RequestTarget,
-    /// The headers of each POST.
-    headers: HeaderMap,
-    inbox: Arc<dyn FrameSink>,
-}
 
 impl SseDial {
     /// Checks the configuration. Does no I/O. No error message contains a header's value.

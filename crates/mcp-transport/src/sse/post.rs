@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::{HeaderValue, Method};
 use tokio::sync::oneshot;
 
-use super::SseConnection;
+use super::connection::SseConnection;
 use super::send_queue::AbortReason;
 use crate::error::request_error::RequestError;
 use crate::net::headers::PROTOCOL_VERSION;

@@ -12,8 +12,11 @@ use tokio::io::unix::AsyncFd;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::launcher::{Process, launch};
+#[cfg(target_os = "linux")]
+use super::linux_launcher::{Process, launch};
 use super::program::{ChildStatus, Program};
+#[cfg(not(target_os = "linux"))]
+use super::std_launcher::{Process, launch};
 
 /// Delay before the first check for the exit of a killed process; doubled each time, up to one second.
 const FIRST_POLL: Duration = Duration::from_millis(1);

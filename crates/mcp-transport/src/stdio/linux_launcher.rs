@@ -28,8 +28,7 @@ use nix::unistd::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::DEFAULT_PATH;
-use super::program::{ChildStatus, Program};
+use super::program::{ChildStatus, DEFAULT_PATH, Program};
 
 /// Stack size for [`ChildPlan::run_in_child`], which needs a few hundred bytes, with room for unoptimized builds.
 const STACK_BYTES: usize = 64 << 10;

@@ -14,6 +14,7 @@ mod process_group;
 mod process_identity;
 mod program;
 mod receipt;
+mod server;
 mod spawn;
 #[cfg(not(target_os = "linux"))]
 mod std_launcher;
@@ -46,16 +47,13 @@ use crate::transport::{Dial, Link, Transport};
 use child::Child;
 use encoding::StreamEncoding;
 pub use line_buffer::{Line, LineBuffer};
-#[cfg(target_os = "linux")]
-use linux_launcher as launcher;
 pub use lookup::{ProgramLookup, ProgramSearch, find_program, missing_script};
 use process_group::ProcessGroup;
 pub use process_identity::ProcessIdentity;
-use program::Program;
+use program::{DEFAULT_PATH, Program};
 pub use receipt::{ReapedGroup, ReceiptDirectory};
+use server::StdioServer;
 use spawn::SpawnedChild;
-#[cfg(not(target_os = "linux"))]
-use std_launcher as launcher;
 use stderr::{StderrReader, StderrTail};
 use stdout::StdoutReader;
 use write_buffer::WriteBuffer;
@@ -72,9 +70,6 @@ const CLOSED_STDIN_GRACE: Duration = Duration::from_secs(1);
 /// How long the rest of a group may run after its leader exited by itself.
 const GROUP_GRACE: Duration = Duration::from_millis(200);
 
-/// Where a program is searched without `PATH`.
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
-
 /// What the transport needs in addition to its endpoint.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StdioOptions {
@@ -88,18 +83,6 @@ pub(crate) struct StdioOptions {
 
 /// Dials a stdio server.
 pub(crate) struct StdioDial(Arc<StdioServer>);
-
-/// State that all connections to one server share.
-struct StdioServer {
-    endpoint: StdioEndpoint,
-    encoding: StreamEncoding,
-    redactor: Arc<Redactor>,
-    message_bytes: usize,
-    /// How long the process may leave its input unread.
-    stall: Duration,
-    receipts: Option<ReceiptDirectory>,
-    process: ProcessIdCell,
-}
 
 impl StdioDial {
     pub(crate) fn new(endpoint: &StdioEndpoint, options: &StdioOptions) -> Result<StdioDial, ConnectError> {

@@ -5,6 +5,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
+/// Where a program is searched without `PATH`.
+pub(super) const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
 /// A program with its arguments and environment. The command is a path, or a name that is searched in `PATH` of `env`.
 /// Contains secrets, so it does not implement `Debug`.
 pub(crate) struct Program {

@@ -14,8 +14,8 @@ use tokio::process::ChildStderr;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::StdioServer;
 use super::line_buffer::{Line, LineBuffer};
+use super::server::StdioServer;
 use super::stdout::read_into;
 use crate::redact::Redactor;
 use crate::rpc::rate_limiter::RateLimiter;

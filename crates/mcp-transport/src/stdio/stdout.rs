@@ -12,9 +12,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::ChildStdout;
 use tokio::time::Instant;
 
-use super::StdioServer;
 use super::encoding::StreamDecoder;
 use super::line_buffer::{Line, LineBuffer};
+use super::server::StdioServer;
 use super::stdout_pipe::StdoutSource;
 use crate::error::disconnect::DisconnectReason;
 use crate::redact::Redactor;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use mcp_host_model::Limits;
 
-use super::{Script, ServerAction};
+use super::action::{Script, ServerAction};
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::transport::{Dial, Link, MessageClass, Outbound, StreamId, Transport};
 

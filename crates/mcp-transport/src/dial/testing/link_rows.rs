@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::ReceivedMessages;
+use super::run::ReceivedMessages;
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::transport::{
     Dial, Epoch, FrameSink, Link, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue,

@@ -29,9 +29,11 @@
 //! # }
 //! ```
 
+mod action;
 mod in_memory;
 mod link_rows;
 mod report;
+mod run;
 mod script;
 mod session_rows;
 mod table;
@@ -39,10 +41,11 @@ mod table;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use action::{Script, ServerAction};
 pub use in_memory::{scripted_dial, scripted_dial_with_limits};
 use mcp_host_model::{Era, Limits};
-use parking_lot::Mutex;
 pub use report::{ConformanceReport, Mismatch};
+pub use run::ResponseForm;
 pub use script::scripted_server;
 pub use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -50,61 +53,12 @@ use tokio::task::JoinSet;
 use crate::session::{Eras, Session, SessionOptions};
 use crate::transport::Dial;
 use link_rows::LinkRun;
+use run::{ReceivedMessages, Run};
 use table::{Row, RowRun};
 
 /// The time limit of a row of [`check_transport`]. The rows run at the same time, so this also limits the check as a whole,
 /// besides the starts of the servers.
 pub const ROW_TIMEOUT: Duration = Duration::from_secs(15);
-
-/// One action of a scripted server in response to a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a server performs each, so that a row does not fail for another reason"
-)]
-pub enum ServerAction {
-    /// Sends this text as a message. If each request has a response of its own, in that of the current request.
-    Send(String),
-    /// Sends this text as the response to the request with this id.
-    Respond(Value, String),
-    /// Responds to the current request later. Only of interest if each request has a response of its own.
-    KeepOpen,
-    /// Sends the first half of the bytes of this message. A server that cannot send halves ignores it.
-    SendFirstHalf(String),
-    /// Sends the other half. A server that cannot send halves, or whose requests have responses of their own, ignores it.
-    SendSecondHalf(String),
-    /// Ends the connection without a message. If each request has a response of its own, that of the current message.
-    Disconnect,
-}
-
-impl ServerAction {
-    /// Sends this result of a request.
-    pub fn result(request: &Value, result: &Value) -> ServerAction {
-        ServerAction::Send(json!({"jsonrpc": "2.0", "id": request["id"], "result": result}).to_string())
-    }
-
-    /// Sends this error as the response to a request.
-    pub fn error(request: &Value, code: i64, message: &str) -> ServerAction {
-        let error = json!({"code": code, "message": message});
-        ServerAction::Send(json!({"jsonrpc": "2.0", "id": request["id"], "error": error}).to_string())
-    }
-}
-
-/// The actions of a server for each message that it receives.
-pub type Script = Arc<dyn Fn(&Value) -> Vec<ServerAction> + Send + Sync>;
-
-/// How a transport receives the response to a request. A failure of a response of its own ends one call, and its end shows
-/// that no message will follow. On a shared stream a failure ends all calls, and a missing response is waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ResponseForm {
-    /// On the stream of the connection, with all other messages: [`StreamId::Shared`](crate::StreamId::Shared).
-    Shared,
-    /// On a stream of its own, with any number of messages.
-    Stream,
-    /// As a document of its own, which is one message. Rows with several messages are left out.
-    Document,
-}
 
 /// Checks a transport. `start` starts a server that performs the script over the transport, and returns the dial to it. The
 /// dial is made with the limits, like that of a session. Each server accepts connections, one after another, as long as the
@@ -192,43 +146,5 @@ async fn outcome(
     match Session::connect(Arc::clone(&dial), options.clone()).await {
         Ok(session) => run(Run { session: Arc::new(session), dial, options, received, form, era }).await,
         Err(error) => session_rows::connect_outcome(&error),
-    }
-}
-
-/// The session of a row, how it was made, and what its server received.
-struct Run {
-    session: Arc<Session>,
-    dial: Arc<dyn Dial>,
-    options: SessionOptions,
-    received: ReceivedMessages,
-    form: ResponseForm,
-    era: Era,
-}
-
-/// The messages that a server received.
-#[derive(Clone, Default)]
-struct ReceivedMessages(Arc<Mutex<Vec<Value>>>);
-
-impl ReceivedMessages {
-    /// Waits for a message with this method.
-    async fn wait_for_method(&self, method: &str) {
-        self.wait_for(|message| message["method"] == method).await;
-    }
-
-    /// Waits for a message, and returns it.
-    async fn wait_for(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
-        loop {
-            let found = self.0.lock().iter().find(|message| is_wanted(message)).cloned();
-            if let Some(message) = found {
-                return message;
-            }
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    }
-
-    /// The names of the tools that were called, in order.
-    fn called(&self) -> Vec<String> {
-        let received = self.0.lock();
-        received.iter().filter_map(|message| message["params"]["name"].as_str()).map(Into::into).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{Script, ServerAction};
+use super::action::{Script, ServerAction};
 
 /// A script that handles the handshake of both eras and the list of these tools. `rest` handles the other messages,
 /// notifications included.

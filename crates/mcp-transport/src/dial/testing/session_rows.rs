@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::{ResponseForm, Run};
+use super::run::{ResponseForm, Run};
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::error::{CallError, ConnectError};
 use crate::rpc::progress::OnProgress;

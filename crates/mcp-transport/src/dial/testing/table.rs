@@ -7,10 +7,11 @@ use std::time::Duration;
 use mcp_host_model::{Limits, code};
 use serde_json::{Value, json};
 
+use super::action::{Script, ServerAction};
 use super::link_rows::{self, LinkRun};
+use super::run::{ResponseForm, Run};
 use super::script::{self, error, notice, tool_result, tool_result_for};
 use super::session_rows::{self, ARGUMENTS_WITH_LINE_BREAKS, NOISE, SHORT_TIMEOUT, twice};
-use super::{ResponseForm, Run, Script, ServerAction};
 
 /// The time limit of a handshake that gets no response.
 const SHORT_STARTUP: Duration = Duration::from_millis(500);
