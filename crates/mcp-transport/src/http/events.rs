@@ -6,7 +6,8 @@ use http::HeaderValue;
 use serde::de::IgnoredAny;
 use tokio::time::Instant;
 
-use super::{HttpConnection, body};
+use super::body;
+use super::connection::HttpConnection;
 use crate::net::Response;
 use crate::net::event_stream::{Event, EventStreamParser};
 use crate::net::http1::net_failure;

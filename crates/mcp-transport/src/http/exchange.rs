@@ -3,11 +3,10 @@
 use std::sync::{Arc, Weak};
 
 use futures_util::future::{AbortHandle, Abortable};
-use parking_lot::MutexGuard;
 use tokio::runtime::{Handle, Id};
 
-use super::send_queue::HttpSendQueue;
-use super::{DriverCommand, HttpConnection, post};
+use super::connection::{DriverCommand, HttpConnection};
+use super::post;
 use crate::transport::inline_sender::{Exchange, InlineSender};
 use crate::transport::{OutboundMessage, RequestId};
 
@@ -28,18 +27,21 @@ impl HttpInlineSender {
 impl InlineSender for HttpInlineSender {
     fn start(&self, message: OutboundMessage) -> Result<Exchange, Box<OutboundMessage>> {
         let Some(connection) = self.connection.upgrade() else { return Err(Box::new(message)) };
-        let send_queue = connection.send_queue.lock();
-        if !send_queue.can_send_now(&message) || !connection.client.is_exclusive() {
-            return Err(Box::new(message));
+        {
+            let mut send_queue = connection.send_queue.lock();
+            if !send_queue.can_send_now(&message) || !connection.client.is_exclusive() {
+                return Err(Box::new(message));
+            }
+            send_queue.mark_in_flight(&message);
         }
-        Ok(start_exchange(&connection, send_queue, message))
+        Ok(start_exchange(&connection, message))
     }
 
     fn is_own_runtime(&self) -> bool {
         Handle::try_current().is_ok_and(|it| it.id() == self.runtime)
     }
 
-    fn adopt(&self, id: RequestId, rest: Exchange) {
+    fn hand_over(&self, id: RequestId, rest: Exchange) {
         let Some(connection) = self.connection.upgrade() else { return };
         let send_queue = connection.send_queue.lock();
         if !send_queue.is_closed() {
@@ -75,14 +77,8 @@ pub(super) fn take_over(
     is_known.then(|| Abortable::new(rest, registration))
 }
 
-/// Starts the exchange of a message. The future ends with the message's stream.
-pub(super) fn start_exchange(
-    connection: &Arc<HttpConnection>,
-    mut send_queue: MutexGuard<'_, HttpSendQueue>,
-    message: OutboundMessage,
-) -> Exchange {
-    send_queue.mark_in_flight(&message);
-    drop(send_queue);
+/// Starts the exchange of a message that is marked as in flight. The future ends with the message's stream.
+pub(super) fn start_exchange(connection: &Arc<HttpConnection>, message: OutboundMessage) -> Exchange {
     let guard = InFlightGuard { connection: Arc::clone(connection), id: message.head.id };
     Box::pin(async move {
         let connection = &*guard.connection;
@@ -92,7 +88,7 @@ pub(super) fn start_exchange(
     })
 }
 
-/// Marks a message as in flight until it is dropped.
+/// Removes a message from those in flight when it is dropped.
 struct InFlightGuard {
     connection: Arc<HttpConnection>,
     id: Option<RequestId>,

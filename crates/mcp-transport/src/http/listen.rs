@@ -8,8 +8,8 @@ use std::time::Duration;
 use http::{HeaderMap, Method};
 use tokio::time::Instant;
 
-use super::HttpConnection;
 use super::backoff::Backoff;
+use super::connection::HttpConnection;
 use super::events::{StreamEnd, StreamReader};
 use crate::net::{RequestParts, Response};
 use crate::transport::{Epoch, StreamId};

@@ -10,6 +10,7 @@
 
 mod backoff;
 mod body;
+mod connection;
 mod events;
 mod exchange;
 mod listen;
@@ -26,7 +27,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
-use http::{HeaderValue, Method};
+use http::HeaderValue;
 use mcp_host_model::UrlEndpoint;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -36,14 +37,12 @@ use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::error::request_error::RequestError;
 use crate::net::url_endpoint::UrlOptions;
-use crate::net::{Client, ExchangeError, HttpEndpoint, RequestParts, RequestTarget, Response};
+use crate::net::{Client, HttpEndpoint};
 use crate::rpc::rate_limiter::RateLimiter;
-use crate::transport::inline_sender::Exchange;
-use crate::transport::{
-    Dial, Epoch, FrameSink, HandshakeMode, Link, OutboundQueue, RequestId, StreamError, Transport,
-};
+use crate::transport::{Dial, Epoch, HandshakeMode, Link, OutboundQueue, StreamError, Transport};
+use connection::{DriverCommand, HttpConnection};
 use exchange::DriverExchange;
-use send_queue::{HttpSendQueue, QueueOutcome};
+use send_queue::QueueOutcome;
 use sessions::HttpSessions;
 
 /// Maximum number of queue entries that are taken at once.
@@ -63,33 +62,6 @@ struct HttpSettings {
 
 /// A connection that is not started yet.
 struct HttpTransport(HttpSettings);
-
-/// One connection.
-struct HttpConnection {
-    endpoint: Arc<HttpEndpoint>,
-    client: Client,
-    target: RequestTarget,
-    inbox: Arc<dyn FrameSink>,
-    sessions: HttpSessions,
-    terminate_on_close: bool,
-    send_queue: Mutex<HttpSendQueue>,
-    /// Shared by all streams, because a server can open many.
-    rate_limiter: Mutex<RateLimiter>,
-    /// Sends commands to the driver.
-    driver: mpsc::UnboundedSender<DriverCommand>,
-}
-
-/// A command to the driver.
-enum DriverCommand {
-    /// Messages no longer wait for the handshake of this session.
-    OpeningDone(Epoch),
-    /// This session is open.
-    SessionOpened(Epoch),
-    /// A queued message can be sent.
-    CapacityFree,
-    /// The caller has abandoned this exchange.
-    TakeOver(RequestId, Exchange),
-}
 
 impl HttpDial {
     /// Checks the configuration. Does no I/O. No error message contains a header's value.
@@ -171,41 +143,6 @@ impl Transport for HttpTransport {
     }
 }
 
-impl HttpConnection {
-    /// Sends a request and waits for the head of its response. Dropping the future closes the connection, or resets the
-    /// stream of an HTTP/2 connection.
-    fn send<'a>(
-        &'a self,
-        request: RequestParts<'a>,
-    ) -> impl Future<Output = Result<Response, ExchangeError>> + 'a {
-        self.client.send(&self.target, request)
-    }
-
-    /// Sends a command to the driver, unless it has ended.
-    fn command(&self, command: DriverCommand) {
-        let _ = self.driver.send(command);
-    }
-
-    /// Deletes the session, if there is one that we opened.
-    async fn end_session(&self) {
-        if !self.terminate_on_close {
-            return;
-        }
-        let Some(headers) = self.sessions.delete_headers() else { return };
-        match self.send(RequestParts { method: &Method::DELETE, headers: &headers, body: None }).await {
-            // 405 means that sessions end by timeout only.
-            Ok(response) => tracing::debug!(status = response.status().as_u16(), "the session was deleted"),
-            Err(
-                ExchangeError::Unreachable(error)
-                | ExchangeError::Refused(error)
-                | ExchangeError::Lost(error),
-            ) => {
-                tracing::debug!("the session could not be deleted: {error}");
-            }
-        }
-    }
-}
-
 /// Sends messages until the shutdown, and returns its deadline; `None` if the engine has ended. Drops all exchanges.
 async fn drive(
     connection: &Arc<HttpConnection>,
@@ -221,7 +158,9 @@ async fn drive(
             let mut send_queue = connection.send_queue.lock();
             let Some(message) = send_queue.next() else { break };
             let id = message.head.id;
-            let exchange = exchange::start_exchange(connection, send_queue, message);
+            send_queue.mark_in_flight(&message);
+            drop(send_queue);
+            let exchange = exchange::start_exchange(connection, message);
             work.extend(exchange::take_over(connection, id, exchange));
         }
         tokio::select! {

@@ -6,11 +6,12 @@ use std::time::Duration;
 use http::Method;
 
 use super::body::BodyError;
+use super::connection::{DriverCommand, HttpConnection};
 use super::events::{StreamEnd, StreamReader};
 use super::response::Verdict;
 use super::send_queue::OPENING;
 use super::sessions::{MessageContext, MessageHeaders};
-use super::{DriverCommand, HttpConnection, body, response, resume};
+use super::{body, response, resume};
 use crate::error::request_error::RequestError;
 use crate::net::headers::SESSION_ID;
 use crate::net::{CANCELLED, ExchangeError, INITIALIZED, RequestParts, Response};

@@ -3,8 +3,8 @@
 //! An early end of the stream is no failure: such a server may end it on purpose, with a retry delay, and send the
 //! response on the resumed stream.
 
-use super::HttpConnection;
 use super::backoff::Backoff;
+use super::connection::HttpConnection;
 use super::events::{StreamEnd, StreamReader};
 use super::listen::{ListenResponse, open};
 use crate::transport::Epoch;

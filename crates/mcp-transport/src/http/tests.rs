@@ -6,6 +6,7 @@ use std::time::Duration;
 use mcp_host_model::{Limits, UrlEndpoint};
 
 use super::events::{StreamEnd, StreamReader};
+use super::sessions::HttpSessions;
 use super::*;
 use crate::net::tests::flood::{self, Answers, FLOODS};
 use crate::transport::{MessageHead, OutboundMessage, StreamId};
@@ -117,7 +118,8 @@ async fn exchange_fits_into_one_kibibyte() {
     let connection = Arc::new(connection().0);
     let head = MessageHead::new(Some(1), "tools/call".into(), None);
     let message = OutboundMessage { epoch: Epoch(0), head, body: bytes::Bytes::new() };
-    let exchange = exchange::start_exchange(&connection, connection.send_queue.lock(), message);
+    connection.send_queue.lock().mark_in_flight(&message);
+    let exchange = exchange::start_exchange(&connection, message);
     // The allocator of glibc is much faster for allocations of at most 1032 bytes.
     let bytes = size_of_val(&*exchange);
     assert!(bytes <= 1024, "{bytes}");

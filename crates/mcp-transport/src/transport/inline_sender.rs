@@ -17,10 +17,10 @@ pub(crate) trait InlineSender: Send + Sync {
     fn start(&self, message: OutboundMessage) -> Result<Exchange, Box<OutboundMessage>>;
 
     /// Whether this is the runtime that the transport belongs to. An exchange is polled only there; from another runtime it
-    /// is handed back with [`adopt`](InlineSender::adopt).
+    /// is handed back with [`hand_over`](InlineSender::hand_over).
     fn is_own_runtime(&self) -> bool;
 
     /// Takes over the exchange of request `id`, whose caller was dropped: the rest of a stream, or a request that is about to be
     /// cancelled.
-    fn adopt(&self, id: RequestId, rest: Exchange);
+    fn hand_over(&self, id: RequestId, rest: Exchange);
 }

@@ -52,7 +52,7 @@ impl Future for CallFuture<'_> {
                 self.engine.pending.clear_waker(self.id);
             }
             match self.engine.out.inline_sender().filter(|it| !it.is_own_runtime()) {
-                Some(inline_sender) => inline_sender.adopt(self.id, exchange),
+                Some(inline_sender) => inline_sender.hand_over(self.id, exchange),
                 None if exchange.as_mut().poll(context).is_ready() => {}
                 None => self.exchange = Some(exchange),
             }
@@ -67,7 +67,7 @@ impl Drop for CallFuture<'_> {
     fn drop(&mut self) {
         if let (Some(exchange), Some(inline_sender)) = (self.exchange.take(), self.engine.out.inline_sender())
         {
-            inline_sender.adopt(self.id, exchange);
+            inline_sender.hand_over(self.id, exchange);
         }
         if self.is_done || !self.engine.pending.remove(self.id) {
             return;

@@ -1,0 +1,76 @@
+//! One connection: what its exchanges and the driver share.
+
+use std::sync::Arc;
+
+use http::Method;
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+
+use super::send_queue::HttpSendQueue;
+use super::sessions::HttpSessions;
+use crate::net::{Client, ExchangeError, HttpEndpoint, RequestParts, RequestTarget, Response};
+use crate::rpc::rate_limiter::RateLimiter;
+use crate::transport::inline_sender::Exchange;
+use crate::transport::{Epoch, FrameSink, RequestId};
+
+/// One connection.
+pub(super) struct HttpConnection {
+    pub(super) endpoint: Arc<HttpEndpoint>,
+    pub(super) client: Client,
+    pub(super) target: RequestTarget,
+    pub(super) inbox: Arc<dyn FrameSink>,
+    pub(super) sessions: HttpSessions,
+    pub(super) terminate_on_close: bool,
+    pub(super) send_queue: Mutex<HttpSendQueue>,
+    /// Shared by all streams, because a server can open many.
+    pub(super) rate_limiter: Mutex<RateLimiter>,
+    /// Sends commands to the driver.
+    pub(super) driver: mpsc::UnboundedSender<DriverCommand>,
+}
+
+/// A command to the driver.
+pub(super) enum DriverCommand {
+    /// Messages no longer wait for the handshake of this session.
+    OpeningDone(Epoch),
+    /// This session is open.
+    SessionOpened(Epoch),
+    /// A queued message can be sent.
+    CapacityFree,
+    /// The caller has abandoned this exchange.
+    TakeOver(RequestId, Exchange),
+}
+
+impl HttpConnection {
+    /// Sends a request and waits for the head of its response. Dropping the future closes the connection, or resets the
+    /// stream of an HTTP/2 connection.
+    pub(super) fn send<'a>(
+        &'a self,
+        request: RequestParts<'a>,
+    ) -> impl Future<Output = Result<Response, ExchangeError>> + 'a {
+        self.client.send(&self.target, request)
+    }
+
+    /// Sends a command to the driver, unless it has ended.
+    pub(super) fn command(&self, command: DriverCommand) {
+        let _ = self.driver.send(command);
+    }
+
+    /// Deletes the session, if there is one that we opened.
+    pub(super) async fn end_session(&self) {
+        if !self.terminate_on_close {
+            return;
+        }
+        let Some(headers) = self.sessions.delete_headers() else { return };
+        match self.send(RequestParts { method: &Method::DELETE, headers: &headers, body: None }).await {
+            // 405 means that sessions end by timeout only.
+            Ok(response) => tracing::debug!(status = response.status().as_u16(), "the session was deleted"),
+            Err(
+                ExchangeError::Unreachable(error)
+                | ExchangeError::Refused(error)
+                | ExchangeError::Lost(error),
+            ) => {
+                tracing::debug!("the session could not be deleted: {error}");
+            }
+        }
+    }
+}
