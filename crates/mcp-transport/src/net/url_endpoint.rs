@@ -2,6 +2,7 @@
 //!
 //! No message contains a value. Header names are no secrets and may be printed.
 
+use std::borrow::Cow;
 #[cfg(any(feature = "http", feature = "sse"))]
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_host_model::{Limits, Secret, UrlEndpoint};
+use percent_encoding::percent_decode_str;
 use url::Url;
 
 #[cfg(any(feature = "http", feature = "sse"))]
@@ -93,11 +95,9 @@ pub(crate) fn secrets(endpoint: &UrlEndpoint) -> Vec<Secret> {
     res
 }
 
-/// Decodes percent escapes with the parser for form values, in which `+` and `&` have a meaning of their own.
-fn percent_decoded(part: &str) -> String {
-    let value = format!("={}", part.replace('+', "%2B").replace('&', "%26"));
-    let pair = url::form_urlencoded::parse(value.as_bytes()).next().map(|(_, value)| value.into_owned());
-    pair.unwrap_or_default()
+/// Decodes percent escapes.
+fn percent_decoded(part: &str) -> Cow<'_, str> {
+    percent_decode_str(part).decode_utf8_lossy()
 }
 
 #[cfg(test)]
