@@ -1,9 +1,6 @@
 //! Connecting to the server of a URL: TCP, a proxy if there is one, TLS.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 #[cfg(any(feature = "http", feature = "sse"))]
@@ -11,15 +8,14 @@ use http::HeaderValue;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use socket2::{SockRef, TcpKeepalive};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 use url::{Host, Url};
 
 use super::proxy::{Proxy, ProxyProtocol};
+use super::stream::NetStream;
 use super::tcp;
-use super::tls::{self, Authorities};
+use super::tls::{self, Authorities, uses_tls};
 use crate::error::net_failure::NetFailure;
 
 /// The idle time before TCP keep-alive probes an HTTP connection, and the interval between probes.
@@ -30,19 +26,6 @@ const KEEPALIVE_RETRIES: u32 = 3;
 /// Maximum time that sent bytes of an HTTP connection stay unacknowledged.
 #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// A stream of bytes in both directions.
-pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
-
-/// A stream to a server.
-pub(crate) enum NetStream {
-    Tcp(TcpStream),
-    Tls(Box<TlsStream<NetStream>>),
-    /// Through a proxy that is itself reached over TLS.
-    Tunnel(Box<dyn ByteStream>),
-}
 
 /// A step of connecting that is reported, after TCP.
 #[derive(Debug, Clone, Copy)]
@@ -69,11 +52,6 @@ pub(crate) struct Connector<'a> {
     pub(crate) authorities: &'a Authorities,
     /// TLS configuration for the server. Built from `authorities` if it is `None`.
     pub(crate) tls_config: Option<&'a Arc<ClientConfig>>,
-}
-
-/// Whether the server of a URL speaks TLS.
-pub(crate) fn uses_tls(url: &Url) -> bool {
-    matches!(url.scheme(), "https" | "wss")
 }
 
 /// The `Proxy-Authorization` for each request to this URL, if an HTTP proxy forwards them. `None` if requests are sent to
@@ -192,58 +170,4 @@ async fn start_tls(
     };
     let stream = TlsConnector::from(config).connect(name, stream).await;
     Ok(NetStream::Tls(Box::new(stream.map_err(|error| tls::root_cause(&error))?)))
-}
-
-impl NetStream {
-    /// Whether HTTP/2 was negotiated.
-    #[cfg(any(feature = "http", feature = "sse"))]
-    pub(crate) fn is_http2(&self) -> bool {
-        match self {
-            NetStream::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
-            NetStream::Tcp(_) | NetStream::Tunnel(_) => false,
-        }
-    }
-}
-
-impl NetStream {
-    fn stream(self: Pin<&mut Self>) -> Pin<&mut dyn ByteStream> {
-        match self.get_mut() {
-            NetStream::Tcp(stream) => Pin::new(stream),
-            NetStream::Tls(stream) => Pin::new(stream),
-            NetStream::Tunnel(stream) => Pin::new(stream),
-        }
-    }
-}
-
-impl AsyncRead for NetStream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.stream().poll_read(cx, into)
-    }
-}
-
-impl AsyncWrite for NetStream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.stream().poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.stream().poll_write_vectored(cx, bytes)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        // As TCP and TLS.
-        true
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream().poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream().poll_shutdown(cx)
-    }
 }

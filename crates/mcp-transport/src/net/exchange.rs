@@ -5,16 +5,15 @@
 
 use std::time::Instant;
 
-use bytes::Bytes;
+use http::Method;
 use http::header::LOCATION;
-use http::{HeaderMap, Method};
 use url::Url;
 
 use super::authorization::{
     Authorization, AuthorizedRequest, Challenge, ChallengeAction, MAX_ATTEMPTS, Unauthorized,
     with_credentials,
 };
-use super::{Client, ExchangeError, RequestTarget, Response};
+use super::{Client, ExchangeError, RequestParts, RequestTarget, Response};
 use crate::error::request_error::{RedirectProblem, RequestError};
 
 /// Maximum number of redirects of one request.
@@ -22,14 +21,6 @@ const MAX_REDIRECTS: usize = 4;
 
 /// Maximum length of the target of a redirect in a message.
 const MAX_REDIRECT_TARGET_BYTES: usize = 440;
-
-/// A request without its URL.
-#[derive(Clone, Copy)]
-pub(crate) struct RequestParts<'a> {
-    pub(crate) method: &'a Method,
-    pub(crate) headers: &'a HeaderMap,
-    pub(crate) body: Option<&'a Bytes>,
-}
 
 /// What to do with a redirect.
 #[derive(Debug, PartialEq, Eq)]

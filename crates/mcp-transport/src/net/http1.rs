@@ -1,29 +1,18 @@
-//! An HTTP/1.1 client connection that is driven by the task that waits for its response.
-//!
-//! hyper parses and frames the messages. No task is spawned for a connection: the task that awaits a response also
-//! reads and writes the socket. Dropping a request therefore closes the socket at once, and a call needs no task
-//! switch to reach its socket.
+//! HTTP/1.1 with hyper: the settings of a connection, upgrades, the body of a request, and errors.
 
 use std::convert::Infallible;
 use std::error::Error as _;
-use std::future::poll_fn;
 use std::io;
-use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures_util::task::AtomicWaker;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-#[cfg(any(feature = "http", feature = "sse"))]
-use tokio::io::AsyncWrite;
-use tokio::task::coop::unconstrained;
+use tokio::task::JoinSet;
 
-use super::connect::NetStream;
+use super::stream::NetStream;
 use super::tls;
 use crate::error::net_failure::NetFailure;
 
@@ -67,203 +56,33 @@ impl Body for RequestBody {
     }
 }
 
-/// An HTTP/1.1 connection. It has at most one request at a time.
-pub(crate) struct Http1Connection {
-    sender: http1::SendRequest<RequestBody>,
-    /// `None` after it was dropped because the connection had ended, which resolves a pending response or body.
-    driver: Option<http1::Connection<TokioIo<NetStream>, RequestBody>>,
-    /// Whether the driver has completed. It must not be polled again.
-    is_finished: bool,
-    deferred: Arc<DeferredWaker>,
-    /// `deferred` as a waker, which the driver is polled with.
-    waker: Waker,
+/// The settings of every connection.
+pub(super) fn builder() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    // Not vectored: hyper would fill a table of 64 slices for each write.
+    builder.max_buf_size(MAX_BUFFER_BYTES).writev(false);
+    builder
 }
 
-/// Defers the wake-ups that the driver causes while a task polls it. hyper wakes the driver for each request and each piece
-/// of a body, but the task that sends the one and takes the other polls the driver itself.
-#[derive(Default)]
-struct DeferredWaker {
-    /// The task that waits for the connection.
-    task: AtomicWaker,
-    /// Whether the driver was woken since the task began to poll.
-    is_woken: AtomicBool,
+/// Sends a `CONNECT` or a request for an upgrade, and waits for the head of its response. The task of the connection runs
+/// in `tasks`. Header names are sent in title case: some proxies and WebSocket servers compare them by case.
+pub(crate) async fn send_upgrade(
+    stream: NetStream,
+    request: Request,
+    tasks: &mut JoinSet<()>,
+) -> hyper::Result<http::Response<Incoming>> {
+    let (mut sender, connection) = builder().title_case_headers(true).handshake(TokioIo::new(stream)).await?;
+    // The error is ignored here: the request or the body that it concerns returns it too.
+    tasks.spawn(async { drop(connection.with_upgrades().await) });
+    sender.send_request(request).await
 }
 
-impl DeferredWaker {
-    /// A task begins to poll.
-    fn begin_poll(&self) {
-        self.task.take();
-        self.is_woken.store(false, Ordering::Relaxed);
-    }
-
-    /// The task waits: a wake-up since it began to poll, or a later one, wakes it.
-    fn end_poll(&self, waker: &Waker) {
-        self.task.register(waker);
-        if self.is_woken.load(Ordering::Acquire) {
-            self.task.wake();
-        }
-    }
-}
-
-impl Wake for DeferredWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.is_woken.store(true, Ordering::Release);
-        self.task.wake();
-    }
-}
-
-impl Http1Connection {
-    /// Prepares a connection over a stream. Sends nothing.
-    #[cfg(any(feature = "http", feature = "sse"))]
-    pub(crate) async fn new(stream: NetStream) -> hyper::Result<Http1Connection> {
-        Http1Connection::build(&http1::Builder::new(), stream).await
-    }
-
-    /// Prepares a connection for a `CONNECT` or an upgrade. Header names are sent in title case: some proxies and
-    /// WebSocket servers compare them by case.
-    pub(crate) async fn for_upgrade(stream: NetStream) -> hyper::Result<Http1Connection> {
-        Http1Connection::build(http1::Builder::new().title_case_headers(true), stream).await
-    }
-
-    async fn build(builder: &http1::Builder, stream: NetStream) -> hyper::Result<Http1Connection> {
-        let (sender, driver) = builder
-            .clone()
-            .max_buf_size(MAX_BUFFER_BYTES)
-            .writev(false)
-            .handshake(TokioIo::new(stream))
-            .await?;
-        let deferred = Arc::<DeferredWaker>::default();
-        let waker = Waker::from(Arc::clone(&deferred));
-        Ok(Http1Connection { sender, driver: Some(driver), is_finished: false, deferred, waker })
-    }
-
-    /// Sends a request and waits for the head of its response. The error contains the request if nothing of it was
-    /// written. Not cancel-safe: after dropping this future, the connection must not be used again.
-    pub(crate) fn send(
-        &mut self,
-        request: Request,
-    ) -> impl Future<Output = Result<http::Response<Incoming>, Box<TrySendError<Request>>>> {
-        // Not an async function, and boxed: the request and hyper's future are large, and each level of futures above
-        // would hold and move them.
-        let mut response = Box::pin(self.sender.try_send_request(request));
-        async move {
-            let mut is_first = true;
-            poll_fn(|cx| {
-                self.poll_driven(cx, |connection| {
-                    if std::mem::take(&mut is_first) {
-                        // The first poll detects that the server closed the idle connection, before anything is
-                        // written. It must not be delayed by Tokio's coop budget: later, hyper could no longer tell
-                        // that nothing was written.
-                        let driven = poll_fn(|_| {
-                            connection.drive();
-                            Poll::Ready(())
-                        });
-                        let _ = pin!(unconstrained(driven)).poll(&mut Context::from_waker(Waker::noop()));
-                    } else {
-                        connection.drive();
-                    }
-                    let mut context = Context::from_waker(&connection.waker);
-                    let mut polled = response.as_mut().poll(&mut context);
-                    // Dropping the driver resolves the response.
-                    if polled.is_pending() && connection.is_finished && connection.driver.take().is_some() {
-                        polled = response.as_mut().poll(&mut context);
-                    }
-                    polled.map_err(Box::new)
-                })
-            })
-            .await
-        }
-    }
-
-    /// Polls for the next data frame of a response's body. Returns `None` at its end.
-    pub(crate) fn poll_data(
-        &mut self,
-        body: &mut Incoming,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<hyper::Result<Bytes>>> {
-        let mut is_driven = false;
-        self.poll_driven(cx, |connection| {
-            loop {
-                match Pin::new(&mut *body).poll_frame(&mut Context::from_waker(&connection.waker)) {
-                    Poll::Ready(None) => return Poll::Ready(None),
-                    Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
-                    Poll::Ready(Some(Ok(frame))) => {
-                        // Trailers are ignored.
-                        if let Ok(data) = frame.into_data() {
-                            return Poll::Ready(Some(Ok(data)));
-                        }
-                    }
-                    Poll::Pending if !is_driven => {
-                        connection.drive();
-                        is_driven = true;
-                    }
-                    // Dropping the driver ends the body.
-                    Poll::Pending if connection.is_finished && connection.driver.take().is_some() => {}
-                    Poll::Pending => return Poll::Pending,
-                }
-            }
-        })
-    }
-
-    /// Returns the next data frame of a response's body; `None` at its end. Cancel-safe.
-    #[cfg(feature = "websocket")]
-    pub(crate) async fn data(&mut self, body: &mut Incoming) -> Option<hyper::Result<Bytes>> {
-        poll_fn(|cx| self.poll_data(body, cx)).await
-    }
-
-    /// Whether another request may be sent. To be called after the last response was read to its end.
-    #[cfg(any(feature = "http", feature = "sse"))]
-    pub(crate) fn is_reusable(&mut self) -> bool {
-        if !self.sender.is_ready() {
-            // The last chunk of a chunked body may still be unread. Part of the request may still be unsent,
-            // because a server may respond early.
-            self.drive();
-        }
-        !self.is_finished && self.sender.is_ready()
-    }
-
-    /// Closes the stream in an orderly way, as far as that is possible without waiting.
-    #[cfg(any(feature = "http", feature = "sse"))]
-    pub(crate) fn close(self) {
-        if let Some((mut stream, _)) = self.into_parts() {
-            let _ = Pin::new(&mut stream).poll_shutdown(&mut Context::from_waker(Waker::noop()));
-        }
-    }
-
-    /// Polls for something that the driver makes ready.
-    fn poll_driven<T>(
-        &mut self,
-        cx: &mut Context<'_>,
-        poll: impl FnOnce(&mut Http1Connection) -> Poll<T>,
-    ) -> Poll<T> {
-        self.deferred.begin_poll();
-        let polled = poll(self);
-        if polled.is_pending() {
-            self.deferred.end_poll(cx.waker());
-        }
-        polled
-    }
-
-    /// Reads and writes as much as the stream allows.
-    fn drive(&mut self) {
-        if !self.is_finished
-            && let Some(driver) = &mut self.driver
-        {
-            // The error is ignored here: the request or body that it concerns returns it too.
-            self.is_finished = driver.poll_without_shutdown(&mut Context::from_waker(&self.waker)).is_ready();
-        }
-    }
-
-    /// Takes the stream back after an upgrade or a successful `CONNECT`, with the bytes that were read beyond the
-    /// response. Returns `None` when the connection has failed.
-    pub(crate) fn into_parts(self) -> Option<(NetStream, Bytes)> {
-        let parts = self.driver?.into_parts();
-        Some((parts.io.into_inner(), parts.read_buf))
-    }
+/// Takes the stream back after a successful `CONNECT` or an upgrade, with the bytes that were read beyond the response.
+pub(crate) async fn take_upgraded(response: http::Response<Incoming>) -> hyper::Result<(NetStream, Bytes)> {
+    let upgraded = hyper::upgrade::on(response).await?;
+    let parts =
+        upgraded.downcast::<TokioIo<NetStream>>().expect("the connection was started on such a stream");
+    Ok((parts.io.into_inner(), parts.read_buf))
 }
 
 /// Classifies an error of a request or response.

@@ -20,6 +20,8 @@ pub(crate) mod fetch;
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod headers;
 pub(crate) mod http1;
+#[cfg(any(feature = "http", feature = "sse"))]
+mod inline_connection;
 pub(crate) mod loopback;
 #[cfg(any(feature = "http", feature = "sse"))]
 mod pool;
@@ -30,6 +32,7 @@ mod request_target;
 #[cfg(any(feature = "http", feature = "sse"))]
 mod response;
 mod socks;
+pub(crate) mod stream;
 pub(crate) mod tcp;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -43,9 +46,7 @@ pub(crate) use client::{Client, ExchangeError};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) use endpoint::HttpEndpoint;
 #[cfg(any(feature = "http", feature = "sse"))]
-pub(crate) use exchange::RequestParts;
-#[cfg(any(feature = "http", feature = "sse"))]
-pub(crate) use request_target::RequestTarget;
+pub(crate) use request_target::{RequestParts, RequestTarget};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) use response::Response;
 

@@ -8,11 +8,13 @@
 use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use tokio::task::JoinSet;
 use url::{Host, Url};
 
-use super::connect::{NetStream, uses_tls};
-use super::http1::{Http1Connection, RequestBody, net_failure};
+use super::http1::{RequestBody, net_failure, send_upgrade, take_upgraded};
 use super::socks::SocksProxy;
+use super::stream::NetStream;
+use super::tls::uses_tls;
 use crate::error::net_failure::NetFailure;
 
 /// A proxy.
@@ -87,14 +89,16 @@ impl Proxy {
             .map_err(|_| self.connection_failure("the URL's host is not valid in a request".into()))?;
         let failed = |error: &hyper::Error| self.connection_failure(net_failure(error));
         let refused = |problem: &str| NetFailure::Proxy(format!("{} {problem}", self.label()));
-        let mut connection = Http1Connection::for_upgrade(stream).await.map_err(|error| failed(&error))?;
-        let response = connection.send(request).await.map_err(|error| failed(&error.into_error()))?;
-        match (response.status().as_u16(), connection.into_parts()) {
-            // The client sends first, so nothing can have come through the tunnel yet.
-            (200..=299, Some((stream, rest))) if rest.is_empty() => Ok(stream),
-            (200..=299, _) => Err(refused("sent data before the tunnel was used")),
-            (407, _) => Err(refused("requires authorization (HTTP 407)")),
-            (status, _) => Err(refused(&format!("refused the tunnel (HTTP {status})"))),
+        let mut tasks = JoinSet::new();
+        let response = send_upgrade(stream, request, &mut tasks).await.map_err(|error| failed(&error))?;
+        match response.status().as_u16() {
+            200..=299 => match take_upgraded(response).await {
+                // The client sends first, so nothing can have come through the tunnel yet.
+                Ok((stream, rest)) if rest.is_empty() => Ok(stream),
+                Ok(_) | Err(_) => Err(refused("sent data before the tunnel was used")),
+            },
+            407 => Err(refused("requires authorization (HTTP 407)")),
+            status => Err(refused(&format!("refused the tunnel (HTTP {status})"))),
         }
     }
 }

@@ -1,9 +1,18 @@
-//! The target of requests: a URL in the forms that HTTP needs.
+//! Requests: the target, a URL in the forms that HTTP needs, and the rest.
 
+use bytes::Bytes;
 use http::header::HOST;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderValue, Uri};
+use http::{HeaderMap, HeaderValue, Method, Uri};
 use url::{Position, Url};
+
+/// A request without its URL.
+#[derive(Clone, Copy)]
+pub(crate) struct RequestParts<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) body: Option<&'a Bytes>,
+}
 
 /// A URL that requests are sent to, without credentials.
 #[derive(Debug, Clone)]

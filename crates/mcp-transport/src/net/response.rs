@@ -16,7 +16,7 @@ use hyper::body::{Body as _, Incoming};
 #[cfg(feature = "http")]
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::http1::Http1Connection;
+use super::inline_connection::Http1Connection;
 use super::pool::Pool;
 
 /// Maximum number of bytes that are read of the body of an error response.

@@ -12,6 +12,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
+use url::Url;
 
 use crate::error::ConnectError;
 use crate::error::net_failure::{NetFailure, TlsFailure};
@@ -143,6 +144,11 @@ fn describe_io_kind(error: &io::Error) -> String {
         io::ErrorKind::UnexpectedEof => "the connection was closed too early".to_owned(),
         _ => error.to_string(),
     }
+}
+
+/// Whether the server of a URL speaks TLS.
+pub(crate) fn uses_tls(url: &Url) -> bool {
+    matches!(url.scheme(), "https" | "wss")
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 use super::keep_alive::LastRead;
-use crate::net::connect::NetStream;
+use crate::net::stream::NetStream;
 
 /// Reading fails after this multiple of the limit plus [`MIN_ENDLESS_BYTES`] without a complete message. Raw bytes are
 /// counted, because frame headers and empty frames do not count towards the message limit.

@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+/// Silence after which a ping is sent. Proxies close a connection after a minute of silence.
+pub(super) const PING_AFTER: Duration = Duration::from_secs(30);
+
 /// What to do next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum KeepAliveAction {
@@ -42,7 +45,7 @@ impl KeepAlive {
         KeepAlive { ping_after, read_timeout, last_ping: None }
     }
 
-    /// Returns what to do at `now`. The additions cannot overflow, because [`super::WebSocketEndpoint`] bounds its
+    /// Returns what to do at `now`. The additions cannot overflow, because [`super::endpoint::WebSocketEndpoint`] bounds its
     /// durations.
     pub(super) fn next_action(&self, last_read: LastRead, now: Instant) -> KeepAliveAction {
         match self.last_ping {

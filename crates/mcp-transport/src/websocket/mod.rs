@@ -10,6 +10,7 @@
 
 mod activity;
 mod connection;
+mod endpoint;
 mod keep_alive;
 mod open;
 mod reader;
@@ -21,20 +22,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use http::{HeaderMap, Uri};
 use mcp_host_model::UrlEndpoint;
-use url::Url;
 
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
-use crate::net::tls::Authorities;
 use crate::net::url_endpoint;
 use crate::net::url_endpoint::UrlOptions;
-use crate::redact::Redactor;
 use crate::transport::{Dial, Link, Transport};
-
-/// Silence after which a ping is sent. Proxies close a connection after a minute of silence.
-const PING_AFTER: Duration = Duration::from_secs(30);
+use endpoint::WebSocketEndpoint;
 
 /// Minimum timeout of a pong. A longer request timeout applies instead: a server that handles one request at a time does
 /// not answer pings meanwhile.
@@ -45,24 +40,6 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(60 * 60 * 24);
 
 /// Connects to a WebSocket server.
 pub(crate) struct WebSocketDial(Arc<WebSocketEndpoint>);
-
-/// A WebSocket endpoint: everything that is the same for each connection to it.
-struct WebSocketEndpoint {
-    url: Url,
-    label: String,
-    /// The request's path and query.
-    target: Uri,
-    /// The headers of the upgrade, without its key.
-    headers: HeaderMap,
-    authorities: Authorities,
-    connect_timeout: Duration,
-    /// Maximum time without progress in writing.
-    write_timeout: Duration,
-    /// Maximum silence after a ping.
-    pong_timeout: Duration,
-    max_message_bytes: usize,
-    redactor: Redactor,
-}
 
 impl WebSocketDial {
     /// Checks the configuration. Does no I/O. No error message contains a header's value.

@@ -1,21 +1,17 @@
 //! Opening a WebSocket within one timeout: TCP, proxy tunnel, TLS, upgrade.
 
-use std::time::Duration;
-
 use hyper_util::client::proxy::matcher::Matcher;
 use parking_lot::Mutex;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::activity::ActivityStream;
-use super::{WebSocketEndpoint, socket, upgrade};
+use super::endpoint::WebSocketEndpoint;
+use super::{socket, upgrade};
 use crate::error::net_failure::NetFailure;
 use crate::error::request_error::RequestError;
 use crate::net::connect::{self, Connector, StreamUse};
 use crate::net::{loopback, proxy};
-
-/// Timeout of reading the body of an error response. The body only adds to the status.
-pub(super) const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The current step of opening.
 #[derive(Clone, Copy)]
@@ -111,6 +107,8 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
     use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+
+    use std::time::Duration;
 
     use super::super::WebSocketDial;
     use super::*;

@@ -3,6 +3,8 @@
 //! The subprotocol `mcp` is offered. A server that chooses none is accepted with a warning, because many do not support
 //! subprotocols. One that chooses another is refused, as RFC 6455 specifies.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_EXTENSIONS,
@@ -10,17 +12,19 @@ use http::header::{
 };
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use mcp_host_model::UrlEndpoint;
+use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use url::{Position, Url};
 
-use super::WebSocketEndpoint;
+use super::endpoint::WebSocketEndpoint;
 use crate::error::ConnectError;
 use crate::error::request_error::RequestError;
-use crate::net::connect::NetStream;
-use crate::net::http1::{Http1Connection, Request, RequestBody, net_failure};
+use crate::net::http1::{Request, RequestBody, net_failure, send_upgrade, take_upgraded};
+use crate::net::stream::NetStream;
 use crate::net::{error_body, url_endpoint};
 
 /// The subprotocol of MCP over WebSocket.
@@ -28,6 +32,9 @@ const SUBPROTOCOL: &str = "mcp";
 
 /// Maximum number of bytes that are read of the body of an error response.
 const MAX_ERROR_BODY_BYTES: usize = 4 << 10;
+
+/// Timeout of reading the body of an error response. The body only adds to the status.
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The headers of the handshake, which cannot be configured.
 const HANDSHAKE_HEADERS: [HeaderName; 10] = [
@@ -96,38 +103,40 @@ pub(super) async fn upgrade(
         server: endpoint.label.clone(),
         failure: net_failure(error),
     };
-    let mut connection = Http1Connection::for_upgrade(stream).await.map_err(|error| broken(&error))?;
+    let mut tasks = JoinSet::new();
     let response =
-        connection.send(request(endpoint, &key)).await.map_err(|error| broken(&error.into_error()))?;
-    let (head, mut body) = response.into_parts();
-    let invalid = |why: &str| invalid_response(endpoint, head.status, why);
-    match check_response(head.status, &head.headers, &derive_accept_key(key.as_bytes())) {
+        send_upgrade(stream, request(endpoint, &key), &mut tasks).await.map_err(|error| broken(&error))?;
+    let status = response.status();
+    let invalid = |why: &str| invalid_response(endpoint, status, why);
+    match check_response(status, response.headers(), &derive_accept_key(key.as_bytes())) {
         Ok(subprotocol) => {
             if subprotocol.is_none() {
                 tracing::warn!("{} chose no subprotocol; assuming `{SUBPROTOCOL}`", endpoint.label);
             }
-            connection.into_parts().ok_or_else(|| invalid("it closed the connection"))
+            take_upgraded(response).await.map_err(|_| invalid("it closed the connection"))
         }
         Err(UpgradeError::Invalid(why)) => Err(invalid(&why)),
         Err(UpgradeError::WrongStatus) => {
-            let body = read_beginning(&mut connection, &mut body).await;
+            let (head, body) = response.into_parts();
+            let body = read_beginning(body).await;
             Err(status_error(endpoint, head.status, &head.headers, &body))
         }
     }
 }
 
 /// Reads the beginning of a body, up to a limit of bytes and of time.
-async fn read_beginning(connection: &mut Http1Connection, body: &mut Incoming) -> Bytes {
+async fn read_beginning(mut body: Incoming) -> Bytes {
     let mut res = BytesMut::new();
     let read = async {
         while res.len() < MAX_ERROR_BODY_BYTES
-            && let Some(Ok(data)) = connection.data(body).await
+            && let Some(Ok(frame)) = body.frame().await
         {
+            let data = frame.into_data().unwrap_or_default();
             res.extend_from_slice(&data[..data.len().min(MAX_ERROR_BODY_BYTES - res.len())]);
         }
     };
     // The body only adds to the status, so a part of it, or none, is enough.
-    let _ = tokio::time::timeout(super::open::ERROR_BODY_TIMEOUT, read).await;
+    let _ = tokio::time::timeout(ERROR_BODY_TIMEOUT, read).await;
     res.freeze()
 }
 

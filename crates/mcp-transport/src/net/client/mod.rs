@@ -13,8 +13,9 @@ use http::{HeaderMap, HeaderValue, Uri, Version};
 use hyper_util::client::proxy::matcher::Matcher;
 use rustls::ClientConfig;
 
-use super::connect::{Connector, StreamUse, forward_proxy, speaks_tls, uses_tls};
-use super::http1::{Http1Connection, Request, net_failure};
+use super::connect::{Connector, StreamUse, forward_proxy, speaks_tls};
+use super::http1::{Request, net_failure};
+use super::inline_connection::Http1Connection;
 use super::loopback::is_loopback;
 use super::pool::{Lease, Pool};
 use super::proxy::Proxy;
@@ -73,7 +74,7 @@ impl Client {
             proxy::proxy_for(proxies, &endpoint.url).map_err(failed)?
         };
         // Without TLS, the system's certificates need not exist.
-        let tls_config = if uses_tls(&endpoint.url) {
+        let tls_config = if tls::uses_tls(&endpoint.url) {
             let mut config = tls::client_config(&endpoint.authorities).map_err(failed)?;
             config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
             Some(Arc::new(config))

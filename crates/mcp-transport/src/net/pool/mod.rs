@@ -14,8 +14,9 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::connect::NetStream;
-use super::http1::{Http1Connection, RequestBody};
+use super::http1::RequestBody;
+use super::inline_connection::Http1Connection;
+use super::stream::NetStream;
 
 /// Maximum time that a connection is idle before it is closed. The servers of Node and uvicorn close a connection after
 /// 5 s: writing to it at that moment would lose a request that may have run.

@@ -9,11 +9,11 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::activity::ActivityStream;
-use super::keep_alive::KeepAlive;
+use super::endpoint::WebSocketEndpoint;
+use super::keep_alive::{KeepAlive, PING_AFTER};
 use super::reader::{ReadEnd, Reader};
 use super::socket::Socket;
 use super::writer::{WriteError, Writer};
-use super::{PING_AFTER, WebSocketEndpoint};
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::error::evidence::Evidence;
 use crate::transport::Link;
