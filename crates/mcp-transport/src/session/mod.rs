@@ -3,7 +3,7 @@
 //! A session lives from [`Session::connect`] to its end and is never revived; a supervisor starts a new one. All
 //! methods may be called concurrently from many tasks. Every call ends, and dropping a call's future cancels it at the
 //! server. A call makes progress only while its future is polled: over Streamable HTTP the calling task usually reads
-//! the response itself. A call in progress occupies one of the 512 request slots of a connection.
+//! the response itself.
 
 mod cache;
 mod client_meta;
@@ -87,8 +87,8 @@ pub enum SessionState {
 ///   polled: over Streamable HTTP the calling task usually reads the response itself.
 /// - **Order:** requests of one task are sent in the order of their calls. Responses arrive in any order; progress of a call
 ///   precedes its response.
-/// - **Bounds:** [`Limits`] bounds sizes, times and lists. A call in progress occupies one of the request slots of a
-///   connection; further calls wait.
+/// - **Bounds:** [`Limits`] bounds sizes, times and lists. A session has at most 65,536 calls in flight. It sends at most 512
+///   messages at once over Streamable HTTP, and 256 requests over HTTP with SSE; further calls wait.
 /// - **End:** [`Session::close`] ends it gracefully, dropping it at once. Both end the processes that it started.
 pub struct Session {
     connection: Connection,
