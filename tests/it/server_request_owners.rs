@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_host_model::{CallResult, Era, RawJson, RpcError, Sharing};
+use mcp_host_model::{CallResult, Era, Method, MethodName, RawJson, RpcError, Sharing};
 use mcp_host_runtime::{DialogId, Host, HostOptions, LoadRequest, ToolCall, load};
 use mcp_host_transport::{
     Caller, CallerId, ClientCapabilities, Eras, Handlers, RawRequestHandler, RawServerRequest,
@@ -20,8 +20,8 @@ struct NamedCaller(&'static str);
 
 #[async_trait]
 impl RawRequestHandler for NamedCaller {
-    fn handles(&self, method: &str) -> bool {
-        matches!(method, "elicitation/create" | "sampling/createMessage")
+    fn handles(&self, method: &MethodName) -> bool {
+        matches!(method.known(), Some(Method::Elicit | Method::CreateMessage))
     }
 
     async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError> {

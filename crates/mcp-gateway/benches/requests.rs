@@ -357,7 +357,7 @@ impl Transport for Echo {
                 _ = link.shutdown.requested() => break,
             };
             let Some(id) = message.head.id else { continue };
-            let answer = match &*message.head.method {
+            let answer = match message.head.method_name().unwrap_or_default() {
                 "initialize" => concat!(
                     r#""result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"#,
                     r#""serverInfo":{"name":"e","version":"0"}}"#

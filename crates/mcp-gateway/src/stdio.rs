@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use mcp_host_model::{Era, ProtocolVersion, RawJson, RpcError, code};
+use mcp_host_model::{Era, Method, ProtocolVersion, RawJson, RpcError, code};
 use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;
@@ -241,7 +241,7 @@ impl StdioClient {
     }
 
     fn handle_notification(&self, notification: &Notification) {
-        if notification.method == "notifications/cancelled"
+        if notification.method == Method::Cancelled
             && let Some(id) = cancelled_id(&notification.params)
         {
             self.running.cancel(id);
@@ -257,7 +257,7 @@ impl StdioClient {
         tasks: &mut JoinSet<()>,
     ) -> Result<(), SendError> {
         let mut counted = self.gateway.counters.request(&request.method);
-        if request.method == "initialize" && !request.meta().is_modern() {
+        if request.method == Method::Initialize && !request.meta().is_modern() {
             counted.begin();
             self.gateway.wait_for_startup().await;
             let result = self.initialize(&request, tasks);
@@ -277,7 +277,7 @@ impl StdioClient {
         let client = Arc::clone(self);
         tasks.spawn(async move {
             let id = request.id.clone();
-            let is_subscription = request.method == "subscriptions/listen";
+            let is_subscription = request.method == Method::Listen;
             let result = tokio::select! {
                 biased;
                 () = guard.cancelled() => return,

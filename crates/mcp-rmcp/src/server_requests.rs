@@ -9,7 +9,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use mcp_host_model::Method;
 use mcp_host_transport::Epoch;
+use mcp_host_transport::internal::frame;
 
 /// Maximum number of server requests in progress.
 const MAX_OPEN: usize = 1024;
@@ -81,10 +83,8 @@ impl ServerRequests {
             self.open.iter().find(|(_, it)| same(it)).map(|(id_for_sdk, _)| id_for_sdk.clone())?;
         self.open.remove(&id_for_sdk);
         let reason = serde_json::to_string(&params.reason.unwrap_or_default()).expect("a string is JSON");
-        let notification = format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id_for_sdk},"reason":{reason}}}}}"#
-        );
-        Some(notification.into())
+        let params = format!(r#""requestId":{id_for_sdk},"reason":{reason}"#);
+        Some(frame::notification(Method::Cancelled.as_str(), &params, ""))
     }
 
     /// The SDK's response under this id. `None` if no such request is in progress.

@@ -53,7 +53,7 @@ impl Transport for Echo {
                 _ = link.shutdown.requested() => break,
             };
             let Some(id) = message.head.id else { continue };
-            let result = match &*message.head.method {
+            let result = match message.head.method_name().unwrap_or_default() {
                 "initialize" => {
                     r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"e"}}"#
                         .to_owned()

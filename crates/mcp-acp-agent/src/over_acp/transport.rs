@@ -1,5 +1,6 @@
 //! A transport that sends each message as a request of the ACP connection.
 
+use mcp_host_model::Method;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -115,7 +116,7 @@ impl OverAcpTransport {
         message: &OutboundMessage,
     ) -> Option<(RequestId, impl Future<Output = FinishedRequest> + Send + use<>)> {
         let (id, epoch) = (message.head.id?, message.epoch);
-        if message.head.method == "initialize" {
+        if message.head.has_method(Method::Initialize) {
             inbound.stream_failed(id, StreamError::Refused(self.legacy_error()));
             return None;
         }
@@ -134,7 +135,7 @@ impl OverAcpTransport {
         let response = over_acp.connection.send_request(Message {
             server_id: self.server_id.clone(),
             request_id: route.name.clone(),
-            method: message.head.method.clone().into_owned(),
+            method: message.head.method_name().unwrap_or_default().to_owned(),
             params,
         });
         Some((id, async move {

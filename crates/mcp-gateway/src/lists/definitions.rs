@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mcp_host_model::{RawJson, ServerId};
+use mcp_host_model::{Method, RawJson, ServerId};
 use mcp_host_registry::{Catalog, ExposedName};
 
 use crate::access::scope::NameStyle;
@@ -42,11 +42,11 @@ impl ListKind {
     }
 
     /// The method of the notification about a change. Changed templates are reported as resources.
-    pub(crate) fn change_notification(self) -> &'static str {
+    pub(crate) fn change_notification(self) -> Method {
         match self {
-            ListKind::Tools => "notifications/tools/list_changed",
-            ListKind::Prompts => "notifications/prompts/list_changed",
-            ListKind::Resources | ListKind::Templates => "notifications/resources/list_changed",
+            ListKind::Tools => Method::ToolListChanged,
+            ListKind::Prompts => Method::PromptListChanged,
+            ListKind::Resources | ListKind::Templates => Method::ResourceListChanged,
         }
     }
 }

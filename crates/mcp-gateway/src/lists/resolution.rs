@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_host_model::{Era, ServerId};
+use mcp_host_model::{Era, Method, ServerId};
 use mcp_host_runtime::{HostSnapshot, ToolRef};
 
 use crate::lists::definitions::{ListKind, Target};
@@ -23,7 +23,7 @@ pub(crate) struct Resolution {
 impl Resolution {
     /// Resolves a request. `listing` is that of the snapshot.
     pub(crate) fn new(snapshot: Arc<HostSnapshot>, listing: Arc<Listing>, request: &Request) -> Resolution {
-        let name = request.params.text("name").filter(|_| request.method == "tools/call");
+        let name = request.params.text("name").filter(|_| request.method == Method::CallTool);
         let tool = name.and_then(|name| listing.position(ListKind::Tools, &name));
         Resolution { snapshot, listing, tool }
     }

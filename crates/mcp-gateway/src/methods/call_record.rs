@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use mcp_host_model::{RawJson, RpcError, ServerId};
+use mcp_host_model::{Method, RawJson, RpcError, ServerId};
 use memchr::memmem::Finder;
 use tokio::time::Instant;
 
@@ -44,7 +44,7 @@ impl<'a> CallRecord<'a> {
     pub(super) fn end(mut self, result: &HandledResult) {
         match result {
             Ok(result) => {
-                let is_call = self.context.request.method == "tools/call";
+                let is_call = self.context.request.method == Method::CallTool;
                 self.outcome = match is_call && is_tool_error(result.object()) {
                     true => CallOutcome::ToolError,
                     false => CallOutcome::Success,
@@ -64,9 +64,9 @@ impl<'a> CallRecord<'a> {
     fn write_audit(&self, log: &AuditLog, call: EndedCall) {
         let RequestContext { caller, request, server, .. } = self.context;
         let name = || request.params.text("name").map(|name| printable(&name, MAX_NAME_CHARS));
-        let (tool, prompt) = match &*request.method {
-            "tools/call" => (name(), None),
-            "prompts/get" => (None, name()),
+        let (tool, prompt) = match request.method.known() {
+            Some(Method::CallTool) => (name(), None),
+            Some(Method::GetPrompt) => (None, name()),
             _ => (None, None),
         };
         let client = match &caller.session {
@@ -81,7 +81,7 @@ impl<'a> CallRecord<'a> {
             client: client.as_deref(),
             token: &token,
             session: dialog.as_deref(),
-            method: &request.method,
+            method: request.method.as_str(),
             server: server.get().map(ServerId::as_str),
             tool: tool.as_deref(),
             prompt: prompt.as_deref(),
@@ -97,7 +97,7 @@ impl<'a> CallRecord<'a> {
 impl Drop for CallRecord<'_> {
     fn drop(&mut self) {
         let (gateway, request) = (self.context.gateway, self.context.request);
-        if !reaches_server(&request.method) {
+        if !request.method.known().is_some_and(Method::reaches_server) {
             return;
         }
         let call = EndedCall {
@@ -119,7 +119,7 @@ impl Drop for CallRecord<'_> {
 impl RequestContext<'_> {
     /// Counts the request for its client's rate limit, if it reaches a server.
     pub(super) fn admit_client(&self) -> Result<(), RpcError> {
-        match reaches_server(&self.request.method) {
+        match self.request.method.known().is_some_and(Method::reaches_server) {
             true => self.note_limit(self.gateway.rates.admit_client(&self.caller.principal)),
             false => Ok(()),
         }
@@ -148,22 +148,6 @@ impl RequestContext<'_> {
             let _ = self.server.set(server.clone());
         }
     }
-}
-
-/// Whether a method reaches a server.
-pub(crate) fn reaches_server(method: &str) -> bool {
-    matches!(
-        method,
-        "tools/call"
-            | "prompts/get"
-            | "resources/read"
-            | "resources/subscribe"
-            | "resources/unsubscribe"
-            | "completion/complete"
-            | "skills/list"
-            | "skills/get"
-            | "resources/directory/read"
-    ) || method.starts_with("tasks/")
 }
 
 /// Whether the result has `"isError": true`.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-use mcp_host_model::{Era, RawJson, RpcError, ServerId, code};
+use mcp_host_model::{Era, Method, RawJson, RpcError, ServerId, code};
 use mcp_host_runtime::RequestOptions;
 use mcp_host_transport::{
     CallContext, Handlers, InputHandling, LogMessage, OnProgress, OnServerEvent, Progress, RawRequestHandler,
@@ -251,12 +251,12 @@ impl RequestContext<'_> {
                     session_threshold
                         .or(request_threshold)
                         .is_some_and(|threshold| level.is_none_or(|level| level >= threshold))
-                        .then(|| notification("notifications/message", raw.as_str()))
+                        .then(|| notification(Method::LogMessage.as_str(), raw.as_str()))
                 }
                 ServerEvent::Notification { method, params } => {
                     let params = params.unwrap_or_else(RawJson::empty_object);
                     let is_forwarded = watch::is_forwarded(&method, &params);
-                    is_forwarded.then(|| notification(&method, params.as_str()))
+                    is_forwarded.then(|| notification(method.as_str(), params.as_str()))
                 }
                 // Progress has a handler of its own. Changes of lists and resources are reported elsewhere.
                 _ => None,
@@ -280,19 +280,9 @@ impl RequestContext<'_> {
             let token = token.as_str();
             let params = format!(r#"{{"progressToken":{token},"progress":{progress}{total}{message}}}"#);
             // A client that does not read loses progress.
-            let _ = sender.send(notification("notifications/progress", &params));
+            let _ = sender.send(notification(Method::Progress.as_str(), &params));
         }))
     }
-}
-
-/// Whether the result of this method says in the modern era how long it may be cached.
-pub(super) fn has_cache_members(method: &str) -> bool {
-    matches!(method, "resources/read" | "skills/list" | "skills/get" | "resources/directory/read")
-}
-
-/// Whether a server may request input before it returns the result of this method.
-pub(super) fn may_need_input(method: &str) -> bool {
-    matches!(method, "tools/call" | "prompts/get" | "resources/read")
 }
 
 /// The start of a client's text, for messages: at most `max_chars` characters, without control characters.

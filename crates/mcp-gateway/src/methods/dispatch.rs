@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use mcp_host_model::{Era, RawJson, RpcError, code};
+use mcp_host_model::{Era, Method, MethodName, RawJson, RpcError, code};
 use mcp_host_runtime::TaskMethod;
 use mcp_host_transport::SkillMethod;
 use tokio::time::Instant;
@@ -13,7 +13,7 @@ use crate::gateway::GatewayInner;
 use crate::lists::definitions::ListKind;
 use crate::lists::resolution::Resolution;
 use crate::methods::call_record::CallRecord;
-use crate::methods::context::{RequestContext, has_cache_members, may_need_input, printable};
+use crate::methods::context::{RequestContext, printable};
 use crate::methods::initialize;
 use crate::protocol::checked_result::{CheckedResult, ResultKind};
 use crate::protocol::frame::{Notification, Request};
@@ -44,7 +44,7 @@ impl GatewayInner {
         request: Request,
         resolution: Option<Resolution>,
     ) -> HandledResult {
-        let may_need_input = may_need_input(&request.method);
+        let may_need_input = request.method.known().is_some_and(Method::may_require_input);
         let state = request.params.text("requestState").filter(|state| PendingInputs::is_ours(state));
         let state = state.filter(|_| may_need_input).map(Cow::into_owned);
         let takes_requests = caller.features.supported_requests != SupportedRequests::default();
@@ -90,36 +90,37 @@ impl GatewayInner {
     async fn dispatch(&self, context: &RequestContext<'_>) -> HandledResult {
         context.admit_client()?;
         self.wait_for_startup().await;
-        let method = &*context.request.method;
+        let method = &context.request.method;
+        let Some(known) = method.known() else { return Err(unknown_method(method)) };
         let era = context.caller.era();
-        let CheckedResult { object, kind } = match (method, era) {
-            ("tools/list", _) => return context.list(ListKind::Tools),
-            ("prompts/list", _) => return context.list(ListKind::Prompts),
-            ("resources/list", _) => return context.list(ListKind::Resources),
-            ("resources/templates/list", _) => return context.list(ListKind::Templates),
-            ("server/discover", Era::Modern) => {
+        let CheckedResult { object, kind } = match (known, era) {
+            (Method::ListTools, _) => return context.list(ListKind::Tools),
+            (Method::ListPrompts, _) => return context.list(ListKind::Prompts),
+            (Method::ListResources, _) => return context.list(ListKind::Resources),
+            (Method::ListResourceTemplates, _) => return context.list(ListKind::Templates),
+            (Method::Discover, Era::Modern) => {
                 return Ok(initialize::discover_result(self, &context.caller.scope).into());
             }
-            ("tools/call", _) => context.call_tool().await?,
-            ("prompts/get", _) => context.get_prompt().await?,
-            ("resources/read", _) => context.read_resource().await?,
-            ("completion/complete", _) => context.complete().await?,
-            ("skills/list", _) => context.list_skills().await?,
-            ("skills/get", _) => context.skill_request(SkillMethod::Get).await?,
-            ("resources/directory/read", _) => context.skill_request(SkillMethod::ReadDirectory).await?,
-            ("tasks/get", _) => context.task_request(TaskMethod::Get).await?.into(),
-            ("tasks/cancel", _) => context.task_request(TaskMethod::Cancel).await?.into(),
-            ("tasks/update", Era::Modern) => context.task_request(TaskMethod::Update).await?.into(),
-            ("tasks/result", Era::Legacy) => context.task_request(TaskMethod::Result).await?.into(),
-            ("ping", Era::Legacy) => RawJson::empty_object().into(),
-            ("logging/setLevel", Era::Legacy) => context.set_log_level().await?.into(),
-            ("resources/subscribe", Era::Legacy) => context.subscribe().await?.into(),
-            ("resources/unsubscribe", Era::Legacy) => context.unsubscribe().await?.into(),
+            (Method::CallTool, _) => context.call_tool().await?,
+            (Method::GetPrompt, _) => context.get_prompt().await?,
+            (Method::ReadResource, _) => context.read_resource().await?,
+            (Method::Complete, _) => context.complete().await?,
+            (Method::ListSkills, _) => context.list_skills().await?,
+            (Method::GetSkill, _) => context.skill_request(SkillMethod::Get).await?,
+            (Method::ReadDirectory, _) => context.skill_request(SkillMethod::ReadDirectory).await?,
+            (Method::GetTask, _) => context.task_request(TaskMethod::Get).await?.into(),
+            (Method::CancelTask, _) => context.task_request(TaskMethod::Cancel).await?.into(),
+            (Method::UpdateTask, Era::Modern) => context.task_request(TaskMethod::Update).await?.into(),
+            (Method::GetTaskResult, Era::Legacy) => context.task_request(TaskMethod::Result).await?.into(),
+            (Method::Ping, Era::Legacy) => RawJson::empty_object().into(),
+            (Method::SetLevel, Era::Legacy) => context.set_log_level().await?.into(),
+            (Method::Subscribe, Era::Legacy) => context.subscribe().await?.into(),
+            (Method::Unsubscribe, Era::Legacy) => context.unsubscribe().await?.into(),
             _ => return Err(unknown_method(method)),
         };
         Ok(match (era, kind) {
             (Era::Legacy, _) | (Era::Modern, ResultKind::InputRequired) => object.into(),
-            (Era::Modern, _) if has_cache_members(method) => {
+            (Era::Modern, _) if known.has_cacheable_result() => {
                 let complete = ("resultType", r#""complete""#);
                 let defaults = [complete, ("ttlMs", "0"), ("cacheScope", r#""private""#)];
                 json_splice::with_defaults(&object, &defaults).into()
@@ -132,14 +133,16 @@ impl GatewayInner {
     /// Handles a notification of a client with a session.
     pub(crate) fn handle_notification(&self, caller: &Caller, notification: &Notification) {
         let Some(session) = &caller.session else { return };
-        match &*notification.method {
-            "notifications/cancelled" => {
+        match notification.method.known() {
+            Some(Method::Cancelled) => {
                 if let Some(id) = cancelled_id(&notification.params) {
                     session.running.cancel(id);
                 }
             }
-            "notifications/roots/list_changed" => self.host.roots_changed(session.dialog.id()),
-            _ => tracing::debug!(method = &*notification.method, "ignoring a notification of a client"),
+            Some(Method::RootsListChanged) => self.host.roots_changed(session.dialog.id()),
+            _ => {
+                tracing::debug!(method = notification.method.as_str(), "ignoring a notification of a client")
+            }
         }
     }
 }
@@ -150,6 +153,6 @@ pub(crate) fn cancelled_id(params: &Params) -> Option<&RawJson> {
 }
 
 /// The error for an unknown method.
-fn unknown_method(method: &str) -> RpcError {
-    RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {}", printable(method, 80)))
+fn unknown_method(method: &MethodName) -> RpcError {
+    RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {}", printable(method.as_str(), 80)))
 }

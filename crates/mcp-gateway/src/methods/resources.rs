@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use mcp_host_model::{Era, ErrorKind, RawJson, RpcError, ServerId, code};
+use mcp_host_model::{Era, ErrorKind, Method, RawJson, RpcError, ServerId, code};
 use mcp_host_runtime::{RequestError, RequestOptions};
 use memchr::memmem::Finder;
 use serde_json::json;
@@ -133,7 +133,7 @@ impl RequestContext<'_> {
     pub(super) fn expose_uris(&self, result: RawJson, server: &ServerId, requested: &str) -> RawJson {
         static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("esource"));
         // Fast path: results with links contain `resource` or `resourceUri`.
-        let is_read = self.request.method == "resources/read";
+        let is_read = self.request.method == Method::ReadResource;
         if !is_read && FINDER.find(result.as_bytes()).is_none() {
             return result;
         }

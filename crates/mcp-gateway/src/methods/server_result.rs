@@ -5,11 +5,11 @@
 
 use std::sync::LazyLock;
 
-use mcp_host_model::{Era, RawJson, RpcError, ServerId, code};
+use mcp_host_model::{Era, Method, MethodName, RawJson, RpcError, ServerId, code};
 use mcp_host_runtime::{RawResult, RequestError};
 use memchr::memmem::Finder;
 
-use crate::methods::context::{RequestContext, has_cache_members, may_need_input};
+use crate::methods::context::RequestContext;
 use crate::protocol::checked_result::{CheckedResult, ResultKind};
 use crate::protocol::message_writer::json_string;
 use crate::protocol::request_state::StateBinding;
@@ -48,7 +48,8 @@ impl RequestContext<'_> {
         // Fast path: most results of legacy servers do not contain the member's name.
         let text = result.as_bytes();
         static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESULT_TYPE));
-        let is_cacheable = has_cache_members(&self.request.method) && self.caller.era() == Era::Legacy;
+        let is_cacheable = self.request.method.known().is_some_and(Method::has_cacheable_result)
+            && self.caller.era() == Era::Legacy;
         if !is_cacheable && FINDER.find(text).is_none() && memchr::memchr(b'\\', text).is_none() {
             return Ok(CheckedResult { object: result, kind: ResultKind::Unstated });
         }
@@ -113,12 +114,12 @@ impl RequestContext<'_> {
 
     /// The values that a `requestState` is bound to.
     pub(super) fn state_binding<'a>(&'a self, server: &'a ServerId, name: &'a str) -> StateBinding<'a> {
-        StateBinding { principal: &self.caller.principal, server, method: &self.request.method, name }
+        StateBinding { principal: &self.caller.principal, server, method: self.request.method.as_str(), name }
     }
 
     /// Whether a server may request input before it returns a result.
     pub(super) fn may_need_input(&self) -> bool {
-        may_need_input(&self.request.method)
+        self.request.method.known().is_some_and(Method::may_require_input)
     }
 }
 
@@ -146,5 +147,5 @@ fn check_input_request(supported: SupportedRequests, request: &RawJson) -> Resul
     }
     let method = all("method").next().and_then(RawJson::to_text).ok_or("a server request has no `method`")?;
     let params = all("params").next().cloned().unwrap_or_else(RawJson::empty_object);
-    supported.check_params(&method, &params).map_err(|error| error.message)
+    supported.check_params(&MethodName::from(&*method), &params).map_err(|error| error.message)
 }

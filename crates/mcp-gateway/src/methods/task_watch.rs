@@ -4,11 +4,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytestring::ByteString;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
-use mcp_host_model::{RawJson, RpcError, Task, code};
+use mcp_host_model::{Method, RawJson, RpcError, Task, code};
 use mcp_host_runtime::TaskMethod;
 use serde_json::json;
 use tokio::time::{sleep, timeout};
@@ -119,5 +118,5 @@ fn get_request(id: &str) -> Request {
     let params = RawJson::from_value(&json!({"taskId": id})).expect("its keys are strings");
     let params = Params::of(params).expect("it is an object");
     // The id of the request is not sent to the server.
-    Request::new(RawJson::empty_object(), ByteString::from_static("tasks/get"), params)
+    Request::new(RawJson::empty_object(), Method::GetTask.into(), params)
 }

@@ -4,36 +4,36 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use mcp_host_model::{Method, MethodName};
 use metrics::{Counter, Histogram, counter, histogram};
 use tokio::time::Instant;
 
 use crate::metrics::{RECEIVED_BYTES, REQUEST_DURATION, REQUESTS, RESPONSES, SENT_BYTES};
 
 /// Methods with a label of their own; all others are `other`.
-const METHODS: [&str; 23] = [
-    "tools/call",
-    "tools/list",
-    "prompts/get",
-    "prompts/list",
-    "resources/read",
-    "resources/list",
-    "resources/templates/list",
-    "resources/subscribe",
-    "resources/unsubscribe",
-    "completion/complete",
-    "skills/list",
-    "skills/get",
-    "resources/directory/read",
-    "tasks/get",
-    "tasks/cancel",
-    "tasks/update",
-    "tasks/result",
-    "subscriptions/listen",
-    "logging/setLevel",
-    "server/discover",
-    "initialize",
-    "ping",
-    "other",
+const METHODS: [Method; 22] = [
+    Method::CallTool,
+    Method::ListTools,
+    Method::GetPrompt,
+    Method::ListPrompts,
+    Method::ReadResource,
+    Method::ListResources,
+    Method::ListResourceTemplates,
+    Method::Subscribe,
+    Method::Unsubscribe,
+    Method::Complete,
+    Method::ListSkills,
+    Method::GetSkill,
+    Method::ReadDirectory,
+    Method::GetTask,
+    Method::CancelTask,
+    Method::UpdateTask,
+    Method::GetTaskResult,
+    Method::Listen,
+    Method::SetLevel,
+    Method::Discover,
+    Method::Initialize,
+    Method::Ping,
 ];
 
 /// Statuses with a label of their own. All others are counted as the last one, 0.
@@ -63,7 +63,8 @@ impl Outcome {
 /// The counters of a gateway. Those with labels are registered at their first use.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    requests: [[OnceLock<Counter>; Outcome::COUNT]; METHODS.len()],
+    /// By the index in [`METHODS`]; the last ones are for other methods.
+    requests: [[OnceLock<Counter>; Outcome::COUNT]; METHODS.len() + 1],
     durations: Histogram,
     responses: [OnceLock<Counter>; STATUSES.len()],
     received: Counter,
@@ -83,17 +84,18 @@ impl Counters {
     }
 
     /// Counts a request when the result is dropped.
-    pub(crate) fn request(self: &Arc<Counters>, method: &str) -> CountedRequest {
+    pub(crate) fn request(self: &Arc<Counters>, method: &MethodName) -> CountedRequest {
         CountedRequest {
             counters: Arc::clone(self),
-            method: METHODS.iter().position(|known| *known == method).unwrap_or(METHODS.len() - 1),
+            method: METHODS.iter().position(|known| *method == *known).unwrap_or(METHODS.len()),
             start: Instant::now(),
             outcome: Outcome::Error,
         }
     }
 
     fn request_ended(&self, method: usize, outcome: Outcome, took: Duration) {
-        let requests = || counter!(REQUESTS, "method" => METHODS[method], "outcome" => outcome.as_str());
+        let label = METHODS.get(method).map_or("other", |it| it.as_str());
+        let requests = || counter!(REQUESTS, "method" => label, "outcome" => outcome.as_str());
         self.requests[method][outcome as usize].get_or_init(requests).increment(1);
         self.durations.record(took.as_secs_f64());
     }
@@ -123,7 +125,7 @@ impl Counters {
 #[derive(Debug)]
 pub(crate) struct CountedRequest {
     counters: Arc<Counters>,
-    /// The index in [`METHODS`].
+    /// The index in [`Counters::requests`].
     method: usize,
     start: Instant,
     outcome: Outcome,
@@ -161,14 +163,14 @@ mod tests {
         let recorder = builder.unwrap().build_recorder();
         let _guard = metrics::set_default_local_recorder(&recorder);
         let counters = Arc::new(Counters::new());
-        let request = counters.request("tools/call");
+        let request = counters.request(&Method::CallTool.into());
         tokio::time::advance(Duration::from_micros(250)).await;
         request.end(&Ok::<(), ()>(()));
-        let mut request = counters.request("tools/call");
+        let mut request = counters.request(&Method::CallTool.into());
         request.begin();
         tokio::time::advance(Duration::from_secs(100)).await;
         drop(request);
-        drop(counters.request("x\"y"));
+        drop(counters.request(&"x\"y".into()));
         counters.response_started(200);
         counters.response_started(599);
         counters.bytes_received(3);

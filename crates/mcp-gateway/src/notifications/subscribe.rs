@@ -1,7 +1,7 @@
 //! The parameters and messages of `subscriptions/listen`.
 
 use bytes::Bytes;
-use mcp_host_model::{RawJson, RpcError, code};
+use mcp_host_model::{Method, RawJson, RpcError, code};
 use serde::{Deserialize, Serialize};
 
 use crate::lists::definitions::ListKind;
@@ -94,18 +94,18 @@ impl SubscriptionRequest {
     pub(crate) fn acknowledgement(&self) -> Bytes {
         let accepted = serde_json::to_string(&self.filter).expect("flags and strings are JSON");
         let params = format!(r#"{{{},"notifications":{accepted}}}"#, self.meta_member());
-        notification("notifications/subscriptions/acknowledged", &params)
+        notification(Method::SubscriptionsAcknowledged.as_str(), &params)
     }
 
     /// The notification about a changed list.
     pub(crate) fn list_changed(&self, list: ListKind) -> Bytes {
-        notification(list.change_notification(), &format!("{{{}}}", self.meta_member()))
+        notification(list.change_notification().as_str(), &format!("{{{}}}", self.meta_member()))
     }
 
     /// The notification about a changed resource.
     pub(crate) fn resource_updated(&self, uri: &str) -> Bytes {
         let params = format!(r#"{{{},"uri":{}}}"#, self.meta_member(), json_string(uri));
-        notification("notifications/resources/updated", &params)
+        notification(Method::ResourceUpdated.as_str(), &params)
     }
 
     /// The notification about a task, with the state that `tasks/get` returned.
@@ -124,7 +124,7 @@ impl SubscriptionRequest {
             }
         }
         members.insert(0, format!(r#""_meta":{{{}}}"#, meta.join(",")));
-        notification("notifications/tasks", &format!("{{{}}}", members.join(",")))
+        notification(Method::TaskChanged.as_str(), &format!("{{{}}}", members.join(",")))
     }
 
     /// The result when the gateway ends the stream.
@@ -145,7 +145,7 @@ mod tests {
     fn request(params: &str) -> Request {
         let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
         let params = crate::protocol::params::Params::of(json(params)).unwrap();
-        Request::new(json("\"s\""), "subscriptions/listen".into(), params)
+        Request::new(json("\"s\""), Method::Listen.into(), params)
     }
 
     #[test]

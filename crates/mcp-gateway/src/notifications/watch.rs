@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcp_host_model::{RawJson, ServerId};
+use mcp_host_model::{Method, MethodName, RawJson, ServerId};
 use mcp_host_runtime::{HostSnapshot, NotificationStream, NotificationStreamItem, ServerNotification};
 use mcp_host_transport::ServerEvent;
 use parking_lot::Mutex;
@@ -104,7 +104,7 @@ impl ChangeWatcher {
     pub(crate) fn session_notifications(&self, session: &Session, change: &Change) -> Vec<Bytes> {
         match change {
             Change::Lists(changed) => {
-                changed.iter().map(|list| notification(list.change_notification(), "{}")).collect()
+                changed.iter().map(|list| notification(list.change_notification().as_str(), "{}")).collect()
             }
             Change::Notification(event) => self.server_notification(session, event).into_iter().collect(),
         }
@@ -114,11 +114,11 @@ impl ChangeWatcher {
         let client = OriginKey::Session(session.dialog.id().clone());
         if let Some(uri) = self.updated(&session.subscriptions, &client, event) {
             let params = format!(r#"{{"uri":{}}}"#, json_string(&uri));
-            return Some(notification("notifications/resources/updated", &params));
+            return Some(notification(Method::ResourceUpdated.as_str(), &params));
         }
         if let Some((server, status)) = task_status(event, session) {
             let sealed = self.gateway.task_ids.seal_in(&session.principal, server, status)?;
-            return Some(notification(TASK_STATUS, sealed.as_str()));
+            return Some(notification(Method::TaskStatus.as_str(), sealed.as_str()));
         }
         if event.owner.is_some() || event.dialog.as_ref() != Some(session.dialog.id()) {
             return None;
@@ -128,51 +128,34 @@ impl ChangeWatcher {
                 let threshold = session.log_level();
                 let is_wanted =
                     threshold.is_none_or(|threshold| log.level.is_none_or(|level| level >= threshold));
-                is_wanted.then(|| notification("notifications/message", log.raw.as_str()))
+                is_wanted.then(|| notification(Method::LogMessage.as_str(), log.raw.as_str()))
             }
             ServerEvent::Notification { method, params } => {
                 let params = params.clone().unwrap_or_else(RawJson::empty_object);
-                is_forwarded(method, &params).then(|| notification(method, params.as_str()))
+                is_forwarded(method, &params).then(|| notification(method.as_str(), params.as_str()))
             }
             _ => None,
         }
     }
 }
 
-/// The notification of 2025-11-25 about the status of a task.
-const TASK_STATUS: &str = "notifications/tasks/status";
-
 /// The parameters of a notification about a task of this session, and its server. A server may send it on the stream of
 /// any call, so its owner does not matter.
 fn task_status<'a>(event: &'a ServerNotification, session: &Session) -> Option<(&'a ServerId, &'a RawJson)> {
     let ServerEvent::Notification { method, params: Some(params) } = &event.event else { return None };
     let is_own_dialog = event.dialog.is_none() || event.dialog.as_ref() == Some(session.dialog.id());
-    if &**method != TASK_STATUS || !is_own_dialog || !params.is_object() {
+    if *method != Method::TaskStatus || !is_own_dialog || !params.is_object() {
         return None;
     }
     session.tasks.contains(&event.server, &task_id(params)?).then_some((&event.server, params))
 }
 
 /// Whether a server's notification is forwarded unchanged. Those that the gateway and its client exchange
-/// themselves, such as progress and changed lists, are not.
-pub(crate) fn is_forwarded(method: &str, params: &RawJson) -> bool {
-    const NOT_FORWARDED: [&str; 13] = [
-        "message",
-        "progress",
-        "cancelled",
-        "initialized",
-        "roots/list_changed",
-        "tools/list_changed",
-        "prompts/list_changed",
-        "resources/list_changed",
-        "resources/updated",
-        "subscriptions/acknowledged",
-        // They contain an id of the server.
-        "tasks",
-        "tasks/status",
-        // `notifications/` without a name.
-        "",
-    ];
-    let name = method.strip_prefix("notifications/");
-    name.is_some_and(|name| !NOT_FORWARDED.contains(&name)) && params.is_object()
+/// themselves, such as progress and changed lists, are not, and neither are those that contain a server's id of a task.
+pub(crate) fn is_forwarded(method: &MethodName, params: &RawJson) -> bool {
+    let is_forwarded = match method {
+        MethodName::Known(method) => *method == Method::ElicitationComplete,
+        MethodName::Other(name) => name.strip_prefix("notifications/").is_some_and(|name| !name.is_empty()),
+    };
+    is_forwarded && params.is_object()
 }

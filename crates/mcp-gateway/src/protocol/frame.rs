@@ -4,12 +4,10 @@
 //! kind of message before the id is checked. An unreadable message gets an error response, with its id if there is
 //! one.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use bytestring::ByteString;
 use mcp_host_model::internal::{JsonCursor, JsonSlice};
-use mcp_host_model::{RawJson, RpcError, code};
+use mcp_host_model::{MethodName, RawJson, RpcError, code};
 use serde_json::value::RawValue;
 
 use crate::protocol::meta::Meta;
@@ -42,14 +40,14 @@ pub struct Request {
     /// A JSON string or number, which is returned unchanged.
     pub id: RawJson,
     /// The method.
-    pub method: ByteString,
+    pub method: MethodName,
     /// The parameters.
     pub params: Params,
 }
 
 impl Request {
     /// A request with these parameters.
-    pub(crate) fn new(id: RawJson, method: ByteString, params: Params) -> Request {
+    pub(crate) fn new(id: RawJson, method: MethodName, params: Params) -> Request {
         Request { id, method, params }
     }
 
@@ -62,7 +60,7 @@ impl Request {
 /// A notification.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification {
-    pub(crate) method: ByteString,
+    pub(crate) method: MethodName,
     /// The parameters.
     pub params: Params,
 }
@@ -193,13 +191,12 @@ fn message(bytes: &Bytes) -> Result<Incoming, FrameError> {
         return Err(refused(valid_id, "`jsonrpc` must be \"2.0\""));
     }
     if let Some(method) = method {
-        let method = match method.to_text() {
-            Some(Cow::Borrowed(method)) => text.slice_ref(method),
-            Some(Cow::Owned(method)) => method.into(),
-            None => return Err(refused(valid_id, "`method` must be a string")),
+        let Some(method) = method.to_text() else {
+            return Err(refused(valid_id, "`method` must be a string"));
         };
+        let method = MethodName::from(&*method);
         // Some clients send `null` as the id of a notification.
-        let id = id.filter(|id| id.as_str() != "null" || !method.starts_with("notifications/"));
+        let id = id.filter(|id| id.as_str() != "null" || !method.is_notification());
         let params = params.unwrap_or_else(|| Ok(Params::none()));
         return match (id, valid_id, params) {
             // A notification has no response that could carry the error of its parameters.

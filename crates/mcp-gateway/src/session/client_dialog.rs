@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_host_model::{RawJson, RpcError, Secret, code};
+use mcp_host_model::{MethodName, RawJson, RpcError, Secret, code};
 use mcp_host_runtime::{Dialog, DialogId, Host};
 use mcp_host_transport::{CallerId, Handlers, RawRequestHandler, RawServerRequest};
 use parking_lot::Mutex;
@@ -105,7 +105,7 @@ impl fmt::Debug for DialogRequests {
 
 #[async_trait]
 impl RawRequestHandler for DialogRequests {
-    fn handles(&self, method: &str) -> bool {
+    fn handles(&self, method: &MethodName) -> bool {
         self.supported.supports(method)
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_host_model::RawJson;
+use mcp_host_model::{MethodName, RawJson};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -90,7 +90,7 @@ impl Dialogs {
     pub(crate) fn get_or_create(
         &self,
         principal: &Principal,
-        (name, method): (DialogName, &str),
+        (name, method): (DialogName, &MethodName),
         now: Instant,
         start: impl FnOnce() -> Arc<ClientDialog>,
     ) -> Result<Arc<ClientDialog>, CapacityError> {

@@ -181,7 +181,7 @@ fn input_required_result(state: &str, open_requests: &[(String, InputRequest)]) 
     let requests: Vec<String> = open_requests
         .iter()
         .map(|(key, InputRequest { request: RawServerRequest { method, params, .. }, .. })| {
-            format!(r#""{key}":{{"method":{},"params":{}}}"#, json_string(method), params.as_str())
+            format!(r#""{key}":{{"method":{},"params":{}}}"#, json_string(method.as_str()), params.as_str())
         })
         .collect();
     let (requests, state) = (requests.join(","), json_string(state));
@@ -219,7 +219,7 @@ mod tests {
     async fn request_roots(requests: mpsc::Sender<InputRequest>, calls: Arc<OpenCalls>) -> HandledResult {
         let supported = SupportedRequests::of(&json(r#"{"roots":{}}"#));
         let handler = InputRequestHandler { supported, requests, calls, limit: Duration::from_secs(60) };
-        let request = RawServerRequest::new("roots/list", RawJson::empty_object());
+        let request = RawServerRequest::new(mcp_host_model::Method::ListRoots, RawJson::empty_object());
         handler.handle(request).await.map(ResultBody::from)
     }
 

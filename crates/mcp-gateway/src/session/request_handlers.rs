@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_host_model::{RawJson, RpcError};
+use mcp_host_model::{MethodName, RawJson, RpcError};
 use mcp_host_transport::{RawRequestHandler, RawServerRequest};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::error::TrySendError;
@@ -28,7 +28,7 @@ pub(crate) struct SessionRequestHandler {
 
 #[async_trait]
 impl RawRequestHandler for SessionRequestHandler {
-    fn handles(&self, method: &str) -> bool {
+    fn handles(&self, method: &MethodName) -> bool {
         self.supported.supports(method)
     }
 
@@ -41,7 +41,7 @@ impl RawRequestHandler for SessionRequestHandler {
         } else {
             self.sender.clone()
         };
-        self.port.requests.send(&sender, &method, params.as_str(), self.limit).await
+        self.port.requests.send(&sender, method.as_str(), params.as_str(), self.limit).await
     }
 }
 
@@ -116,7 +116,7 @@ impl InputRequestHandler {
 
 #[async_trait]
 impl RawRequestHandler for InputRequestHandler {
-    fn handles(&self, method: &str) -> bool {
+    fn handles(&self, method: &MethodName) -> bool {
         self.supported.supports(method)
     }
 

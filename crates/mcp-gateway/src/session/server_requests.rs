@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use mcp_host_model::{RawJson, RpcError, code};
+use mcp_host_model::{Method, RawJson, RpcError, code};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -85,7 +85,7 @@ impl Drop for OpenRequest<'_> {
         if self.requests.remove(self.id).is_some() {
             let params = format!(r#"{{"requestId":{},"reason":"it is no longer needed"}}"#, self.id);
             // If the client has no stream, there is nothing to cancel.
-            let _ = self.sender.send(message_writer::notification("notifications/cancelled", &params));
+            let _ = self.sender.send(message_writer::notification(Method::Cancelled.as_str(), &params));
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mcp_host_model::{LogLevel, ProtocolVersion};
+use mcp_host_model::{LogLevel, MethodName, ProtocolVersion};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -104,7 +104,7 @@ impl Session {
     }
 
     /// Records a request of the client.
-    pub(crate) fn record_request(&self, method: &str) {
+    pub(crate) fn record_request(&self, method: &MethodName) {
         if is_call(method) {
             self.has_called.store(true, Ordering::Relaxed);
         }

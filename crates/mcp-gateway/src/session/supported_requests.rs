@@ -1,6 +1,6 @@
 //! The server requests that a client supports: sampling, elicitation, roots.
 
-use mcp_host_model::{RawJson, RpcError, code};
+use mcp_host_model::{Method, MethodName, RawJson, RpcError, code};
 
 use crate::protocol::json_splice;
 
@@ -48,17 +48,17 @@ impl SupportedRequests {
         SupportedRequests { sampling, elicitation, roots: has(capabilities, "roots") }
     }
 
-    pub(crate) fn supports(self, method: &str) -> bool {
-        match method {
-            "sampling/createMessage" => self.sampling.is_some(),
-            "elicitation/create" => self.elicitation.is_some(),
-            "roots/list" => self.roots,
+    pub(crate) fn supports(self, method: &MethodName) -> bool {
+        match method.known() {
+            Some(Method::CreateMessage) => self.sampling.is_some(),
+            Some(Method::Elicit) => self.elicitation.is_some(),
+            Some(Method::ListRoots) => self.roots,
             _ => false,
         }
     }
 
     /// Checks that the client supports a request with these parameters.
-    pub(crate) fn check_params(self, method: &str, params: &RawJson) -> Result<(), RpcError> {
+    pub(crate) fn check_params(self, method: &MethodName, params: &RawJson) -> Result<(), RpcError> {
         let refused = |what: &str| Err(RpcError::new(code::INVALID_PARAMS, what));
         if !self.supports(method) {
             return refused("the client does not support this request");
@@ -68,8 +68,8 @@ impl SupportedRequests {
         };
         let all =
             |name: &'static str| members.iter().filter(move |(key, _)| key == name).map(|(_, value)| value);
-        match method {
-            "elicitation/create" => {
+        match method.known() {
+            Some(Method::Elicit) => {
                 // A repeated member is ambiguous.
                 if all("mode").nth(1).is_some() {
                     return refused("`mode` is repeated");
@@ -84,7 +84,7 @@ impl SupportedRequests {
                     _ => refused("the client does not support this elicitation mode"),
                 }
             }
-            "sampling/createMessage" => {
+            Some(Method::CreateMessage) => {
                 let mut tools = all("tools").chain(all("toolChoice"));
                 if tools.next().is_some() && self.sampling != Some(SamplingSupport::WithTools) {
                     return refused("the client does not support sampling with tools");
@@ -104,7 +104,8 @@ mod tests {
     fn check(capabilities: &str, want: &[&str]) {
         let supported = SupportedRequests::of(&RawJson::parse(capabilities.to_owned().into()).unwrap());
         let methods = ["sampling/createMessage", "elicitation/create", "roots/list", "tasks/get"];
-        let got: Vec<&str> = methods.into_iter().filter(|method| supported.supports(method)).collect();
+        let got: Vec<&str> =
+            methods.into_iter().filter(|method| supported.supports(&(*method).into())).collect();
         assert_eq!(got, want, "{capabilities}");
     }
 
@@ -120,7 +121,7 @@ mod tests {
     #[track_caller]
     fn check_request(capabilities: &str, method: &str, params: &str, want: &str) {
         let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
-        let got = SupportedRequests::of(&json(capabilities)).check_params(method, &json(params));
+        let got = SupportedRequests::of(&json(capabilities)).check_params(&method.into(), &json(params));
         assert_eq!(
             got.map_or_else(|error| error.message, |()| "fine".to_owned()),
             want,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mcp_host_model::{Method, MethodName};
 use tokio::time::Instant;
 
 use crate::access::principal::Principal;
@@ -31,6 +32,6 @@ impl Usage {
 }
 
 /// Whether a request does more than list.
-pub(crate) fn is_call(method: &str) -> bool {
-    !method.ends_with("/list") && !matches!(method, "ping" | "server/discover")
+pub(crate) fn is_call(method: &MethodName) -> bool {
+    !method.is_list() && !matches!(method.known(), Some(Method::Ping | Method::Discover))
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use mcp_host_model::{Completion, ErrorKind, PromptResult, RawJson, ReadResult, Task};
+use mcp_host_model::{Completion, ErrorKind, Method, PromptResult, RawJson, ReadResult, Task};
 use mcp_host_registry::ExposedPrompt;
 use mcp_host_transport::{
     CallError, CallOptions, CallResponse, CompletionArgument, CompletionReference, DEFAULT_TASK_TIMEOUT,
@@ -46,12 +46,12 @@ pub enum TaskMethod {
 }
 
 impl TaskMethod {
-    fn name(self) -> &'static str {
+    fn method(self) -> Method {
         match self {
-            TaskMethod::Get => "tasks/get",
-            TaskMethod::Result => "tasks/result",
-            TaskMethod::Update => "tasks/update",
-            TaskMethod::Cancel => "tasks/cancel",
+            TaskMethod::Get => Method::GetTask,
+            TaskMethod::Result => Method::GetTaskResult,
+            TaskMethod::Update => Method::UpdateTask,
+            TaskMethod::Cancel => Method::CancelTask,
         }
     }
 }
@@ -71,7 +71,7 @@ impl RequestRouter {
             let arguments = arguments.clone();
             Box::pin(async move { session.get_prompt(name, &arguments, options).await.map(|it| it.value) })
         });
-        let rendered = self.send("prompts/get", LookupItem::Prompt(name), options, version, send).await;
+        let rendered = self.send(Method::GetPrompt, LookupItem::Prompt(name), options, version, send).await;
         rendered.map(|it| it.value).map_err(|it| it.error)
     }
 
@@ -88,7 +88,7 @@ impl RequestRouter {
             let arguments = arguments.clone();
             Box::pin(async move { session.get_prompt_raw(name, &arguments, options).await })
         });
-        self.send_raw("prompts/get", LookupItem::Prompt(name), options, send).await
+        self.send_raw(Method::GetPrompt, LookupItem::Prompt(name), options, send).await
     }
 
     /// Checks that the required arguments of a prompt are present. A missing prompt is found when the request is sent.
@@ -114,7 +114,7 @@ impl RequestRouter {
     ) -> Result<ReadResult, HostError> {
         let send: SendRequest<ReadResult> =
             Arc::new(|session, uri, options| Box::pin(session.read_resource(uri, options)));
-        let read = self.send("resources/read", LookupItem::Resource(uri), options, version, send).await;
+        let read = self.send(Method::ReadResource, LookupItem::Resource(uri), options, version, send).await;
         read.map(|it| it.value).map_err(|it| it.error)
     }
 
@@ -126,7 +126,7 @@ impl RequestRouter {
     ) -> Result<RawResult, RequestError> {
         let send: SendRequest<CallResponse<RawJson>> =
             Arc::new(|session, uri, options| Box::pin(session.read_resource_raw(uri, options)));
-        self.send_raw("resources/read", LookupItem::Resource(uri), options, send).await
+        self.send_raw(Method::ReadResource, LookupItem::Resource(uri), options, send).await
     }
 
     /// Completes an argument.
@@ -142,7 +142,7 @@ impl RequestRouter {
             Box::pin(async move { session.complete(&with_server_name(&of, name), &argument, options).await })
         });
         let (item, version) = (completion_item(of), CatalogVersion::Latest);
-        let completed = self.send("completion/complete", item, options, version, send).await;
+        let completed = self.send(Method::Complete, item, options, version, send).await;
         completed.map(|it| it.value).map_err(|it| it.error)
     }
 
@@ -160,7 +160,7 @@ impl RequestRouter {
                 async move { session.complete_raw(&with_server_name(&of, name), &argument, options).await },
             )
         });
-        self.send_raw("completion/complete", completion_item(of), options, send).await
+        self.send_raw(Method::Complete, completion_item(of), options, send).await
     }
 
     /// Sends a request about a task of `options.server` and returns the raw result. `input` has responses to its
@@ -180,11 +180,11 @@ impl RequestRouter {
             let params = params.clone();
             Box::pin(async move {
                 require_tasks(session)?;
-                session.request_raw(method.name(), Some(id), &params, options).await
+                session.request_raw(method.method(), Some(id), &params, options).await
             })
         });
         let server = options.server.clone();
-        let result = self.send_raw(method.name(), LookupItem::Task(id), options, send).await;
+        let result = self.send_raw(method.method(), LookupItem::Task(id), options, send).await;
         if let Some(server) = &server
             && is_task_over(method, &result)
         {
@@ -207,7 +207,7 @@ impl RequestRouter {
             })
         });
         let options = RequestOptions { deadline: options.deadline.or(Some(DEFAULT_TASK_TIMEOUT)), ..options };
-        let result = self.send_raw("tasks/result", LookupItem::Task(id), options, send).await?;
+        let result = self.send_raw(Method::GetTaskResult, LookupItem::Task(id), options, send).await?;
         self.instances.supervisor.shared.tasks.record_end(&result.server, id, Instant::now());
         Ok(result)
     }
@@ -215,7 +215,7 @@ impl RequestRouter {
     /// Sends a request in the latest generation, and returns the raw result.
     pub(super) async fn send_raw(
         &self,
-        method: &'static str,
+        method: Method,
         item: LookupItem<'_>,
         options: RequestOptions,
         send: SendRequest<CallResponse<RawJson>>,
@@ -228,13 +228,19 @@ impl RequestRouter {
     /// Sends a request in a span of its own.
     pub(super) async fn send<T>(
         &self,
-        method: &'static str,
+        method: Method,
         item: LookupItem<'_>,
         options: RequestOptions,
         version: CatalogVersion<'_>,
         send: SendRequest<T>,
     ) -> Result<ServerReply<T>, RequestError> {
-        let span = tracing::info_span!("request", method, server = Empty, outcome = Empty, duration = Empty);
+        let span = tracing::info_span!(
+            "request",
+            method = method.as_str(),
+            server = Empty,
+            outcome = Empty,
+            duration = Empty
+        );
         async {
             let guard = SpanGuard::begin();
             let deadline = CallDeadline::new(Instant::now(), options.deadline);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_host_model::{
-    ErrorKind, InvalidItem, RawJson, ReadResult, ServerId, Skill, SkillFile, read_resource_result,
+    ErrorKind, InvalidItem, Method, RawJson, ReadResult, ServerId, Skill, SkillFile, read_resource_result,
     read_skill_result,
 };
 use mcp_host_transport::{CallResponse, ListResult, SkillMethod};
@@ -32,7 +32,7 @@ pub(crate) async fn skill_request_raw(
     let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, uri, options| {
         Box::pin(session.skill_request_raw(method, has_uri.then_some(uri), options))
     });
-    router.send_raw(method.name(), item, options, send).await
+    router.send_raw(method.method(), item, options, send).await
 }
 
 /// All valid skills of a server.
@@ -45,7 +45,7 @@ pub(crate) async fn list_skills(
     let send: SendRequest<ListResult<Skill>> =
         Arc::new(|session, _, options| Box::pin(session.list_skills(options)));
     let (item, version) = (LookupItem::Skills, CatalogVersion::Latest);
-    let listed = router.send(SkillMethod::List.name(), item, options, version, send).await;
+    let listed = router.send(Method::ListSkills, item, options, version, send).await;
     let list = listed.map_err(|it| it.error)?.value;
     for InvalidItem { name, reason, .. } in list.rejected {
         let name = name.unwrap_or_default();

@@ -195,7 +195,7 @@ impl Notification for ServerNotification {
         match &self.event {
             ServerEvent::Log(message) => json(Some(&message.raw)) + json(message.data.as_ref()),
             ServerEvent::ResourceUpdated { uri } => uri.len(),
-            ServerEvent::Notification { method, params } => method.len() + json(params.as_ref()),
+            ServerEvent::Notification { method, params } => method.as_str().len() + json(params.as_ref()),
             ServerEvent::ProtocolError(what) => what.len(),
             // Other events are small or not published here.
             _ => 0,

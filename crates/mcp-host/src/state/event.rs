@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use mcp_host_model::Era;
+use mcp_host_model::{Era, Method};
 
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
@@ -63,7 +63,7 @@ pub enum HostEventKind {
     /// The server sent a server request, so each dialog has its own instance from now on.
     LeasedPerDialog {
         /// The method of the request.
-        method: &'static str,
+        method: Method,
     },
     /// A dialog has leased an instance.
     Leased {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{Era, ErrorKind, LogLevel, RawJson};
+use mcp_host_model::{Era, ErrorKind, LogLevel, Method, RawJson};
 use mcp_host_transport::{CallError, CallOptions, ProcessIdCell, Session, SessionState};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
@@ -100,7 +100,7 @@ impl Instance {
 
     /// The method of the first server request, once. Pending for a leased instance, whose requests have one owner.
     /// Cancel-safe.
-    pub(crate) async fn first_server_request(&self) -> &'static str {
+    pub(crate) async fn first_server_request(&self) -> Method {
         let mut first = self.session.first_server_request();
         if self.dialog.is_none()
             && let Ok(method) = first.wait_for(Option::is_some).await.map(|it| *it)
@@ -219,8 +219,8 @@ impl Instance {
                 return std::future::pending().await;
             };
             let method = match self.session.era() {
-                Era::Legacy => "ping",
-                Era::Modern => "server/discover",
+                Era::Legacy => Method::Ping,
+                Era::Modern => Method::Discover,
             };
             let mut options = CallOptions::default();
             options.timeout = Some(OUTAGE_CHECK_TIMEOUT);
@@ -244,7 +244,8 @@ impl Instance {
             if self.gate.is_busy() || self.session.era() == Era::Modern {
                 return Ok(());
             }
-            let answer = self.session.request_raw("ping", None, &RawJson::empty_object(), options()).await;
+            let answer =
+                self.session.request_raw(Method::Ping, None, &RawJson::empty_object(), options()).await;
             last = match answer {
                 Err(CallError::Refused(refused)) if refused.status().is_some() => Ok(()),
                 Err(error) if error.kind().is_a(ErrorKind::Connection) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{Era, LogLevel, RawJson, RpcError, ServerId, Sharing};
+use mcp_host_model::{Era, LogLevel, Method, MethodName, RawJson, RpcError, ServerId, Sharing};
 use mcp_host_runtime::{
     DesiredServers, DialogId, Host, HostOptions, NotificationStream, NotificationStreamItem, RequestOptions,
     Supervision, ToolCall,
@@ -27,8 +27,8 @@ use crate::scripted_server::ScriptedServer;
 struct Person(&'static str);
 
 impl RawRequestHandler for Person {
-    fn handles(&self, method: &str) -> bool {
-        matches!(method, "elicitation/create" | "sampling/createMessage" | "roots/list")
+    fn handles(&self, method: &MethodName) -> bool {
+        matches!(method.known(), Some(Method::Elicit | Method::CreateMessage | Method::ListRoots))
     }
 
     fn handle<'a, 'b>(
@@ -285,7 +285,7 @@ async fn next(hearing: &mut NotificationStream) -> String {
     let what = match &said.event {
         ServerEvent::Log(message) => format!("{:?}", message.data.as_ref().unwrap().as_str()),
         ServerEvent::ResourceUpdated { uri } => uri.clone(),
-        ServerEvent::Notification { method, params: _ } => method.clone(),
+        ServerEvent::Notification { method, params: _ } => method.to_string(),
         other => panic!("{other:?}"),
     };
     let dialog = said.dialog.as_ref().map_or("-", |it| it.as_str());

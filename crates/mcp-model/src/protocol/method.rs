@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use serde::Deserialize;
+
 use crate::protocol::era::Era;
 
 /// A method of MCP: a request or a notification. The variants have the names of the protocol's schema.
@@ -269,14 +271,14 @@ impl fmt::Display for Method {
 
 /// The method of a message: one of MCP, or any other, which is kept as text.
 ///
-/// Invariant: `Other` is no name of a [`Method`]; it is made by [`MethodName::from`] only.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[non_exhaustive]
+/// Invariant: `Other` is no name of a [`Method`]. [`MethodName::from`] decides it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
+#[serde(from = "String")]
+#[expect(clippy::exhaustive_enums, reason = "a method is one of MCP or not")]
 pub enum MethodName {
     /// A method of MCP.
     Known(Method),
     /// The name of another method.
-    #[non_exhaustive]
     Other(Box<str>),
 }
 
@@ -317,6 +319,12 @@ impl From<Method> for MethodName {
 impl From<&str> for MethodName {
     fn from(name: &str) -> MethodName {
         Method::parse(name).map_or_else(|| MethodName::Other(name.into()), MethodName::Known)
+    }
+}
+
+impl From<String> for MethodName {
+    fn from(name: String) -> MethodName {
+        Method::parse(&name).map_or_else(|| MethodName::Other(name.into()), MethodName::Known)
     }
 }
 

@@ -1,10 +1,9 @@
 //! Tracks the SDK's requests in flight and reopens a lost session. Pure.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use mcp_host_model::{ProtocolVersion, RpcError, code};
+use mcp_host_model::{Method, MethodName, ProtocolVersion, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -72,8 +71,7 @@ pub(crate) struct RequestTracker {
 struct SdkMessage<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    method: Option<Cow<'a, str>>,
+    method: Option<MethodName>,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
 }
@@ -116,21 +114,20 @@ impl RequestTracker {
             let response = message.id.and_then(|id| self.server_requests.take_response(id, &body));
             return Ok(response.map(|it| response_action(it, version)).into_iter().collect());
         };
-        let method: Cow<'static, str> = Cow::Owned(method.into_owned());
         let Some(id) = message.id else {
-            if method == "notifications/cancelled"
+            if method == Method::Cancelled
                 && let Some(id) = params.request_id
             {
                 self.pending.remove(&id);
                 return Ok(vec![Action::Send(Outbound::Cancel { id, notice: Some(body.clone()) })]);
             }
-            if method == "notifications/initialized" {
+            if method == Method::Initialized {
                 self.initialized = Some(body.clone());
             }
             return Ok(vec![self.notification(method, version, body.clone())]);
         };
         let id: RequestId = id.get().parse().ok().filter(|it| *it < FIRST_OWN_ID).ok_or(SendError::Id)?;
-        if method == "initialize" {
+        if method == Method::Initialize {
             self.initialize = Some(body.clone());
         }
         let mut head = MessageHead::new(Some(id), method, version);
@@ -217,12 +214,7 @@ impl RequestTracker {
         std::mem::take(&mut self.pending).into_keys().map(|id| Action::Fail(id, error.clone())).collect()
     }
 
-    fn notification(
-        &self,
-        method: Cow<'static, str>,
-        version: Option<ProtocolVersion>,
-        body: Bytes,
-    ) -> Action {
+    fn notification(&self, method: MethodName, version: Option<ProtocolVersion>, body: Bytes) -> Action {
         let head = MessageHead::new(None, method, version);
         Action::Send(Outbound::Send(OutboundMessage::new(Epoch(self.epoch), head, body)))
     }
@@ -240,7 +232,7 @@ impl RequestTracker {
         // A response to no pending request is dropped: the SDK could not match it.
         let Some(request) = self.pending.remove(&id) else { return Vec::new() };
         self.answered = true;
-        if request.message.head.method == "initialize" && !is_error {
+        if request.message.head.has_method(Method::Initialize) && !is_error {
             self.version = negotiated(&frame, payload_start);
         }
         vec![Action::Frame(frame)]
@@ -286,7 +278,7 @@ impl RequestTracker {
         self.reopening = Some(own_id);
         match with_id(&opening, own_id) {
             Some(body) => {
-                let head = MessageHead::new(Some(own_id), "initialize".into(), None);
+                let head = MessageHead::new(Some(own_id), Method::Initialize, None);
                 vec![Action::Send(Outbound::Send(OutboundMessage::new(Epoch(self.epoch), head, body)))]
             }
             None => self.fail_queued(&RpcError::new(
@@ -305,7 +297,7 @@ impl RequestTracker {
         self.version = negotiated(frame, payload_start);
         let initialized = self.initialized.clone();
         let initialized =
-            initialized.map(|body| self.notification("notifications/initialized".into(), self.version, body));
+            initialized.map(|body| self.notification(Method::Initialized.into(), self.version, body));
         let queued = std::mem::take(&mut self.queued);
         initialized.into_iter().chain(self.resend(&queued)).collect()
     }
@@ -337,13 +329,13 @@ fn response_action(
     ServerResponse { epoch, body }: ServerResponse,
     version: Option<ProtocolVersion>,
 ) -> Action {
-    let head = MessageHead::new(None, Cow::Borrowed(""), version);
+    let head = MessageHead::response(version);
     Action::Send(Outbound::Send(OutboundMessage::new(epoch, head, body)))
 }
 
 /// Whether this is the JSON text of the cancel notification's method.
 fn is_cancellation(method: &[u8]) -> bool {
-    serde_json::from_slice::<Cow<'_, str>>(method).is_ok_and(|it| it == "notifications/cancelled")
+    serde_json::from_slice::<MethodName>(method).is_ok_and(|it| it == Method::Cancelled)
 }
 
 /// The error for a refused request: the server's own if there is one.

@@ -13,7 +13,7 @@ fn describe(actions: Vec<Action>) -> String {
         Action::Send(Outbound::Send(OutboundMessage { epoch, head, body: _, .. })) => {
             let id = head.id.map_or_else(String::new, |it| format!("#{}", it & !FIRST_OWN_ID));
             let version = head.version.map_or("-", ProtocolVersion::as_str);
-            format!("{}{id}@{} {version}", head.method, epoch.0)
+            format!("{}{id}@{} {version}", head.method_name().unwrap_or_default(), epoch.0)
         }
         Action::Send(Outbound::Cancel { id, notice }) => format!("abandon #{id} {}", notice.is_some()),
         Action::Frame(frame) => format!("frame {}", String::from_utf8_lossy(&frame)),

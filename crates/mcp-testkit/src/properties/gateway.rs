@@ -24,7 +24,7 @@ pub fn gateway_body(bytes: &[u8]) {
     }
     let single = frame::read(&text);
     if let (Ok(Incoming::Request(request)), Some(Value::Object(whole))) = (&single, &whole) {
-        assert_eq!(whole.get("method"), Some(&Value::from(&*request.method)));
+        assert_eq!(whole.get("method"), Some(&Value::from(request.method.as_str())));
         assert_eq!(whole.get("id"), request.id.read::<Value>().ok().as_ref());
         assert!(whole.get("params").is_none_or(|it| it.is_null() || it.is_object()));
     }
@@ -140,7 +140,7 @@ fn check_headers<'a>(lines: impl Iterator<Item = &'a str>, body: &str) {
     if headers::check_request(&map, &request, meta).is_ok() {
         // A header without encoding is equal to the body.
         let plain = |name: &str| text(&map, name).filter(|value| !value.starts_with("=?"));
-        assert!(plain("mcp-method").is_none_or(|value| value == &*request.method));
+        assert!(plain("mcp-method").is_none_or(|value| value == request.method.as_str()));
         assert!(plain("mcp-protocol-version").is_none_or(|value| {
             Some(value) == meta.version.as_deref() || (value.is_empty() && meta.version.is_none())
         }));

@@ -3,18 +3,17 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use http::Method;
+use mcp_host_model::Method;
 
 use super::body::BodyError;
 use super::connection::{DriverCommand, HttpConnection};
 use super::events::{StreamEnd, StreamReader};
 use super::response::Verdict;
-use super::send_queue::OPENING;
 use super::sessions::{MessageContext, MessageHeaders};
 use super::{body, response, resume};
 use crate::error::request_error::RequestError;
 use crate::net::headers::SESSION_ID;
-use crate::net::{CANCELLED, ExchangeError, INITIALIZED, RequestParts, Response};
+use crate::net::{ExchangeError, RequestParts, Response};
 use crate::transport::{Epoch, OutboundMessage, RequestId, StreamError, StreamId};
 
 /// How long other messages wait for the response to `notifications/initialized`. A server that has not responded by then
@@ -47,7 +46,7 @@ pub(super) async fn send_message(connection: &HttpConnection, message: &Outbound
     let Some(message_headers) = connection.sessions.headers_for(message) else {
         match id {
             Some(id) => connection.inbox.stream_failed(id, StreamError::NotExecuted(epoch)),
-            None if message.head.method == INITIALIZED => {
+            None if message.head.has_method(Method::Initialized) => {
                 connection.command(DriverCommand::OpeningDone(epoch))
             }
             None => {}
@@ -56,15 +55,16 @@ pub(super) async fn send_message(connection: &HttpConnection, message: &Outbound
     };
     let Some(id) = id else {
         // Boxed because it is rare, and would enlarge every message's future.
-        match &*message.head.method {
-            INITIALIZED => Box::pin(send_initialized(connection, message, message_headers)).await,
-            _ => Box::pin(send_notification(connection, message, message_headers)).await,
+        if message.head.has_method(Method::Initialized) {
+            Box::pin(send_initialized(connection, message, message_headers)).await;
+        } else {
+            Box::pin(send_notification(connection, message, message_headers)).await;
         }
         return None;
     };
     // A configured session is known to be open when the server accepts a first request in it.
     let opens = message_headers.configured && message_headers.context == MessageContext::Session;
-    let is_opening = message.head.method == OPENING;
+    let is_opening = message.head.has_method(Method::Initialize);
     let accepted = send_request(connection, id, message, message_headers).await;
     if is_opening && !accepted {
         // The handshake has failed, so there is nothing to wait for.
@@ -74,7 +74,7 @@ pub(super) async fn send_message(connection: &HttpConnection, message: &Outbound
 }
 
 fn post<'a>(message: &'a OutboundMessage, message_headers: &'a MessageHeaders) -> RequestParts<'a> {
-    RequestParts { method: &Method::POST, headers: &message_headers.headers, body: Some(&message.body) }
+    RequestParts { method: &http::Method::POST, headers: &message_headers.headers, body: Some(&message.body) }
 }
 
 /// Sends a request and delivers its response. Returns whether the server accepted it.
@@ -94,7 +94,7 @@ async fn send_request(
         }
     };
     let accepted = response.status().is_success();
-    if accepted && message.head.method == OPENING {
+    if accepted && message.head.has_method(Method::Initialize) {
         // Before the response is delivered: the next message belongs to this session.
         connection.sessions.open(epoch, response.headers().get(SESSION_ID).cloned());
     }
@@ -256,15 +256,15 @@ async fn send_notification_then(
         let error = response::error_response(status, response.headers(), error_body, redactor);
         Err(ExchangeError::Refused(error.into()))
     };
-    let limit = if head.method == CANCELLED { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
+    let limit = if head.has_method(Method::Cancelled) { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
     match tokio::time::timeout(limit, sending).await {
         Ok(Ok(())) => {}
         Ok(Err(
             ExchangeError::Unreachable(error) | ExchangeError::Refused(error) | ExchangeError::Lost(error),
         )) => {
-            tracing::debug!(method = &*head.method, "a message was not accepted: {error}");
+            tracing::debug!(method = head.method_name(), "a message was not accepted: {error}");
         }
-        Err(_) => tracing::debug!(method = &*head.method, "a message was not accepted in time"),
+        Err(_) => tracing::debug!(method = head.method_name(), "a message was not accepted in time"),
     }
 }
 

@@ -6,15 +6,9 @@
 use std::collections::VecDeque;
 
 use futures_util::future::AbortHandle;
-use mcp_host_model::{Era, ProtocolVersion};
+use mcp_host_model::{Era, Method, ProtocolVersion};
 
 use crate::transport::{Epoch, MessageHead, Outbound, OutboundMessage, RequestId};
-
-/// The message that must be accepted before anything else is sent.
-const INITIALIZED_NOTIFICATION: &str = crate::net::INITIALIZED;
-
-/// The first request of a session.
-pub(super) const OPENING: &str = "initialize";
 
 /// Maximum number of messages in flight. Others are queued, and can be abandoned there.
 const MAX_IN_FLIGHT: usize = 512;
@@ -84,7 +78,7 @@ impl HttpSendQueue {
             let number = self.first_number + self.queued.len() as u64;
             self.requests.insert(id, RequestState::Queued(number));
         }
-        if message.head.method == OPENING {
+        if message.head.has_method(Method::Initialize) {
             self.opening = Some(message.epoch);
         }
         self.enqueue(message);
@@ -95,7 +89,7 @@ impl HttpSendQueue {
     pub(super) fn can_send_now(&self, message: &OutboundMessage) -> bool {
         let has_room = self.in_flight < MAX_IN_FLIGHT && self.queued.is_empty();
         let is_open = self.gated_by.is_none() && self.opening.is_none() && !self.closed;
-        is_open && has_room && message.head.method != OPENING
+        is_open && has_room && !message.head.has_method(Method::Initialize)
     }
 
     /// Removes the next message that may be sent now.
@@ -105,7 +99,8 @@ impl HttpSendQueue {
             self.first_number += 1;
             let Some(message) = message else { continue };
             self.cost -= cost(&message);
-            let is_gate = message.head.id.is_none() && message.head.method == INITIALIZED_NOTIFICATION;
+            // Nothing of its session may overtake it: servers refuse earlier messages.
+            let is_gate = message.head.id.is_none() && message.head.has_method(Method::Initialized);
             self.gated_by = is_gate.then_some(message.epoch);
             return Some(message);
         }
@@ -114,10 +109,10 @@ impl HttpSendQueue {
 
     /// A message is in flight.
     pub(super) fn mark_in_flight(&mut self, message: &OutboundMessage) {
-        let MessageHead { id, method, name: _, version, header_params: _ } = &message.head;
+        let MessageHead { id, method: _, name: _, version, header_params: _ } = &message.head;
         self.in_flight += 1;
         if let Some(id) = id {
-            let (epoch, is_opening) = (message.epoch, method == OPENING);
+            let (epoch, is_opening) = (message.epoch, message.head.has_method(Method::Initialize));
             let state = RequestState::InFlight { abort: None, epoch, version: *version, is_opening };
             self.requests.insert(*id, state);
         }
@@ -167,7 +162,7 @@ impl HttpSendQueue {
                     usize::try_from(number - self.first_number).ok().and_then(|it| self.queued.get_mut(it));
                 if let Some(message) = slot.and_then(Option::take) {
                     self.cost -= cost(&message);
-                    if message.head.method == OPENING {
+                    if message.head.has_method(Method::Initialize) {
                         self.opening_done(message.epoch);
                     }
                 }
@@ -184,7 +179,7 @@ impl HttpSendQueue {
                 // In the modern era, closing the stream cancels the request. The protocol forbids cancelling `initialize`.
                 let is_cancellable = !is_opening && version.is_none_or(|it| it.era() == Era::Legacy);
                 if let Some(notice) = notice.filter(|_| is_cancellable) {
-                    let head = MessageHead::new(None, crate::net::CANCELLED.into(), version);
+                    let head = MessageHead::new(None, Method::Cancelled, version);
                     self.enqueue(OutboundMessage { epoch, head, body: notice });
                 }
                 abort.map_or(QueueOutcome::Accepted, QueueOutcome::Abort)
@@ -201,7 +196,7 @@ mod tests {
     #[test]
     fn queue_is_bounded_and_its_cost_is_released() {
         let message = |id| {
-            let head = MessageHead::new(id, "m".into(), None);
+            let head = MessageHead::new(id, "m", None);
             Outbound::Send(OutboundMessage { epoch: Epoch(0), head, body: Bytes::from(vec![0; 1 << 20]) })
         };
         let mut queue = HttpSendQueue::default();
@@ -226,11 +221,7 @@ mod tests {
         method: &'static str,
         version: Option<ProtocolVersion>,
     ) -> OutboundMessage {
-        OutboundMessage {
-            epoch: Epoch(0),
-            head: MessageHead::new(id, method.into(), version),
-            body: Bytes::new(),
-        }
+        OutboundMessage { epoch: Epoch(0), head: MessageHead::new(id, method, version), body: Bytes::new() }
     }
 
     /// Queues messages and abandonments (`-7`), sends as many as possible after each, and checks what was sent.
@@ -260,7 +251,7 @@ mod tests {
                 let (abort, registration) = AbortHandle::new_pair();
                 queue.mark_in_flight(&message);
                 let _ = message.head.id.is_some_and(|id| queue.set_abort_handle(id, abort));
-                sent.push(message.head.method.to_string());
+                sent.push(message.head.method_name().unwrap().to_owned());
                 aborted.push(registration);
             }
         }
@@ -289,23 +280,23 @@ mod tests {
         let sent = |queue: &mut HttpSendQueue| {
             queue.next().map(|it| {
                 queue.mark_in_flight(&it);
-                it.head.method.into_owned()
+                it.head.method.unwrap()
             })
         };
         let call = of(1, Some(9), "a");
         assert!(queue.can_send_now(&call));
-        queue.push(Outbound::Send(of(1, Some(1), OPENING)));
-        assert_eq!(sent(&mut queue).as_deref(), Some(OPENING));
+        queue.push(Outbound::Send(of(1, Some(1), "initialize")));
+        assert_eq!(sent(&mut queue), Some(Method::Initialize.into()));
         queue.opening_done(Epoch(0));
         assert!(!queue.can_send_now(&call), "a handshake is running");
-        queue.push(Outbound::Send(of(1, None, INITIALIZED_NOTIFICATION)));
-        assert_eq!(sent(&mut queue).as_deref(), Some(INITIALIZED_NOTIFICATION));
+        queue.push(Outbound::Send(of(1, None, "notifications/initialized")));
+        assert_eq!(sent(&mut queue), Some(Method::Initialized.into()));
         queue.push(Outbound::Send(of(1, Some(2), "b")));
         queue.opening_done(Epoch(0));
         assert!(!queue.can_send_now(&call) && sent(&mut queue).is_none());
         queue.opening_done(Epoch(1));
         assert!(!queue.can_send_now(&call), "another message is queued");
-        assert_eq!(sent(&mut queue).as_deref(), Some("b"));
+        assert_eq!(sent(&mut queue), Some("b".into()));
         assert!(queue.can_send_now(&call));
         queue.close();
         assert!(!queue.can_send_now(&call));

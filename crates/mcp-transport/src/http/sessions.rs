@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue};
-use mcp_host_model::{Era, ProtocolVersion, UrlEndpoint};
+use mcp_host_model::{Era, Method, MethodName, ProtocolVersion, UrlEndpoint};
 use parking_lot::Mutex;
 
 use crate::error::ConnectError;
@@ -85,10 +85,9 @@ impl HttpSessions {
         let mut state = self.0.lock();
         let state = &mut *state;
         // A response to a server request belongs to the session of the request.
-        let is_response = head.method.is_empty();
-        let version = if is_response { state.version } else { head.version };
+        let version = if head.method.is_none() { state.version } else { head.version };
         let modern = version.is_some_and(|it| it.era() == Era::Modern);
-        let opening = matches!(&*head.method, "initialize" | "server/discover");
+        let opening = head.method.as_ref().and_then(MethodName::known).is_some_and(Method::is_handshake);
         let is_lost = epoch < state.epoch || (epoch == state.epoch && state.lost);
         if is_lost && !opening && !modern {
             return None;
@@ -96,8 +95,8 @@ impl HttpSessions {
         if opening || modern {
             let mut headers = state.plain.clone();
             state.insert_version(version, &mut headers);
-            if modern && !is_response {
-                headers.insert(METHOD, headers::encode_header_value(&head.method));
+            if modern && let Some(method) = &head.method {
+                headers.insert(METHOD, headers::encode_header_value(method.as_str()));
                 if let Some(name) = &head.name {
                     headers.insert(NAME, headers::encode_header_value(name));
                 }
@@ -194,7 +193,7 @@ mod tests {
     use crate::transport::{HeaderParam, MessageHead};
 
     fn head(method: &'static str, version: Option<ProtocolVersion>) -> MessageHead {
-        MessageHead::new(Some(1), method.into(), version)
+        MessageHead::new(Some(1), method, version)
     }
 
     const LEGACY: Option<ProtocolVersion> = Some(ProtocolVersion::V2025_06_18);
@@ -283,10 +282,10 @@ mod tests {
         let sessions = fresh();
         sessions.open(Epoch(3), Some(HeaderValue::from_static("s")));
         check(&sessions, 3, &head("tools/list", LEGACY), "Session 2025-06-18 s");
-        check(&sessions, 3, &head("", None), "Session 2025-06-18 s");
-        check(&sessions, 2, &head("", None), "lost");
+        check(&sessions, 3, &MessageHead::response(None), "Session 2025-06-18 s");
+        check(&sessions, 2, &MessageHead::response(None), "lost");
         sessions.mark_lost(Epoch(3));
-        check(&sessions, 3, &head("", None), "lost");
+        check(&sessions, 3, &MessageHead::response(None), "lost");
     }
 
     #[test]

@@ -116,7 +116,7 @@ async fn response_is_not_delayed_by_later_messages_or_another_stream() {
 #[tokio::test]
 async fn exchange_fits_into_one_kibibyte() {
     let connection = Arc::new(connection().0);
-    let head = MessageHead::new(Some(1), "tools/call".into(), None);
+    let head = MessageHead::new(Some(1), "tools/call", None);
     let message = OutboundMessage { epoch: Epoch(0), head, body: bytes::Bytes::new() };
     connection.send_queue.lock().mark_in_flight(&message);
     let exchange = exchange::start_exchange(&connection, message);

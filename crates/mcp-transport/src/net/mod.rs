@@ -49,12 +49,3 @@ pub(crate) use endpoint::HttpEndpoint;
 pub(crate) use request_target::{RequestParts, RequestTarget};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) use response::Response;
-
-/// The method of the notification that cancels a request.
-#[cfg(any(feature = "http", feature = "sse"))]
-pub(crate) const CANCELLED: &str = "notifications/cancelled";
-
-/// The method of the notification that ends the handshake. Nothing of its session may overtake it: servers refuse
-/// earlier messages.
-#[cfg(any(feature = "http", feature = "sse"))]
-pub(crate) const INITIALIZED: &str = "notifications/initialized";

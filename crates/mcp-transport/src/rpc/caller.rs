@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_host_model::RawJson;
+use mcp_host_model::{Method, RawJson};
 use serde_json::json;
 
 use crate::rpc::frame;
@@ -120,15 +120,15 @@ impl ClientCapabilities {
 
 /// The members of a capabilities object for these handlers, which complete each other.
 pub(crate) fn capability_members(handlers: &[&Handlers]) -> Vec<String> {
-    let handles = |method: &str| handlers.iter().any(|it| it.handles(method));
+    let handles = |method: Method| handlers.iter().any(|it| it.handles(&method.into()));
     let mut members = Vec::new();
-    if handles("sampling/createMessage") {
+    if handles(Method::CreateMessage) {
         members.push(r#""sampling":{}"#.to_owned());
     }
     if let Some(modes) = handlers.iter().find_map(|it| elicitation_modes(it)) {
         members.push(format!(r#""elicitation":{}"#, serde_json::Value::Object(modes)));
     }
-    if handles("roots/list") {
+    if handles(Method::ListRoots) {
         members.push(r#""roots":{"listChanged":true}"#.to_owned());
     }
     members
@@ -138,7 +138,7 @@ pub(crate) fn capability_members(handlers: &[&Handlers]) -> Vec<String> {
 fn elicitation_modes(handlers: &Handlers) -> Option<serde_json::Map<String, serde_json::Value>> {
     let modes: &[ElicitMode] = match &handlers.elicitation {
         Some(elicitation) => elicitation.modes(),
-        None if handlers.handles("elicitation/create") => &[ElicitMode::Form],
+        None if handlers.handles(&Method::Elicit.into()) => &[ElicitMode::Form],
         None => return None,
     };
     let name = |mode: &ElicitMode| match mode {

@@ -1,7 +1,7 @@
 //! Serializes our own JSON-RPC messages, each once into the buffer that the transport sends.
 
 use bytes::Bytes;
-use mcp_host_model::{RawJson, RpcError};
+use mcp_host_model::{Method, RawJson, RpcError};
 use serde::Serialize;
 use serde_json::json;
 
@@ -133,7 +133,7 @@ pub fn json_string(text: &str) -> String {
 
 /// Builds the `notifications/cancelled` for request `id`.
 pub fn cancelled(id: RequestId, reason: &str) -> Bytes {
-    notification("notifications/cancelled", &format!(r#""requestId":{id},"reason":{}"#, json!(reason)), "")
+    notification(Method::Cancelled.as_str(), &format!(r#""requestId":{id},"reason":{}"#, json!(reason)), "")
 }
 
 /// Builds our response to a server request; `id` is the JSON text of its id.

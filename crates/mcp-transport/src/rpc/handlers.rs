@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mcp_host_model::{LogLevel, RawJson, RpcError, code};
+use mcp_host_model::{LogLevel, Method, MethodName, RawJson, RpcError, code};
 
 use crate::rpc::progress::Progress;
 use crate::rpc::server_request::{ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult};
@@ -31,13 +31,13 @@ pub struct Handlers {
 
 impl Handlers {
     /// Whether these handlers accept `method`.
-    pub(crate) fn handles(&self, method: &str) -> bool {
+    pub(crate) fn handles(&self, method: &MethodName) -> bool {
         let Handlers { sampling, elicitation, roots, listener: _, raw_requests } = self;
         raw_requests.as_ref().is_some_and(|it| it.handles(method))
-            || match method {
-                "sampling/createMessage" => sampling.is_some(),
-                "elicitation/create" => elicitation.is_some(),
-                "roots/list" => roots.is_some(),
+            || match method.known() {
+                Some(Method::CreateMessage) => sampling.is_some(),
+                Some(Method::Elicit) => elicitation.is_some(),
+                Some(Method::ListRoots) => roots.is_some(),
                 _ => false,
             }
     }
@@ -48,7 +48,7 @@ impl Handlers {
 pub trait RawRequestHandler: Send + Sync {
     /// Whether requests of this method are handled here: `sampling/createMessage`, `elicitation/create`, `roots/list`,
     /// or a method that this version does not know.
-    fn handles(&self, method: &str) -> bool;
+    fn handles(&self, method: &MethodName) -> bool;
     /// Handles a request. The result or error is sent to the server byte for byte. Dropped when the server cancels its
     /// request.
     async fn handle(&self, request: RawServerRequest) -> Result<RawJson, RpcError>;
@@ -59,14 +59,14 @@ pub trait RawRequestHandler: Send + Sync {
 #[non_exhaustive]
 pub struct RawServerRequest {
     /// The method.
-    pub method: String,
+    pub method: MethodName,
     /// The parameters; an empty object if there are none.
     pub params: RawJson,
 }
 
 impl RawServerRequest {
     /// A request with its parameters.
-    pub fn new(method: impl Into<String>, params: RawJson) -> RawServerRequest {
+    pub fn new(method: impl Into<MethodName>, params: RawJson) -> RawServerRequest {
         RawServerRequest { method: method.into(), params }
     }
 }
@@ -193,7 +193,7 @@ pub enum ServerEvent {
     /// Any other notification.
     Notification {
         /// The method.
-        method: String,
+        method: MethodName,
         /// The parameters.
         params: Option<RawJson>,
     },

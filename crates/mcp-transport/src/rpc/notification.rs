@@ -1,7 +1,7 @@
 //! Parses notifications from a server into events, and redacts secrets in events.
 
 use bytes::Bytes;
-use mcp_host_model::RawJson;
+use mcp_host_model::{Method, MethodName, RawJson};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -9,29 +9,33 @@ use crate::rpc::handlers::{LogMessage, ServerEvent};
 use crate::transport::Dial;
 
 /// Parses a notification. If the parameters do not match the method, it becomes [`ServerEvent::Notification`].
-pub(crate) fn parse(method: &str, params: Option<RawJson>) -> ServerEvent {
+pub(crate) fn parse(method: MethodName, params: Option<RawJson>) -> ServerEvent {
     #[derive(Deserialize)]
     struct Updated {
         uri: String,
     }
-    let event = match method {
-        "notifications/tools/list_changed" => Some(ServerEvent::ToolsChanged),
-        "notifications/prompts/list_changed" => Some(ServerEvent::PromptsChanged),
-        "notifications/resources/list_changed" => Some(ServerEvent::ResourcesChanged),
-        "notifications/resources/updated" => {
+    let event = match method.known() {
+        Some(Method::ToolListChanged) => Some(ServerEvent::ToolsChanged),
+        Some(Method::PromptListChanged) => Some(ServerEvent::PromptsChanged),
+        Some(Method::ResourceListChanged) => Some(ServerEvent::ResourcesChanged),
+        Some(Method::ResourceUpdated) => {
             let updated = params.as_ref().and_then(|it| it.read::<Updated>().ok());
             updated.map(|it| ServerEvent::ResourceUpdated { uri: it.uri })
         }
-        "notifications/message" => params.as_ref().and_then(log_message).map(ServerEvent::Log),
+        Some(Method::LogMessage) => params.as_ref().and_then(log_message).map(ServerEvent::Log),
         _ => None,
     };
-    event.unwrap_or_else(|| ServerEvent::Notification { method: method.to_owned(), params })
+    event.unwrap_or_else(|| ServerEvent::Notification { method, params })
 }
 
 /// The event that a notification is for the caller of its call; `None` if it concerns the session only. `dial` redacts
 /// secrets.
-pub(crate) fn event_for_call(method: &str, frame: &Bytes, dial: Option<&dyn Dial>) -> Option<ServerEvent> {
-    let event = parse(method, params(&Bytes::copy_from_slice(frame)));
+pub(crate) fn event_for_call(
+    method: &MethodName,
+    frame: &Bytes,
+    dial: Option<&dyn Dial>,
+) -> Option<ServerEvent> {
+    let event = parse(method.clone(), params(&Bytes::copy_from_slice(frame)));
     if matches!(event, ServerEvent::ResourceUpdated { .. }) || !is_forwarded(&event) {
         return None;
     }
@@ -46,7 +50,7 @@ pub(crate) fn is_forwarded(event: &ServerEvent) -> bool {
     match event {
         ServerEvent::Log(_) | ServerEvent::ResourceUpdated { .. } => true,
         ServerEvent::Notification { method, params: _ } => {
-            !matches!(&**method, "notifications/subscriptions/acknowledged" | "notifications/cancelled")
+            !matches!(method.known(), Some(Method::SubscriptionsAcknowledged | Method::Cancelled))
         }
         ServerEvent::Progress { .. }
         | ServerEvent::ToolsChanged
@@ -128,7 +132,7 @@ mod tests {
     #[track_caller]
     fn check(method: &str, params: &str, want: &str) {
         let params = RawJson::parse(params.to_owned().into()).unwrap();
-        let got = match parse(method, Some(params)) {
+        let got = match parse(method.into(), Some(params)) {
             ServerEvent::Log(LogMessage { level, logger, data, raw: _ }) => {
                 let level = level.map_or("none", LogLevel::as_str);
                 let data = data.map_or(String::new(), |it| it.as_str().to_owned());
@@ -180,7 +184,7 @@ mod tests {
     #[track_caller]
     fn check_redacted(method: &str, params: &str, want: &str) {
         let frame = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
-        let got = match event_for_call(method, &frame.into(), Some(&RedactingDial)) {
+        let got = match event_for_call(&method.into(), &frame.into(), Some(&RedactingDial)) {
             Some(ServerEvent::Log(LogMessage { raw, data, .. })) => {
                 assert!(data.is_none_or(|it| raw.as_str().contains(it.as_str())));
                 raw.as_str().to_owned()

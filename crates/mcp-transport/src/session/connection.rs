@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mcp_host_model::{Era, LogLevel};
+use mcp_host_model::{Era, LogLevel, Method};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -38,7 +38,7 @@ pub(crate) struct Connection {
     stop: ShutdownSender,
     disconnect: watch::Receiver<Option<Arc<Disconnect>>>,
     changes: watch::Sender<ListChangeCounts>,
-    first_request: watch::Sender<Option<&'static str>>,
+    first_request: watch::Sender<Option<Method>>,
     /// The subscribed resources.
     subscriptions: watch::Sender<BTreeSet<String>>,
     acknowledged: watch::Sender<SubscriptionAck>,
@@ -205,7 +205,7 @@ impl Connection {
         self.changes.subscribe()
     }
 
-    pub(crate) fn first_request(&self) -> watch::Receiver<Option<&'static str>> {
+    pub(crate) fn first_request(&self) -> watch::Receiver<Option<Method>> {
         self.first_request.subscribe()
     }
 

@@ -1,6 +1,6 @@
 //! The modern probe: `server/discover`, and what its response says about the server's era.
 
-use mcp_host_model::{Era, ProtocolVersion, RpcError, code};
+use mcp_host_model::{Era, Method, ProtocolVersion, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -39,7 +39,7 @@ pub(super) async fn discover(connection: &Connection, options: &SessionOptions) 
 async fn send_discover(connection: &Connection, options: &SessionOptions) -> Result<ProbeOutcome, RpcError> {
     let version = ProtocolVersion::LATEST;
     let meta = modern_meta(version, options, &OwnerHint::None, None, false);
-    let outcome = send_request(connection, Epoch(0), "server/discover", Some(version), "", &meta).await;
+    let outcome = send_request(connection, Epoch(0), Method::Discover, Some(version), "", &meta).await;
     Ok(match outcome {
         CallOutcome::Response { frame, is_error: false, payload_start } => {
             parse_discover(&frame[payload_start..], version, meta, options)

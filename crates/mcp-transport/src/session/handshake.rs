@@ -15,7 +15,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_model::{Era, LogLevel, ProtocolVersion, RawJson, RpcError};
+use mcp_host_model::{Era, LogLevel, Method, ProtocolVersion, RawJson, RpcError};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -395,7 +395,7 @@ pub(super) async fn initialize(
         legacy_capabilities(options),
         client_json(&options.client)
     );
-    let frame = match send_request(connection, epoch, "initialize", None, &params, "").await {
+    let frame = match send_request(connection, epoch, Method::Initialize, None, &params, "").await {
         CallOutcome::Response { frame, is_error: false, payload_start } => frame.slice(payload_start..),
         CallOutcome::Response { frame, is_error: true, payload_start } => {
             return Err(HandshakeFailure::Rejected(read_error(&frame[payload_start..])));
@@ -415,8 +415,8 @@ pub(super) async fn initialize(
         CallOutcome::Closed(disconnect) => return Err(HandshakeFailure::Ended(disconnect)),
     };
     let negotiated = parse_initialize(&frame)?;
-    let head = MessageHead::new(None, "notifications/initialized".into(), Some(negotiated.version));
-    let body = frame::notification("notifications/initialized", "", "");
+    let head = MessageHead::new(None, Method::Initialized, Some(negotiated.version));
+    let body = frame::notification(Method::Initialized.as_str(), "", "");
     connection.engine().send(OutboundMessage { epoch, head, body });
     Ok(negotiated)
 }
@@ -450,15 +450,15 @@ fn parse_initialize(payload_start: &[u8]) -> Result<Negotiated, HandshakeFailure
 pub(super) async fn send_request(
     connection: &Connection,
     epoch: Epoch,
-    method: &'static str,
+    method: Method,
     version: Option<ProtocolVersion>,
     params: &str,
     meta: &str,
 ) -> CallOutcome {
     let message = |id| OutboundMessage {
         epoch,
-        head: MessageHead::new(Some(id), method.into(), version),
-        body: frame::request(id, method, params, meta),
+        head: MessageHead::new(Some(id), method, version),
+        body: frame::request(id, method.as_str(), params, meta),
     };
     // `initialize` must not be cancelled, and the server does not need a cancel notice for a probe.
     let settings = CallSettings { cancel_notice: CancelNotice::Suppress, ..CallSettings::default() };

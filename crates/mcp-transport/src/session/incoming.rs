@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mcp_host_model::{RawJson, RpcError, code};
+use mcp_host_model::{Method, RawJson, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
@@ -15,7 +15,7 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use super::cache::ResourceCache;
 use super::notification_router::{NotificationRouter, QueuePermit};
-use super::request_responder::{CLIENT_METHODS, RequestResponder};
+use super::request_responder::RequestResponder;
 use super::server::ListChangeSupport;
 use super::subscription_stream::SubscriptionAck;
 use crate::rpc::engine::{Engine, IncomingMessage, ServerRequestGuard, ServerRequestId};
@@ -42,7 +42,7 @@ pub(crate) struct DispatchTargets {
     pub(crate) acknowledged: watch::Sender<SubscriptionAck>,
     pub(crate) read_results: Arc<ResourceCache>,
     /// The method of the first server request.
-    pub(crate) first_request: watch::Sender<Option<&'static str>>,
+    pub(crate) first_request: watch::Sender<Option<Method>>,
 }
 
 /// The server requests in progress.
@@ -75,7 +75,7 @@ pub(crate) async fn run(
         let permit = QueuePermit::new(&engine, &message);
         match *message {
             IncomingMessage::Notification { epoch, method, frame, owner: _ }
-                if method == "notifications/cancelled" =>
+                if method == Method::Cancelled =>
             {
                 if let Some(text) = cancelled_request_id(&frame) {
                     running.cancel(&ServerRequestId { epoch, text });
@@ -83,10 +83,10 @@ pub(crate) async fn run(
             }
             IncomingMessage::Notification { epoch: _, method, frame, owner } => {
                 let params = params(&frame);
-                if method == "notifications/subscriptions/acknowledged" {
+                if method == Method::SubscriptionsAcknowledged {
                     targets.acknowledged.send_if_modified(|it| it.read(params.as_ref()));
                 }
-                let event = notification::parse(&method, params);
+                let event = notification::parse(method, params);
                 targets.changes.send_if_modified(|it| it.count(&event));
                 if let ServerEvent::ResourceUpdated { uri } = &event {
                     targets.read_results.remove_changed(uri);
@@ -95,11 +95,11 @@ pub(crate) async fn run(
                 targets.router.route(&engine, event, caller, permit);
             }
             IncomingMessage::Event(event) => targets.router.route(&engine, event, None, permit),
-            IncomingMessage::Request { id, method, .. } if method == "ping" => {
+            IncomingMessage::Request { id, method, .. } if method == Method::Ping => {
                 engine.respond(&id, &Ok(RawJson::empty_object()));
             }
             IncomingMessage::Request { id, method, frame, origin } => {
-                let known = CLIENT_METHODS.into_iter().find(|it| *it == method);
+                let known = method.known().filter(|it| Method::OF_SERVERS.contains(it));
                 targets.first_request.send_if_modified(|first| {
                     let is_first = first.is_none() && known.is_some();
                     if is_first {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_model::{Era, RawJson};
+use mcp_host_model::{Era, MethodName, RawJson};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -39,7 +39,7 @@ struct InputRequired<'a> {
 /// One input request.
 #[derive(Deserialize)]
 struct InputRequest<'a> {
-    method: String,
+    method: MethodName,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
 }
@@ -61,8 +61,8 @@ impl InputDeadline {
 
 impl Session {
     /// Sends a request and provides input until the result is final.
-    pub(super) async fn request_with_input(&self, request: Request<'_>) -> Result<RawResponse, CallError> {
-        let input = self.request(&request).await?;
+    pub(super) async fn request_with_input(&self, request: &Request<'_>) -> Result<RawResponse, CallError> {
+        let input = self.request(request).await?;
         // Only modern servers state the type of a result.
         if request.options.context.input == InputHandling::ReturnToCaller
             || self.era() == Era::Legacy
@@ -72,7 +72,7 @@ impl Session {
         }
         Box::pin(async move {
             let mut response = input;
-            let mut request = request;
+            let mut request = request.clone();
             let mut max_pause = request.options.context.max_deadline_pause();
             // The caller's own values apply to the first round only.
             let other_params =
@@ -87,7 +87,7 @@ impl Session {
                 let parts = [&*other_params, &*input_params];
                 let extra_params =
                     parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(",");
-                response = self.request(&Request { extra_params: &extra_params, ..request }).await?;
+                response = self.request(&Request { extra_params: &extra_params, ..request.clone() }).await?;
                 if !response.is_input_required() {
                     return Ok(response);
                 }
@@ -182,9 +182,9 @@ impl Session {
     }
 
     /// The input request as text for an error message; the key comes from the server.
-    fn describe_input_request(&self, method: &str, key: &str) -> String {
+    fn describe_input_request(&self, method: &MethodName, key: &str) -> String {
         let short: String = self.dial.redact(key).chars().take(40).collect();
-        let method: String = self.dial.redact(method).chars().take(40).collect();
+        let method: String = self.dial.redact(method.as_str()).chars().take(40).collect();
         format!("{method} as `{short}`")
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use mcp_host_model::{
-    Era, Freshness, InvalidItem, Page, Prompt, Resource, ResourceTemplate, Tool, code, read_prompts,
+    Era, Freshness, InvalidItem, Method, Page, Prompt, Resource, ResourceTemplate, Tool, code, read_prompts,
     read_resource_templates, read_resources, read_tools,
 };
 use tokio::time::Instant;
@@ -41,7 +41,7 @@ pub(super) type ReadPage<T> = fn(&[u8]) -> Result<Page<T>, serde_json::Error>;
 
 /// How to request and cache one kind of list. `counter` selects the number of its announced changes.
 struct ListRequest<'a, T> {
-    method: &'static str,
+    method: Method,
     read: ReadPage<T>,
     cache: &'a CachedList<T>,
     counter: fn(&ListChangeCounts) -> u64,
@@ -55,8 +55,12 @@ impl Session {
     pub async fn list_tools(&self) -> Result<ListResult<Tool>, CallError> {
         let is_supported = self.negotiated().server.capabilities.tools;
         let cache = &self.cache.tools;
-        let list =
-            ListRequest { method: "tools/list", read: read_tools::<[u8]>, cache, counter: |it| it.tools };
+        let list = ListRequest {
+            method: Method::ListTools,
+            read: read_tools::<[u8]>,
+            cache,
+            counter: |it| it.tools,
+        };
         let on_complete = |result: &mut ListResult<Tool>| {
             if self.era() == Era::Modern {
                 self.learn_tool_headers(result);
@@ -68,7 +72,7 @@ impl Session {
     /// Lists all prompts. A server without the capability has none and gets no request.
     pub async fn list_prompts(&self) -> Result<ListResult<Prompt>, CallError> {
         let is_supported = self.negotiated().server.capabilities.prompts;
-        let (method, cache) = ("prompts/list", &self.cache.prompts);
+        let (method, cache) = (Method::ListPrompts, &self.cache.prompts);
         let list = ListRequest { method, read: read_prompts::<[u8]>, cache, counter: |it| it.prompts };
         self.list(is_supported, &list, |_| {}).await
     }
@@ -76,7 +80,7 @@ impl Session {
     /// Lists all resources. A server without the capability has none and gets no request.
     pub async fn list_resources(&self) -> Result<ListResult<Resource>, CallError> {
         let is_supported = self.negotiated().server.capabilities.resources;
-        let (method, cache) = ("resources/list", &self.cache.resources);
+        let (method, cache) = (Method::ListResources, &self.cache.resources);
         let list = ListRequest { method, read: read_resources::<[u8]>, cache, counter: |it| it.resources };
         self.list(is_supported, &list, |_| {}).await
     }
@@ -85,7 +89,7 @@ impl Session {
     /// know the method has none either.
     pub async fn list_resource_templates(&self) -> Result<ListResult<ResourceTemplate>, CallError> {
         let is_supported = self.negotiated().server.capabilities.resources;
-        let (method, cache) = ("resources/templates/list", &self.cache.templates);
+        let (method, cache) = (Method::ListResourceTemplates, &self.cache.templates);
         let list =
             ListRequest { method, read: read_resource_templates::<[u8]>, cache, counter: |it| it.resources };
         match self.list(is_supported, &list, |_| {}).await {
@@ -180,7 +184,7 @@ impl Session {
         read: ReadPage<T>,
     ) -> Result<(ListResult<T>, Option<Instant>), CallError> {
         let limits = self.limits.load_full();
-        let method = request.method;
+        let method = &request.method;
         let mut bytes = 0;
         let mut res = ListResult::empty();
         let mut expires = None;
@@ -188,7 +192,8 @@ impl Session {
         let mut params = String::new();
         for page_number in 0..limits.list_pages {
             let params_of_page = Params::Members { text: &params, name: None };
-            let page_request = Request { params: params_of_page, started_at: Instant::now(), ..*request };
+            let page_request =
+                Request { params: params_of_page, started_at: Instant::now(), ..request.clone() };
             let response = self.request(&page_request).await?;
             let received = Instant::now();
             bytes += response.payload().len();

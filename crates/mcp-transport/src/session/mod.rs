@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
-use mcp_host_model::{Era, Limits, LogLevel, ProtocolVersion, RawJson, ToolResult, code};
+use mcp_host_model::{Era, Limits, LogLevel, Method, MethodName, ProtocolVersion, RawJson, ToolResult, code};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -228,7 +228,7 @@ impl Session {
 
     /// A receiver for the method of the first sampling, elicitation or roots request that the server has sent on this
     /// connection. Requests in the results of a modern server do not count, because each belongs to a call.
-    pub fn first_server_request(&self) -> watch::Receiver<Option<&'static str>> {
+    pub fn first_server_request(&self) -> watch::Receiver<Option<Method>> {
         self.connection.first_request()
     }
 
@@ -299,11 +299,11 @@ impl Session {
             caller_params.request_task(task);
         }
         let request =
-            Request::for_caller("tools/call", Params::Named { name, arguments }, options, &caller_params);
-        match self.request_with_input(request).await {
+            Request::for_caller(Method::CallTool, Params::Named { name, arguments }, options, &caller_params);
+        match self.request_with_input(&request).await {
             Err(CallError::Rpc(error)) if error.code == code::HEADER_MISMATCH => {
                 // Boxed: it is rare, and it would double the size of every call's future.
-                Box::pin(self.retry_with_headers(request, error)).await
+                Box::pin(self.retry_with_headers(&request, error)).await
             }
             response => response,
         }
@@ -313,7 +313,7 @@ impl Session {
     /// The call did not run. It is sent once more if the new list declares other headers.
     async fn retry_with_headers(
         &self,
-        request: Request<'_>,
+        request: &Request<'_>,
         error: mcp_host_model::RpcError,
     ) -> Result<RawResponse, CallError> {
         let old_headers = self.negotiated().tool_headers.clone();
@@ -331,26 +331,28 @@ impl Session {
     /// `_meta` of `params` takes precedence over that of the options.
     pub async fn request_raw(
         &self,
-        method: &str,
+        method: impl Into<MethodName>,
         name: Option<&str>,
         params: &RawJson,
         options: CallOptions,
     ) -> Result<CallResponse<RawJson>, CallError> {
+        let method = method.into();
         let is_plain = |it: char| it.is_ascii_alphanumeric() || "/_-.$".contains(it);
-        if method.is_empty() || !method.chars().all(is_plain) {
+        if method.as_str().is_empty() || !method.as_str().chars().all(is_plain) {
             return Err(CallError::InvalidParams("this is not a method name".to_owned()));
         }
         let (params, meta) = request_params::split_meta(params).map_err(CallError::InvalidParams)?;
         let started_at = Instant::now();
         let params = Params::Members { text: &params, name };
+        // A server must not send requests because of a ping.
+        let scope = if method == Method::Ping { RequestScope::Internal } else { RequestScope::Call };
         let request = Request {
             method,
             params,
             extra_params: "",
             meta: &meta,
             log_level: None,
-            // A server must not send requests because of a ping.
-            scope: if method == "ping" { RequestScope::Internal } else { RequestScope::Call },
+            scope,
             options: &options,
             started_at,
         };

@@ -3,10 +3,9 @@
 //! A message is serialized once, into the buffer that the transport sends. This module decides whether a request is
 //! sent again: always if the server certainly did not run it; if its response was lost, only if the caller allows it.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcp_host_model::{Era, LogLevel, RawJson, RpcError, ToolResult, TraceContext};
+use mcp_host_model::{Era, LogLevel, Method, MethodName, RawJson, RpcError, ToolResult, TraceContext};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
@@ -27,9 +26,9 @@ use crate::session::{CallOptions, RetryPolicy};
 use crate::transport::{Epoch, HeaderParam, MessageHead, OutboundMessage, RequestId, StreamError};
 
 /// A request that has no id yet.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Request<'a> {
-    pub(super) method: &'a str,
+    pub(super) method: MethodName,
     pub(super) params: Params<'a>,
     /// Additional parameters.
     pub(super) extra_params: &'a str,
@@ -65,9 +64,9 @@ pub(super) enum Params<'a> {
 }
 
 impl<'a> Request<'a> {
-    pub(super) fn new(method: &'a str, params: Params<'a>, options: &'a CallOptions) -> Request<'a> {
+    pub(super) fn new(method: Method, params: Params<'a>, options: &'a CallOptions) -> Request<'a> {
         Request {
-            method,
+            method: method.into(),
             params,
             extra_params: "",
             meta: "",
@@ -80,7 +79,7 @@ impl<'a> Request<'a> {
 
     /// A request of a caller, with the caller's additional parameters.
     pub(super) fn for_caller(
-        method: &'a str,
+        method: Method,
         params: Params<'a>,
         options: &'a CallOptions,
         caller_params: &'a CallerParams,
@@ -108,7 +107,7 @@ impl<'a> Request<'a> {
     ) -> OutboundMessage {
         let own_meta = own_meta.unwrap_or(&negotiated.meta);
         let size = self.params.size() + self.extra_params.len() + self.meta.len() + own_meta.len();
-        let mut writer = MessageWriter::request(id, self.method, size);
+        let mut writer = MessageWriter::request(id, self.method.as_str(), size);
         self.params.write(&mut writer);
         writer.members(self.extra_params);
         let trace = self.options.context.trace.as_ref().map(trace_members).unwrap_or_default();
@@ -122,11 +121,7 @@ impl<'a> Request<'a> {
         let is_modern = negotiated.version.era() == Era::Modern;
         let head = MessageHead {
             id: Some(id),
-            // The most frequent method is not copied.
-            method: match self.method {
-                "tools/call" => Cow::Borrowed("tools/call"),
-                other => Cow::Owned(other.to_owned()),
-            },
+            method: Some(self.method.clone()),
             name: self.params.target_name().filter(|_| is_modern).map(Into::into),
             version: Some(negotiated.version),
             header_params: Vec::new(),
@@ -137,11 +132,14 @@ impl<'a> Request<'a> {
     /// The header parameters of the tool that is called.
     fn header_params(&self, negotiated: &Negotiated) -> Result<Vec<HeaderParam>, CallError> {
         let Some(tool_headers) = &negotiated.tool_headers else { return Ok(Vec::new()) };
-        match (self.method, &self.params) {
-            ("tools/call", Params::Named { name, arguments }) => {
+        if self.method != Method::CallTool {
+            return Ok(Vec::new());
+        }
+        match &self.params {
+            Params::Named { name, arguments } => {
                 tool_headers.for_call(name, arguments).map_err(CallError::InvalidParams)
             }
-            ("tools/call", Params::Members { text, name: Some(name) }) => {
+            Params::Members { text, name: Some(name) } => {
                 #[derive(serde::Deserialize)]
                 struct Call<'a> {
                     #[serde(borrow)]
@@ -153,7 +151,7 @@ impl<'a> Request<'a> {
                 let arguments = arguments.unwrap_or_else(RawJson::empty_object);
                 tool_headers.for_call(name, &arguments).map_err(CallError::InvalidParams)
             }
-            _ => Ok(Vec::new()),
+            Params::Members { name: None, .. } | Params::Uri(_) => Ok(Vec::new()),
         }
     }
 }
@@ -163,27 +161,6 @@ fn trace_members(trace: &TraceContext) -> String {
     let state =
         trace.state().map(|it| format!(",\"tracestate\":{}", frame::json_string(it))).unwrap_or_default();
     format!("\"traceparent\":{}{state}", frame::json_string(trace.parent()))
-}
-
-/// Whether the method has no side effects. Unknown methods may have any.
-fn is_read_only(method: &str) -> bool {
-    matches!(
-        method,
-        "ping"
-            | "server/discover"
-            | "tools/list"
-            | "prompts/list"
-            | "prompts/get"
-            | "resources/list"
-            | "resources/templates/list"
-            | "resources/read"
-            | "completion/complete"
-            | "skills/list"
-            | "skills/get"
-            | "resources/directory/read"
-            | "tasks/get"
-            | "tasks/result"
-    )
 }
 
 impl Params<'_> {
@@ -271,7 +248,9 @@ impl Session {
                 }
                 CallOutcome::StreamFailed(StreamError::Lost(error)) => match request.options.retry {
                     RetryPolicy::Once if !retried => retried = true,
-                    RetryPolicy::Once | RetryPolicy::Never if is_read_only(request.method) => {
+                    RetryPolicy::Once | RetryPolicy::Never
+                        if request.method.known().is_some_and(Method::is_read_only) =>
+                    {
                         return Err(self.noted(CallError::ResponseLost(error)));
                     }
                     RetryPolicy::Once | RetryPolicy::Never => {

@@ -6,7 +6,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use mcp_host_model::{RawJson, RpcError, code};
+use mcp_host_model::{Method, MethodName, RawJson, RpcError, code};
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -16,9 +16,6 @@ use crate::rpc::server_request::{ElicitRequest, Root, SamplingRequest};
 
 /// Maximum number of server requests handled at once.
 const MAX_CONCURRENT: usize = 64;
-
-/// The methods of server requests.
-pub(crate) const CLIENT_METHODS: [&str; 3] = ["sampling/createMessage", "elicitation/create", "roots/list"];
 
 /// The handlers of one session.
 pub(crate) struct RequestResponder {
@@ -44,13 +41,13 @@ impl RequestResponder {
     }
 
     /// Whether there is a handler for `method` and this owner.
-    pub(crate) fn can_handle(&self, owner: &RequestOwner, method: &str) -> bool {
+    pub(crate) fn can_handle(&self, owner: &RequestOwner, method: &MethodName) -> bool {
         self.handlers(owner, method).is_some()
     }
 
     /// The handlers for `method`: those of the caller if it is known and has them, otherwise those of the session.
     /// Never those of another caller.
-    fn handlers<'a>(&'a self, owner: &'a RequestOwner, method: &str) -> Option<&'a Handlers> {
+    fn handlers<'a>(&'a self, owner: &'a RequestOwner, method: &MethodName) -> Option<&'a Handlers> {
         let own = owner.caller().map(|it| &it.handlers);
         own.into_iter().chain([&self.handlers]).find(|handlers| handlers.handles(method))
     }
@@ -60,10 +57,10 @@ impl RequestResponder {
     pub(crate) async fn handle_on_connection(
         &self,
         owner: &RequestOwner,
-        method: &str,
+        method: &MethodName,
         params: Option<RawJson>,
     ) -> Result<RawJson, RpcError> {
-        let is_of_session = method == "roots/list" && self.handlers.handles(method);
+        let is_of_session = *method == Method::ListRoots && self.handlers.handles(method);
         self.handle(if is_of_session { &RequestOwner::Session } else { owner }, method, params).await
     }
 
@@ -71,7 +68,7 @@ impl RequestResponder {
     pub(crate) async fn handle(
         &self,
         owner: &RequestOwner,
-        method: &str,
+        method: &MethodName,
         params: Option<RawJson>,
     ) -> Result<RawJson, RpcError> {
         let Some(handlers) = self.handlers(owner, method) else {
@@ -80,13 +77,13 @@ impl RequestResponder {
         let params = params.unwrap_or_else(RawJson::empty_object);
         let Handlers { sampling, elicitation, roots, listener: _, raw_requests } = handlers;
         let raw = raw_requests.as_ref().filter(|it| it.handles(method));
-        let result = match (raw, method, sampling, elicitation, roots) {
-            (Some(it), ..) => it.handle(RawServerRequest { method: method.to_owned(), params }).await?,
-            (None, "sampling/createMessage", Some(it), _, _) => {
+        let result = match (raw, method.known(), sampling, elicitation, roots) {
+            (Some(it), ..) => it.handle(RawServerRequest { method: method.clone(), params }).await?,
+            (None, Some(Method::CreateMessage), Some(it), _, _) => {
                 RawJson::from_value(&it.sample(SamplingRequest::read(params)?).await?)
                     .map_err(|it| invalid_result(&it))?
             }
-            (None, "elicitation/create", _, Some(it), _) => {
+            (None, Some(Method::Elicit), _, Some(it), _) => {
                 let request = ElicitRequest::read(params)?;
                 if !it.modes().contains(&request.mode()) {
                     let message = "the user interface does not support this mode";
@@ -94,7 +91,7 @@ impl RequestResponder {
                 }
                 it.elicit(request).await?.to_json()
             }
-            (None, "roots/list", _, _, Some(it)) => {
+            (None, Some(Method::ListRoots), _, _, Some(it)) => {
                 #[derive(Serialize)]
                 struct RootsResult {
                     roots: Vec<Root>,
@@ -113,8 +110,8 @@ impl RequestResponder {
 }
 
 /// The error for a request without a handler.
-fn no_handler_error(owner: &RequestOwner, method: &str) -> RpcError {
-    let is_known = CLIENT_METHODS.contains(&method);
+fn no_handler_error(owner: &RequestOwner, method: &MethodName) -> RpcError {
+    let is_known = method.known().is_some_and(|it| Method::OF_SERVERS.contains(&it));
     let message = match owner {
         RequestOwner::Ambiguous if is_known => format!(
             "{method} is refused: several callers share this connection, and the request does not identify its call. A \
@@ -123,7 +120,7 @@ fn no_handler_error(owner: &RequestOwner, method: &str) -> RpcError {
         RequestOwner::Finished if is_known => {
             format!("{method} is refused: the call that it belongs to has ended")
         }
-        _ if method == "sampling/createMessage" => "Sampling denied: no handler is configured".to_owned(),
+        _ if *method == Method::CreateMessage => "Sampling denied: no handler is configured".to_owned(),
         _ => return RpcError::new(code::METHOD_NOT_FOUND, "Method not found"),
     };
     RpcError::new(code::INTERNAL_ERROR, message)

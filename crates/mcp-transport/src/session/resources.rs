@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mcp_host_model::{
-    Completion, Era, LogLevel, PromptResult, RawJson, ReadResult, code, read_prompt_result,
+    Completion, Era, LogLevel, Method, PromptResult, RawJson, ReadResult, code, read_prompt_result,
     read_resource_result,
 };
 use serde_json::json;
@@ -17,7 +17,7 @@ use crate::error::Expiry;
 use crate::rpc::frame;
 use crate::rpc::request_owner::RequestOwner;
 use crate::session::{CallOptions, RetryPolicy};
-use crate::transport::OutboundMessage;
+use crate::transport::{MessageHead, OutboundMessage};
 
 /// The prompt or resource template that a completion is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,9 +83,13 @@ impl Session {
         }
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let caller_params = CallerParams::of(&options.context)?;
-        let request =
-            Request::for_caller("prompts/get", Params::Named { name, arguments }, &options, &caller_params);
-        let response = self.request_with_input(request).await?;
+        let request = Request::for_caller(
+            Method::GetPrompt,
+            Params::Named { name, arguments },
+            &options,
+            &caller_params,
+        );
+        let response = self.request_with_input(&request).await?;
         Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
     }
 
@@ -116,8 +120,8 @@ impl Session {
     ) -> Result<CallResponse<RawJson>, CallError> {
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let caller_params = CallerParams::of(&options.context)?;
-        let request = Request::for_caller("resources/read", Params::Uri(uri), &options, &caller_params);
-        match self.request_with_input(request).await {
+        let request = Request::for_caller(Method::ReadResource, Params::Uri(uri), &options, &caller_params);
+        match self.request_with_input(&request).await {
             Ok(response) => Ok(CallResponse { value: response.raw()?, request_id: response.request_id }),
             // The only parameter is the URI, so invalid parameters mean that the resource does not exist.
             Err(CallError::Rpc(error))
@@ -161,17 +165,20 @@ impl Session {
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let caller_params = CallerParams::of(&options.context)?;
         let params = Params::Members { text: &text, name: None };
-        let request = Request::for_caller("completion/complete", params, &options, &caller_params);
+        let request = Request::for_caller(Method::Complete, params, &options, &caller_params);
         let response = self.request(&request).await?;
         Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
     }
 
     /// Pings the server. The modern era has no ping.
     pub async fn ping(&self, options: CallOptions) -> Result<(), CallError> {
-        self.require_era(Era::Legacy, "ping")?;
+        if self.era() == Era::Modern {
+            let message = format!("`ping` is not part of protocol version {}", self.version());
+            return Err(CallError::Unsupported(message));
+        }
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let params = Params::Members { text: "", name: None };
-        self.request(&Request::new("ping", params, &options)).await?;
+        self.request(&Request::new(Method::Ping, params, &options)).await?;
         Ok(())
     }
 
@@ -181,7 +188,7 @@ impl Session {
     pub async fn subscribe_resource(&self, uri: &str) -> Result<(), CallError> {
         match self.era() {
             Era::Legacy => {
-                self.send_resource_request("resources/subscribe", uri).await?;
+                self.send_resource_request(Method::Subscribe, uri).await?;
                 self.connection.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
                 Ok(())
             }
@@ -211,7 +218,7 @@ impl Session {
         match self.era() {
             Era::Legacy => {
                 self.remove_subscription(uri);
-                self.send_resource_request("resources/unsubscribe", uri).await
+                self.send_resource_request(Method::Unsubscribe, uri).await
             }
             Era::Modern => {
                 self.remove_subscription(uri);
@@ -231,7 +238,7 @@ impl Session {
                 let text = format!(r#""level":"{level}""#);
                 let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
                 let params = Params::Members { text: &text, name: None };
-                self.request(&Request::new("logging/setLevel", params, &options)).await?;
+                self.request(&Request::new(Method::SetLevel, params, &options)).await?;
                 *self.log_level.lock() = Some(level);
                 Ok(())
             }
@@ -244,30 +251,22 @@ impl Session {
 
     /// Notifies a legacy server that the roots have changed. A modern server asks for them.
     pub fn roots_changed(&self) {
-        if self.era() == Era::Legacy && self.responder.can_handle(&RequestOwner::Session, "roots/list") {
-            let method = "notifications/roots/list_changed";
-            let head = crate::transport::MessageHead::new(None, method.into(), Some(self.version()));
-            let body = frame::notification(method, "", "");
+        if self.era() == Era::Legacy
+            && self.responder.can_handle(&RequestOwner::Session, &Method::ListRoots.into())
+        {
+            let method = Method::RootsListChanged;
+            let head = MessageHead::new(None, method, Some(self.version()));
+            let body = frame::notification(method.as_str(), "", "");
             self.connection.engine().send(OutboundMessage { epoch: self.epoch(), head, body });
         }
     }
 
-    async fn send_resource_request(&self, method: &'static str, uri: &str) -> Result<(), CallError> {
+    async fn send_resource_request(&self, method: Method, uri: &str) -> Result<(), CallError> {
         let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
         self.request(&Request::new(method, Params::Uri(uri), &options)).await.map(drop)
     }
 
     fn remove_subscription(&self, uri: &str) {
         self.connection.subscriptions().send_if_modified(|it: &mut BTreeSet<String>| it.remove(uri));
-    }
-
-    fn require_era(&self, era: Era, method: &'static str) -> Result<(), CallError> {
-        match self.era() == era {
-            true => Ok(()),
-            false => Err(CallError::Unsupported(format!(
-                "`{method}` is not part of protocol version {}",
-                self.version()
-            ))),
-        }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_model::LogLevel;
+use mcp_host_model::{LogLevel, Method};
 
 use super::handshake::Negotiated;
 use super::handshake_errors::read_error;
@@ -31,7 +31,7 @@ pub(super) struct DetachedRequest {
 impl DetachedRequest {
     /// Sets the log level.
     pub(super) async fn set_log_level(self, level: LogLevel) {
-        if let Err(why) = self.send("logging/setLevel", None, &format!(r#""level":"{level}""#)).await {
+        if let Err(why) = self.send(Method::SetLevel, None, &format!(r#""level":"{level}""#)).await {
             let server = &self.negotiated.server.name;
             tracing::warn!(server, level = level.as_str(), "the log level was not set: {why}");
         }
@@ -45,9 +45,7 @@ impl DetachedRequest {
         on_notification: Option<OnSessionNotification>,
     ) {
         for uri in resources {
-            match self
-                .send("resources/subscribe", None, &format!(r#""uri":{}"#, frame::json_string(&uri)))
-                .await
+            match self.send(Method::Subscribe, None, &format!(r#""uri":{}"#, frame::json_string(&uri))).await
             {
                 Ok(()) => {
                     if let Some(on_notification) = &on_notification {
@@ -65,18 +63,13 @@ impl DetachedRequest {
     }
 
     /// Sends a request. `name` is what Streamable HTTP repeats in a header.
-    pub(super) async fn send(
-        &self,
-        method: &'static str,
-        name: Option<&str>,
-        params: &str,
-    ) -> Result<(), String> {
-        let mut head = MessageHead::new(None, method.into(), Some(self.negotiated.version));
+    pub(super) async fn send(&self, method: Method, name: Option<&str>, params: &str) -> Result<(), String> {
+        let mut head = MessageHead::new(None, method, Some(self.negotiated.version));
         head.name = name.map(Into::into);
         let message = |id| OutboundMessage {
             epoch: self.epoch,
             head: MessageHead { id: Some(id), ..head },
-            body: frame::request(id, method, params, &self.negotiated.meta),
+            body: frame::request(id, method.as_str(), params, &self.negotiated.meta),
         };
         let settings = CallSettings { timeout: Some(self.limit), ..CallSettings::default() };
         match self.engine.call(settings, message).await.1 {

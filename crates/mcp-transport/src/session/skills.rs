@@ -1,6 +1,6 @@
 //! Skills: the extension `io.modelcontextprotocol/skills` (SEP-2640), in both eras.
 
-use mcp_host_model::{RawJson, Skill, read_skills};
+use mcp_host_model::{Method, RawJson, Skill, read_skills};
 
 use super::options::{CallOptions, RetryPolicy};
 use super::request::{Params, Request};
@@ -22,12 +22,12 @@ pub enum SkillMethod {
 }
 
 impl SkillMethod {
-    /// The name in the protocol.
-    pub fn name(self) -> &'static str {
+    /// The method in the protocol.
+    pub fn method(self) -> Method {
         match self {
-            SkillMethod::List => "skills/list",
-            SkillMethod::Get => "skills/get",
-            SkillMethod::ReadDirectory => "resources/directory/read",
+            SkillMethod::List => Method::ListSkills,
+            SkillMethod::Get => Method::GetSkill,
+            SkillMethod::ReadDirectory => Method::ReadDirectory,
         }
     }
 }
@@ -40,7 +40,7 @@ impl Session {
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let caller_params = CallerParams::of(&options.context)?;
         let params = Params::Members { text: "", name: None };
-        let request = Request::for_caller(SkillMethod::List.name(), params, &options, &caller_params);
+        let request = Request::for_caller(Method::ListSkills, params, &options, &caller_params);
         self.fetch_pages(&request, read_skills::<[u8]>).await.map(|(list, _)| list)
     }
 
@@ -59,7 +59,7 @@ impl Session {
         let caller_params = CallerParams::of(&options.context)?;
         let params = Params::Members { text: &text, name: None };
         let response =
-            self.request(&Request::for_caller(method.name(), params, &options, &caller_params)).await?;
+            self.request(&Request::for_caller(method.method(), params, &options, &caller_params)).await?;
         Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
     }
 

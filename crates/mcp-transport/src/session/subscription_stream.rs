@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use mcp_host_model::{ProtocolVersion, RawJson};
+use mcp_host_model::{Method, ProtocolVersion, RawJson};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -22,8 +22,6 @@ use crate::rpc::frame::MessageWriter;
 use crate::rpc::handlers::ServerEvent;
 use crate::rpc::pending::CallOutcome;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, RequestId, StreamError};
-
-const METHOD: &str = "subscriptions/listen";
 
 /// The first and the longest pause before the stream is reopened.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
@@ -191,12 +189,12 @@ fn listen_request(
         let uris = serde_json::to_string(uris).expect("strings are JSON");
         parts.push(format!(r#""resourceSubscriptions":{uris}"#));
     }
-    let mut writer = MessageWriter::request(id, METHOD, meta.len() + 100);
+    let mut writer = MessageWriter::request(id, Method::Listen.as_str(), meta.len() + 100);
     writer.json_param("notifications", &format!("{{{}}}", parts.join(",")));
     writer.meta(None, &[meta]);
     OutboundMessage {
         epoch: Epoch(0),
-        head: MessageHead::new(Some(id), METHOD.into(), Some(version)),
+        head: MessageHead::new(Some(id), Method::Listen, Some(version)),
         body: writer.finish(),
     }
 }

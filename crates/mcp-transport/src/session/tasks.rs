@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_model::{Era, RawJson, RpcError, Task, TaskStatus, ToolResult, code, read_created_task};
+use mcp_host_model::{Era, Method, RawJson, RpcError, Task, TaskStatus, ToolResult, code, read_created_task};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -111,7 +111,7 @@ impl Session {
 
     /// The state of a task (`tasks/get`).
     pub async fn get_task(&self, id: &str, options: &CallOptions) -> Result<Task, CallError> {
-        let response = self.task_request("tasks/get", id, "", RequestScope::Internal, options).await?;
+        let response = self.task_request(Method::GetTask, id, "", RequestScope::Internal, options).await?;
         Ok(self.redacted_task(response.read()?))
     }
 
@@ -160,7 +160,7 @@ impl Session {
 
     /// Cancels a task. Fails if the task has ended or does not exist.
     pub async fn cancel_task(&self, id: &str, options: &CallOptions) -> Result<(), CallError> {
-        self.task_request("tasks/cancel", id, "", RequestScope::Internal, options).await.map(drop)
+        self.task_request(Method::CancelTask, id, "", RequestScope::Internal, options).await.map(drop)
     }
 
     /// Waits for the result of a task that a call created.
@@ -211,7 +211,7 @@ impl Session {
         }
         let timeout = Some(deadline.at.saturating_duration_since(Instant::now()));
         let options = CallOptions { timeout, ..options.clone() };
-        self.task_request("tasks/result", &task.id, "", RequestScope::Call, &options).await
+        self.task_request(Method::GetTaskResult, &task.id, "", RequestScope::Call, &options).await
     }
 
     async fn modern_task_result(
@@ -237,7 +237,13 @@ impl Session {
                 polls.pause(&task, deadline).await?;
             }
             let response = self
-                .task_request("tasks/get", &task.id, "", RequestScope::Call, &self.within(options, deadline))
+                .task_request(
+                    Method::GetTask,
+                    &task.id,
+                    "",
+                    RequestScope::Call,
+                    &self.within(options, deadline),
+                )
                 .await?;
             let raw = response.raw()?;
             let payload: Payload<'_> = raw.read().map_err(|it| CallError::InvalidResponse(it.to_string()))?;
@@ -275,7 +281,7 @@ impl Session {
                     deadline = deadline.paused_for(waited);
                     let input = format!(",\"inputResponses\":{{{input}}}");
                     self.task_request(
-                        "tasks/update",
+                        Method::UpdateTask,
                         &task.id,
                         &input,
                         RequestScope::Call,
@@ -296,7 +302,7 @@ impl Session {
     /// Sends a request about a task. `more` has further parameters, each after a comma.
     async fn task_request(
         &self,
-        method: &'static str,
+        method: Method,
         id: &str,
         more: &str,
         scope: RequestScope,
@@ -321,7 +327,7 @@ impl Session {
         let name = (negotiated.version.era() == Era::Modern).then(|| id.to_owned());
         self.connection.send_detached(|engine| async move {
             let request = DetachedRequest { engine, negotiated, epoch, limit };
-            if let Err(why) = request.send("tasks/cancel", name.as_deref(), &params).await {
+            if let Err(why) = request.send(Method::CancelTask, name.as_deref(), &params).await {
                 tracing::debug!("the task was not cancelled: {why}");
             }
         });

@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
-use http::{HeaderValue, Method};
+use http::HeaderValue;
+use mcp_host_model::Method;
 use tokio::sync::oneshot;
 
 use super::connection::SseConnection;
 use super::send_queue::AbortReason;
 use crate::error::request_error::RequestError;
 use crate::net::headers::PROTOCOL_VERSION;
-use crate::net::{CANCELLED, RequestParts, error_body};
+use crate::net::{RequestParts, error_body};
 use crate::transport::{MessageHead, OutboundMessage, RequestId, StreamError, StreamId};
 
 /// Timeout of `notifications/cancelled`.
@@ -56,7 +57,7 @@ pub(super) async fn post_message(
     match (head.id, error) {
         (Some(id), error) => connection.inbox.stream_failed(id, error),
         (None, StreamError::Unreachable(error) | StreamError::Refused(error) | StreamError::Lost(error)) => {
-            tracing::debug!(method = &*head.method, "a message was not accepted: {error}");
+            tracing::debug!(method = head.method_name(), "a message was not accepted: {error}");
         }
         (None, StreamError::NotExecuted(_) | StreamError::TooLarge(_)) => {}
     }
@@ -82,10 +83,11 @@ async fn send_request(
 }
 
 async fn send_notification(connection: &SseConnection, message: &OutboundMessage) -> Option<PostError> {
-    let limit = if message.head.method == CANCELLED { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
+    let limit =
+        if message.head.has_method(Method::Cancelled) { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
     let posting = post(connection, message, None);
     tokio::time::timeout(limit, posting).await.unwrap_or_else(|_| {
-        tracing::debug!(method = &*message.head.method, "a message was not accepted in time");
+        tracing::debug!(method = message.head.method_name(), "a message was not accepted in time");
         None
     })
 }
@@ -100,7 +102,7 @@ async fn post(
     if let Some(version) = message.head.version {
         headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
     }
-    let request = RequestParts { method: &Method::POST, headers: &headers, body: Some(&message.body) };
+    let request = RequestParts { method: &http::Method::POST, headers: &headers, body: Some(&message.body) };
     let mut response = match connection.client.send(&connection.message_target, request).await {
         Ok(response) => response,
         Err(failed) => return Some(PostError { error: failed.into(), session_lost: None }),

@@ -246,7 +246,7 @@ mod tests {
     use crate::transport::{Epoch, MessageHead, OutboundMessage};
 
     fn message(body: impl Into<Bytes>) -> Outbound {
-        let head = MessageHead::new(None, "m".into(), None);
+        let head = MessageHead::new(None, "m", None);
         Outbound::Send(OutboundMessage { epoch: Epoch(0), head, body: body.into() })
     }
 

@@ -7,14 +7,13 @@ pub(crate) mod inline_sender;
 mod outbound;
 pub(crate) mod process_id;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use mcp_host_model::{ProtocolVersion, TransportKind};
+use mcp_host_model::{Method, MethodName, ProtocolVersion, TransportKind};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -217,8 +216,8 @@ impl fmt::Debug for OutboundMessage {
 pub struct MessageHead {
     /// The id of our request; `None` for a notification and for a response to the server.
     pub id: Option<RequestId>,
-    /// The method; empty for a response.
-    pub method: Cow<'static, str>,
+    /// The method; `None` for a response.
+    pub method: Option<MethodName>,
     /// The tool, prompt or URI that a request of the modern era names.
     pub name: Option<Box<str>>,
     /// The negotiated protocol version; `None` before the handshake is done.
@@ -244,13 +243,28 @@ impl fmt::Debug for HeaderParam {
 }
 
 impl MessageHead {
-    /// A head without a name and header parameters.
+    /// The head of a request or notification without a name and header parameters.
     pub fn new(
         id: Option<RequestId>,
-        method: Cow<'static, str>,
+        method: impl Into<MethodName>,
         version: Option<ProtocolVersion>,
     ) -> MessageHead {
-        MessageHead { id, method, name: None, version, header_params: Vec::new() }
+        MessageHead { id, method: Some(method.into()), ..MessageHead::response(version) }
+    }
+
+    /// The head of a response to a server request.
+    pub fn response(version: Option<ProtocolVersion>) -> MessageHead {
+        MessageHead { id: None, method: None, name: None, version, header_params: Vec::new() }
+    }
+
+    /// The name of the method; `None` for a response.
+    pub fn method_name(&self) -> Option<&str> {
+        self.method.as_ref().map(MethodName::as_str)
+    }
+
+    /// Whether the message has this method.
+    pub fn has_method(&self, method: Method) -> bool {
+        self.method.as_ref().is_some_and(|it| *it == method)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_host_model::{LogLevel, RawJson, RpcError};
+use mcp_host_model::{LogLevel, Method, MethodName, RawJson, RpcError};
 use mcp_host_transport::{
     CallError, CallOptions, Caller, CallerId, ClientCapabilities, Expiry, Handlers, InputHandling,
     OnServerEvent, RawRequestHandler, RawServerRequest, ServerEvent, Session, SessionOptions,
@@ -19,8 +19,8 @@ struct NamedHandler(&'static str, Duration);
 
 #[async_trait]
 impl RawRequestHandler for NamedHandler {
-    fn handles(&self, method: &str) -> bool {
-        method == "elicitation/create"
+    fn handles(&self, method: &MethodName) -> bool {
+        *method == Method::Elicit
     }
 
     async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError> {

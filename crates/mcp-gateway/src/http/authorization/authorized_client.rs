@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
-use mcp_host_model::{RawJson, RpcError, ServerId};
+use mcp_host_model::{Method, RawJson, RpcError, ServerId};
 use mcp_host_registry::ViewFilter;
 
 use crate::access::oauth::{Grant, TokenRefusal, TokenVerifier};
@@ -90,10 +90,10 @@ impl<'a> AuthorizedClient<'a> {
         if self.scope.granted.is_empty() {
             return Ok(());
         }
-        let (kind, parameter) = match &*request.method {
-            "tools/call" => (ListKind::Tools, "name"),
-            "prompts/get" => (ListKind::Prompts, "name"),
-            "resources/read" | "resources/subscribe" => (ListKind::Resources, "uri"),
+        let (kind, parameter) = match request.method.known() {
+            Some(Method::CallTool) => (ListKind::Tools, "name"),
+            Some(Method::GetPrompt) => (ListKind::Prompts, "name"),
+            Some(Method::ReadResource | Method::Subscribe) => (ListKind::Resources, "uri"),
             _ => return Ok(()),
         };
         let Some(key) = request.params.text(parameter) else { return Ok(()) };

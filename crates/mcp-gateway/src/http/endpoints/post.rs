@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use hyper::body::Incoming as IncomingBody;
-use mcp_host_model::{Era, ProtocolVersion, RawJson, RpcError, code};
+use mcp_host_model::{Era, Method, ProtocolVersion, RawJson, RpcError, code};
 use tokio::time::{Instant, timeout};
 
 use crate::http::app_state::AppState;
@@ -144,7 +144,7 @@ fn start(
     (sender, request): (MessageSender, Request),
     mut counted: CountedRequest,
 ) -> Result<Work, (RawJson, RpcError)> {
-    if request.method == "initialize" {
+    if request.method == Method::Initialize {
         return Err((request.id, invalid_request("this session is already initialized")));
     }
     if client.is_over_share {
@@ -256,7 +256,7 @@ async fn without_session(
             client.require_scope(app, &request)?;
             stateless::respond(app, connection, head, client, (request, counted)).await
         }
-        Incoming::Request(request) if request.method == "initialize" => {
+        Incoming::Request(request) if request.method == Method::Initialize => {
             let mut counted = app.gateway.counters.request(&request.method);
             counted.begin();
             app.gateway.wait_for_startup().await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use http::request::Parts;
-use mcp_host_model::{ProtocolVersion, RawJson, RpcError, code};
+use mcp_host_model::{Method, ProtocolVersion, RawJson, RpcError, code};
 use mcp_host_transport::CallerId;
 use tokio::time::Instant;
 
@@ -19,7 +19,6 @@ use crate::http::request::header_names::{MCP_HOST_DIALOG, single};
 use crate::http::request::headers;
 use crate::limits::rate_limits::retry_after;
 use crate::lists::resolution::Resolution;
-use crate::methods::call_record::reaches_server;
 use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::Request;
 use crate::session::caller::Caller;
@@ -46,8 +45,8 @@ pub(crate) async fn respond(
     let client_permit = app.stateless_permit(&principal).ok_or_else(busy_response)?;
     let permit = app.running_permit(Some(&client_permit)).ok_or_else(busy_response)?;
     let features = app.gateway.features.get(&capabilities);
-    let is_listening = request.method == "subscriptions/listen";
-    let resolution = if is_listening || reaches_server(&request.method) {
+    let is_listening = request.method == Method::Listen;
+    let resolution = if is_listening || request.method.known().is_some_and(Method::reaches_server) {
         app.gateway.wait_for_startup().await;
         Some(app.gateway.resolve(&scope, features.audience, &request))
     } else {

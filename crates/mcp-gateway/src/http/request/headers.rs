@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use mcp_host_model::{RawJson, RpcError, code};
+use mcp_host_model::{Method, RawJson, RpcError, code};
 use memchr::memmem::{self, Finder};
 
 use crate::http::request::header_names::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, single};
@@ -51,21 +51,12 @@ pub fn is_json(headers: &HeaderMap) -> bool {
 pub fn check_request(headers: &HeaderMap, request: &Request, meta: &Meta) -> Result<(), RpcError> {
     let version = meta.version.as_deref().unwrap_or_default();
     check_header(headers, &MCP_PROTOCOL_VERSION, "MCP-Protocol-Version", version)?;
-    check_header(headers, &MCP_METHOD, "Mcp-Method", &request.method)?;
-    let Some(key) = name_parameter(&request.method) else { return Ok(()) };
+    check_header(headers, &MCP_METHOD, "Mcp-Method", request.method.as_str())?;
+    let key = request.method.known().and_then(Method::name_header_param);
+    let Some(key) = key else { return Ok(()) };
     // The handler of the method reports a missing parameter.
     let Some(name) = request.params.text(key) else { return Ok(()) };
     check_header(headers, &MCP_NAME, "Mcp-Name", &name)
-}
-
-/// The parameter that `Mcp-Name` repeats.
-fn name_parameter(method: &str) -> Option<&'static str> {
-    match method {
-        "tools/call" | "prompts/get" => Some("name"),
-        "resources/read" => Some("uri"),
-        "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
-        _ => None,
-    }
 }
 
 /// Checks that a header exists once, with this value.

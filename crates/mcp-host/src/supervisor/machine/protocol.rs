@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{Era, ServerId};
+use mcp_host_model::{Era, Method, ServerId};
 use mcp_host_registry::{Builtins, NamedView, Problem, ServerEntry, ServerLists, ToolBudget};
 use tokio::time::Instant;
 
@@ -47,7 +47,7 @@ pub(crate) enum MachineEvent<I> {
     /// The lists of a running server were read again.
     ListsRead(StartTicket, ListSnapshot),
     /// A running legacy server sent its first request of this method.
-    ServerRequest(StartTicket, &'static str),
+    ServerRequest(StartTicket, Method),
     /// The connection of a running server ended.
     Disconnected(StartTicket, HostError),
     /// A call found or withdrew a problem of a tool.

@@ -223,7 +223,7 @@ impl<I: Clone> ServerSlot<I> {
         if let Some(running) = &self.running {
             let id = &running.ticket.server;
             let method = self.requested.filter(|_| running.server.spec.sharing == Sharing::Auto);
-            res.extend(method.map(|it| Problem::server_leased(id, it)));
+            res.extend(method.map(|it| Problem::server_leased(id, it.as_str())));
             let reported = running.tool_problems.iter();
             res.extend(reported.map(|((tool, problem), reason)| problem.publish(id, tool, reason)));
             // A call reports the same defect again.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{Era, Sharing};
+use mcp_host_model::{Era, Method, Sharing};
 use mcp_host_registry::{DesiredServer, ServerLists};
 use tokio::time::Instant;
 
@@ -31,7 +31,7 @@ pub(super) struct ServerSlot<I> {
     pub(super) lease_history: LeaseHistory,
     /// The method of the server request because of which each dialog has its own instance, with
     /// [`Sharing::Auto`].
-    pub(super) requested: Option<&'static str>,
+    pub(super) requested: Option<Method>,
     /// The running instance, of the current or the previous configuration.
     pub(super) running: Option<RunningServer<I>>,
     /// What ran before it was lost, so that errors can name the server of a tool.

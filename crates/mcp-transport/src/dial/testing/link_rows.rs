@@ -1,6 +1,5 @@
 //! Rows that run a transport without a session: how `run` ends, and what its future releases when it is dropped.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -105,7 +104,7 @@ impl RunningTransport {
             message["id"] = json!(id);
         }
         let version = id.is_none().then_some(ProtocolVersion::LATEST_LEGACY);
-        let head = MessageHead::new(id, Cow::Borrowed(method), version);
+        let head = MessageHead::new(id, method, version);
         let body = Bytes::from(message.to_string());
         self.outbound.send(Outbound::Send(OutboundMessage::new(Epoch(0), head, body)));
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use mcp_host_model::{RawJson, RpcError, code};
+use mcp_host_model::{Method, MethodName, RawJson, RpcError, code};
 use tokio::sync::{Notify, SemaphorePermit, TryAcquireError, mpsc};
 use tokio::time::Instant;
 
@@ -54,9 +54,9 @@ const MAX_COPIED_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) enum IncomingMessage {
     /// A server request, to be answered under this id.
-    Request { id: ServerRequestId, method: String, frame: Bytes, origin: RequestOrigin },
+    Request { id: ServerRequestId, method: MethodName, frame: Bytes, origin: RequestOrigin },
     /// A notification.
-    Notification { epoch: Epoch, method: String, frame: Bytes, owner: RequestOwner },
+    Notification { epoch: Epoch, method: MethodName, frame: Bytes, owner: RequestOwner },
     /// Progress or a protocol error, for the listener. Only queued when there is one.
     Event(ServerEvent),
 }
@@ -240,7 +240,7 @@ impl Engine {
             self.dropped_messages.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let head = MessageHead::new(None, Cow::Borrowed(""), None);
+        let head = MessageHead::response(None);
         self.send(OutboundMessage { epoch: id.epoch, head, body: frame::response(&id.text, outcome) });
     }
 
@@ -383,7 +383,7 @@ impl Engine {
             ScannedFrame::Notification { method, params } => {
                 match parse_method(&frame[method]) {
                     None => self.noise(frame.len()),
-                    Some(method) if method != "notifications/progress" => {
+                    Some(method) if method != Method::Progress => {
                         let owner = self.pending.owner(stream);
                         // Called here, before the result is delivered, so that events of a call precede its result.
                         if let Some(on_event) = owner.caller().and_then(|it| it.on_event.as_ref())
@@ -470,8 +470,8 @@ impl Engine {
     }
 }
 
-fn parse_method(json: &[u8]) -> Option<String> {
-    serde_json::from_slice(json).ok()
+fn parse_method(json: &[u8]) -> Option<MethodName> {
+    serde_json::from_slice::<Cow<'_, str>>(json).ok().map(|it| MethodName::from(&*it))
 }
 
 impl FrameSink for Engine {

@@ -42,7 +42,7 @@ fn call(engine: &Arc<Engine>, settings: CallSettings) -> tokio::task::JoinHandle
     tokio::spawn(async move {
         let message = |id| OutboundMessage {
             epoch: Epoch(0),
-            head: MessageHead::new(Some(id), "m".into(), None),
+            head: MessageHead::new(Some(id), "m", None),
             body: frame::request(id, "m", "", ""),
         };
         match engine.call(settings, message).await.1 {
@@ -99,7 +99,7 @@ async fn late_unknown_and_duplicate_responses_are_dropped() {
     peer.deliver(format!(r#"{{"id":{id},"result":3}}"#));
     assert_eq!(waiting.await.unwrap(), "result 2}");
     assert!(
-        matches!(peer.incoming.recv().await.map(|it| *it), Some(IncomingMessage::Request { method, .. }) if method == "ping")
+        matches!(peer.incoming.recv().await.map(|it| *it), Some(IncomingMessage::Request { method, .. }) if method == Method::Ping)
     );
 }
 
@@ -219,7 +219,7 @@ async fn calls_are_refused_when_the_server_does_not_read() {
         let engine = Arc::clone(&peer.engine);
         let body = Bytes::from(big.clone());
         outcomes.push(tokio::spawn(async move {
-            let head = |id| MessageHead::new(Some(id), "m".into(), None);
+            let head = |id| MessageHead::new(Some(id), "m", None);
             engine
                 .call(settings(60, None), |id| OutboundMessage { epoch: Epoch(0), head: head(id), body })
                 .await
@@ -278,7 +278,7 @@ async fn nested_batch_is_ignored() {
     peer.deliver(format!(r#"[[{{"id":{id},"result":0}}],{{"method":"n"}},{{"id":{id},"result":1}}]"#));
     assert_eq!(waiting.await.unwrap(), "result 1}");
     assert!(
-        matches!(peer.incoming.recv().await.map(|it| *it), Some(IncomingMessage::Notification { method, .. }) if method == "n")
+        matches!(peer.incoming.recv().await.map(|it| *it), Some(IncomingMessage::Notification { method, .. }) if method.as_str() == "n")
     );
 }
 

@@ -99,7 +99,7 @@ impl Servers {
                     }
                     Outbound::Send(message) => {
                         if let Some(id) = message.head.id {
-                            self.requests.push((at, id, message.head.method.into_owned()));
+                            self.requests.push((at, id, message.head.method_name().unwrap().to_owned()));
                         }
                     }
                 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use mcp_host_model::{Era, Limits, RawJson, RpcError};
+use mcp_host_model::{Era, Limits, Method, MethodName, RawJson, RpcError};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
@@ -91,8 +91,8 @@ impl HandlerGates {
 
 #[async_trait]
 impl RawRequestHandler for HandlerGates {
-    fn handles(&self, method: &str) -> bool {
-        method == "elicitation/create"
+    fn handles(&self, method: &MethodName) -> bool {
+        *method == Method::Elicit
     }
 
     async fn handle(&self, server_request: RawServerRequest) -> Result<RawJson, RpcError> {
@@ -376,35 +376,37 @@ impl Harness {
                     self.cancelled[0].push(id);
                 }
                 Outbound::Cancel { id, notice: None } => self.released[0].push(id),
-                Outbound::Send(message) => match (message.head.id, &*message.head.method, by) {
-                    (Some(request), "initialize", Some(call)) => {
-                        assert!(self.reopening.is_none(), "the session is opened twice at once");
-                        assert_eq!(message.epoch, Epoch(self.epoch.0 + 1));
-                        let due = Instant::now() + STARTUP;
-                        let reopening =
-                            ReopenAttempt { request, call, epoch: message.epoch, due, answer: None };
-                        self.reopening = Some(reopening);
+                Outbound::Send(message) => {
+                    match (message.head.id, message.head.method_name().unwrap_or_default(), by) {
+                        (Some(request), "initialize", Some(call)) => {
+                            assert!(self.reopening.is_none(), "the session is opened twice at once");
+                            assert_eq!(message.epoch, Epoch(self.epoch.0 + 1));
+                            let due = Instant::now() + STARTUP;
+                            let reopening =
+                                ReopenAttempt { request, call, epoch: message.epoch, due, answer: None };
+                            self.reopening = Some(reopening);
+                        }
+                        (None, "notifications/initialized", Some(call)) => {
+                            let reopening = self.reopening.take().expect("a session was opened");
+                            assert_eq!((reopening.call, reopening.answer), (call, Some(Ok(()))));
+                            self.epoch = reopening.epoch;
+                            // The server may have been replaced.
+                            self.list_changes_supported += 1;
+                        }
+                        (Some(id), _, Some(_)) => {
+                            assert_eq!(message.epoch, self.epoch);
+                            assert!(self.requests.iter().all(|it| it.0 != id), "an id is given once");
+                            assert!(res.replace((id, message.epoch)).is_none(), "two requests at once");
+                            self.requests.push((id, message.epoch));
+                        }
+                        (None, "", _) => {
+                            let answer: Value = serde_json::from_slice(&message.body).unwrap();
+                            let id = answer["id"].as_str().unwrap().to_owned();
+                            *self.responses.entry(id).or_default() += 1;
+                        }
+                        other => panic!("unexpected message: {other:?}"),
                     }
-                    (None, "notifications/initialized", Some(call)) => {
-                        let reopening = self.reopening.take().expect("a session was opened");
-                        assert_eq!((reopening.call, reopening.answer), (call, Some(Ok(()))));
-                        self.epoch = reopening.epoch;
-                        // The server may have been replaced.
-                        self.list_changes_supported += 1;
-                    }
-                    (Some(id), _, Some(_)) => {
-                        assert_eq!(message.epoch, self.epoch);
-                        assert!(self.requests.iter().all(|it| it.0 != id), "an id is given once");
-                        assert!(res.replace((id, message.epoch)).is_none(), "two requests at once");
-                        self.requests.push((id, message.epoch));
-                    }
-                    (None, "", _) => {
-                        let answer: Value = serde_json::from_slice(&message.body).unwrap();
-                        let id = answer["id"].as_str().unwrap().to_owned();
-                        *self.responses.entry(id).or_default() += 1;
-                    }
-                    other => panic!("unexpected message: {other:?}"),
-                },
+                }
             }
         }
         res

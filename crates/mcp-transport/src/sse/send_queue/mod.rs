@@ -10,10 +10,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use bytes::Bytes;
-use mcp_host_model::ProtocolVersion;
+use mcp_host_model::{Method, ProtocolVersion};
 use tokio::sync::oneshot;
 
-use crate::net::{CANCELLED, INITIALIZED};
 use crate::transport::{Epoch, MessageHead, Outbound, OutboundMessage, RequestId};
 
 /// Maximum number of requests that are posted at once. Others are queued, and can be abandoned there.
@@ -78,7 +77,7 @@ impl MessageKind {
     pub(super) fn of(head: &MessageHead) -> MessageKind {
         match head.id {
             Some(_) => MessageKind::Request,
-            None if head.method.is_empty() => MessageKind::Response,
+            None if head.method.is_none() => MessageKind::Response,
             None => MessageKind::Notification,
         }
     }
@@ -109,7 +108,7 @@ impl SseSendQueue {
                 self.requests.push_back(id);
                 self.posts.insert(id, PostState::Queued(message));
             }
-            None if message.head.method.is_empty() => {
+            None if message.head.method.is_none() => {
                 self.cost += cost(&message);
                 self.responses.push_back(message);
             }
@@ -161,7 +160,7 @@ impl SseSendQueue {
         if let Some(id) = &head.id {
             self.posts.remove(id);
         }
-        if head.method == INITIALIZED {
+        if head.has_method(Method::Initialized) {
             self.opening = false;
         }
     }
@@ -192,7 +191,7 @@ impl SseSendQueue {
             None => {}
         }
         if let Some(body) = notice {
-            let head = MessageHead::new(None, CANCELLED.into(), self.version);
+            let head = MessageHead::new(None, Method::Cancelled, self.version);
             self.push_notification(OutboundMessage { epoch: Epoch(0), head, body });
         }
     }
@@ -201,7 +200,8 @@ impl SseSendQueue {
         if self.cost + cost(&message) > MAX_QUEUED_BYTES {
             return;
         }
-        self.opening |= message.head.method == INITIALIZED;
+        // Nothing of its session may overtake it: servers refuse earlier messages.
+        self.opening |= message.head.has_method(Method::Initialized);
         self.cost += cost(&message);
         self.notifications.push_back(message);
     }

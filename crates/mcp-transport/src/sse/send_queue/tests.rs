@@ -3,7 +3,10 @@
 use super::*;
 
 fn message(id: Option<RequestId>, method: &'static str, bytes: usize) -> OutboundMessage {
-    let head = MessageHead::new(id, method.into(), None);
+    let head = match method {
+        "" => MessageHead::response(None),
+        _ => MessageHead::new(id, method, None),
+    };
     OutboundMessage { epoch: Epoch(0), head, body: Bytes::from(vec![0; bytes]) }
 }
 
@@ -17,7 +20,10 @@ fn check(steps: &[&'static str], want: &str) {
     for step in steps {
         match step.split_once(' ') {
             Some(("finished", method)) => {
-                let at = open.iter().position(|(head, _)| head.method == method).expect("it is being posted");
+                let at = open
+                    .iter()
+                    .position(|(head, _)| head.method_name().unwrap_or_default() == method)
+                    .expect("it is being posted");
                 queue.finish(&open.remove(at).0);
             }
             Some(("answered", id)) => queue.answered(id.parse().unwrap()),
@@ -31,15 +37,15 @@ fn check(steps: &[&'static str], want: &str) {
         }
         let mut posted = Vec::new();
         while let Some((message, abort)) = queue.next() {
-            posted.push(match message.head.method.is_empty() {
-                true => "response".to_owned(),
-                false => message.head.method.trim_start_matches("notifications/").to_owned(),
+            posted.push(match message.head.method_name() {
+                None => "response".to_owned(),
+                Some(method) => method.trim_start_matches("notifications/").to_owned(),
             });
             open.push((message.head, abort));
         }
         for (head, abort) in &mut open {
             if let Some(Ok(reason)) = abort.as_mut().map(oneshot::Receiver::try_recv) {
-                posted.push(format!("{} {reason:?}", head.method));
+                posted.push(format!("{} {reason:?}", head.method_name().unwrap()));
             }
         }
         steps_posted.push(posted.join("+"));
@@ -122,7 +128,7 @@ fn posts_are_bounded_and_responses_have_their_own_limit() {
 #[test]
 fn queue_is_bounded_and_its_cost_is_released() {
     let mut queue = SseSendQueue::default();
-    queue.push(Outbound::Send(message(None, INITIALIZED, 0)));
+    queue.push(Outbound::Send(message(None, "notifications/initialized", 0)));
     let (initialized, _) = queue.next().unwrap();
     let large = |id| Outbound::Send(message(id, "m", 1 << 20));
     let refused: Vec<_> = (1..=70).filter_map(|id| queue.push(large(Some(id)))).collect();

@@ -73,7 +73,7 @@ async fn both() -> Both {
 
 impl Both {
     fn send(&self, body: impl Into<Bytes>) {
-        let head = MessageHead::new(Some(1), "tools/call".into(), None);
+        let head = MessageHead::new(Some(1), "tools/call", None);
         self.out.send(Outbound::Send(OutboundMessage { epoch: Epoch(0), head, body: body.into() }));
     }
 

@@ -11,7 +11,7 @@ mod table;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mcp_host_model::{Era, ErrorKind, ServerId, Sharing};
+use mcp_host_model::{Era, ErrorKind, Method, ServerId, Sharing};
 use tokio::time::Instant;
 
 use super::supervision::{next_probe, saturating_after};
@@ -52,7 +52,7 @@ impl<I: Clone> Machine<I> {
     /// Handles the first server request of a shared instance. If its server is leased from now on, each dialog gets an
     /// instance of its own. The shared one finishes its calls, because one of them may wait for the response, and its
     /// tasks.
-    pub(super) fn server_request(&mut self, ticket: &StartTicket, method: &'static str) {
+    pub(super) fn server_request(&mut self, ticket: &StartTicket, method: Method) {
         let may_lease = self.settings.leases.requesting_servers == RequestingServers::Lease;
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_running(ticket)) else { return };
         let Some(running) = &mut slot.running else { return };
@@ -63,7 +63,7 @@ impl<I: Clone> Machine<I> {
         if let Some(instance) = running.instance.take_if(|_| is_leased) {
             running.probe = None;
             let server = &ticket.server;
-            tracing::info!(%server, method, "the server sends requests: each client gets an instance of its own");
+            tracing::info!(%server, %method, "the server sends requests: each client gets an instance of its own");
             self.events.push(server.as_str(), HostEventKind::LeasedPerDialog { method });
             self.actions.push(MachineAction::retire(instance, DrainMode::CallsUnlimitedAndTasks));
             self.changed = true;

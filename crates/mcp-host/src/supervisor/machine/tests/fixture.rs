@@ -165,7 +165,7 @@ impl Run {
             }
             "fail" => MachineEvent::StartFailed(ticket(), HostError::new(ErrorKind::Connection, "no start")),
             "lists" => MachineEvent::ListsRead(ticket(), listed(names())),
-            "asks" => MachineEvent::ServerRequest(ticket(), "roots/list"),
+            "asks" => MachineEvent::ServerRequest(ticket(), mcp_host_model::Method::ListRoots),
             "die" => MachineEvent::Disconnected(ticket(), HostError::new(ErrorKind::Connection, "lost")),
             "odd" | "even" | "broken" | "whole" => MachineEvent::ToolProblem {
                 server: ServerId::parse(words[0]).unwrap(),
