@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mcp_host_model::{ProtocolVersion, RawJson};
+use mcp_host_model::{Method, MethodName, ProtocolVersion, RawJson};
 use serde_json::value::RawValue;
 
 use crate::canonical;
-use crate::message::{self, LISTEN, Message, PROGRESS_TOKEN, ResponseContent, SUBSCRIPTION, VERSION};
+use crate::message::{self, Message, PROGRESS_TOKEN, ResponseContent, SUBSCRIPTION, VERSION};
 use crate::recording::{Exchange, RecordedResponse, ServerMessage, is_found_by_method};
 use crate::redact::JsonRedactor;
 
@@ -111,7 +111,7 @@ impl ConnectionLog {
         }
     }
 
-    fn record_request(&mut self, id: &RawValue, method: String, raw: Option<&RawValue>) {
+    fn record_request(&mut self, id: &RawValue, method: MethodName, raw: Option<&RawValue>) {
         if let Some(version) = message::meta(raw, VERSION) {
             self.version = serde_json::from_str::<String>(version.get()).ok().and_then(|it| it.parse().ok());
         }
@@ -123,8 +123,8 @@ impl ConnectionLog {
                 canonical::params(clean)
             }
         };
-        let method = self.redactor.redact_text(&method);
-        if !self.budget.take(method.len() + recorded_params.len()) {
+        let method = MethodName::from(self.redactor.redact_text(method.as_str()));
+        if !self.budget.take(method.as_str().len() + recorded_params.len()) {
             return;
         }
         let params = if recorded_params.is_empty() { None } else { json(recorded_params) };
@@ -146,7 +146,7 @@ impl ConnectionLog {
         let Some(at) = self.open_requests.remove(id) else { return };
         self.progress_tokens.retain(|_, it| *it != at);
         let (ResponseContent::Result(value) | ResponseContent::Error(value)) = content;
-        if self.exchanges[at].method == LISTEN && matches!(content, ResponseContent::Result(_)) {
+        if self.exchanges[at].method == Method::Listen && matches!(content, ResponseContent::Result(_)) {
             // A stream ends with its connection; a replay keeps it open.
             return;
         }
@@ -161,8 +161,8 @@ impl ConnectionLog {
             ResponseContent::Result(_) => RecordedResponse::Result(value),
             ResponseContent::Error(_) => RecordedResponse::Error(value),
         });
-        if let (Some(RecordedResponse::Result(result)), "initialize") =
-            (&exchange.response, exchange.method.as_str())
+        if let (Some(RecordedResponse::Result(result)), Some(Method::Initialize)) =
+            (&exchange.response, exchange.method.known())
         {
             let result = result.read::<&RawValue>().ok();
             let version = message::member(result, "protocolVersion");
@@ -174,7 +174,7 @@ impl ConnectionLog {
     /// The exchange that a message of the server belongs to.
     fn exchange_of(
         &self,
-        method: &str,
+        method: &MethodName,
         params: Option<&RawValue>,
         stream_request: Option<&str>,
     ) -> Option<usize> {
@@ -183,12 +183,13 @@ impl ConnectionLog {
         let subscription = message::meta(params, SUBSCRIPTION).map(RawValue::get);
         // An acknowledgement belongs to the listen request. A notification on the stream belongs to another open request.
         let acknowledged = subscription
-            .filter(|_| method.ends_with("/acknowledged"))
+            .filter(|_| *method == Method::SubscriptionsAcknowledged)
             .and_then(|it| self.open_requests.get(it));
         let by_stream =
             stream_request.filter(|_| subscription.is_none()).and_then(|it| self.open_requests.get(it));
         by_token.or(acknowledged).or(by_stream).copied().or_else(|| {
-            let open_calls = self.open_requests.values().filter(|it| self.exchanges[**it].method != LISTEN);
+            let open_calls =
+                self.open_requests.values().filter(|it| self.exchanges[**it].method != Method::Listen);
             open_calls.max().copied()
         })
     }
@@ -196,7 +197,7 @@ impl ConnectionLog {
     fn record_server_message(&mut self, at: Option<usize>, message: ServerMessage) {
         let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
             &message;
-        let size = method.len() + params.as_ref().map_or(0, |it| it.as_bytes().len());
+        let size = method.as_str().len() + params.as_ref().map_or(0, |it| it.as_bytes().len());
         if self.exchanges.is_empty() || !self.budget.take(size) {
             return;
         }
@@ -204,7 +205,7 @@ impl ConnectionLog {
             Some(at) => self.exchanges[at].before_response.push(message),
             None => {
                 // Nothing follows the end of a stream, because a replay keeps it open.
-                let last = self.exchanges.iter_mut().rfind(|it| it.method != LISTEN);
+                let last = self.exchanges.iter_mut().rfind(|it| it.method != Method::Listen);
                 if let Some(last) = last {
                     last.after_response.push(message);
                 }

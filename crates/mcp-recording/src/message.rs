@@ -1,5 +1,7 @@
 //! JSON-RPC messages as recorder and replayer read them. Pure.
 
+use mcp_host_model::MethodName;
+use mcp_host_transport::internal::scan::{ScannedFrame, scan};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -11,17 +13,12 @@ pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
 pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 /// The `_meta` key of a modern request's protocol version.
 pub(crate) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// The method of the request for a stream.
-pub(crate) const LISTEN: &str = "subscriptions/listen";
-
-/// Maximum number of messages in a batch.
-const MAX_BATCH: usize = 1024;
 
 /// A message.
 #[derive(Debug, Clone)]
 pub(crate) enum Message<'a> {
-    Request { id: &'a RawValue, method: String, params: Option<&'a RawValue> },
-    Notification { method: String, params: Option<&'a RawValue> },
+    Request { id: &'a RawValue, method: MethodName, params: Option<&'a RawValue> },
+    Notification { method: MethodName, params: Option<&'a RawValue> },
     Response { id: &'a RawValue, content: ResponseContent<'a> },
 }
 
@@ -32,45 +29,41 @@ pub(crate) enum ResponseContent<'a> {
     Error(&'a RawValue),
 }
 
-#[derive(Deserialize)]
-struct MessageJson<'a> {
-    #[serde(borrow, default)]
-    id: Option<&'a RawValue>,
-    #[serde(default)]
-    method: Option<String>,
-    #[serde(borrow, default)]
-    params: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    result: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    error: Option<&'a RawValue>,
-}
-
 /// The messages of a frame, single or batch; empty for invalid frames.
 pub(crate) fn parse_frame(frame: &[u8]) -> Vec<Message<'_>> {
-    let Ok(text) = str::from_utf8(frame) else { return Vec::new() };
-    if text.trim_start().starts_with('[') {
-        let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
-        return items.into_iter().take(MAX_BATCH).filter_map(|it| parse_message(it.get())).collect();
+    match scan(frame) {
+        ScannedFrame::Batch(items) => items
+            .into_iter()
+            .map(|it| &frame[it])
+            .filter_map(|item| parse_message(item, scan(item)))
+            .collect(),
+        single => parse_message(frame, single).into_iter().collect(),
     }
-    parse_message(text).into_iter().collect()
 }
 
-fn parse_message(text: &str) -> Option<Message<'_>> {
-    let MessageJson { id, method, params, result, error } = serde_json::from_str(text).ok()?;
-    match (method, id) {
-        (Some(method), Some(id)) => Some(Message::Request { id, method, params }),
-        (Some(method), None) => Some(Message::Notification { method, params }),
-        (None, Some(id)) => {
-            let content = match error {
-                Some(error) => ResponseContent::Error(error),
-                // A result of `null` reads as absent.
-                None => ResponseContent::Result(result.unwrap_or(RawValue::NULL)),
-            };
-            Some(Message::Response { id, content })
+fn parse_message(frame: &[u8], scanned: ScannedFrame) -> Option<Message<'_>> {
+    match scanned {
+        ScannedFrame::Request { id, method, params } => Some(Message::Request {
+            id: value_at(frame, id.start)?,
+            method,
+            params: params.and_then(|at| value_at(frame, at)),
+        }),
+        ScannedFrame::Notification { method, params } => {
+            Some(Message::Notification { method, params: params.and_then(|at| value_at(frame, at)) })
         }
-        (None, None) => None,
+        ScannedFrame::Response { id_text, is_error, payload_start, id: _ } => {
+            let payload = value_at(frame, payload_start)?;
+            let content =
+                if is_error { ResponseContent::Error(payload) } else { ResponseContent::Result(payload) };
+            Some(Message::Response { id: value_at(frame, id_text?.start)?, content })
+        }
+        ScannedFrame::Batch(_) | ScannedFrame::Noise => None,
     }
+}
+
+/// The value that begins at this offset.
+fn value_at(frame: &[u8], at: usize) -> Option<&RawValue> {
+    <&RawValue>::deserialize(&mut serde_json::Deserializer::from_slice(&frame[at..])).ok()
 }
 
 /// A member of `_meta` in the parameters, as JSON.

@@ -4,11 +4,10 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use mcp_host_model::{RawJson, Secret};
+use mcp_host_model::{Method, MethodName, RawJson, Secret};
 use parking_lot::Mutex;
 
 use crate::connection_log::{ConnectionLog, SizeBudget};
-use crate::message::LISTEN;
 use crate::recording::{Exchange, Recording, ServerRecording};
 use crate::redact::JsonRedactor;
 
@@ -87,7 +86,7 @@ impl Server {
         }
         // Streams are opened concurrently, so their position has no meaning.
         let exchanges = recording.exchanges.into_iter().filter(|it| !is_empty_stream(it));
-        let (streams, others): (Vec<_>, Vec<_>) = exchanges.partition(|it| it.method == LISTEN);
+        let (streams, others): (Vec<_>, Vec<_>) = exchanges.partition(|it| it.method == Method::Listen);
         recording.exchanges = without_repetition(answered(others).into_iter().chain(streams).collect());
         recording
     }
@@ -107,7 +106,7 @@ fn answered(exchanges: Vec<Exchange>) -> Vec<Exchange> {
 /// replayed as often as it is requested.
 fn without_repetition(exchanges: Vec<Exchange>) -> Vec<Exchange> {
     // From the end: of a run of equal responses the first one is kept; `None` marks the end of a run.
-    let mut runs: HashMap<(&str, Option<&RawJson>), Option<usize>> = HashMap::new();
+    let mut runs: HashMap<(&MethodName, Option<&RawJson>), Option<usize>> = HashMap::new();
     let mut dropped = HashSet::new();
     for (at, it) in exchanges.iter().enumerate().rev().filter(|(_, it)| is_repeatable(&it.method)) {
         match runs.entry((&it.method, it.params.as_ref())) {
@@ -128,13 +127,14 @@ fn without_repetition(exchanges: Vec<Exchange>) -> Vec<Exchange> {
     exchanges.into_iter().filter(|_| at.next().is_some_and(|it| !dropped.contains(&it))).collect()
 }
 
-fn is_repeatable(method: &str) -> bool {
-    matches!(method, "initialize" | "server/discover" | "ping" | LISTEN) || method.ends_with("/list")
+fn is_repeatable(method: &MethodName) -> bool {
+    let is_known = |it: Method| it.is_handshake() || matches!(it, Method::Ping | Method::Listen);
+    method.known().is_some_and(is_known) || method.is_list()
 }
 
 /// Whether it is a stream without messages.
 fn is_empty_stream(exchange: &Exchange) -> bool {
-    exchange.method == LISTEN && exchange.before_response.is_empty() && exchange.response.is_none()
+    exchange.method == Method::Listen && exchange.before_response.is_empty() && exchange.response.is_none()
 }
 
 #[cfg(test)]
@@ -149,7 +149,7 @@ mod tests {
             let (method, result) = it.split_once(' ').unwrap();
             let result = || RawJson::parse(result.to_owned().into()).ok();
             Exchange {
-                method: method.to_owned(),
+                method: method.into(),
                 params: None,
                 before_response: Vec::new(),
                 response: result().map(RecordedResponse::Result),

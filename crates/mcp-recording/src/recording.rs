@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_host_model::{ProtocolVersion, RawJson};
+use mcp_host_model::{Method, MethodName, ProtocolVersion, RawJson};
 
 /// The recorded sessions of several servers, in the order of their first connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -28,7 +28,7 @@ pub struct ServerRecording {
 #[non_exhaustive]
 pub struct Exchange {
     /// The method.
-    pub method: String,
+    pub method: MethodName,
     /// The canonical parameters without `_meta`; `None` if there are none, and for requests that are matched by method.
     pub params: Option<RawJson>,
     /// Messages from the server before the response.
@@ -46,14 +46,14 @@ pub enum ServerMessage {
     /// A notification.
     Notification {
         /// The method.
-        method: String,
+        method: MethodName,
         /// The parameters as received, except progress tokens and subscription ids, which are `0`.
         params: Option<RawJson>,
     },
     /// A server request.
     Request {
         /// The method.
-        method: String,
+        method: MethodName,
         /// The parameters as received.
         params: Option<RawJson>,
     },
@@ -87,6 +87,8 @@ impl Recording {
 }
 
 /// Whether requests of this method are matched by method only: their parameters only describe the client, or are empty.
-pub(crate) fn is_found_by_method(method: &str) -> bool {
-    matches!(method, "initialize" | "server/discover" | "ping" | "logging/setLevel" | crate::message::LISTEN)
+pub(crate) fn is_found_by_method(method: &MethodName) -> bool {
+    let is_found =
+        |it: Method| it.is_handshake() || matches!(it, Method::Ping | Method::SetLevel | Method::Listen);
+    method.known().is_some_and(is_found)
 }

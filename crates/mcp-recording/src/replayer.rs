@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcp_host_model::{RawJson, RpcError, code};
+use mcp_host_model::{Method, MethodName, RawJson, RpcError, code};
 use serde_json::value::RawValue;
 
 use crate::canonical;
-use crate::message::{self, LISTEN, Message, PROGRESS_TOKEN, SUBSCRIPTION};
+use crate::message::{self, Message, PROGRESS_TOKEN, SUBSCRIPTION};
 use crate::recording::{Exchange, RecordedResponse, ServerMessage, ServerRecording, is_found_by_method};
 use mcp_host_transport::internal::frame;
 
@@ -47,7 +47,7 @@ pub struct ReplayedMessage {
     pub is_response: bool,
 }
 
-type RequestKey = (String, String);
+type RequestKey = (MethodName, String);
 
 /// An exchange in progress.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Replayer {
                         self.continue_exchange(exchange_state, &mut res);
                     }
                 }
-                Message::Notification { method, params } if method == "notifications/cancelled" => {
+                Message::Notification { method, params } if method == Method::Cancelled => {
                     let id = message::member(params, "requestId").map(RawValue::get);
                     self.waiting.retain(|_, it| Some(it.id.as_str()) != id);
                     self.stream = self.stream.take().filter(|it| Some(it.as_str()) != id);
@@ -104,7 +104,7 @@ impl Replayer {
     fn handle_request(
         &mut self,
         id: &RawValue,
-        method: &str,
+        method: &MethodName,
         params: Option<&RawValue>,
         output: &mut Vec<ReplayedMessage>,
     ) {
@@ -117,7 +117,7 @@ impl Replayer {
         let count = self.counts.entry(key).or_default();
         let at = exchanges[(*count).min(exchanges.len() - 1)];
         *count += 1;
-        if method == LISTEN {
+        if *method == Method::Listen {
             self.stream = Some(id.clone());
         }
         let token = message::meta(params, PROGRESS_TOKEN).map(|it| it.get().to_owned());
@@ -188,16 +188,17 @@ impl Replayer {
             }
         }
         let params = text.map(|it| format!(",\"params\":{it}")).unwrap_or_default();
-        let message = format!(r#"{{"jsonrpc":"2.0","method":{}{params}}}"#, frame::json_string(method));
+        let message =
+            format!(r#"{{"jsonrpc":"2.0","method":{}{params}}}"#, frame::json_string(method.as_str()));
         Some(ReplayedMessage { request_id, message: message.into(), is_response: false })
     }
 
     /// The response to a request that is not in the recording.
-    fn unknown_request_response(&self, method: &str, params: &str) -> String {
-        if method == "ping" {
+    fn unknown_request_response(&self, method: &MethodName, params: &str) -> String {
+        if *method == Method::Ping {
             return "\"result\":{}".to_owned();
         }
-        let same_method = self.recording.exchanges.iter().filter(|it| it.method == method);
+        let same_method = self.recording.exchanges.iter().filter(|it| it.method == *method);
         let text = |it: &Exchange| canonical::params(it.params.as_ref().and_then(|it| it.read().ok()));
         let nearest = same_method.map(text).max_by_key(|it| similarity(it, params));
         let request_text = shorten(&format!("{method} {params}"));
@@ -251,9 +252,9 @@ fn similarity(one: &str, other: &str) -> usize {
     start + end
 }
 
-fn request_key(method: &str, params: Option<&RawValue>) -> RequestKey {
+fn request_key(method: &MethodName, params: Option<&RawValue>) -> RequestKey {
     let params = if is_found_by_method(method) { String::new() } else { canonical::params(params) };
-    (method.to_owned(), params)
+    (method.clone(), params)
 }
 
 fn shorten(text: &str) -> String {
@@ -269,9 +270,10 @@ fn response(id: &str, result: String) -> ReplayedMessage {
     ReplayedMessage { request_id: Some(id.to_owned()), message: message.into(), is_response: true }
 }
 
-fn request(id: &str, method: &str, params: Option<&RawJson>) -> Bytes {
+fn request(id: &str, method: &MethodName, params: Option<&RawJson>) -> Bytes {
     let params = params.map(|it| format!(",\"params\":{}", it.as_str())).unwrap_or_default();
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{}{params}}}"#, frame::json_string(method)).into()
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{}{params}}}"#, frame::json_string(method.as_str()))
+        .into()
 }
 
 #[cfg(test)]

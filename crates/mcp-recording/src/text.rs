@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcp_host_model::RawJson;
+use mcp_host_model::{MethodName, RawJson};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
@@ -117,7 +117,7 @@ impl Recording {
                     None => (None, None),
                 };
                 res.push_str(&line(&LineJson {
-                    method: Some(Cow::Borrowed(&exchange.method)),
+                    method: Some(Cow::Borrowed(exchange.method.as_str())),
                     params: exchange.params.as_ref().and_then(raw_value),
                     before_response: exchange.before_response.iter().map(message_json).collect(),
                     result,
@@ -167,7 +167,7 @@ impl Recording {
                         (None, None) => None,
                     };
                     server_recording.exchanges.push(Exchange {
-                        method: method.into_owned(),
+                        method: MethodName::from(&*method),
                         params: line.params.map(RawJson::copy_of),
                         before_response: messages_from(line.before_response).map_err(&line_error)?,
                         response,
@@ -197,8 +197,10 @@ fn messages_from(messages: Vec<MessageJson<'_>>) -> Result<Vec<ServerMessage>, S
     let message = |MessageJson { notification, request, params }: MessageJson<'_>| {
         let params = params.map(RawJson::copy_of);
         match (notification, request) {
-            (Some(method), None) => Ok(ServerMessage::Notification { method: method.into_owned(), params }),
-            (None, Some(method)) => Ok(ServerMessage::Request { method: method.into_owned(), params }),
+            (Some(method), None) => {
+                Ok(ServerMessage::Notification { method: MethodName::from(&*method), params })
+            }
+            (None, Some(method)) => Ok(ServerMessage::Request { method: MethodName::from(&*method), params }),
             (Some(_), Some(_)) | (None, None) => {
                 Err("a server message must be a notification or a request".to_owned())
             }

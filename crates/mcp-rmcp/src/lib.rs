@@ -338,7 +338,7 @@ impl Bridge {
             Err(error) => error,
         };
         match scanned {
-            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start } => {
+            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start, .. } => {
                 let server_error =
                     || serde_json::Deserializer::from_slice(&frame[payload_start..]).into_iter().next()?.ok();
                 let read: Option<RpcError> = if is_error { server_error() } else { None };

@@ -144,7 +144,7 @@ impl RequestTracker {
     /// A frame from the server.
     pub(crate) fn handle_frame(&mut self, stream: StreamId, frame: Bytes) -> Vec<Action> {
         match scan(&frame) {
-            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start } => {
+            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start, .. } => {
                 let mut actions = self.handle_response(id, is_error, payload_start, frame);
                 if stream.is_foreign_to(id) && !actions.is_empty() {
                     actions.push(Action::Send(Outbound::Cancel { id, notice: None }));
@@ -152,7 +152,7 @@ impl RequestTracker {
                 actions
             }
             // An error without an id belongs to the request of its stream.
-            ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start } => match stream {
+            ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start, .. } => match stream {
                 StreamId::Request(id, _) if is_error => {
                     let error = parse_payload::<RpcError>(&frame, payload_start).unwrap_or_else(|| {
                         RpcError::new(code::INTERNAL_ERROR, "the server's error cannot be read")
@@ -173,7 +173,7 @@ impl RequestTracker {
                     Err(RequestRefusal::Id) => Vec::new(),
                 }
             }
-            ScannedFrame::Notification { method, .. } if is_cancellation(&frame[method.clone()]) => {
+            ScannedFrame::Notification { method, .. } if method == Method::Cancelled => {
                 self.server_requests.cancel(stream.epoch(), &frame).map(Action::Frame).into_iter().collect()
             }
             ScannedFrame::Notification { .. } => vec![Action::Frame(frame)],
@@ -331,11 +331,6 @@ fn response_action(
 ) -> Action {
     let head = MessageHead::response(version);
     Action::Send(Outbound::Send(OutboundMessage::new(epoch, head, body)))
-}
-
-/// Whether this is the JSON text of the cancel notification's method.
-fn is_cancellation(method: &[u8]) -> bool {
-    serde_json::from_slice::<MethodName>(method).is_ok_and(|it| it == Method::Cancelled)
 }
 
 /// The error for a refused request: the server's own if there is one.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use mcp_host_model::MethodName;
 use mcp_host_transport::internal::scan::{ResponseId, ScannedFrame, scan};
 use mcp_host_transport::internal::{Event, EventStreamParser, Line, LineBuffer, Redactor, error_body};
 use serde_json::Value;
@@ -14,9 +15,11 @@ pub fn scan_frame(bytes: &[u8]) {
     let within = |it: &std::ops::Range<usize>| assert!(bytes.get(it.clone()).is_some(), "{it:?} is outside");
     match &scanned {
         ScannedFrame::Response { payload_start, .. } => assert!(*payload_start <= bytes.len()),
-        ScannedFrame::Request { id, method } => [id, method].into_iter().for_each(within),
-        ScannedFrame::Notification { method, params } => {
-            within(method);
+        ScannedFrame::Request { id, method: _, params } => {
+            within(id);
+            assert!(params.is_none_or(|it| it <= bytes.len()));
+        }
+        ScannedFrame::Notification { method: _, params } => {
             assert!(params.is_none_or(|it| it <= bytes.len()));
         }
         ScannedFrame::Batch(items) => items.iter().for_each(within),
@@ -44,8 +47,10 @@ pub fn scan_frame(bytes: &[u8]) {
     }
     let get = |key: &str| first.get(key).copied();
     let error = get("error").filter(|it| *it != "null");
+    let name = || get("method").and_then(|it| serde_json::from_str::<MethodName>(it).ok());
     match scanned {
-        ScannedFrame::Response { id, is_error, payload_start } => {
+        ScannedFrame::Response { id, id_text, is_error, payload_start } => {
+            assert_eq!(id_text.map(|it| &text[it]), get("id"));
             let value = if is_error { error } else { get("result") };
             assert!(text[payload_start..].starts_with(value.expect("the payload exists")));
             let want = match get("id") {
@@ -54,16 +59,18 @@ pub fn scan_frame(bytes: &[u8]) {
             };
             assert_eq!(id, want);
         }
-        ScannedFrame::Request { id, method } => {
-            assert_eq!((Some(&text[id]), Some(&text[method])), (get("id"), get("method")));
+        ScannedFrame::Request { id, method, params } => {
+            assert_eq!((Some(&text[id]), Some(method)), (get("id"), name()));
+            assert_eq!(params.is_some(), get("params").is_some());
         }
         ScannedFrame::Notification { method, params } => {
-            assert_eq!(Some(&text[method]), get("method"));
+            assert_eq!(Some(method), name());
             assert!(get("id").is_none_or(|it| it == "null"));
             assert_eq!(params.is_some(), get("params").is_some());
         }
         ScannedFrame::Noise => {
-            assert!(get("method").is_none() && get("result").is_none() && error.is_none(), "{text}");
+            let has_payload = get("result").is_some() || error.is_some();
+            assert!(get("method").map_or(!has_payload, |_| name().is_none()), "{text}");
         }
         ScannedFrame::Batch(_) => panic!("an object is not a batch"),
     }

@@ -33,7 +33,7 @@ const MAX_LINES: usize = 1024;
 pub(super) fn answers(frame: &[u8], id: RequestId) -> bool {
     match scan(frame) {
         ScannedFrame::Response { id: ResponseId::Number(number), .. } => number == id,
-        ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start: _ } => is_error,
+        ScannedFrame::Response { id: ResponseId::Absent, is_error, .. } => is_error,
         ScannedFrame::Batch(items) => items.into_iter().any(|it| {
             let item = &frame[it];
             item.first() == Some(&b'{') && answers(item, id)

@@ -31,7 +31,7 @@ pub struct ErrorBody {
 
 /// Parses the body of an error response and removes secrets. `id` is the id of the request, if it has one.
 pub fn parse(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> ErrorBody {
-    if let ScannedFrame::Response { id: named, is_error: true, payload_start: payload } = scan(body)
+    if let ScannedFrame::Response { id: named, is_error: true, payload_start: payload, .. } = scan(body)
         && let Ok(error) = RpcError::deserialize(&mut serde_json::Deserializer::from_slice(&body[payload..]))
     {
         let message = redactor.clean(&error.message, MAX_RPC_MESSAGE_BYTES);

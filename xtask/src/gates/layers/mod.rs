@@ -9,6 +9,7 @@ mod error_numbers;
 mod error_text;
 mod forbidden_words;
 mod lists;
+mod method_names;
 mod module_order;
 mod tuples;
 mod unsafe_code;
@@ -28,6 +29,7 @@ fn check(tree: &Tree, lists: &Lists) -> Vec<Violation> {
     res.extend(forbidden_words::check(files, lists));
     res.extend(error_numbers::check(files, &lists.error_numbers));
     res.extend(error_text::check(files, &lists.error_texts));
+    res.extend(method_names::check(files));
     res.extend(unsafe_code::check(files));
     res.extend(module_order::check(files, lists));
     res.extend(circles::check(files, &lists.known_circles));

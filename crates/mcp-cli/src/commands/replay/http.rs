@@ -3,6 +3,7 @@
 //! In the legacy era, `initialize` creates a session that starts at the beginning of the recording. Requests without a
 //! session share one position. Messages that belong to a request are sent on its stream, before the response.
 
+use mcp_host_model::{Method, MethodName};
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -112,7 +113,7 @@ async fn post_message(State(state): State<Arc<ReplayState>>, headers: HeaderMap,
         #[serde(borrow, default)]
         id: Option<&'a RawValue>,
         #[serde(default)]
-        method: Option<String>,
+        method: Option<MethodName>,
     }
     let Ok(Head { id, method }) = serde_json::from_slice::<Head<'_>>(&body) else {
         return (StatusCode::BAD_REQUEST, "not a JSON-RPC message").into_response();
@@ -120,7 +121,7 @@ async fn post_message(State(state): State<Arc<ReplayState>>, headers: HeaderMap,
     let request_id = id.filter(|_| method.is_some()).map(|id| id.get().to_owned());
     let mut sessions = state.lock();
     let session_id = match header_text(&headers, SESSION) {
-        _ if method.as_deref() == Some("initialize") => Some(sessions.create(&state.recording)),
+        _ if method.is_some_and(|it| it == Method::Initialize) => Some(sessions.create(&state.recording)),
         Some(id) if sessions.by_id.iter().any(|(known, _)| known == id) => Some(id.to_owned()),
         Some(_) => return (StatusCode::NOT_FOUND, "there is no such session").into_response(),
         None => None,

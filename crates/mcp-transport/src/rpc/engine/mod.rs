@@ -6,7 +6,6 @@
 
 mod call_future;
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -357,10 +356,10 @@ impl Engine {
     fn handle_frame(&self, stream: StreamId, frame: Bytes) -> MessageClass {
         let unsolicited = MessageClass::Unsolicited(1);
         match scan(&frame) {
-            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start } => {
+            ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start, .. } => {
                 self.complete(stream, id, CallOutcome::Response { frame, is_error, payload_start })
             }
-            ScannedFrame::Response { id: ResponseId::Absent, is_error: true, payload_start } => {
+            ScannedFrame::Response { id: ResponseId::Absent, is_error: true, payload_start, .. } => {
                 match stream {
                     // The server could not read the id. The stream tells which request it was.
                     StreamId::Request(id, _) => {
@@ -379,37 +378,28 @@ impl Engine {
             ScannedFrame::Response { id: ResponseId::Foreign, .. } => {
                 self.unmatched("a response to an unknown request")
             }
-            ScannedFrame::Request { id, method } => self.handle_request(stream, frame, id, method),
-            ScannedFrame::Notification { method, params } => {
-                match parse_method(&frame[method]) {
-                    None => self.noise(frame.len()),
-                    Some(method) if method != Method::Progress => {
-                        let owner = self.pending.owner(stream);
-                        // Called here, before the result is delivered, so that events of a call precede its result.
-                        if let Some(on_event) = owner.caller().and_then(|it| it.on_event.as_ref())
-                            && let Some(event) =
-                                notification::event_for_call(&method, &frame, self.dial.as_deref())
-                        {
-                            on_event(event);
-                        }
-                        self.enqueue(IncomingMessage::Notification {
-                            epoch: stream.epoch(),
-                            method,
-                            frame,
-                            owner,
-                        });
-                    }
-                    Some(_) => {
-                        let Some((id, progress)) = params.and_then(|it| progress::parse(&frame[it..])) else {
-                            return unsolicited;
-                        };
-                        self.notify_listener(|| ServerEvent::Progress {
-                            request: id,
-                            progress: progress.clone(),
-                        });
-                        self.pending.handle_progress(id, progress, Instant::now());
-                    }
+            ScannedFrame::Request { id, method, .. } => self.handle_request(stream, frame, id, method),
+            ScannedFrame::Notification { method, params } if method == Method::Progress => {
+                let progress = params.and_then(|it| progress::parse(&frame[it..]));
+                if let Some((id, progress)) = progress {
+                    self.notify_listener(|| ServerEvent::Progress {
+                        request: id,
+                        progress: progress.clone(),
+                    });
+                    self.pending.handle_progress(id, progress, Instant::now());
                 }
+                unsolicited
+            }
+            ScannedFrame::Notification { method, .. } => {
+                let owner = self.pending.owner(stream);
+                // Called here, before the result is delivered, so that events of a call precede its result.
+                if let Some(on_event) = owner.caller().and_then(|it| it.on_event.as_ref())
+                    && let Some(event) = notification::event_for_call(&method, &frame, self.dial.as_deref())
+                {
+                    on_event(event);
+                }
+                let epoch = stream.epoch();
+                self.enqueue(IncomingMessage::Notification { epoch, method, frame, owner });
                 unsolicited
             }
             ScannedFrame::Batch(items) => {
@@ -447,19 +437,18 @@ impl Engine {
         MessageClass::Solicited
     }
 
-    /// Queues a server request. `id` and `method` are ranges in `frame`.
+    /// Queues a server request. `id` is a range in `frame`.
     fn handle_request(
         &self,
         stream: StreamId,
         frame: Bytes,
         id: Range<usize>,
-        method: Range<usize>,
+        method: MethodName,
     ) -> MessageClass {
-        let is_short = id.len() <= MAX_REQUEST_ID_BYTES;
-        let Some(method) = parse_method(&frame[method]).filter(|_| is_short) else {
+        if id.len() > MAX_REQUEST_ID_BYTES {
             self.noise(frame.len());
             return MessageClass::Unsolicited(1);
-        };
+        }
         let text = String::from_utf8_lossy(&frame[id]).into_owned();
         let id = ServerRequestId { epoch: stream.epoch(), text };
         let origin = RequestOrigin { owner: self.pending.owner(stream), stream };
@@ -468,10 +457,6 @@ impl Engine {
         }
         MessageClass::Unsolicited(1)
     }
-}
-
-fn parse_method(json: &[u8]) -> Option<MethodName> {
-    serde_json::from_slice::<Cow<'_, str>>(json).ok().map(|it| MethodName::from(&*it))
 }
 
 impl FrameSink for Engine {

@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use mcp_host_model::MethodName;
+
 /// The classification of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
@@ -15,6 +17,8 @@ pub enum ScannedFrame {
     Response {
         /// Its id.
         id: ResponseId,
+        /// The id's JSON text, if there is one.
+        id_text: Option<Range<usize>>,
         /// Whether it is an `error` rather than a `result`.
         is_error: bool,
         /// The offset of the payload.
@@ -24,13 +28,15 @@ pub enum ScannedFrame {
     Request {
         /// The id's JSON text, to be sent back unchanged.
         id: Range<usize>,
-        /// The method's JSON text, with quotes.
-        method: Range<usize>,
+        /// The method.
+        method: MethodName,
+        /// The offset of the value of `params`.
+        params: Option<usize>,
     },
     /// A notification.
     Notification {
-        /// The method's JSON text, with quotes.
-        method: Range<usize>,
+        /// The method.
+        method: MethodName,
         /// The offset of the value of `params`.
         params: Option<usize>,
     },
@@ -74,14 +80,16 @@ pub fn scan(frame: &[u8]) -> ScannedFrame {
 
 /// Fast path for the form that most servers use for a response. Returns the same result as [`object`].
 fn scan_common_response(frame: &[u8]) -> Option<ScannedFrame> {
-    let rest = frame.strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
+    const START: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+    let rest = frame.strip_prefix(START)?;
     let digits = rest.iter().take(MAX_ID_DIGITS).take_while(|it| it.is_ascii_digit()).count();
     let (digits, rest) = rest.split_at(digits);
     let rest = rest.strip_prefix(br#","result":"#)?;
     let ResponseId::Number(id) = parse_response_id(digits) else { return None };
     let space = rest.iter().take_while(|it| matches!(it, b' ' | b'\t' | b'\n' | b'\r')).count();
     let payload_start = frame.len() - rest.len() + space;
-    Some(ScannedFrame::Response { id: ResponseId::Number(id), is_error: false, payload_start })
+    let id_text = Some(START.len()..START.len() + digits.len());
+    Some(ScannedFrame::Response { id: ResponseId::Number(id), id_text, is_error: false, payload_start })
 }
 
 fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
@@ -128,7 +136,10 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
                 if !cursor.skip_value() {
                     return ScannedFrame::Noise;
                 }
-                method = Some(start..cursor.at);
+                let Some(name) = parse_method(&cursor.frame[start..cursor.at]) else {
+                    return ScannedFrame::Noise;
+                };
+                method = Some(name);
             }
             _ => {}
         }
@@ -136,6 +147,7 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
         if let (Some((payload_start, is_error)), Some(id), None) = (payload_start, &id, &method) {
             return ScannedFrame::Response {
                 id: parse_response_id(&cursor.frame[id.clone()]),
+                id_text: Some(id.clone()),
                 is_error,
                 payload_start,
             };
@@ -147,15 +159,23 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
     match (method, id, payload_start) {
         // An id of `null` counts as absent: the server expects no response.
         (Some(method), Some(id), _) if &cursor.frame[id.clone()] != b"null" => {
-            ScannedFrame::Request { id, method }
+            ScannedFrame::Request { id, method, params }
         }
         (Some(method), _, _) => ScannedFrame::Notification { method, params },
         (None, None, Some((payload_start, is_error))) => {
-            ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start }
+            ScannedFrame::Response { id: ResponseId::Absent, id_text: None, is_error, payload_start }
         }
         (None, _, None) => ScannedFrame::Noise,
         (None, Some(_), Some(_)) => unreachable!("returned as soon as both were known"),
     }
+}
+
+/// The method in a JSON string. Most names have no escapes and are not copied.
+fn parse_method(json: &[u8]) -> Option<MethodName> {
+    serde_json::from_slice::<&str>(json)
+        .map(MethodName::from)
+        .or_else(|_| serde_json::from_slice::<String>(json).map(MethodName::from))
+        .ok()
 }
 
 fn scan_batch(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
