@@ -90,15 +90,19 @@ pub use dialect::write::report::{FieldFallback, ProgramLookup, UnsupportedField,
 #[cfg(feature = "files")]
 pub use dialect::write::{write_editor_file, write_servers};
 #[cfg(feature = "files")]
+pub use edit::error::EditError;
+#[cfg(feature = "files")]
 pub use edit::field_changes::{FieldChange, FieldChangeError, FieldOperation, set_fields};
 #[cfg(feature = "files")]
 pub use edit::fix::{FixError, FixedFile, apply_fixes, fix_all};
+#[cfg(feature = "files")]
+pub use edit::inputs::prompts_for_inputs;
 #[cfg(feature = "files")]
 pub use edit::new_server::{NewServer, NewTransport, UrlTransportKind};
 #[cfg(feature = "files")]
 pub use edit::server_json::{PackageKind, PublishedServer, ServerJsonError, parse_server_json};
 #[cfg(feature = "files")]
-pub use edit::{EditError, Switch, add_server, prompts_for_inputs, remove_server, set_enabled};
+pub use edit::{Switch, add_server, remove_server, set_enabled};
 /// For documents, diagnostics and the servers that were read.
 #[doc(no_inline)]
 pub use mcp_host_model::{Dialect, ErrorKind, Profile, Secret, ServerId, ServerSpec, Severity};
@@ -110,9 +114,11 @@ pub use render::{
     CheckOutcome, CheckedFile, Colour, SarifTool, render, render_diff, render_github, render_sarif,
 };
 #[cfg(feature = "files")]
+pub use resolve::context::{ResolveContext, ResolveError};
+#[cfg(feature = "files")]
 pub use resolve::dotenv::parse_env_file;
 #[cfg(feature = "files")]
-pub use resolve::{ResolveContext, ResolveError, ResolveErrors, ResolvedServer, resolve};
+pub use resolve::{ResolveErrors, ResolvedServer, resolve};
 /// For [`schema`], [`render_sarif`] and [`holodeck::McpToolConfig`].
 #[cfg(feature = "files")]
 #[doc(no_inline)]

@@ -4,16 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use mcp_host_model::{Origin, Severity};
-use serde::Deserialize;
-
-use crate::de::NodeDeserializer;
 use crate::de::location::LocationTable;
 use crate::de::{Location, ValueError, suggest};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, RawDiagnostic, quoted};
 use crate::profile::foreign_keys::{self, ForeignKey};
 use crate::profile::policy::Policy;
-use crate::syntax::{Key, Member, Node, Syntax, UnspacedKey, child, contains, unspaced_key};
+use crate::syntax::{Key, Member, Syntax, UnspacedKey, child, contains, unspaced_key};
+use mcp_host_model::{Origin, Severity};
 
 /// The rules for a file, and the diagnostics reported so far.
 pub(crate) struct ReadContext {
@@ -28,6 +25,12 @@ pub(crate) struct ReadContext {
     suggestion_count: Cell<usize>,
     /// All visited locations.
     pub(crate) locations: LocationTable,
+}
+
+impl AsRef<LocationTable> for ReadContext {
+    fn as_ref(&self) -> &LocationTable {
+        &self.locations
+    }
 }
 
 impl ReadContext {
@@ -118,12 +121,6 @@ impl ReadContext {
         let mut diagnostic = RawDiagnostic::new(error.code(), message, pointer, at.span(self));
         diagnostic.help = help;
         self.report(diagnostic.fix(error.fix()));
-    }
-
-    /// Reads a serde struct of the file format, or reports why the value cannot be read.
-    pub(crate) fn read<'de, T: Deserialize<'de>>(&self, node: &Node, at: &Location) -> Option<T> {
-        let deserializer = NodeDeserializer { context: self, node: Some(node), at: *at };
-        T::deserialize(deserializer).map_err(|error| self.report_value_error(error, at)).ok()
     }
 
     /// Turns the errors that `which` selects into warnings.

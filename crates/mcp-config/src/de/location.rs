@@ -8,12 +8,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::de::ReadContext;
 use crate::syntax::{Member, Node, push};
 
 /// The location of a value, or of a missing value.
 ///
-/// Invariant: it belongs to one [`ReadContext`].
+/// Invariant: it belongs to one [`LocationTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Location {
     index: u32,
@@ -55,34 +54,38 @@ enum PathSegment {
 
 impl Location {
     /// The location of the document's root.
-    pub(crate) fn root(node: &Node, context: &ReadContext) -> Location {
-        context.locations.push(0, PathSegment::Root, &node.span, &node.highlight_span())
+    pub(crate) fn root(node: &Node, context: &impl AsRef<LocationTable>) -> Location {
+        context.as_ref().push(0, PathSegment::Root, &node.span, &node.highlight_span())
     }
 
     /// The location of a list item.
-    pub(crate) fn item(self, index: usize, node: &Node, context: &ReadContext) -> Location {
+    pub(crate) fn item(self, index: usize, node: &Node, context: &impl AsRef<LocationTable>) -> Location {
         let segment = PathSegment::Index(index as u32);
-        context.locations.push(self.index, segment, &node.span, &node.highlight_span())
+        context.as_ref().push(self.index, segment, &node.span, &node.highlight_span())
     }
 
     /// The location of a mapping member.
-    pub(crate) fn member(self, member: &Member, context: &ReadContext) -> Location {
+    pub(crate) fn member(self, member: &Member, context: &impl AsRef<LocationTable>) -> Location {
         let Member { key, value } = member;
         // A key without a value has no value to point at.
         let span = if value.span.is_empty() { &key.span } else { &value.span };
-        context.locations.push(self.index, PathSegment::Key(Rc::clone(&key.text)), span, &key.span)
+        context.as_ref().push(self.index, PathSegment::Key(Rc::clone(&key.text)), span, &key.span)
     }
 
     /// The location of the missing key `key`.
-    pub(crate) fn missing(self, key: &str, context: &ReadContext) -> Location {
+    pub(crate) fn missing(self, key: &str, context: &impl AsRef<LocationTable>) -> Location {
         let parent = self.key(context);
-        context.locations.push(self.index, PathSegment::Key(key.into()), &parent, &parent)
+        context.as_ref().push(self.index, PathSegment::Key(key.into()), &parent, &parent)
     }
 
     /// The location for [`Location::missing_field`] in a struct with these fields.
-    pub(super) fn missing_fields(self, fields: &'static [&'static str], context: &ReadContext) -> Location {
+    pub(super) fn missing_fields(
+        self,
+        fields: &'static [&'static str],
+        context: &impl AsRef<LocationTable>,
+    ) -> Location {
         let parent = self.key(context);
-        context.locations.push(self.index, PathSegment::MissingFields(fields), &parent, &parent)
+        context.as_ref().push(self.index, PathSegment::MissingFields(fields), &parent, &parent)
     }
 
     /// The location of the missing field with this number.
@@ -101,23 +104,23 @@ impl Location {
     }
 
     /// The bytes of the value; for a missing value, the start of its parent.
-    pub(crate) fn span(self, context: &ReadContext) -> Range<usize> {
+    pub(crate) fn span(self, context: &impl AsRef<LocationTable>) -> Range<usize> {
         if self.part == LocationPart::Key {
             return self.key(context);
         }
-        let Range { start, end } = context.locations.0.borrow()[self.index as usize].span;
+        let Range { start, end } = context.as_ref().0.borrow()[self.index as usize].span;
         start as usize..end as usize
     }
 
     /// The bytes of the key; of the value itself if it has no key.
-    pub(crate) fn key(self, context: &ReadContext) -> Range<usize> {
-        let Range { start, end } = context.locations.0.borrow()[self.index as usize].key;
+    pub(crate) fn key(self, context: &impl AsRef<LocationTable>) -> Range<usize> {
+        let Range { start, end } = context.as_ref().0.borrow()[self.index as usize].key;
         start as usize..end as usize
     }
 
     /// The JSON pointer.
-    pub(crate) fn pointer(self, context: &ReadContext) -> String {
-        let entries = context.locations.0.borrow();
+    pub(crate) fn pointer(self, context: &impl AsRef<LocationTable>) -> String {
+        let entries = context.as_ref().0.borrow();
         let mut pointer = String::with_capacity(64);
         push_path(&entries, self.index, &mut pointer);
         if let (LocationPart::MissingField(number), PathSegment::MissingFields(fields)) =

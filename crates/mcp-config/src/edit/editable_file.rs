@@ -4,7 +4,8 @@ use mcp_host_model::{Profile, RawJson, Severity};
 
 use crate::diagnostic::{Code, Diagnostic, TextEdit, apply_edits};
 use crate::dialect::editor::conventions::Program;
-use crate::edit::{EditError, toml};
+use crate::edit::error::EditError;
+use crate::edit::toml;
 use crate::profile::policy::Policy;
 use crate::read::{Document, Reading, ServerEntry, read};
 use crate::syntax::commented_entry::CommentedEntry;

@@ -21,7 +21,7 @@ use crate::dialect::{detect, dominds, editor, holodeck};
 use crate::dialect::{unsupported as dominds, unsupported as editor, unsupported as holodeck};
 use crate::profile::policy::{Policy, Scope};
 #[cfg(feature = "files")]
-use crate::resolve::ResolveError;
+use crate::resolve::context::ResolveError;
 use crate::syntax::{self, Node, ParsedText, Syntax, contains};
 use fix_plan::SourceTree;
 use positions::ValuePositions;

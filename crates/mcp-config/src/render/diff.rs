@@ -3,8 +3,8 @@
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, TextDiff};
 
+use crate::render::checked_file::{Colour, printable};
 use crate::render::mask::MaskedText;
-use crate::render::{Colour, printable};
 
 /// The number of context lines around a change.
 const CONTEXT_LINES: usize = 3;

@@ -6,7 +6,7 @@
 use mcp_host_model::Severity;
 
 use crate::diagnostic::{Diagnostic, LineIndex};
-use crate::render::{CheckOutcome, CheckedFile, printable};
+use crate::render::checked_file::{CheckOutcome, CheckedFile, printable};
 
 /// Diagnostics as workflow commands, one per line, in the given order.
 pub fn render_github(checked: &[CheckedFile<'_>]) -> String {

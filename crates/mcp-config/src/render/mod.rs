@@ -3,6 +3,7 @@
 //! File text is masked first (`mask.rs`), control characters are escaped, and spans are clamped. So no secret and no
 //! terminal escape is printed, and no span causes a panic.
 
+mod checked_file;
 mod diff;
 mod github;
 mod mask;
@@ -17,63 +18,15 @@ use annotate_snippets::{
 };
 use mcp_host_model::Severity;
 
-use crate::diagnostic::{Diagnostic, LineIndex, TextEdit, escaped};
+use crate::diagnostic::{Diagnostic, LineIndex, TextEdit};
 use crate::syntax::Syntax;
+use checked_file::printable;
+pub use checked_file::{CheckOutcome, CheckedFile, Colour};
 pub use diff::render_diff;
 pub use github::render_github;
 use mask::MaskedText;
 pub(crate) use mask::ShownValues;
 pub use sarif::{SarifTool, render_sarif};
-
-/// Whether to print terminal colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "mcp-cli decides on each for all its output; whether a terminal has colours is decided before"
-)]
-pub enum Colour {
-    /// Plain text.
-    Never,
-    /// With ANSI escapes.
-    Always,
-}
-
-/// The result of checking one file.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct CheckedFile<'a> {
-    /// The path, as shown to the user.
-    pub name: &'a str,
-    /// The outcome.
-    pub outcome: CheckOutcome<'a>,
-}
-
-impl<'a> CheckedFile<'a> {
-    /// A file with the outcome of its check.
-    pub fn new(name: &'a str, outcome: CheckOutcome<'a>) -> CheckedFile<'a> {
-        CheckedFile { name, outcome }
-    }
-}
-
-/// The outcome of checking a file.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub enum CheckOutcome<'a> {
-    /// The file was read.
-    Read {
-        /// Its text.
-        text: &'a str,
-        /// Its diagnostics.
-        diagnostics: &'a [Diagnostic],
-    },
-    /// The file could not be read.
-    Unreadable {
-        /// The reason, in one sentence.
-        message: &'a str,
-        /// How to fix it.
-        help: Option<&'a str>,
-    },
-}
 
 /// The largest distance of a label from its diagnostic, in bytes. Farther labels become notes.
 const MAX_LABEL_DISTANCE: usize = 4 << 10;
@@ -120,11 +73,6 @@ fn render_masked(
         res.push_str("\n\n");
     }
     res
-}
-
-/// A text without terminal control characters.
-fn printable(text: &str) -> String {
-    text.chars().flat_map(escaped).collect()
 }
 
 /// Renders the diagnostics of one file.

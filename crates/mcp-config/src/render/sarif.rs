@@ -8,7 +8,7 @@ use mcp_host_model::Severity;
 use serde_json::{Value, json};
 
 use crate::diagnostic::{Code, Diagnostic, Fix, LineIndex};
-use crate::render::{CheckOutcome, CheckedFile, printable};
+use crate::render::checked_file::{CheckOutcome, CheckedFile, printable};
 
 /// The tool that produced the diagnostics.
 #[derive(Debug, Clone, Copy)]

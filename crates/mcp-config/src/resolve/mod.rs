@@ -3,15 +3,15 @@
 //! The caller supplies environment and files ([`ResolveContext`]). Every missing variable is reported. No message
 //! contains a replaced value.
 
+pub(crate) mod context;
 pub(crate) mod dotenv;
 mod values;
 
 use std::fmt;
-use std::path::Path;
 
 use mcp_host_model::{
-    ClientCredentials, ClientKey, ConfigValue, Endpoint, ErrorKind, Passthrough, Secret, ServerSpec,
-    StdioEndpoint, StdioSpec, TransportKind, TransportSpec, UrlEndpoint, UrlSpec,
+    ClientCredentials, ClientKey, ConfigValue, Endpoint, Passthrough, Secret, ServerSpec, StdioEndpoint,
+    StdioSpec, TransportKind, TransportSpec, UrlEndpoint, UrlSpec,
 };
 
 use crate::diagnostic::{CheckError, Code};
@@ -19,31 +19,8 @@ use crate::dialect::checks;
 use crate::dialect::lowering::{self, CONFIG_VARIABLE};
 use crate::syntax::child;
 use crate::syntax::template::ReferenceRule;
+use context::{ResolveContext, ResolveError};
 use values::Resolver;
-
-/// The environment and files for resolving a spec.
-#[non_exhaustive]
-pub struct ResolveContext<'a> {
-    /// Looks up an environment variable.
-    pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// The names of the environment variables. A name close to a missing one is suggested.
-    pub names: &'a dyn Fn() -> Vec<String>,
-    /// The folder of the configuration file.
-    pub directory: &'a Path,
-    /// Reads an env file; the error is the reason.
-    pub read_file: &'a dyn Fn(&Path) -> Result<String, String>,
-}
-
-impl<'a> ResolveContext<'a> {
-    /// A context in which no variable name is suggested.
-    pub fn new(
-        variable: &'a dyn Fn(&str) -> Option<String>,
-        directory: &'a Path,
-        read_file: &'a dyn Fn(&Path) -> Result<String, String>,
-    ) -> ResolveContext<'a> {
-        ResolveContext { variable, names: &Vec::new, directory, read_file }
-    }
-}
 
 /// A server to connect to.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,35 +38,6 @@ impl ResolvedServer {
     /// A server without configuration to pass through.
     pub fn new(spec: ServerSpec, endpoint: Endpoint) -> ResolvedServer {
         ResolvedServer { spec, endpoint, config: None }
-    }
-}
-
-/// The reason why a spec cannot be resolved.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{kind}: {message}")]
-#[non_exhaustive]
-pub struct ResolveError {
-    /// The code of the mistake.
-    pub code: Code,
-    /// The word before the colon of the printed message.
-    pub kind: ErrorKind,
-    /// What is wrong.
-    pub message: String,
-    /// JSON pointer to the value in the file.
-    pub pointer: String,
-    /// How to fix it.
-    pub help: Option<String>,
-}
-
-impl ResolveError {
-    fn new(code: Code, message: impl Into<String>, pointer: impl Into<String>, help: &str) -> ResolveError {
-        ResolveError {
-            code,
-            kind: code.kind(),
-            message: message.into(),
-            pointer: pointer.into(),
-            help: Some(help.to_owned()),
-        }
     }
 }
 

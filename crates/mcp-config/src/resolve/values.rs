@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::de::closest_variable;
 use crate::diagnostic::{CheckError, Code, quoted};
 use crate::profile::policy::{Policy, UrlPolicy};
-use crate::resolve::{ResolveContext, ResolveError};
+use crate::resolve::context::{ResolveContext, ResolveError};
 use crate::syntax::ordered_members::OrderedMembers;
 use crate::syntax::template::{BorrowedTemplatePart, ReferenceRule};
 use crate::syntax::{child, template};

@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use mcp_host_model::RawJson;
 
-use crate::syntax::{self, Content, Node};
+use crate::syntax::parse::parse_any;
+use crate::syntax::{Content, Node};
 
 /// A file as JSON, for a validator of its [`schema`](crate::schema()). Returns `None` if the text is neither YAML nor JSON,
 /// or has a value that JSON cannot express (infinity). Of duplicate keys, the first value counts.
 pub fn text_to_json(text: &str) -> Option<RawJson> {
-    let json = to_json(&syntax::parse_any(text).root?)?;
+    let json = to_json(&parse_any(text).root?)?;
     RawJson::parse(json.into()).ok()
 }
 
@@ -61,7 +62,6 @@ fn write(node: &Node, out: &mut String) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::parse_any;
 
     #[track_caller]
     fn check(yaml: &str, want: Option<&str>) {

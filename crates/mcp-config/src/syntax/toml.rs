@@ -11,10 +11,8 @@ use toml_edit::{Document, Item, Key as TomlKey, Table, TableLike, TomlError, Val
 use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary};
 use crate::syntax::key_interner::KeyInterner;
 use crate::syntax::layout::Layout;
-use crate::syntax::{
-    Content, ExtensionSpans, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText,
-    SPLIT_FILE_HELP, look_alike,
-};
+use crate::syntax::parsed_text::{MAX_BYTES, MAX_DEPTH, MAX_VALUES, SPLIT_FILE_HELP};
+use crate::syntax::{Content, ExtensionSpans, Key, KeyKind, Member, Node, ParsedText, look_alike};
 
 /// Reads a text. Never fails, never panics.
 pub(super) fn parse(text: &str) -> ParsedText {

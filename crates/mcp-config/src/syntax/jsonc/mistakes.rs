@@ -10,7 +10,8 @@ use jsonc_parser::tokens::Token;
 use jsonc_parser::{ParseStringErrorKind, Scanner, ScannerOptions};
 
 use crate::diagnostic::{Code, RawDiagnostic};
-use crate::syntax::{SPLIT_FILE_HELP, Syntax, conflict_marker, look_alike};
+use crate::syntax::parsed_text::{SPLIT_FILE_HELP, conflict_marker};
+use crate::syntax::{Syntax, look_alike};
 
 /// Signs of other languages: what is wrong, and what to write.
 const FOREIGN_SIGNS: &[(&str, &str, &str)] = &[

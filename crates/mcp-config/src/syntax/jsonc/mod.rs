@@ -5,30 +5,22 @@
 //! duplicate keys, with both positions. The limits are those of YAML.
 
 pub(in crate::syntax) mod mistakes;
+mod options;
 mod recovery;
 
 use std::ops::Range;
 use std::rc::Rc;
 
+use jsonc_parser::Scanner;
 use jsonc_parser::tokens::Token;
-use jsonc_parser::{ParseOptions, Scanner, ScannerOptions};
 
 use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary, quoted_key};
+use crate::syntax::jsonc::options::{SCANNER, control_character, too_deep_message, too_large};
 use crate::syntax::key_interner::{KeyIndex, KeyInterner};
+use crate::syntax::parsed_text::{MAX_BYTES, MAX_DEPTH, MAX_VALUES};
 use crate::syntax::scalar;
 use crate::syntax::{
-    Content, ExtensionSpans, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText,
-    SPLIT_FILE_HELP, Syntax, child, last, look_alike, push,
-};
-
-/// The tokens of JSON, without the extensions of JSON5.
-const SCANNER: ScannerOptions = ScannerOptions {
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
+    Content, ExtensionSpans, Key, KeyKind, Member, Node, ParsedText, Syntax, child, last, look_alike, push,
 };
 
 /// Reads a text. Never fails, never panics.
@@ -122,10 +114,6 @@ pub(crate) fn looks_like_json(text: &str) -> bool {
 /// Returns whether the text may have a comment: `/*`, or `//` outside of a URL.
 pub(super) fn has_comment(text: &str) -> bool {
     text.contains("/*") || text.match_indices("//").any(|(at, _)| !text[..at].ends_with(':'))
-}
-
-fn too_deep_message() -> String {
-    format!("the file is nested deeper than {MAX_DEPTH} levels")
 }
 
 struct JsonReader<'a> {
@@ -336,34 +324,6 @@ impl<'a> JsonReader<'a> {
         let length = self.text[start..].chars().next().map_or(0, char::len_utf8);
         start + self.skipped..start + length + self.skipped
     }
-}
-
-/// The options of the library's parser for a syntax.
-fn parse_options(syntax: Syntax) -> ParseOptions {
-    let lenient = syntax == Syntax::JsonWithComments;
-    ParseOptions {
-        allow_comments: lenient,
-        allow_trailing_commas: lenient,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    }
-}
-
-/// The diagnostic for a string with a control character that starts at `start`.
-fn control_character(pointer: String, start: usize) -> RawDiagnostic {
-    let message = "invalid JSON: a string contains a line break or another control character";
-    let help = "write `\\n` for a line break, `\\t` for a tab; or close the quote";
-    RawDiagnostic::new(Code::Syntax, message, pointer, start..start + 1).help(help)
-}
-
-fn too_large(message: String, pointer: &str, span: Range<usize>) -> RawDiagnostic {
-    RawDiagnostic::new(Code::TooLarge, message, pointer, span.start..span.start + 1).help(SPLIT_FILE_HELP)
 }
 
 fn number(text: &str) -> Content {

@@ -10,10 +10,11 @@ use jsonc_parser::tokens::Token;
 use jsonc_parser::{CollectOptions, ParseStringErrorKind, Scanner, parse_to_ast};
 
 use crate::diagnostic::{Code, RawDiagnostic};
+use crate::syntax::Syntax;
 use crate::syntax::jsonc::mistakes::{Brackets, BrokenJson};
-use crate::syntax::jsonc::{SCANNER, control_character, parse_options, too_deep_message, too_large};
+use crate::syntax::jsonc::options::{SCANNER, control_character, parse_options, too_deep_message, too_large};
 use crate::syntax::look_alike::{LookAlike, look_alike};
-use crate::syntax::{Syntax, conflict_marker};
+use crate::syntax::parsed_text::conflict_marker;
 
 /// The maximum number of errors of a text.
 const MAX_ERRORS: usize = 10;

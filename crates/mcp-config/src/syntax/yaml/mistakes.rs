@@ -9,7 +9,8 @@ use granit_parser::{ErrorKind, ScanError};
 use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary, quoted};
 use crate::syntax::jsonc::mistakes::CONFLICT_HELP;
 use crate::syntax::layout::Layout;
-use crate::syntax::{UnspacedKey, conflict_marker, look_alike, unspaced_key};
+use crate::syntax::parsed_text::conflict_marker;
+use crate::syntax::{UnspacedKey, look_alike, unspaced_key};
 
 /// A syntax error and how much is known about it.
 pub(super) struct Mistake {

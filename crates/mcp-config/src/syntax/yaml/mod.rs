@@ -15,9 +15,9 @@ use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use crate::diagnostic::{Code, RawDiagnostic, quoted, quoted_key};
 use crate::syntax::key_interner::{KeyIndex, KeyInterner};
+use crate::syntax::parsed_text::{MAX_BYTES, MAX_DEPTH, MAX_VALUES, SPLIT_FILE_HELP};
 use crate::syntax::{
-    Content, ExtensionSpans, Key, KeyKind, MAX_BYTES, MAX_DEPTH, MAX_VALUES, Member, Node, ParsedText,
-    SPLIT_FILE_HELP, child, look_alike, scalar,
+    Content, ExtensionSpans, Key, KeyKind, Member, Node, ParsedText, child, look_alike, scalar,
 };
 use mistakes::{Cause, Mistake};
 
