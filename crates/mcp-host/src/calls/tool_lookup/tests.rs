@@ -1,10 +1,17 @@
 //! Tool lookup after steps of a state machine.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
+use mcp_host_model::{RawJson, read_tools};
+use mcp_host_registry::ServerEntry;
+
 use super::*;
+use crate::calls::tool_ref::ToolRef;
+use crate::state::published::HostSnapshot;
 use crate::supervisor::machine::RouteTarget;
-use crate::supervisor::machine::tests::fixture::Run;
+use crate::supervisor::machine::tests::fixture::{Run, server};
 
 /// Expects what `name` resolves to after `steps`: server and original name, or the error. `s/n` is `n` on server `s`.
 #[track_caller]
@@ -106,4 +113,40 @@ fn filtered_tool_names_the_rule() {
 #[test]
 fn nothing_is_found_after_shutdown() {
     check(&["want a=1.1", "ready 1", "close"], "a__t", "MCPConnectionError: the host was shut down");
+}
+
+/// The tool of a call that was found before, in this routing table.
+fn found_again(table: &RoutingTable<u64>, tool: &ToolRef) -> String {
+    let call = ToolCall::of(CalledTool::Found(tool.clone()), RawJson::empty_object());
+    match find_called_tool(table, &call) {
+        Ok((tool, route)) => format!("{} {}", tool.name, route.is_some()),
+        Err(failure) => failure.to_string(),
+    }
+}
+
+#[test]
+fn tool_that_was_found_before_is_the_same_or_missing() {
+    let mut run = Run::new();
+    TWO.iter().for_each(|step| drop(run.step(step)));
+    let table = run.machine.routing_table(UNIX_EPOCH);
+    let tool = ToolRef::find(&table.snapshot, "b__write").unwrap();
+    assert_eq!(found_again(&table, &tool), "b__write true");
+
+    // In a later generation it is found by its name, at another position.
+    run.step("die 1");
+    assert_eq!(found_again(&run.machine.routing_table(UNIX_EPOCH), &tool), "b__write true");
+    run.step("die 2");
+    let lost = "MCPConnectionError: Tool 'b__write' is not available: server 'b': lost";
+    assert_eq!(found_again(&run.machine.routing_table(UNIX_EPOCH), &tool), lost);
+
+    // A call that was made for another schema is not sent.
+    let page = r#"{"tools":[{"name":"write","inputSchema":{"type":"object","required":["to"]}}]}"#;
+    let tools = read_tools(&RawJson::parse(page.into()).unwrap()).unwrap().into_shared();
+    let lists = Arc::new(ServerLists::of_tools(tools));
+    let entry = ServerEntry::new(tool.tool().server.clone(), server("b=1.1").spec.exposure.clone(), lists);
+    let mut snapshot = HostSnapshot::clone(&table.snapshot);
+    snapshot.catalog = Arc::new(Catalog::empty().successor(&[entry], &BTreeMap::new()));
+    let old = ToolRef::find(&Arc::new(snapshot), "b__write").unwrap();
+    let replaced = "MCPConnectionError: Tool 'b__write' is not available: its server is being replaced";
+    assert_eq!(found_again(&table, &old), replaced);
 }

@@ -184,11 +184,17 @@ pub(super) async fn with_noise(run: Run) -> String {
 
 /// A call whose response is over the limit, then another call. The transport discards the response, or ends the connection.
 pub(super) async fn over_the_limit(run: Run) -> String {
-    // On a shared stream, a transport need not know which call a discarded message belongs to: the call times out.
+    // On a shared stream, a transport need not know which call a discarded message belongs to: the call times out. The
+    // connection may also end, before the call times out or after it.
     let (timeout, refusals): (_, &[&str]) = match run.form {
         ResponseForm::Shared => (
             Some(DISCARD_TIMEOUT),
-            &["too large | hello", "timed out | hello", "closed: lost | not sent: lost"],
+            &[
+                "too large | hello",
+                "timed out | hello",
+                "closed: lost | not sent: lost",
+                "timed out | not sent: lost",
+            ],
         ),
         ResponseForm::Stream | ResponseForm::Document => {
             (None, &["too large | hello", "outcome unknown | hello"])
