@@ -7,8 +7,6 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use crate::protocol::era::Era;
-
 /// A method of MCP: a request or a notification. The variants have the names of the protocol's schema.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::EnumIter,
@@ -147,51 +145,6 @@ impl Method {
     /// The name in the protocol.
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    /// The era that alone has this method; `None` if both have it.
-    pub fn only_era(self) -> Option<Era> {
-        match self {
-            Method::Initialize
-            | Method::Initialized
-            | Method::Ping
-            | Method::SetLevel
-            | Method::Subscribe
-            | Method::Unsubscribe
-            | Method::ListTasks
-            | Method::GetTaskResult
-            | Method::TaskStatus
-            | Method::RootsListChanged => Some(Era::Legacy),
-            Method::Discover
-            | Method::Listen
-            | Method::SubscriptionsAcknowledged
-            | Method::UpdateTask
-            | Method::TaskChanged => Some(Era::Modern),
-            Method::CallTool
-            | Method::ListTools
-            | Method::Progress
-            | Method::ListPrompts
-            | Method::GetPrompt
-            | Method::ListResources
-            | Method::ListResourceTemplates
-            | Method::ReadResource
-            | Method::ReadDirectory
-            | Method::Complete
-            | Method::ListSkills
-            | Method::GetSkill
-            | Method::GetTask
-            | Method::CancelTask
-            | Method::CreateMessage
-            | Method::Elicit
-            | Method::ListRoots
-            | Method::Cancelled
-            | Method::LogMessage
-            | Method::ToolListChanged
-            | Method::PromptListChanged
-            | Method::ResourceListChanged
-            | Method::ResourceUpdated
-            | Method::ElicitationComplete => None,
-        }
     }
 
     /// Whether the request begins the conversation with a server.
