@@ -10,8 +10,8 @@ use url::Url;
 /// Maximum number of cached URLs. Others are detected again.
 pub(super) const MAX_CACHED_URLS: usize = 1024;
 
-/// A cache of URLs that support only HTTP with SSE. Clones share it. With one cache in every [`DialOptions`], a reconnect
-/// needs no second attempt.
+/// A cache of URLs that support only HTTP with SSE. Clones share it. With one cache in every
+/// [`DialOptions`](crate::dial::options::DialOptions), a reconnect needs no second attempt.
 #[derive(Clone, Default)]
 pub struct SseServerCache(Arc<Mutex<HashSet<Url>>>);
 

@@ -45,8 +45,8 @@ impl Session {
     }
 
     /// Sends a request of the skills extension and returns the result byte for byte. A cursor belongs to
-    /// [`CallOptions::extra_params`]. Fails with [`CallError::Unsupported`] if the server does not declare the
-    /// extension.
+    /// [`CallContext::extra_params`](super::options::CallContext::extra_params). Fails with
+    /// [`CallError::Unsupported`] if the server does not declare the extension.
     pub async fn skill_request_raw(
         &self,
         method: SkillMethod,
