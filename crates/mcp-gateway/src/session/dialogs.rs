@@ -45,6 +45,13 @@ impl fmt::Display for DialogName {
     }
 }
 
+/// What a dialog belongs to, and its name there.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct DialogKey {
+    pub(crate) principal: Principal,
+    pub(crate) name: DialogName,
+}
+
 /// Identifies a connection of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ConnectionId(u64);
@@ -65,7 +72,7 @@ impl ConnectionId {
 /// The dialogs of all clients.
 #[derive(Debug)]
 pub(crate) struct Dialogs {
-    table: Mutex<HashMap<(Principal, DialogName), Entry>>,
+    table: Mutex<HashMap<DialogKey, Entry>>,
     max_dialogs: usize,
     max_per_client: usize,
 }
@@ -86,34 +93,33 @@ impl Dialogs {
         }
     }
 
-    /// The dialog of this name for a request with this method. It is created by `start` if it is missing.
+    /// The dialog with this key for a request with this method. It is created by `start` if it is missing.
     pub(crate) fn get_or_create(
         &self,
-        principal: &Principal,
-        (name, method): (DialogName, &MethodName),
+        key: DialogKey,
+        method: &MethodName,
         now: Instant,
         start: impl FnOnce() -> Arc<ClientDialog>,
     ) -> Result<Arc<ClientDialog>, CapacityError> {
         let mut table = self.table.lock();
-        let key = (principal.clone(), name);
         if let Some(entry) = table.get_mut(&key) {
             entry.usage.last_used = now;
             entry.usage.has_called |= is_call(method);
             return Ok(Arc::clone(&entry.dialog));
         }
-        let own = || table.iter().filter(|((owner, _), _)| owner == principal);
+        let own = || table.iter().filter(|(other, _)| other.principal == key.principal);
         if table.len() >= self.max_dialogs || own().count() >= self.max_per_client {
             let unused = own().filter(|(_, entry)| entry.is_unused());
             let (oldest, entry) = unused.min_by_key(|(_, entry)| entry.usage).ok_or(CapacityError)?;
-            if !entry.usage.is_evictable(principal, now) {
+            if !entry.usage.is_evictable(&key.principal, now) {
                 return Err(CapacityError);
             }
             let oldest = oldest.clone();
             table.remove(&oldest);
         }
         let dialog = start();
-        if !matches!(key.1, DialogName::Named(_)) {
-            let (dialog, unnamed) = (dialog.id(), &key.1);
+        if !matches!(key.name, DialogName::Named(_)) {
+            let (dialog, unnamed) = (dialog.id(), &key.name);
             tracing::info!(%dialog, "a client without a session uses leased servers: it has a dialog for {unnamed}");
         }
         let usage = Usage { has_called: is_call(method), last_used: now };
@@ -125,7 +131,7 @@ impl Dialogs {
     pub(crate) fn end_connection(&self, connection: ConnectionId) {
         let is_other =
             |name: &DialogName| !matches!(name, DialogName::PerConnection(id, _) if *id == connection);
-        self.table.lock().retain(|(_, name), _| is_other(name));
+        self.table.lock().retain(|key, _| is_other(&key.name));
     }
 
     /// Removes dialogs that were unused for `idle`.
@@ -140,7 +146,7 @@ impl Dialogs {
 
     /// Removes the dialogs of some clients.
     pub(crate) fn drop_of(&self, is_dropped: impl Fn(&Principal) -> bool) {
-        self.table.lock().retain(|(principal, _), _| !is_dropped(principal));
+        self.table.lock().retain(|key, _| !is_dropped(&key.principal));
     }
 
     /// Removes all dialogs.

@@ -22,7 +22,7 @@ use crate::lists::resolution::Resolution;
 use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::Request;
 use crate::session::caller::Caller;
-use crate::session::dialogs::{ConnectionId, DialogName, MAX_NAME_BYTES};
+use crate::session::dialogs::{ConnectionId, DialogKey, DialogName, MAX_NAME_BYTES};
 use crate::session::outbound_queue::message_channel;
 use crate::session::usage::CapacityError;
 
@@ -73,7 +73,8 @@ pub(crate) async fn respond(
     };
     let dialog = name.map(|name| {
         let start = || app.gateway.new_dialog(&features);
-        app.gateway.dialogs.get_or_create(&principal, (name, &request.method), Instant::now(), start)
+        let key = DialogKey { principal: principal.clone(), name };
+        app.gateway.dialogs.get_or_create(key, &request.method, Instant::now(), start)
     });
     let dialog = dialog.transpose().map_err(|CapacityError| too_many_sessions(&request.id))?;
     if let Some(dialog) = &dialog {
