@@ -172,7 +172,7 @@ pub enum ServerEvent {
     /// A log message. It was sent to `tracing` as well.
     Log(LogMessage),
     /// Progress of one of our requests. The caller also receives it through
-    /// [`CallOptions::progress`](crate::session::CallOptions).
+    /// [`CallContext::progress`](crate::session::options::CallContext::progress).
     Progress {
         /// The request.
         request: RequestId,

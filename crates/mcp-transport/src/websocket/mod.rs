@@ -1,7 +1,7 @@
 //! The WebSocket transport: one socket for all messages of a connection, subprotocol `mcp`.
 //!
-//! One task reads, writes and sends pings. No task is spawned, so dropping the future closes the socket. Each text message
-//! is one JSON-RPC message. Decisions are pure ([`keep_alive`], and the check of the response in [`upgrade`]); [`open`],
+//! One task reads, writes and sends pings. Only the upgrade spawns a task, and owns it, so dropping the future closes the
+//! socket. Each text message is one JSON-RPC message. Decisions are pure ([`keep_alive`], and the check of the response in [`upgrade`]); [`open`],
 //! [`reader`], [`writer`] and [`connection`] do the I/O.
 //!
 //! tungstenite implements the protocol, except for the opening handshake: tungstenite's refuses servers that choose no
