@@ -54,7 +54,7 @@ use crate::edit::fix::{FixError, FixedFile, apply_with, fix_all_with};
 use crate::profile::policy::{GENERAL_JSON, GENERAL_TOML, GENERAL_YAML, Policy};
 use crate::read::fix_plan::SourceTree;
 use crate::read::sort_diagnostics;
-use crate::render::{Colour, ShownValues, render_by_key};
+use crate::render::{Colour, MaskedText, ShownValues, render_masked};
 use crate::syntax::{self, ParsedText, Syntax, child};
 
 /// The format of a text.
@@ -194,7 +194,8 @@ impl<T> Document<T> {
     /// comments, values that were not read, and texts that cannot be parsed. Without keys of secrets nothing is masked.
     pub fn render(&self, name: &str, text: &str, colour: Colour, secret_keys: &[&str]) -> String {
         let shown = ShownValues { read: &self.read, secret_keys };
-        render_by_key((name, text, self.format.syntax()), shown, &self.diagnostics, colour)
+        let masked = MaskedText::by_key(text, self.format.syntax(), shown);
+        render_masked(name, text, masked, &self.diagnostics, colour)
     }
 }
 

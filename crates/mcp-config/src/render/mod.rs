@@ -19,13 +19,11 @@ use annotate_snippets::{
 use mcp_host_model::Severity;
 
 use crate::diagnostic::{Diagnostic, LineIndex, TextEdit};
-use crate::syntax::Syntax;
 use checked_file::printable;
 pub use checked_file::{CheckOutcome, CheckedFile, Colour};
 pub use diff::render_diff;
 pub use github::render_github;
-use mask::MaskedText;
-pub(crate) use mask::ShownValues;
+pub(crate) use mask::{MaskedText, ShownValues};
 pub use sarif::{SarifTool, render_sarif};
 
 /// The largest distance of a label from its diagnostic, in bytes. Farther labels become notes.
@@ -43,17 +41,8 @@ pub fn render(name: &str, text: &str, diagnostics: &[Diagnostic], colour: Colour
     render_masked(name, text, MaskedText::new(&printable(name), text), diagnostics, colour)
 }
 
-/// Like [`render`], for a configuration that has nothing to do with MCP.
-pub(crate) fn render_by_key(
-    (name, text, syntax): (&str, &str, Syntax),
-    shown: ShownValues<'_>,
-    diagnostics: &[Diagnostic],
-    colour: Colour,
-) -> String {
-    render_masked(name, text, MaskedText::by_key(text, syntax, shown), diagnostics, colour)
-}
-
-fn render_masked(
+/// Renders with these values masked.
+pub(crate) fn render_masked(
     name: &str,
     text: &str,
     masked: MaskedText,

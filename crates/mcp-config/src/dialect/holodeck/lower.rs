@@ -7,7 +7,7 @@ use mcp_host_model::{
 };
 
 use crate::de::{FieldState, Location, ReadContext};
-use crate::dialect::holodeck::transport::TransportFields;
+use crate::dialect::holodeck::transport::{ItemField, TransportFields};
 use crate::dialect::holodeck::wire::{HoloDeckTransport, ToolItem};
 use crate::dialect::holodeck::{fields, transport};
 use crate::dialect::lowering::metadata;
@@ -65,17 +65,17 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         context,
     };
     if let Some(kind) = kind {
-        let given = [
-            ("args", args.is_given(), &args.at),
-            ("env", env.is_given(), &env.at),
-            ("envFile", env_file.is_given(), &env_file.at),
-            ("encoding", encoding.is_given(), &encoding.at),
-            ("headers", headers.is_given(), &headers.at),
-            ("timeout", timeout.is_given(), &timeout.at),
-            ("sse_read_timeout", sse_read_timeout.is_given(), &sse_read_timeout.at),
-            ("terminate_on_close", terminate_on_close.is_given(), &terminate_on_close.at),
+        let item_fields = [
+            ItemField::of("args", &args),
+            ItemField::of("env", &env),
+            ItemField::of("envFile", &env_file),
+            ItemField::of("encoding", &encoding),
+            ItemField::of("headers", &headers),
+            ItemField::of("timeout", &timeout),
+            ItemField::of("sse_read_timeout", &sse_read_timeout),
+            ItemField::of("terminate_on_close", &terminate_on_close),
         ];
-        reach.warn_without_effect(kind, &given);
+        reach.warn_without_effect(kind, &item_fields);
         reach.check_exclusive(kind);
         reach.check_unused_url(kind);
     } else {

@@ -27,6 +27,20 @@ pub(super) struct TransportFields<'a> {
     pub(super) context: &'a ReadContext,
 }
 
+/// A field of an item, which may have an effect with some transports only.
+pub(super) struct ItemField<'a> {
+    key: &'static str,
+    is_given: bool,
+    at: &'a Location,
+}
+
+impl<'a> ItemField<'a> {
+    /// The field under this key.
+    pub(super) fn of<T>(key: &'static str, slot: &'a NullableField<T>) -> ItemField<'a> {
+        ItemField { key, is_given: slot.is_given(), at: &slot.at }
+    }
+}
+
 /// The npm package of an item in the deprecated form: without transport and command, and with a scoped npm package as
 /// `server`.
 pub(super) fn legacy_package(
@@ -43,11 +57,12 @@ pub(super) fn legacy_package(
 
 impl TransportFields<'_> {
     /// Warns about given fields of another transport (HD-037).
-    pub(super) fn warn_without_effect(&self, kind: TransportKind, given: &[(&str, bool, &Location)]) {
+    pub(super) fn warn_without_effect(&self, kind: TransportKind, fields: &[ItemField<'_>]) {
         if self.context.policy.foreign_fields == ForeignRule::Accept {
             return;
         }
-        for (key, _, at) in given.iter().filter(|it| it.1 && !has_effect(it.0, kind)) {
+        let without_effect = fields.iter().filter(|it| it.is_given && !has_effect(it.key, kind));
+        for ItemField { key, is_given: _, at } in without_effect {
             let message = format!("'{key}' has no effect with {} transport", kind.as_str());
             let diagnostic = self.context.new_diagnostic(Code::NoEffect, &at.at_key(), message);
             let fix = FixIntent::RemoveMember(at.pointer(self.context), Applicability::Suggested);

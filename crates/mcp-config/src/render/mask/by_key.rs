@@ -16,7 +16,7 @@ pub(crate) struct ShownValues<'a> {
 
 impl MaskedText {
     /// Masks secrets, comments, and of a text that cannot be parsed everything but punctuation.
-    pub(in crate::render) fn by_key(text: &str, syntax: Syntax, shown: ShownValues<'_>) -> MaskedText {
+    pub(crate) fn by_key(text: &str, syntax: Syntax, shown: ShownValues<'_>) -> MaskedText {
         let mut masker = Masker { syntax, visible: Vec::new(), hidden: Vec::new() };
         if shown.secret_keys.is_empty() {
             masker.visible.push(0..text.len());

@@ -48,7 +48,7 @@ const COMMAND_KEYS: [&str; 2] = ["command", "cmd"];
 const SECRET_KEYS: WordList = WordList("env headers args config url sessionId manual instructions model");
 
 /// Masked text, and a map from the original offsets.
-pub(super) struct MaskedText {
+pub(crate) struct MaskedText {
     text: String,
     /// The offset in the masked text, by original offset.
     offsets: Vec<usize>,
