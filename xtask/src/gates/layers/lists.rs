@@ -24,9 +24,6 @@ pub(super) struct Lists {
     /// Crates whose files still import each other in a circle. A crate without a circle may not be listed.
     #[serde(default)]
     pub known_circles: Vec<String>,
-    /// Crates with tuples of three or more as parameters. A crate without one may not be listed.
-    #[serde(default)]
-    pub known_tuples: Vec<String>,
     /// Lower layers first. A crate without an entry is a violation.
     pub crates: Vec<CrateRules>,
 }

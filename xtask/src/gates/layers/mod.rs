@@ -33,7 +33,7 @@ fn check(tree: &Tree, lists: &Lists) -> Vec<Violation> {
     res.extend(unsafe_code::check(files));
     res.extend(module_order::check(files, lists));
     res.extend(circles::check(files, &lists.known_circles));
-    res.extend(tuples::check(files, &lists.known_tuples));
+    res.extend(tuples::check(files));
     res
 }
 

@@ -23,7 +23,7 @@ under_feature = { stdio = ["nix"], http = ["url"], sse = ["url"] }
 /// The lists of the tree without those of files and exceptions, which a tree in memory does not have.
 fn lists() -> Lists {
     let lists = Lists::read().expect("the lists are valid");
-    Lists { pure_files: Vec::new(), known_circles: Vec::new(), known_tuples: Vec::new(), ..lists }
+    Lists { pure_files: Vec::new(), known_circles: Vec::new(), ..lists }
 }
 
 #[track_caller]
