@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: rules for every file, such as its first line, its length and its language.
 
 mod language;
+mod line_length;
 mod machine_paths;
 mod orphan_files;
 
@@ -53,6 +54,7 @@ fn check_file(file: &RustFile) -> Vec<Violation> {
         let message = format!("{lines} lines, more than {MAX_LINES}: split it by subject");
         res.push(Violation::new(&file.path, 0, message));
     }
+    res.extend(line_length::check(file));
     for mark in UNFINISHED {
         for at in file.find(mark) {
             res.push(Violation::new(&file.path, file.line(at), format!("`{mark}`: unfinished code")));

@@ -28,6 +28,8 @@ pub(crate) struct RustFile {
     pub code_and_literals: String,
     /// The comments alone, doc comments included.
     pub comments: String,
+    /// The bytes of raw string literals.
+    pub raw_literals: Vec<Range<usize>>,
     /// Imports, and paths in the code.
     pub paths: Vec<PathUse>,
     /// The files, without their extension, that are declared by `mod name;`.
@@ -74,7 +76,12 @@ impl RustFile {
         let items = items::items(&source.path, &syn::parse2(tokens.clone())?);
         test_modules.extend(items.test_modules.iter().cloned());
         let blank: Vec<u8> = source.text.bytes().map(blank_of).collect();
-        let mut views = Views { text: &source.text, code: blank.clone(), code_and_literals: blank };
+        let mut views = Views {
+            text: &source.text,
+            code: blank.clone(),
+            code_and_literals: blank,
+            raw_literals: Vec::new(),
+        };
         views.add(tokens.clone());
         let comments = source.text.bytes().zip(&views.code_and_literals);
         let comments =
@@ -85,6 +92,7 @@ impl RustFile {
             code: utf8(views.code),
             code_and_literals: utf8(views.code_and_literals),
             comments: utf8(comments),
+            raw_literals: views.raw_literals,
             paths: paths::paths(&tokens),
             modules: items.modules,
             test_modules: items.test_modules,
@@ -129,6 +137,7 @@ struct Views<'a> {
     text: &'a str,
     code: Vec<u8>,
     code_and_literals: Vec<u8>,
+    raw_literals: Vec<Range<usize>>,
 }
 
 impl Views<'_> {
@@ -148,7 +157,11 @@ impl Views<'_> {
                     self.copy(group.span_close(), true);
                 }
                 TokenTree::Literal(literal) => {
-                    let is_number = literal.to_string().starts_with(|first: char| first.is_ascii_digit());
+                    let literal = literal.to_string();
+                    let is_number = literal.starts_with(|first: char| first.is_ascii_digit());
+                    if literal.starts_with(['r', 'b']) && literal.trim_start_matches('b').starts_with('r') {
+                        self.raw_literals.push(span.byte_range());
+                    }
                     self.copy(span, is_number);
                 }
                 TokenTree::Ident(_) | TokenTree::Punct(_) => self.copy(span, true),
