@@ -85,7 +85,8 @@ fn fault_matrix(mode: Mode) -> Result<(), Error> {
         .map_err(|error| Error::message(format!("could not read {PAGE}: {error}")))?;
     let totals = faults::totals();
     let table = format!(
-        "\n| faults | transports | eras | APIs | tested cells | excluded cells, with a reason | different outcomes | machine faults |\n\
+        "\n| faults | transports | eras | APIs | tested cells | excluded cells, with a reason | different outcomes | \
+        machine faults |\n\
          |---|---|---|---|---|---|---|---|\n| {} | {} | 2 | {} | {} | {} | {} | {} |\n\n",
         totals.faults,
         faults::Transport::ALL.len(),

@@ -29,7 +29,8 @@ use suites::{conformance, faults, fuzz, gateway_clients, soak, test_run};
 const USAGE: &str = "\
 Usage: cargo xtask <command>
 
-  test [-- <cargo test arguments>]  install test packages and run all tests; without arguments also the conformance suite
+  test [-- <cargo test arguments>]  install test packages and run all tests; without arguments also the conformance \
+  suite
   conformance [client|server]       run the official conformance suite against the client and the gateway
   faults                            run the whole fault matrix: every fault on every transport at every API
   bench [ROUNDS]                    compare our clients with a hand-written one and rmcp; writes docs/performance.md

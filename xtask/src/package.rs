@@ -1,9 +1,9 @@
 //! `cargo xtask package`: packages the published crates, checks that the packages build, and runs their tests.
 //!
-//! The packages are unpacked into a workspace of their own, which uses no file of the tree, and are built with the oldest
-//! versions of their dependencies that the manifests allow. All other tests use the versions of the lock file. A package
-//! contains the tests of `tests/` only if they need nothing outside of it: neither fixtures of the workspace nor
-//! mcp-testkit, which is not published.
+//! The packages are unpacked into a workspace of their own, which uses no file of the tree, and are built
+//! with the oldest versions of their dependencies that the manifests allow. All other tests use the versions
+//! of the lock file. A package contains the tests of `tests/` only if they need nothing outside of it:
+//! neither fixtures of the workspace nor mcp-testkit, which is not published.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -125,7 +125,8 @@ async fn connection(mut stream: TcpStream, answers: Arc<BenchServer>, reply: Rep
                 let event = format!("event: message\ndata: {body}\n\n");
                 write!(
                     out,
-                    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{event}\r\n0\r\n\r\n",
+                    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n\
+                    {event}\r\n0\r\n\r\n",
                     event.len()
                 )?;
             }

@@ -15,10 +15,11 @@
 //! Every session has its own [`mcp_host_runtime::Host`]: sessions share no name, tool or process, unless the agent has
 //! [`SharedServers`]. The session's folders are the roots that its servers may request ([`FoldersAsRoots`]). The agent
 //! may have servers of its own ([`ConnectOptions::own_servers`]), and sampling and elicitation handlers
-//! ([`ConnectOptions::host`]). Servers may start with the first use ([`StartPolicy`]). A lost server is restarted by the host. [`RequiredServers`] decides whether a
-//! session can start without a server. The states are available as data ([`SessionMcp::statuses`]), as a stream
-//! ([`SessionMcp::status_stream`]), as JSON for a response's `_meta` ([`SessionMcp::to_meta`]), and as notifications for
-//! the client ([`SessionMcp::status_updates`]).
+//! ([`ConnectOptions::host`]). Servers may start with the first use ([`StartPolicy`]). A lost server is
+//! restarted by the host. [`RequiredServers`] decides whether a session can start without a server. The
+//! states are available as data ([`SessionMcp::statuses`]), as a stream ([`SessionMcp::status_stream`]), as
+//! JSON for a response's `_meta` ([`SessionMcp::to_meta`]), and as notifications for the client
+//! ([`SessionMcp::status_updates`]).
 //!
 //! Features: `sdk`, on by default (requests and errors of agent-client-protocol), `protocol-v2` and `session-fork`
 //! (unstable parts of it), `mcp-over-acp` (servers that the client provides), and `oauth` (logins).

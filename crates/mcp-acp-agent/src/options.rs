@@ -29,9 +29,9 @@ pub struct ConnectOptions {
     pub required: RequiredServers,
     /// When the servers start; with the session unless set.
     pub start: StartPolicy,
-    /// The agent's own servers ([`mcp_host_runtime::load`]), which every session has besides those of its request. A server of
-    /// the request replaces the agent's of the same name. They are not counted by `max_servers`, and their failures do
-    /// not refuse a session.
+    /// The agent's own servers ([`mcp_host_runtime::load`]), which every session has besides those of its
+    /// request. A server of the request replaces the agent's of the same name. They are not counted by
+    /// `max_servers`, and their failures do not refuse a session.
     pub own_servers: DesiredServers,
     /// Has sessions with equal lists of servers use the same servers; see [`SharedServers`] for what is not separated
     /// then. `None`, the default: each session has its own. A session with a server over the ACP connection always has
@@ -47,8 +47,9 @@ pub struct ConnectOptions {
     /// Whether the session's folders are offered as roots. A roots handler in [`HostOptions::server_requests`] takes
     /// precedence.
     pub folders: FoldersAsRoots,
-    /// The variables of the agent that its child processes inherit. The variables of an entry are added in any case. The
-    /// default is [`EnvInherit::Safe`]: what programs need to run, and none of the agent's keys and tokens.
+    /// The variables of the agent that its child processes inherit. The variables of an entry are added in
+    /// any case. The default is [`EnvInherit::Safe`]: what programs need to run, and none of the agent's keys
+    /// and tokens.
     pub environment: EnvInherit,
     /// A dialer that replaces the default transports.
     pub dialer: Option<Dialer>,
@@ -57,8 +58,9 @@ pub struct ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// Sets the logins with OAuth, whose URLs are sent to the client. `None`, the default: only the `Authorization` header
-    /// of an entry is sent. Replaces those of [`ConnectionOptions`](mcp_host_runtime::ConnectionOptions).
+    /// Sets the logins with OAuth, whose URLs are sent to the client. `None`, the default: only the
+    /// `Authorization` header of an entry is sent. Replaces those of
+    /// [`ConnectionOptions`](mcp_host_runtime::ConnectionOptions).
     #[cfg(feature = "oauth")]
     pub fn set_logins(&mut self, logins: Option<OAuthLogins>) {
         self.logins = logins;
@@ -72,9 +74,9 @@ impl ConnectOptions {
 }
 
 impl Default for ConnectOptions {
-    /// The session waits for 30 s, and a server may take 5 minutes, which is enough to download its packages. At most 64
-    /// servers, none required, all started with the session, none shared, no logins, default host options, folders as
-    /// roots.
+    /// The session waits for 30 s, and a server may take 5 minutes, which is enough to download its packages.
+    /// At most 64 servers, none required, all started with the session, none shared, no logins, default host
+    /// options, folders as roots.
     fn default() -> ConnectOptions {
         let mut host = HostOptions::default();
         host.processes.receipts = default_receipts(&|name| env::var_os(name));

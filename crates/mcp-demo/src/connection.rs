@@ -1,7 +1,7 @@
 //! Wraps a transport of rmcp and changes two behaviours.
 //!
-//! A notification before the session is open, such as the cancellation of a probe, is ignored instead of fatal. After the
-//! tool `exit`, nothing more is written, as after a crash.
+//! A notification before the session is open, such as the cancellation of a probe, is ignored instead of
+//! fatal. After the tool `exit`, nothing more is written, as after a crash.
 
 use std::{future::Future, io, sync::Arc};
 

@@ -144,7 +144,8 @@ fn text(servers: usize, process: usize, names: usize) -> String {
         // Writing to a `String` does not fail.
         let _ = writeln!(
             res,
-            "  s{at}: {{truely-stateless: true, transport: stdio, command: mcp-host, args: [demo-server, r{process}], transform: [{{prefix: \
+            "  s{at}: {{truely-stateless: true, transport: stdio, command: mcp-host, args: [demo-server, \
+            r{process}], transform: [{{prefix: \
              s{at}_{names}_}}]}}"
         );
     }

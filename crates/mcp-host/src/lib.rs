@@ -4,9 +4,9 @@
 //! snapshots with one catalog ([`HostSnapshot`]), and calls their tools. A failed server never hides the others: it
 //! becomes a status and a problem.
 //!
-//! Failed servers are restarted ([`Supervision`]). A server that is not shared is leased to a [`Dialog`], which gets its
-//! own instance with its first call and releases it when it is dropped. A turn of an agent pins a generation
-//! ([`Host::pin`]), so that the model can call what it was shown.
+//! Failed servers are restarted ([`Supervision`]). A server that is not shared is leased to a [`Dialog`],
+//! which gets its own instance with its first call and releases it when it is dropped. A turn of an agent
+//! pins a generation ([`Host::pin`]), so that the model can call what it was shown.
 //!
 //! [`Host::follow`] follows configuration files and applies every change:
 //!
@@ -33,8 +33,8 @@
 //! # }
 //! ```
 //!
-//! The feature `watch` (default) adds file notifications of the operating system. Without it, changes are found by polling
-//! every two seconds. [`Host::apply`] needs neither.
+//! The feature `watch` (default) adds file notifications of the operating system. Without it, changes are
+//! found by polling every two seconds. [`Host::apply`] needs neither.
 //!
 //! Internally one task owns the desired state: a pure state machine with an asynchronous shell. Starts, lists and
 //! disconnects are events; each batch of events publishes one immutable [`HostSnapshot`].
@@ -62,8 +62,8 @@
 //!
 //! # State and events
 //!
-//! The current state, problems included, is in [`HostSnapshot`]; [`Host::subscribe`] waits for the next generation. Events
-//! of servers are a stream of [`HostEvent`]s:
+//! The current state, problems included, is in [`HostSnapshot`]; [`Host::subscribe`] waits for the next
+//! generation. Events of servers are a stream of [`HostEvent`]s:
 //!
 //! ```no_run
 //! # #[tokio::main(flavor = "current_thread")]

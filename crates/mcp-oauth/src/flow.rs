@@ -226,7 +226,8 @@ impl Flow {
         }
         if server.metadata.registration_endpoint.is_none() {
             let why = format!(
-                "the authorization server {} does not allow automatic registration: register a client there, and configure its id",
+                "the authorization server {} does not allow automatic registration: register a client there, and \
+                configure its id",
                 shorten(&server.issuer)
             );
             return Err(FlowError::Failed(why));

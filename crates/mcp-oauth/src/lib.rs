@@ -2,8 +2,8 @@
 //!
 //! The protocol is rmcp's `auth` module, used in `flow` only. This crate adds what that module leaves to its user: one
 //! task at a time changes a token while others wait; a grant is used for its resource and issuer only; a login
-//! reaches public addresses over https only, and a private network or this machine only if the server is there; and nothing
-//! prints a secret.
+//! reaches public addresses over https only, and a private network or this machine only if the server is
+//! there; and nothing prints a secret.
 //!
 //! Grants without a user (`unattended`) are client credentials, assertions, token exchange and enterprise-managed
 //! authorization. Tokens are bound to a key (`proof`, DPoP) if the server and its authorization server support that.

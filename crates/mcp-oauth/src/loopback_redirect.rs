@@ -129,7 +129,8 @@ impl Login for PendingLogin {
                     let Ok((socket, _)) = accepted else { continue };
                     let (redirect, state) = (self.redirect.clone(), state.clone());
                     connections.spawn(async move {
-                        tokio::time::timeout(REQUEST_TIMEOUT, serve_connection(socket, &redirect, &state)).await.ok().flatten()
+                        tokio::time::timeout(REQUEST_TIMEOUT,
+                            serve_connection(socket, &redirect, &state)).await.ok().flatten()
                     });
                 }
                 Some(done) = connections.join_next() => {

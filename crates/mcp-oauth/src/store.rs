@@ -9,11 +9,12 @@ use url::Url;
 
 use crate::grant::Grant;
 
-/// Stores grants by resource and issuer. It is called once for each connection, at each login and at each refresh, and may
-/// block as long as reading a small file takes. Neither an error nor `Debug` contains a secret.
+/// Stores grants by resource and issuer. It is called once for each connection, at each login and at each
+/// refresh, and may block as long as reading a small file takes. Neither an error nor `Debug` contains a
+/// secret.
 ///
-/// [`MemoryTokenStore`] forgets its grants with the process. A store of your own keeps [`Grant::to_json`], here in one file of
-/// a folder that only the user can read:
+/// [`MemoryTokenStore`] forgets its grants with the process. A store of your own keeps [`Grant::to_json`],
+/// here in one file of a folder that only the user can read:
 ///
 /// ```
 /// use std::fmt::Display;
@@ -29,7 +30,8 @@ use crate::grant::Grant;
 ///     folder: PathBuf,
 ///     /// One change at a time.
 ///     changes: Mutex<()>,
-///     /// The resources whose refresh is locked. Programs that share a store lock a file instead: `RefreshLock::new(file)`
+///     /// The resources whose refresh is locked. Programs that share a store lock a file instead:
+///     /// `RefreshLock::new(file)`
 ///     /// after `File::try_lock` releases it when it is dropped.
 ///     refreshes: Arc<Mutex<Vec<Url>>>,
 /// }
@@ -148,8 +150,8 @@ pub trait TokenStore: fmt::Debug + Send + Sync {
     fn remove(&self, resource: &Url) -> Result<usize, TokenStoreError>;
 
     /// Locks the refresh of a resource's grant: many authorization servers accept a refresh token once and end the
-    /// login if it is used twice. It is also called before a login. `None` while another task or process that shares the store holds the lock. Does not
-    /// wait.
+    /// login if it is used twice. It is also called before a login. `None` while another task or process that
+    /// shares the store holds the lock. Does not wait.
     fn lock_refresh(&self, resource: &Url) -> Result<Option<RefreshLock>, TokenStoreError>;
 }
 

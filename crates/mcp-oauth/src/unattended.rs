@@ -1,7 +1,7 @@
 //! Grants without a user: client credentials, assertions, token exchange, and enterprise-managed authorization.
 //!
-//! The client is registered by hand. Its secret, its assertions and the subject's token are sent to the token endpoint of
-//! the authorization server only, and, if an issuer is configured, only if that is the server's.
+//! The client is registered by hand. Its secret, its assertions and the subject's token are sent to the token
+//! endpoint of the authorization server only, and, if an issuer is configured, only if that is the server's.
 //!
 //! rmcp has some of these grants, but signs with aws-lc, and has no token exchange for an access token.
 
@@ -47,8 +47,8 @@ pub struct UnattendedGrant {
     pub kind: UnattendedGrantKind,
     /// The scopes to request; if empty, those that the server names.
     pub scopes: Vec<String>,
-    /// The only issuer to which anything is sent. Without it, a server can choose which authorization server receives the
-    /// client's secret.
+    /// The only issuer to which anything is sent. Without it, a server can choose which authorization server
+    /// receives the client's secret.
     pub issuer: Option<String>,
 }
 
@@ -68,8 +68,8 @@ pub enum UnattendedGrantKind {
     /// The client presents a JWT of a party that the authorization server trusts (RFC 7523), such as the identity of a
     /// workload.
     JwtBearer(TokenSource),
-    /// The client exchanges the access token of its own caller (RFC 8693), so that it acts for this caller. Another token
-    /// of the source replaces the grant before the next request.
+    /// The client exchanges the access token of its own caller (RFC 8693), so that it acts for this caller.
+    /// Another token of the source replaces the grant before the next request.
     TokenExchange(TokenSource),
     /// The client exchanges an ID token at the company's identity provider for an assertion (ID-JAG), and presents that
     /// to the authorization server.
@@ -352,8 +352,8 @@ fn exchange(subject: &str, kind: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The assertion with which a client authenticates (RFC 7523). Its audience is the issuer, so that it is useless anywhere
-/// else.
+/// The assertion with which a client authenticates (RFC 7523). Its audience is the issuer, so that it is
+/// useless anywhere else.
 fn client_assertion(id: &str, issuer: &str, key: &PrivateKey, now: u64) -> Result<String, FlowError> {
     let unique = jwt::unique_id().ok_or_else(|| failed("the system provides no randomness"))?;
     let claims = json!({

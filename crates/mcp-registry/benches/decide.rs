@@ -165,7 +165,8 @@ fn build_a_catalog_of_10_000_tools(bencher: Bencher<'_, '_>, count: usize) {
     bencher.bench_local(|| Catalog::build(&Builtins::default(), &servers));
 }
 
-#[divan::bench(args = ["server50__area2_resource28_action5000", "area2_resource28_action5000", "area2_resource28_aktion5000"], sample_size = 10)]
+#[divan::bench(args = ["server50__area2_resource28_action5000", "area2_resource28_action5000",
+    "area2_resource28_aktion5000"], sample_size = 10)]
 fn find_one_of_10_000(bencher: Bencher<'_, '_>, name: &str) {
     let catalog = Catalog::build(&Builtins::default(), &servers(NAMES, 100));
     bencher.bench_local(|| black_box(catalog.find(black_box(name))));

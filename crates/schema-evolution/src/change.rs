@@ -13,7 +13,8 @@ use serde_json::Value;
     reason = "a program reads documents or writes them; one that does both has two uses"
 )]
 pub enum Use {
-    /// Reads documents that others wrote by the old schema. They must keep their meaning. It only warns of unknown keys.
+    /// Reads documents that others wrote by the old schema. They must keep their meaning. It only warns of
+    /// unknown keys.
     Reader,
     /// Writes documents by the new schema. Programs that read by the old schema must accept them.
     Writer,

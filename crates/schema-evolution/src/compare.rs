@@ -26,8 +26,8 @@ const SAMPLES: u64 = 48;
 /// Draft 4 to draft 2020-12 are understood; `$schema` tells which. References are resolved inside each document. What
 /// refers to another document is [`Verdict::Unknown`](crate::Verdict::Unknown); nothing is fetched.
 ///
-/// If both schemas only define other schemas, the definitions are compared by name. Their locations and documents are those
-/// of an object with a key for each definition.
+/// If both schemas only define other schemas, the definitions are compared by name. Their locations and
+/// documents are those of an object with a key for each definition.
 ///
 /// # Errors
 ///
@@ -129,8 +129,8 @@ fn check_schema(document: &Document<'_>, side: Side) -> Result<(), Error> {
 /// The obstacles by location and keyword.
 type Entries<'a> = BTreeMap<(String, String), Entry<'a>>;
 
-/// The entry of an obstacle. A shared schema may be met first at one location in one direction, and at another one in the
-/// other direction.
+/// The entry of an obstacle. A shared schema may be met first at one location in one direction, and at
+/// another one in the other direction.
 fn key_of_backward(entries: &Entries<'_>, obstacle: &Obstacle<'_>) -> (String, String) {
     let key = |location: String| (location, obstacle.keyword.clone());
     let own = key(obstacle.location());

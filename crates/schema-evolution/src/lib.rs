@@ -34,10 +34,11 @@ pub use serde_json;
 
 /// Fails a test if a schema is not compatible with its last release.
 ///
-/// Arguments: the folder of the releases relative to the crate, the current version (`major.minor.patch`), the schema as a
-/// `serde_json::Value`, and the [`Use`]. The test passes if each change is harmless or the step of the version allows
-/// breaks. With the environment variable `SCHEMA_EVOLUTION=release`, the schema is also stored as the release of this
-/// version. Without the variable, the test only compares, and fails if there is no release yet.
+/// Arguments: the folder of the releases relative to the crate, the current version (`major.minor.patch`),
+/// the schema as a `serde_json::Value`, and the [`Use`]. The test passes if each change is harmless or the
+/// step of the version allows breaks. With the environment variable `SCHEMA_EVOLUTION=release`, the schema is
+/// also stored as the release of this version. Without the variable, the test only compares, and fails if
+/// there is no release yet.
 #[macro_export]
 macro_rules! assert_compatible {
     ($folder:expr, $version:expr, $schema:expr, $usage:expr $(,)?) => {{

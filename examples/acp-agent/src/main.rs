@@ -69,8 +69,8 @@ struct Arguments {
     /// Have sessions with equal lists of servers use the same servers.
     #[arg(long)]
     share: bool,
-    /// Log in to servers that require it, with OAuth. The client receives the page that its user has to open. Logins are
-    /// stored in the user's state folder.
+    /// Log in to servers that require it, with OAuth. The client receives the page that its user has to open.
+    /// Logins are stored in the user's state folder.
     #[arg(long)]
     login: bool,
     /// How long the user may take to log in, in milliseconds.

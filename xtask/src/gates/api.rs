@@ -1,7 +1,7 @@
 //! `cargo xtask api`: the public items of each library in `api/`, so that a review sees every change of them.
 //!
-//! The items are read from the JSON output of rustdoc, which is unstable: its format depends on the compiler. A compiler
-//! with another format is an error when the files are written, and skips the check.
+//! The items are read from the JSON output of rustdoc, which is unstable: its format depends on the compiler.
+//! A compiler with another format is an error when the files are written, and skips the check.
 
 use std::collections::BTreeSet;
 use std::env;

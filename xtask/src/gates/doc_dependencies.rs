@@ -78,10 +78,12 @@ mod tests {
         ];
         let page = |toml: &str| {
             format!(
-                "# A\n\n```toml\n[dependencies]\n{toml}\n```\n\n```rust,no_run\nuse mcp_host_acp::{{A, B}};\nmcp_host_model::read();\n```\n"
+                "# A\n\n```toml\n[dependencies]\n{toml}\n```\n\n```rust,no_run\nuse mcp_host_acp::{{A, B}};\n\
+                mcp_host_model::read();\n```\n"
             )
         };
-        let complete = "mcp-host-model = \"0.2\"\nmcp-host-acp = { version = \"0.2\", features = [\"schema\"] }\ntokio = \"1\"";
+        let complete = "mcp-host-model = \"0.2\"\nmcp-host-acp = { version = \"0.2\", features = [\"schema\"] }\n\
+            tokio = \"1\"";
         assert_eq!(check(&page(complete), &libraries), [""; 0]);
         let wrong = "mcp-model = \"0.2\"\nmcp-host-acp = { version = \"0.1\", features = [\"sdk\"] }";
         assert_eq!(

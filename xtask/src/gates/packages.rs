@@ -141,8 +141,8 @@ fn check_pages(packages: &[Package]) -> Result<Vec<Violation>, Error> {
     Ok(res)
 }
 
-/// The files that every package contains. The licences and the changelog are links to those of the workspace, which Cargo
-/// replaces by the files.
+/// The files that every package contains. The licences and the changelog are links to those of the workspace,
+/// which Cargo replaces by the files.
 const FILES: [&str; 4] = ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md"];
 
 /// The most keywords and categories that crates.io accepts.

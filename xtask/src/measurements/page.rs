@@ -1,4 +1,5 @@
-//! The tables of docs/performance.md, which measurements write between markers. The rest of the page is written by hand.
+//! The tables of docs/performance.md, which measurements write between markers. The rest of the page is
+//! written by hand.
 
 use std::fs;
 

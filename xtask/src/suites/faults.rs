@@ -77,7 +77,8 @@ impl std::fmt::Display for CellCounts {
         let (transports, apis) = (Transport::ALL.len(), Api::ALL.len());
         write!(
             f,
-            "faults: {} cells run, of {faults} faults on {transports} transports in 2 eras at {apis} APIs, with {outcomes} outcomes \
+            "faults: {} cells run, of {faults} faults on {transports} transports in 2 eras at {apis} APIs, with \
+            {outcomes} outcomes \
              ({exclusions} cells are excluded with a reason); {} machine faults",
             self.cells, self.rows
         )

@@ -116,7 +116,11 @@ fn main() -> Result<(), Failure> {
             let case = CASES.iter().find(|it| it.name == *name).ok_or("there is no such case")?;
             (case.run)(times.parse()?)
         }
-        _ => Err("counted list | counted CASE TIMES | counted idle SERVERS SECONDS | counted swapping SERVERS TIMES".into()),
+        _ => Err(
+            "counted list | counted CASE TIMES | counted idle SERVERS SECONDS | counted swapping SERVERS \
+            TIMES"
+                .into(),
+        ),
     }
 }
 
@@ -269,7 +273,8 @@ fn desired_servers(servers: usize, tools: usize, first: &str) -> Result<DesiredS
         let prefix = if at == 0 { first.to_owned() } else { format!("s{at}_") };
         writeln!(
             text,
-            "  s{at}: {{truely-stateless: true, transport: stdio, command: {}, args: ['--tools', '{tools}'], transform: [{{prefix: {prefix}}}]}}",
+            "  s{at}: {{truely-stateless: true, transport: stdio, command: {}, args: ['--tools', '{tools}'], \
+            transform: [{{prefix: {prefix}}}]}}",
             json!(server()?)
         )?;
     }
@@ -424,7 +429,9 @@ fn yaml_file() -> (&'static str, String, Profile) {
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
-            "  server-{at}:\n    transport: stdio\n    command: npx\n    args: ['-y', '@acme/server-{at}@1.2.3', --root, /srv/data/{at}]\n    env:\n      LOG_LEVEL: info\n    tools:\n      whitelist: ['get_*', 'list_*']\n      blacklist:\n        - '*_admin_*'\n    transform:\n      - prefix: s{at}_"
+            "  server-{at}:\n    transport: stdio\n    command: npx\n    args: ['-y', '@acme/server-{at}@1.2.3', \
+            --root, /srv/data/{at}]\n    env:\n      LOG_LEVEL: info\n    tools:\n      whitelist: ['get_*', \
+            'list_*']\n      blacklist:\n        - '*_admin_*'\n    transform:\n      - prefix: s{at}_"
         );
     }
     ("mcp.yaml", text, Profile::default_for(mcp_host_model::Dialect::Dominds))

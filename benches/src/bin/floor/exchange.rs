@@ -78,7 +78,8 @@ fn give<T>(kept: &Mutex<Vec<T>>, it: T) {
 /// Writes a request and reads its response, with a length or in chunks.
 async fn by_hand(stream: &mut TcpStream, authority: &str, message: &str) -> Result<Bytes, Failure> {
     let request = format!(
-        "POST /mcp HTTP/1.1\r\nhost: {authority}\r\ncontent-type: {JSON}\r\naccept: {BOTH}\r\ncontent-length: {}\r\n\r\n{message}",
+        "POST /mcp HTTP/1.1\r\nhost: {authority}\r\ncontent-type: {JSON}\r\naccept: {BOTH}\r\ncontent-length: {}\r\n\
+        \r\n{message}",
         message.len()
     );
     stream.write_all(request.as_bytes()).await?;

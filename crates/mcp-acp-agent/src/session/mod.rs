@@ -231,8 +231,8 @@ impl SessionMcp {
         meta
     }
 
-    /// Returns the current tools, in the order of [`SessionMcp::statuses`]. The names of a client's tools are accepted by
-    /// every provider; those of the agent's own servers follow its configuration.
+    /// Returns the current tools, in the order of [`SessionMcp::statuses`]. The names of a client's tools are
+    /// accepted by every provider; those of the agent's own servers follow its configuration.
     pub fn tools(&self) -> Vec<ExposedTool> {
         self.catalog().tools().to_vec()
     }
@@ -259,8 +259,8 @@ impl SessionMcp {
         }
     }
 
-    /// Pins the current tools, for one turn of a model. In a session with shared servers it remains usable after the end
-    /// of the session, so drop it then.
+    /// Pins the current tools, for one turn of a model. In a session with shared servers it remains usable
+    /// after the end of the session, so drop it then.
     ///
     /// # Panics
     ///
@@ -272,9 +272,9 @@ impl SessionMcp {
         }
     }
 
-    /// Ends the servers with their process groups, and returns when none is left. Servers that other sessions use continue
-    /// to run. May be called repeatedly and concurrently. Cancel-safe: the shutdown continues while this value
-    /// exists.
+    /// Ends the servers with their process groups, and returns when none is left. Servers that other sessions
+    /// use continue to run. May be called repeatedly and concurrently. Cancel-safe: the shutdown continues
+    /// while this value exists.
     pub async fn close(&self) {
         self.board.set_phase(SessionPhase::Closed);
         if self.set.is_shared() {

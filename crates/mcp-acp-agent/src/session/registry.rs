@@ -170,8 +170,8 @@ impl SessionRegistry {
     }
 
     /// Returns the servers of a session for use, for example in a turn; `None` if there is no such session. Those that
-    /// do not run are started first, as [`SessionMcp::connect`] does, which may need the slot of another idle session. Holding the
-    /// result keeps them running.
+    /// do not run are started first, as [`SessionMcp::connect`] does, which may need the slot of another idle
+    /// session. Holding the result keeps them running.
     ///
     /// Cancel-safe: the next call continues the start.
     ///

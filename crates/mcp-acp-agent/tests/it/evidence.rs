@@ -17,7 +17,8 @@ async fn failed(entry: Value, limit: Duration) -> String {
 }
 
 fn script(name: &str, text: &str) -> Value {
-    json!({"name": name, "command": "/bin/sh", "args": ["-c", text], "env": [{"name": "KEY", "value": "hunter2-and-more"}]})
+    json!({"name": name, "command": "/bin/sh", "args": ["-c", text],
+        "env": [{"name": "KEY", "value": "hunter2-and-more"}]})
 }
 
 #[tokio::test]

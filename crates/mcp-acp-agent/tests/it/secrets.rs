@@ -13,7 +13,8 @@ use crate::sessions::options;
 /// One entry is wrong; all of them have secrets.
 fn params() -> Value {
     json!({"cwd": std::env::temp_dir(), "mcpServers": [
-        {"name": "files", "command": "/opt/files", "args": ["--key=SECRET-1"], "env": [{"name": "KEY", "value": "SECRET-2"}]},
+        {"name": "files", "command": "/opt/files", "args": ["--key=SECRET-1"],
+            "env": [{"name": "KEY", "value": "SECRET-2"}]},
         {"type": "http", "name": "api", "url": "https://user:SECRET-3@api.example/mcp?token=SECRET-4",
          "headers": [{"name": "Authorization", "value": "Bearer SECRET-5"}]},
         {"name": "wrong", "command": 7, "args": ["SECRET-6"]},

@@ -95,7 +95,10 @@ pub(crate) fn validated(servers: &Value) -> ValidatedRequest {
 
 /// Entries of in-memory servers with these names.
 pub(crate) fn entries(names: &[&str]) -> Value {
-    let entry = |name: &&str| serde_json::json!({"type": "http", "name": name, "url": "https://memory.example/mcp", "headers": []});
+    let entry = |name: &&str| {
+        serde_json::json!({"type": "http", "name": name, "url": "https://memory.example/mcp",
+        "headers": []})
+    };
     names.iter().map(entry).collect()
 }
 

@@ -1,4 +1,5 @@
-//! Servers are connected beside each other, each within its own limit and all within theirs. The clock is a virtual one.
+//! Servers are connected beside each other, each within its own limit and all within theirs. The clock is a
+//! virtual one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -52,7 +52,8 @@ fn acpx_01_message_names_the_first_error_and_counts_the_others() {
     );
     check(
         &one(r#"{"name":"files","command":"/a","args":[],"env":[{"name":"A=B","value":"x"}]}"#),
-        "Invalid mcpServers: MCP server 'files': the name of an environment variable must not be empty or contain `=` or NUL",
+        "Invalid mcpServers: MCP server 'files': the name of an environment variable must not be empty or contain \
+        `=` or NUL",
     );
     check(
         &one(r#"{"name":"files","command":"/a"}"#),
@@ -129,7 +130,8 @@ fn acpx_10_session_folders_must_be_absolute() {
     check(r#"{"cwd":"/a","additionalDirectories":["/b"],"mcpServers":[]}"#, r#"/a ["/b"]"#);
     check(
         r#"{"cwd":"/a","additionalDirectories":["/b","c",7],"mcpServers":[]}"#,
-        "Invalid params: 'additionalDirectories' must contain absolute paths (and 1 more error): /params/additionalDirectories/1 /params/additionalDirectories/2",
+        "Invalid params: 'additionalDirectories' must contain absolute paths (and 1 more error): \
+        /params/additionalDirectories/1 /params/additionalDirectories/2",
     );
     check(
         r#"{"cwd":"/a","additionalDirectories":"/b","mcpServers":[]}"#,
@@ -137,7 +139,8 @@ fn acpx_10_session_folders_must_be_absolute() {
     );
     check(
         r#"{"cwd":"a","mcpServers":[{"name":"a"}]}"#,
-        "Invalid params: 'cwd' must be an absolute path (and 3 more errors): /params/cwd /params/mcpServers/0/args /params/mcpServers/0/env /params/mcpServers/0/command",
+        "Invalid params: 'cwd' must be an absolute path (and 3 more errors): /params/cwd /params/mcpServers/0/args \
+        /params/mcpServers/0/env /params/mcpServers/0/command",
     );
     check(r#"{"cwd":"/a"}"#, "'mcpServers' is required: /params/mcpServers");
     check(
@@ -200,7 +203,8 @@ fn acpx_10_folders_besides_are_so_many_and_so_long() {
     let long = format!("/{}", "x".repeat(4096));
     check(
         &format!(r#"{{"cwd":"/a","additionalDirectories":["/b","{long}"],"mcpServers":[]}}"#),
-        "the path of 'additionalDirectories' has 4097 bytes; a path may have at most 4096: /params/additionalDirectories/1",
+        "the path of 'additionalDirectories' has 4097 bytes; a path may have at most 4096: \
+        /params/additionalDirectories/1",
     );
     check(
         &format!(r#"{{"cwd":"{long}","mcpServers":[]}}"#),

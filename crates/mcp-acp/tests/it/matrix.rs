@@ -53,20 +53,24 @@ fn sentence(version: AcpVersion, transport: &str) -> &'static str {
         (AcpVersion::V1, "sse") => "SSE transport not supported: agent did not declare mcpCapabilities.sse",
         (AcpVersion::V1, "acp") => "ACP transport not supported: agent did not declare mcpCapabilities.acp",
         (AcpVersion::V1, "_pigeon") => {
-            "Invalid mcpServers: MCP server 'a': '_pigeon' transport not supported: protocol version 1 has no such transport"
+            "Invalid mcpServers: MCP server 'a': '_pigeon' transport not supported: protocol version 1 has no such \
+            transport"
         }
         (AcpVersion::V1, _) => {
-            "Invalid mcpServers: MCP server 'a': 'websocket' transport not supported: protocol version 1 has no such transport"
+            "Invalid mcpServers: MCP server 'a': 'websocket' transport not supported: protocol version 1 has no such \
+            transport"
         }
         (AcpVersion::V2, "stdio") => "STDIO transport not supported: agent did not declare session.mcp.stdio",
         (AcpVersion::V2, "http") => "HTTP transport not supported: agent did not declare session.mcp.http",
         (AcpVersion::V2, "acp") => "ACP transport not supported: agent did not declare session.mcp.acp",
         (AcpVersion::V2, "sse") => "SSE transport not supported: protocol version 2 has no such transport",
         (AcpVersion::V2, "_pigeon") => {
-            "Invalid mcpServers: MCP server 'a': '_pigeon' transport not supported: agent did not declare session.mcp._pigeon"
+            "Invalid mcpServers: MCP server 'a': '_pigeon' transport not supported: agent did not declare \
+            session.mcp._pigeon"
         }
         (AcpVersion::V2, _) => {
-            "Invalid mcpServers: MCP server 'a': 'websocket' transport not supported: protocol version 2 has no such transport"
+            "Invalid mcpServers: MCP server 'a': 'websocket' transport not supported: protocol version 2 has no such \
+            transport"
         }
     }
 }

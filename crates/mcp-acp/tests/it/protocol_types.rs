@@ -28,7 +28,8 @@ const ENTRIES_V1: Reasons<'_> = &[
 /// Entries that the schema crate of version 2 judges otherwise.
 const ENTRIES_V2: Reasons<'_> = &[
     (
-        "ACPX-11: a type that does not begin with `_` is unknown; the crate keeps it, and leaves the refusal to the agent",
+        "ACPX-11: a type that does not begin with `_` is unknown; the crate keeps it, and leaves the refusal to the \
+        agent",
         &["type streamable_http", "sse no headers", "unknown type with url"],
     ),
     ("ACPX-01: what is empty leads nowhere", &["http empty url", "http header empty name"]),

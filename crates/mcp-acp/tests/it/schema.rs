@@ -25,7 +25,8 @@ fn validated(version: AcpVersion, method: SessionMethod, params: &Value) -> Vali
 /// The entries of version 1 with everything in them that the schema has a place for.
 fn entries() -> Value {
     json!([
-        {"name": "files", "command": "/opt/files", "args": ["--all"], "env": [{"name": "KEY", "value": "v"}], "_meta": {"a": [1]}},
+        {"name": "files", "command": "/opt/files", "args": ["--all"], "env": [{"name": "KEY", "value": "v"}],
+            "_meta": {"a": [1]}},
         {"type": "http", "name": "api", "url": "https://api.example/mcp", "headers": [{"name": "X-Key", "value": "v"}]},
         {"type": "sse", "name": "events", "url": "https://events.example/sse", "headers": [], "_meta": {"b": null}},
         {"type": "acp", "name": "editor", "serverId": "server-1"},

@@ -26,7 +26,8 @@ pub(crate) struct CheckArgs {
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Fix mistakes that have a certain correction, and show the changes; =all also applies suggestions
-    #[arg(long, value_name = "LEVEL", value_parser = choice(FIX_LEVELS), num_args = 0..=1, require_equals = true, default_missing_value = "sure")]
+    #[arg(long, value_name = "LEVEL", value_parser = choice(FIX_LEVELS), num_args = 0..=1, require_equals = true,
+        default_missing_value = "sure")]
     pub(crate) fix: Option<Applicability>,
 }
 
@@ -66,7 +67,8 @@ pub(crate) struct SetArgs {
     /// Name of the server
     pub(crate) server: String,
     /// Changes: FIELD=VALUE sets a value, FIELD+=ITEM and FIELD-=ITEM change a list, FIELD:=JSON sets JSON as it is. A
-    /// field is a key of the server, or a path such as env.NAME. `${NAME}` in a value is replaced when the server starts
+    /// field is a key of the server, or a path such as env.NAME. `${NAME}` in a value is replaced when the
+    /// server starts
     #[arg(value_name = "CHANGE", value_parser = FieldChange::parse, required_unless_present = "unset")]
     pub(crate) changes: Vec<FieldChange>,
     /// Remove this field, such as env.NAME; may be given several times
@@ -103,7 +105,8 @@ pub(crate) struct AddArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) server_json: Option<PathBuf>,
     /// Arguments of the program: everything that follows
-    #[arg(long, value_name = "ARG", num_args = 1.., allow_hyphen_values = true, conflicts_with_all = ["url", "server_json"])]
+    #[arg(long, value_name = "ARG", num_args = 1.., allow_hyphen_values = true,
+        conflicts_with_all = ["url", "server_json"])]
     pub(crate) args: Vec<String>,
     /// Environment variable of the server; `${NAME}` in the value is replaced when the server starts
     #[arg(long, value_name = "NAME=VALUE", conflicts_with_all = ["url", "server_json"])]

@@ -12,14 +12,16 @@ use crate::args::choice::{SCHEMAS, USES, choice};
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
     /// The dialect
-    #[arg(value_parser = choice(SCHEMAS), value_name = "DIALECT", required_unless_present = "compare", conflicts_with = "compare")]
+    #[arg(value_parser = choice(SCHEMAS), value_name = "DIALECT", required_unless_present = "compare",
+        conflicts_with = "compare")]
     pub(crate) name: Option<Profile>,
-    /// Compare two versions of any JSON Schema; exit with 1 unless each change is proven to be harmless. `-` is standard
-    /// input
+    /// Compare two versions of any JSON Schema; exit with 1 unless each change is proven to be harmless. `-`
+    /// is standard input
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"])]
     pub(crate) compare: Option<Vec<PathBuf>>,
     /// The program that must not break
-    #[arg(long = "for", value_parser = choice(USES), value_name = "USE", default_value = "reader", conflicts_with = "name")]
+    #[arg(long = "for", value_parser = choice(USES), value_name = "USE",
+        default_value = "reader", conflicts_with = "name")]
     pub(crate) usage: Use,
     /// Exit with 0 also if changes are neither proven to be harmless nor to break
     #[arg(long, conflicts_with = "name")]

@@ -68,7 +68,8 @@ pub(crate) struct ToolsArgs {
     #[arg(long, conflicts_with = "schema")]
     pub(crate) tree: bool,
     /// Adapt the tools to a model provider's API; with --format json, print the `tools` array of a request
-    #[arg(long = "for", value_parser = choice(PROVIDERS), value_name = "PROVIDER", conflicts_with_all = ["schema", "tree"])]
+    #[arg(long = "for", value_parser = choice(PROVIDERS), value_name = "PROVIDER",
+        conflicts_with_all = ["schema", "tree"])]
     pub(crate) provider: Option<Provider>,
 }
 
@@ -101,7 +102,8 @@ pub(crate) struct ExplainArgs {
     /// Name that the server gives a resource
     #[arg(long, value_name = "NAME")]
     pub(crate) resource: Vec<String>,
-    /// Start the server, or all servers, and compare what they offer with the lock file; without names, explain everything
+    /// Start the server, or all servers, and compare what they offer with the lock file; without names,
+    /// explain everything
     #[arg(long)]
     pub(crate) start: bool,
 }

@@ -41,8 +41,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_parser = choice(ERAS), value_name = "ERA")]
     pub(crate) era: Option<Eras>,
     /// File of bearer tokens, one per line, each with its scope: TOKEN [name=NAME] [servers=a,b*] [tools=…] [prompts=…]
-    /// [resources=…]. Changes of the file apply at once; a removed token's sessions end. Without tokens, all clients count
-    /// as one: they share limits, and dialogs of the same name
+    /// [resources=…]. Changes of the file apply at once; a removed token's sessions end. Without tokens, all
+    /// clients count as one: they share limits, and dialogs of the same name
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
     /// Environment variable that holds such lines
@@ -88,8 +88,8 @@ pub(crate) struct ServeArgs {
     /// called; the log and mcp-host://problems name them
     #[arg(long, value_name = "NUMBER", value_parser = limit)]
     pub(crate) max_tools: Option<usize>,
-    /// List only tools whose definitions have at most this many tokens together, as `mcp-host tools` estimates them. One
-    /// that does not fit is left out, later ones may fit
+    /// List only tools whose definitions have at most this many tokens together, as `mcp-host tools`
+    /// estimates them. One that does not fit is left out, later ones may fit
     #[arg(long, value_name = "NUMBER", value_parser = limit)]
     pub(crate) max_tool_tokens: Option<usize>,
     /// Limit the calls of each token, such as 10/s or 300/min; as many may be made at once. Without tokens, all clients

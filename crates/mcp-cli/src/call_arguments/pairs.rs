@@ -1,7 +1,8 @@
 //! Converts `name=value` pairs to JSON by the types in the tool's schema.
 //!
-//! If the schema allows a string, the value is a string: `5` for a string is `"5"`. `name:=value` is JSON and independent
-//! of the schema. Only types are checked here; the arguments are validated against the schema later.
+//! If the schema allows a string, the value is a string: `5` for a string is `"5"`. `name:=value` is JSON and
+//! independent of the schema. Only types are checked here; the arguments are validated against the schema
+//! later.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,8 @@ use crate::call_arguments::schema::resolve_ref;
 /// The maximum depth of nested `anyOf` and `oneOf`.
 const MAX_DEPTH: usize = 4;
 
-const HELP: &str = "`mcp-host tools FILE --schema TOOL` shows the arguments and their types; name:=JSON passes a value as JSON";
+const HELP: &str = "`mcp-host tools FILE --schema TOOL` shows the arguments and their types; name:=JSON passes a \
+    value as JSON";
 
 /// One `name=value` argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +69,8 @@ pub(super) fn pairs_to_object(pairs: &[Pair], schema: Option<&RawJson>) -> Resul
     Ok(RawJson::parse(res.into()).expect("quoted names and JSON values form an object"))
 }
 
-/// Converts the pairs to a JSON object of strings, as prompts expect. Of two pairs with the same name, the later one is used.
+/// Converts the pairs to a JSON object of strings, as prompts expect. Of two pairs with the same name, the
+/// later one is used.
 pub(crate) fn pairs_to_strings(pairs: &[Pair]) -> RawJson {
     let member = |pair: &Pair| match &pair.value {
         PairValue::Text(text) | PairValue::Json(text) => (pair.name.clone(), Value::from(text.as_str())),

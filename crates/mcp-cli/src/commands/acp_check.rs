@@ -1,7 +1,7 @@
 //! `acp-check`: validates an ACP session request and prints the response of a strict agent.
 //!
-//! The output is always JSON-RPC, unless standard input cannot be read. No folders are checked: the request may come from
-//! another machine.
+//! The output is always JSON-RPC, unless standard input cannot be read. No folders are checked: the request
+//! may come from another machine.
 
 use mcp_host_acp::{
     AcpVersion, AgentProfile, Capabilities, SessionRequest, ValidatedRequest, code, response_id, validate,

@@ -1,7 +1,8 @@
 //! `record`: records a session with real servers to a file, which `replay` can serve.
 //!
-//! Without a command, it starts the servers of a configuration, lists what they offer, and makes the requested calls. With
-//! a command, it is a proxy in place of a server: it starts the server and forwards all messages.
+//! Without a command, it starts the servers of a configuration, lists what they offer, and makes the
+//! requested calls. With a command, it is a proxy in place of a server: it starts the server and forwards all
+//! messages.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -72,7 +72,8 @@ async fn list(context: &Context, host: &Host) -> Report {
     let out = match context.format {
         Format::Json => json::document(&json!({
             "skills": skills.iter().map(|(server, skill)| skill_json(server, skill)).collect::<Vec<_>>(),
-            "errors": errors.iter().map(|(server, error)| json!({"server": server, "error": error})).collect::<Vec<_>>(),
+            "errors": errors.iter().map(|(server, error)| json!({"server": server, "error": error}))
+                .collect::<Vec<_>>(),
         })),
         Format::Text if skills.is_empty() && errors.is_empty() => "no server has skills\n".to_owned(),
         Format::Text => {

@@ -58,8 +58,8 @@ impl Context {
         blocking(move || console.print(&report)).await
     }
 
-    /// Prints what is known when a signal ended the command, and returns the exit code of the signal. The time is bounded,
-    /// because a second signal must not wait for a reader of the output.
+    /// Prints what is known when a signal ended the command, and returns the exit code of the signal. The
+    /// time is bounded, because a second signal must not wait for a reader of the output.
     pub(crate) async fn print_interrupted(&self, report: Report, signal: Signal) -> Exit {
         let _ = timeout(INTERRUPTED_PRINT, self.print(report)).await;
         Exit::Signal(signal)

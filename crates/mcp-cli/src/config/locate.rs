@@ -36,8 +36,8 @@ pub(crate) struct ConfigPath {
     pub(crate) is_discovered: bool,
 }
 
-/// Finds the configuration that `path` selects. `-` is standard input; an empty path selects the nearest file. Reads the
-/// disk.
+/// Finds the configuration that `path` selects. `-` is standard input; an empty path selects the nearest
+/// file. Reads the disk.
 pub(crate) fn locate_config(path: &Path) -> Result<ConfigPath, String> {
     if path.as_os_str().is_empty() {
         let here =
@@ -137,7 +137,8 @@ mod tests {
         check_nearest("/home/me/a/b", &["/home/me/.minds/mcp.yaml"], "../../.minds/mcp.yaml");
         check_nearest("/srv/x", &["/mcp.json"], "../../mcp.json");
         let none = "neither this folder nor a parent folder contains one of .minds/mcp.yaml, agent.yaml, .mcp.json, \
-                    .vscode/mcp.json, .cursor/mcp.json, .kiro/settings/mcp.json, .roo/mcp.json, mcp.json; name a file or \
+                    .vscode/mcp.json, .cursor/mcp.json, .kiro/settings/mcp.json, .roo/mcp.json, mcp.json; name a \
+                    file or \
                     a folder";
         check_nearest("/home/me/a", &["/home/agent.yaml", "/agent.yaml"], none);
         check_nearest("/srv", &[], none);

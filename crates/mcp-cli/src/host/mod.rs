@@ -98,8 +98,8 @@ pub(crate) async fn stop(host: &Host, mut exit: Exit, signals: &mut Signals) -> 
     }
 }
 
-/// The client capability for apps, a member of a JSON object. Every command declares it, so that `lock` and `tools` see the
-/// same tools as the clients of `serve`.
+/// The client capability for apps, a member of a JSON object. Every command declares it, so that `lock` and
+/// `tools` see the same tools as the clients of `serve`.
 pub(crate) const APPS_CAPABILITY: &str =
     r#""extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}"#;
 

@@ -28,8 +28,8 @@ pub(crate) async fn wait_for_servers(host: &Host, progress: &Progress, condition
     wait_and_show(host, progress, condition, async |_| ControlFlow::Continue(())).await;
 }
 
-/// Waits like [`wait_for_servers`]. A wait of more than two seconds calls `show` with the state, then after each change;
-/// the wait ends if `show` breaks it.
+/// Waits like [`wait_for_servers`]. A wait of more than two seconds calls `show` with the state, then after
+/// each change; the wait ends if `show` breaks it.
 pub(crate) async fn wait_and_show(
     host: &Host,
     progress: &Progress,

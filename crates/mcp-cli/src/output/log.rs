@@ -86,7 +86,8 @@ pub(crate) fn start_verbose(colour: Colour) {
         .init();
 }
 
-/// Starts the log of `serve`. Called once. Without a level, the filter is that of the variable `RUST_LOG`, else `default`.
+/// Starts the log of `serve`. Called once. Without a level, the filter is that of the variable `RUST_LOG`,
+/// else `default`.
 pub(crate) fn start_serving(
     level: Option<LogLevelName>,
     default: LogLevelName,

@@ -1,7 +1,7 @@
 //! Progress on standard error.
 //!
-//! On a terminal it is one line that is updated and finally cleared. With `--verbose` it is one line per change, between
-//! the lines of the log. Otherwise only progress that a server reports is written.
+//! On a terminal it is one line that is updated and finally cleared. With `--verbose` it is one line per
+//! change, between the lines of the log. Otherwise only progress that a server reports is written.
 
 use std::io::{self, Write};
 use std::time::Duration;

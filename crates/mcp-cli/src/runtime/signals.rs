@@ -51,8 +51,8 @@ impl Signals {
     }
 }
 
-/// Serves until `serving` ends or a signal arrives. After a signal, drops `stop` and waits for `serving` to end, at most
-/// for `drain`; another signal ends the wait. Returns the first signal as the error.
+/// Serves until `serving` ends or a signal arrives. After a signal, drops `stop` and waits for `serving` to
+/// end, at most for `drain`; another signal ends the wait. Returns the first signal as the error.
 pub(crate) async fn serve_until_signalled<T>(
     signals: &mut Signals,
     (stop, drain): (oneshot::Sender<()>, Duration),

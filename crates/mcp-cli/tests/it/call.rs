@@ -54,7 +54,8 @@ fn call_results_and_errors_as_text() {
             2,
             "",
             "error: ARGS is not valid JSON: key must be a string at line 1 column 2\n  {text: 1}\n   ^\n  \
-             help: write one JSON object in single quotes, such as '{\"text\": \"hello\"}', or name=value pairs, or @FILE, or `-` for standard input\n",
+             help: write one JSON object in single quotes, such as '{\"text\": \"hello\"}', or name=value pairs, or \
+             @FILE, or `-` for standard input\n",
         ),
     );
     check(
@@ -168,7 +169,8 @@ fn arguments_are_pairs_or_a_file() {
             2,
             "",
             "error: with several arguments, each must be name=value; this one is not: b\n  \
-             help: write one JSON object in single quotes, such as '{\"text\": \"hello\"}', or name=value pairs, or @FILE, or `-` \
+             help: write one JSON object in single quotes, such as '{\"text\": \"hello\"}', or name=value pairs, or \
+             @FILE, or `-` \
              for standard input\n",
         ),
     );

@@ -103,9 +103,12 @@ fn hdx_22_dmx_02_server_is_added_disabled_and_removed() {
     assert_eq!((removed.code, removed.out.ends_with("✓ removed `b`\n")), (Some(0), true));
     assert_eq!(
         text(&workspace),
-        "version: 1\nservers:\n  # about a\n  a:\n    enabled: false\n    transport: stdio\n    command: x\n    env: { KEY: hunter2 }   \
-         # why\n  c:\n    transport: stdio\n    command: npx\n    args: [\"-y\", \"@acme/c\", \"--flag\"]\n    env:\n      T:\n        \
-         prefix: x-\n        env: TOKEN\n  web:\n    transport: streamable_http\n    url: https://acme.example/mcp\n    headers:\n      \
+        "version: 1\nservers:\n  # about a\n  a:\n    enabled: false\n    transport: stdio\n    command: x\n    env: \
+        { KEY: hunter2 }   \
+         # why\n  c:\n    transport: stdio\n    command: npx\n    args: [\"-y\", \"@acme/c\", \"--flag\"]\n    \
+         env:\n      T:\n        \
+         prefix: x-\n        env: TOKEN\n  web:\n    transport: streamable_http\n    url: \
+         https://acme.example/mcp\n    headers:\n      \
          A: b=c\n"
     );
     let again = workspace.run(&["disable", ".", "a"]);
@@ -166,7 +169,8 @@ fn holodeck_server_is_added_but_cannot_be_disabled() {
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(
         fs::read_to_string(workspace.path().join("agent.yaml")).unwrap(),
-        "name: a\ntools:\n  - name: fetch\n    type: mcp\n    server: mcp-server-fetch\n    command: uvx\n    args: [mcp-server-fetch]\n"
+        "name: a\ntools:\n  - name: fetch\n    type: mcp\n    server: mcp-server-fetch\n    command: uvx\n    args: \
+        [mcp-server-fetch]\n"
     );
     assert!(run.out.contains("wrote the package of the arguments"), "{}", run.out);
     let run = workspace.run(&["disable", ".", "fetch"]);

@@ -1,4 +1,5 @@
-//! Hostile text in a configuration and from a server: it cannot control the terminal, hide text, or imitate our messages.
+//! Hostile text in a configuration and from a server: it cannot control the terminal, hide text, or imitate
+//! our messages.
 
 use std::io::{BufRead, BufReader, Read};
 

@@ -33,7 +33,8 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         ".devcontainer/devcontainer.json",
-        "{\"image\": \"x\", \"customizations\": {\"vscode\": {\"mcp\": {\"servers\": {\"demo\": {\"command\": \"mcp-host\", \
+        "{\"image\": \"x\", \"customizations\": {\"vscode\": {\"mcp\": {\"servers\": {\"demo\": {\"command\": \
+        \"mcp-host\", \
          \"args\": [\"demo-server\"], \"env\": {\"SEEN\": \"yes\"}}}}}}}\n",
     ),
 ];

@@ -82,7 +82,8 @@ fn dead_stateless_server_is_not_ready_until_it_is_back() {
 fn readiness_of_some_servers_needs_a_token_that_shows_them() {
     let demo = |name| {
         format!(
-            "  {name}:\n    truely-stateless: true\n    transport: stdio\n    command: mcp-host\n    args: [demo-server]\n    transform:\n      - prefix: {name}_\n"
+            "  {name}:\n    truely-stateless: true\n    transport: stdio\n    command: mcp-host\n    args: \
+            [demo-server]\n    transform:\n      - prefix: {name}_\n"
         )
     };
     let broken =

@@ -12,7 +12,8 @@ use crate::support::{DEMO, Workspace};
 /// A configuration whose server replays `out.jsonl`.
 fn replayed(arguments: &str) -> String {
     format!(
-        "version: 1\nservers:\n  demo:\n    transport: stdio\n    command: mcp-host\n    args: [replay, out.jsonl{arguments}]\n"
+        "version: 1\nservers:\n  demo:\n    transport: stdio\n    command: mcp-host\n    args: [replay, \
+        out.jsonl{arguments}]\n"
     )
 }
 
@@ -221,7 +222,11 @@ fn recording_is_served_over_http() {
 #[test]
 fn replay_ends_when_its_client_disconnects() {
     let workspace = Workspace::empty();
-    workspace.write("out.jsonl", "{\"format\":\"mcp-recording\",\"version\":1}\n{\"server\":\"a\"}\n{\"server\":\"b\"}\n{\"method\":\"x\",\"result\":1}\n");
+    workspace.write(
+        "out.jsonl",
+        "{\"format\":\"mcp-recording\",\"version\":1}\n{\"server\":\"a\"}\n\
+        {\"server\":\"b\"}\n{\"method\":\"x\",\"result\":1}\n",
+    );
     let request = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}\n";
     let run = workspace.run_with_input(&["replay", "out.jsonl", "--server", "b"], request);
     assert_eq!(
@@ -264,7 +269,8 @@ fn record_and_replay_errors_are_reported() {
     check_refused(
         &["replay", "none.jsonl"],
         1,
-        "error: none.jsonl: this is not a recording: its first line is not {\"format\":\"mcp-recording\",\"version\":1}\n",
+        "error: none.jsonl: this is not a recording: its first line is not \
+        {\"format\":\"mcp-recording\",\"version\":1}\n",
     );
     check_refused(
         &["replay", "gone.jsonl"],

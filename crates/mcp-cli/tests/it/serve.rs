@@ -223,7 +223,8 @@ fn detached_call_needs_a_server_that_outlives_the_command() {
     let workspace = Workspace::dominds(SHARED_DEMO);
     let run = workspace.run(&["call", ".", "echo", "text=x", "--detach"]);
     assert_eq!(run.code, Some(1), "{run:?}");
-    let want = "error: server 'demo' is a process of this command, so its tasks end with it\n  help: leave out --detach";
+    let want = "error: server 'demo' is a process of this command, so its tasks end with it\n  help: leave out \
+        --detach";
     assert!(run.err.contains(want), "{run:?}");
     // A server with a URL that makes no task of the call returns the result.
     let (mut gateway, address) = serve_http(&workspace, &["serve", ".", "--http", "127.0.0.1:0"]);

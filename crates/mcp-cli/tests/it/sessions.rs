@@ -1,5 +1,5 @@
-//! Snapshots of interactive commands: `login` with and without a terminal, and the terminal output of `shell`, `record`,
-//! `serve` and `replay`.
+//! Snapshots of interactive commands: `login` with and without a terminal, and the terminal output of
+//! `shell`, `record`, `serve` and `replay`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -164,7 +164,8 @@ fn width_of_the_table_is_that_of_columns() {
     };
     // Nothing is cut in a pipe.
     assert!(lines(None).iter().all(|line| !line.contains('…')));
-    let mixed = "mixed         demo        35  reads     Answers with every kind of content: text, image, audio, resource and link";
+    let mixed = "mixed         demo        35  reads     Answers with every kind of content: text, image, audio, \
+        resource and link";
     assert!(lines(None).iter().any(|line| line.starts_with(mixed)), "{:#?}", lines(None));
     // A terminal that is too narrow shows whole names, and no descriptions.
     for (columns, heading) in [
@@ -204,14 +205,17 @@ done
 fn invalid_schemas_and_collisions_are_warnings() {
     let workspace = Workspace::dominds(&format!("{DEMO}  odd:\n    transport: stdio\n    command: odd\n"));
     workspace.script("odd", &ODD.replace("\n    {", "{"));
-    let collision = "warning: tool `echo` of server `odd` is skipped: the name `echo` is taken by tool `echo` of server `demo`";
+    let collision = "warning: tool `echo` of server `odd` is skipped: the name `echo` is taken by tool `echo` of \
+        server `demo`";
     let run = workspace.run(&["tools", "."]);
     assert_eq!(run.code, Some(0), "{run:?}");
     for want in [
-        "arguments of tool `typo` of server `odd` are passed on unchecked: its schema cannot be used: /properties/a/type is `strin`, which is no type",
+        "arguments of tool `typo` of server `odd` are passed on unchecked: its schema cannot be used: \
+        /properties/a/type is `strin`, which is no type",
         "/properties/a/$ref is `#/$defs/none`, which does not exist",
         "its type must be `object` and is `string`",
-        "structured results of tool `result` of server `odd` are passed on unchecked: its schema cannot be used: /type is `objekt`, which is no type",
+        "structured results of tool `result` of server `odd` are passed on unchecked: its schema cannot be used: \
+        /type is `objekt`, which is no type",
         collision,
     ] {
         assert!(run.out.contains(want), "{want}: {run:?}");
@@ -220,7 +224,10 @@ fn invalid_schemas_and_collisions_are_warnings() {
     let run = workspace.run(&["doctor", "."]);
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(
-        run.out.contains("\n! odd  the tool `typo` has a mistake: its schema cannot be used: /properties/a/type is `strin`, which is no type (and 3 more); 5 tools\n"),
+        run.out.contains(
+            "\n! odd  the tool `typo` has a mistake: its schema cannot be used: /properties/a/type is \
+            `strin`, which is no type (and 3 more); 5 tools\n"
+        ),
         "{run:?}"
     );
     assert!(run.out.contains(&format!("\n\n{collision}\n  help: rename")), "{run:?}");

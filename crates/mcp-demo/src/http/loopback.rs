@@ -1,7 +1,7 @@
 //! Restricts requests to this machine and rejects web pages of other origins.
 //!
-//! A browser sends `Host` and `Origin` truthfully, so both must name this machine, by a name or address that another site
-//! cannot use (DNS rebinding).
+//! A browser sends `Host` and `Origin` truthfully, so both must name this machine, by a name or address that
+//! another site cannot use (DNS rebinding).
 
 use std::net::IpAddr;
 

@@ -1,8 +1,8 @@
 //! Serves over HTTP on a loopback address: Streamable HTTP, the older SSE transport ([`sse`]) and WebSocket
 //! ([`websocket`]).
 //!
-//! Web pages of other origins are rejected: `Host` and `Origin` must name this machine. Both eras share the path `/mcp`;
-//! each legacy session has its own state.
+//! Web pages of other origins are rejected: `Host` and `Origin` must name this machine. Both eras share the
+//! path `/mcp`; each legacy session has its own state.
 
 mod loopback;
 mod sse;
@@ -69,8 +69,8 @@ impl HttpServer {
 
     /// Serves until `shutdown` resolves or the tool `exit` is called.
     ///
-    /// After `shutdown`, open streams and sockets are closed and running calls cancelled. After `exit`, or when the future
-    /// is dropped, only the listener is closed; open connections end with the runtime.
+    /// After `shutdown`, open streams and sockets are closed and running calls cancelled. After `exit`, or
+    /// when the future is dropped, only the listener is closed; open connections end with the runtime.
     pub fn serve(
         self,
         shutdown: impl Future<Output = ()> + Send + 'static,

@@ -1,7 +1,7 @@
 //! WebSocket with the subprotocol `mcp`. Requests from other machines and from web pages of other origins are rejected.
 //!
-//! Internally, a socket is a pair of streams with one message per line, like standard input and output. Each socket has its
-//! own state for a legacy client; modern requests share the state of the process.
+//! Internally, a socket is a pair of streams with one message per line, like standard input and output. Each
+//! socket has its own state for a legacy client; modern requests share the state of the process.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The tool `ask`: asks the user by elicitation, or the client's model by sampling.
 //!
-//! A legacy client receives a request while the call runs. A modern client receives the question as the result and calls
-//! again with the reply, so the server stores nothing in between.
+//! A legacy client receives a request while the call runs. A modern client receives the question as the
+//! result and calls again with the reply, so the server stores nothing in between.
 
 #![expect(deprecated, reason = "sampling is deprecated in the protocol, and clients still offer it")]
 

@@ -1,7 +1,8 @@
-//! The tools `env` and `header`, which return what the host passed to this server: an environment variable, or a header.
+//! The tools `env` and `header`, which return what the host passed to this server: an environment variable,
+//! or a header.
 //!
-//! Only variables whose names begin with `DEMO_` are returned, because others may be secrets. Headers come from the caller
-//! itself.
+//! Only variables whose names begin with `DEMO_` are returned, because others may be secrets. Headers come
+//! from the caller itself.
 
 use axum::http::request::Parts;
 use rmcp::model::CallToolResponse;

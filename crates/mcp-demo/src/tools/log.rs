@@ -1,7 +1,7 @@
 //! The tool `log`: sends a log message at each of the eight levels that the client requested.
 //!
-//! A legacy client sets a level for its session; by default it receives all messages. A modern request names its level; by
-//! default it receives none.
+//! A legacy client sets a level for its session; by default it receives all messages. A modern request names
+//! its level; by default it receives none.
 
 #![expect(deprecated, reason = "logging is deprecated in the protocol, and servers still do it")]
 

@@ -71,7 +71,8 @@ fn sleep_reports_progress_with_a_token() {
     check("sleep", json!({"ms": 60_000}), "slept 60000 ms in 1 step");
     check("sleep", json!({"ms": 1, "steps": 0}), "failed: `ms` is at most 600000, `steps` 1 to 1000");
     for era in BOTH {
-        let params = json!({"name": "sleep", "arguments": {"ms": 3000, "steps": 3}, "_meta": {"progressToken": "here"}});
+        let params = json!({"name": "sleep", "arguments": {"ms": 3000, "steps": 3},
+            "_meta": {"progressToken": "here"}});
         check_in(era, params, "1.0 of 3.0, 2.0 of 3.0, 3.0 of 3.0, slept 3000 ms in 3 steps");
     }
 }

@@ -40,7 +40,8 @@ impl PinnedGeneration {
     }
 
     /// Calls a tool of this generation, like [`Host::call`](crate::host::Host::call). If the server was replaced or
-    /// stopped and the drain period has passed, the error is of the kind [`ErrorKind::Replaced`](mcp_host_model::ErrorKind::Replaced). In a dialog's turn
+    /// stopped and the drain period has passed, the error is of the kind
+    /// [`ErrorKind::Replaced`](mcp_host_model::ErrorKind::Replaced). In a dialog's turn
     /// ([`Dialog::pin`](crate::calls::dialog::Dialog::pin)) the call belongs to that dialog unless it names
     /// another.
     pub async fn call(&self, call: ToolCall) -> CallResult {

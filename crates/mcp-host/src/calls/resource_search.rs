@@ -1,8 +1,8 @@
 //! Search for a resource that no list contains: the servers that may have it are queried in order.
 //!
 //! Servers with a matching template come first, the most literal template before others, and then all servers with
-//! resources in their configured order. Hidden resources are not searched. A leased server is queried only if a template
-//! matches or the dialog already holds a lease, because a search must not start servers.
+//! resources in their configured order. Hidden resources are not searched. A leased server is queried only if
+//! a template matches or the dialog already holds a lease, because a search must not start servers.
 
 use std::cmp::Reverse;
 use std::time::Duration;

@@ -123,8 +123,8 @@ impl InstanceRouter {
         context
     }
 
-    /// Finds an item (such as `Tool 'x'`) with `find`, and begins a request at an instance of its server. Looks up again if
-    /// the instance was retired. The error names the server, if one was found.
+    /// Finds an item (such as `Tool 'x'`) with `find`, and begins a request at an instance of its server.
+    /// Looks up again if the instance was retired. The error names the server, if one was found.
     pub(super) async fn begin<T: Send>(
         &self,
         scope: RequestScope<'_>,
@@ -192,7 +192,8 @@ impl InstanceRouter {
         let replaced = || {
             let (server, item) = (&route.server.spec.id, item());
             let message = format!(
-                "Replaced: server '{server}' was replaced or stopped after this generation; {item} is no longer available"
+                "Replaced: server '{server}' was replaced or stopped after this generation; {item} is no longer \
+                available"
             );
             RouteError::Refused(HostError::new(ErrorKind::Replaced, message))
         };

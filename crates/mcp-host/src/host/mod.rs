@@ -222,8 +222,8 @@ impl Host {
         FollowHandle::begin(request, self.updates.clone()).await
     }
 
-    /// Waits until no server is [`ServerState::Starting`]: new servers and, after a reload, changed ones. Restarts of failed
-    /// servers are not waited for. Cancel-safe.
+    /// Waits until no server is [`ServerState::Starting`]: new servers and, after a reload, changed ones.
+    /// Restarts of failed servers are not waited for. Cancel-safe.
     pub async fn ready(&self) {
         let mut published = self.subscribe();
         let settled = |it: &Arc<HostSnapshot>| it.servers.iter().all(|it| it.state != ServerState::Starting);
@@ -252,8 +252,8 @@ impl Host {
         Arc::clone(&self.senders.snapshot.borrow())
     }
 
-    /// Adapts the current tools to a model provider: what its API does not accept is adapted, or left out with a problem
-    /// (DM-063). [`Projection::to_tools_json`] is the `tools` array of a request.
+    /// Adapts the current tools to a model provider: what its API does not accept is adapted, or left out
+    /// with a problem (DM-063). [`Projection::to_tools_json`] is the `tools` array of a request.
     pub fn tools_for(&self, provider: Provider) -> Projection {
         self.snapshot().tools_for(provider)
     }
@@ -294,8 +294,8 @@ impl Host {
         self.router.requests.read_resource(uri, options, CatalogVersion::Latest).await
     }
 
-    /// Lists the skills of a server (SEP-2640), all pages within the server's limits; invalid ones are logged and left out.
-    /// Fails if the server does not declare skills. Dropping the future cancels the request.
+    /// Lists the skills of a server (SEP-2640), all pages within the server's limits; invalid ones are logged
+    /// and left out. Fails if the server does not declare skills. Dropping the future cancels the request.
     pub async fn list_skills(
         &self,
         server: &ServerId,
@@ -304,9 +304,9 @@ impl Host {
         list_skills(&self.router.requests, server, options).await
     }
 
-    /// Reads a file of the skill whose `SKILL.md` has the URI `skill`: `SKILL.md` itself, or another file that the server
-    /// lists for it. Fails if the size or the hash differs from that of the list. A skill without a list is not checked.
-    /// Dropping the future cancels the request.
+    /// Reads a file of the skill whose `SKILL.md` has the URI `skill`: `SKILL.md` itself, or another file
+    /// that the server lists for it. Fails if the size or the hash differs from that of the list. A skill
+    /// without a list is not checked. Dropping the future cancels the request.
     pub async fn read_skill_file(
         &self,
         skill: &str,
@@ -338,7 +338,8 @@ impl Host {
     }
 
     /// Starts a dialog with a caller that answers server requests of its calls and leased servers, also between
-    /// calls. A caller of the request's own takes precedence. If several handles of a dialog have callers, the last one counts.
+    /// calls. A caller of the request's own takes precedence. If several handles of a dialog have callers,
+    /// the last one counts.
     pub fn dialog_with(&self, id: DialogId, caller: Arc<Caller>) -> Dialog {
         let registration = self.router.supervisor().shared.callers.register(id.clone(), caller);
         self.dialog_of(id, Some(registration))

@@ -35,8 +35,8 @@ pub struct HostOptions {
     pub supervision: Supervision,
     /// Leases of servers that are not shared.
     pub leases: LeasePolicy,
-    /// The reminder text for a dialog that has leased a server. `None`: it says so, and how to release the server if the
-    /// host has its own tools ([`CatalogOptions::admin_tools`]).
+    /// The reminder text for a dialog that has leased a server. `None`: it says so, and how to release the
+    /// server if the host has its own tools ([`CatalogOptions::admin_tools`]).
     pub reminder: Option<ReminderText>,
     /// The folder for results above their server's limit (`limits.result_bytes`, 256 KiB unless set). The result is cut
     /// either way; with a policy it names the file that has the rest. The files are removed with the host.

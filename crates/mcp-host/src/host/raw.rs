@@ -72,9 +72,9 @@ impl Host {
         self.router.requests.task_result(id, options).await
     }
 
-    /// Sends a request of the skills extension and returns the raw result. `uri` is that of the `SKILL.md` or the folder,
-    /// and is routed like that of a resource; without it, the list is that of the server in `options`. A cursor belongs to
-    /// the extra parameters.
+    /// Sends a request of the skills extension and returns the raw result. `uri` is that of the `SKILL.md` or
+    /// the folder, and is routed like that of a resource; without it, the list is that of the server in
+    /// `options`. A cursor belongs to the extra parameters.
     pub async fn skill_request_raw(
         &self,
         method: SkillMethod,

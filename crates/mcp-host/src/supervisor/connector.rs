@@ -207,8 +207,8 @@ impl Connector {
         }
     }
 
-    /// The authorization of an instance. If the server is one per user, that of a dialog exchanges its user's token, and
-    /// the one without a dialog, which lists the tools, has a token of the host.
+    /// The authorization of an instance. If the server is one per user, that of a dialog exchanges its user's
+    /// token, and the one without a dialog, which lists the tools, has a token of the host.
     #[cfg(feature = "oauth")]
     fn authorization(
         &self,
@@ -235,8 +235,8 @@ impl Connector {
     ) -> (Handlers, Option<ClientCapabilities>) {
         match dialog.and_then(|it| self.shared.callers.caller(it)) {
             Some(caller) => (merge_handlers(&caller.handlers, &self.handlers), caller.capabilities.clone()),
-            // Roots of one caller must reach no other one. They are declared nevertheless where a request for them leads
-            // to an instance per dialog.
+            // Roots of one caller must reach no other one. They are declared nevertheless where a request for
+            // them leads to an instance per dialog.
             None => match (&self.declared, &self.handlers.roots) {
                 (Some(declared), None) => {
                     let (roots, declared) = match sharing {
@@ -397,8 +397,8 @@ fn is_unauthorized(error: &ConnectError) -> bool {
     matches!(error, ConnectError::Refused(refused) if matches!(refused.status(), Some(401 | 403)))
 }
 
-/// Completes the error of a server with token exchange that is not authorized. The advice to use another header does not
-/// apply; the message of an exchange has its own.
+/// Completes the error of a server with token exchange that is not authorized. The advice to use another
+/// header does not apply; the message of an exchange has its own.
 fn explain_authorization(error: &mut HostError, dialog: Option<&DialogId>) {
     error.help = None;
     if dialog.is_none() {

@@ -2,8 +2,8 @@
 //! closed.
 //!
 //! A pin reserves the instance for the calls of a pinned generation. A retired gate accepts only these calls; a sealed
-//! gate accepts none. Requests about tasks enter until the gate is closed. The state is one atomic number, so no call can
-//! enter between retiring and the check that no calls run.
+//! gate accepts none. Requests about tasks enter until the gate is closed. The state is one atomic number, so
+//! no call can enter between retiring and the check that no calls run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -10,11 +10,13 @@ pub struct LeasePolicy {
     pub idle_timeout: Option<Duration>,
     /// The maximum number of leases of all servers and dialogs.
     pub max_leases: usize,
-    /// What the host does about a server with [`Sharing::Auto`](mcp_host_model::Sharing::Auto) that sends a server request.
+    /// What the host does about a server with [`Sharing::Auto`](mcp_host_model::Sharing::Auto) that sends a
+    /// server request.
     pub requesting_servers: RequestingServers,
 }
 
-/// What a host does about a legacy server with [`Sharing::Auto`](mcp_host_model::Sharing::Auto) that sends a server request.
+/// What a host does about a legacy server with [`Sharing::Auto`](mcp_host_model::Sharing::Auto) that sends a
+/// server request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestingServers {

@@ -29,7 +29,8 @@ pub(crate) struct SchemaDefect {
     pub(crate) reason: String,
 }
 
-/// The invalid schemas of tools. A host compiles a schema at the first call of its tool, but a user should know earlier.
+/// The invalid schemas of tools. A host compiles a schema at the first call of its tool, but a user should
+/// know earlier.
 fn schema_defects(tools: &[Tool]) -> Vec<SchemaDefect> {
     let mut defects = Vec::new();
     for tool in tools.iter().take(MAX_CHECKED_TOOLS) {

@@ -2,9 +2,9 @@
 //! nothing.
 //!
 //! Labels contain no text of users, models or servers, except the server's name in the configuration. Their number is
-//! limited: `server` has at most [`MAX_SERVER_LABELS`] values per host, and later servers share [`OTHER_SERVERS`]; other
-//! labels have the values listed here. There is no label for the tool, because servers choose tool names: the span of the
-//! call has it.
+//! limited: `server` has at most [`MAX_SERVER_LABELS`] values per host, and later servers share
+//! [`OTHER_SERVERS`]; other labels have the values listed here. There is no label for the tool, because
+//! servers choose tool names: the span of the call has it.
 //!
 //! | name | kind, unit | labels | what it is |
 //! |---|---|---|---|
@@ -20,9 +20,9 @@
 //! | [`CUT_RESULTS`] | counter | `server` | results that were cut, spilled or not |
 //!
 //! The `outcome` of a call is `success`, `cancelled` (its future was dropped), or the error kind as in
-//! [`ErrorKind::as_str`](mcp_host_model::ErrorKind::as_str). `operation` is `connect`, `list` or `call`; `kind` is an error
-//! kind. The `outcome` of a reload is `taken`, `refused`, or `unread` each time followed files begin not to respond. A call
-//! without a server has the server [`NO_SERVER`].
+//! [`ErrorKind::as_str`](mcp_host_model::ErrorKind::as_str). `operation` is `connect`, `list` or `call`;
+//! `kind` is an error kind. The `outcome` of a reload is `taken`, `refused`, or `unread` each time followed
+//! files begin not to respond. A call without a server has the server [`NO_SERVER`].
 //!
 //! Gauges of several hosts in one process are added up, except the generation, which is that of the last publication.
 

@@ -147,7 +147,8 @@ async fn check_drain(ends: u64, want: &str, closed: u64) {
 
 #[tokio::test(start_paused = true)]
 async fn dm_104_drain_deadline_before_at_and_after_the_end_of_a_call() {
-    let lost = "MCPConnectionError: server 'a' (npx): the server is no longer available: it was stopped; it is not known";
+    let lost = "MCPConnectionError: server 'a' (npx): the server is no longer available: it was stopped; it is not \
+        known";
     check_drain(0, "at last", 100).await;
     check_drain(19_990, "at last", 20_100).await;
     // After the drain period of 20 s, the server has 5 s to end by itself.

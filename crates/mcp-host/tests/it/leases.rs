@@ -171,7 +171,8 @@ async fn failed_lease_is_reported_and_retried() {
     let failed = call(&dialog, "a__t", "{}").await;
     assert_eq!(
         text_or_error(&failed),
-        "MCPConnectionError: server 'a' (npx): the server could not be started: the command was not found (check that the program is installed, and that its folder is in the server's PATH)"
+        "MCPConnectionError: server 'a' (npx): the server could not be started: the command was not found (check \
+        that the program is installed, and that its folder is in the server's PATH)"
     );
     assert_eq!(failed.metadata.server.unwrap().as_str(), "a");
     *fixture.peer("a").start_behavior.lock().unwrap() = StartBehavior::Works;

@@ -46,7 +46,8 @@ async fn dm_066_stopped_dialog_is_refused_until_it_is_resumed() {
     assert!(generations.has_changed().unwrap());
     let problem = generations.borrow_and_update().problems[0].problem.clone();
     assert_eq!(problem.id, "llm/p/provider_rejected/1");
-    let why = "dialog '1' is stopped: provider `p` refused a request of dialog `1` because of tool `a__t`: schema is bad";
+    let why = "dialog '1' is stopped: provider `p` refused a request of dialog `1` because of tool `a__t`: schema is \
+        bad";
     assert_eq!((problem.tool.as_deref(), one.stop_reason().unwrap().message.as_str()), (Some("a__t"), why));
 
     let refused = format!("ValidationError: {why} (fix what the provider refused, then resume the dialog)");

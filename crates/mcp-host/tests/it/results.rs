@@ -116,7 +116,10 @@ async fn hd_133_result_over_the_disk_limit_is_truncated_without_a_problem() {
 fn promising() -> Arc<ScriptedServer> {
     let peer = ScriptedServer::new(&[]);
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
-    let tool = |name: &str, output: serde_json::Value| json!({"name": name, "inputSchema": {"type": "object"}, "outputSchema": output});
+    let tool = |name: &str, output: serde_json::Value| {
+        json!({"name": name, "inputSchema": {"type": "object"},
+        "outputSchema": output})
+    };
     *peer.tools.lock().unwrap() =
         vec![tool("structured", schema.clone()), tool("unstructured", schema.clone()), tool("fail", schema)];
     peer

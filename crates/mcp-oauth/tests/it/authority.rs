@@ -1,7 +1,7 @@
 //! An MCP server that requires authorization, and its authorization server, on one loopback port.
 //!
-//! Clients register, codes are used once and proven with PKCE, refresh tokens are used once, and a token is valid for its
-//! scopes until it is revoked. The user agrees at once.
+//! Clients register, codes are used once and proven with PKCE, refresh tokens are used once, and a token is
+//! valid for its scopes until it is revoked. The user agrees at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -145,7 +145,8 @@ impl AuthorityState {
                 let authority = format!("{origin}{document}");
                 plain(
                     200,
-                    &json!({"resource": format!("{origin}/mcp"), "authorization_servers": [authority], "scopes_supported": [BASIC]}),
+                    &json!({"resource": format!("{origin}/mcp"), "authorization_servers": [authority],
+                        "scopes_supported": [BASIC]}),
                 )
             }
             "/.well-known/oauth-authorization-server" | "/.well-known/other" => {
@@ -311,7 +312,8 @@ impl AuthorityState {
         let kind = if self.requires_proof { "DPoP" } else { "Bearer" };
         plain(
             200,
-            &json!({"access_token": access, "token_type": kind, "expires_in": self.token_lifetime, "refresh_token": refresh, "scope": scope}),
+            &json!({"access_token": access, "token_type": kind, "expires_in": self.token_lifetime,
+                "refresh_token": refresh, "scope": scope}),
         )
     }
 

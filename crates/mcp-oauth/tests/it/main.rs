@@ -196,7 +196,8 @@ async fn expired_login_requires_the_user() {
     assert_eq!((authority.count("refresh"), authority.count("authorize")), (1, 2));
     authority.revoke_logins();
     let alone = connect(&authority.url, oauth(&authority.url, &store, None)).await.err().unwrap();
-    let want = "not authorized: the server requires a new login, because the old one has expired: run `mcp-host login guarded`";
+    let want = "not authorized: the server requires a new login, because the old one has expired: run `mcp-host \
+        login guarded`";
     assert_eq!(alone.to_string(), want);
 }
 

@@ -139,7 +139,8 @@ mod tests {
         assert!(catalog.tools().iter().all(|tool| tool.estimated_tokens() == one));
         let message = |tokens: usize, tools: usize| {
             format!(
-                "2 of 5 tools are left out for the token `ann`, because of the limit of {tools} tools and {tokens} tokens: d1, d2"
+                "2 of 5 tools are left out for the token `ann`, because of the limit of {tools} tools and {tokens} \
+                tokens: d1, d2"
             )
         };
         check((9, 3 * one), &[], &message(3 * one, 9));

@@ -59,8 +59,8 @@ pub struct ExposedTemplate {
 }
 
 impl Serialize for ExposedTool {
-    /// Serializes `name`, `server`, `original_name`, `description` and `input_schema`, in this order. Then, if the tool has
-    /// an app, its URI as `app`; and `"app_only": true`, if the tool is not for models.
+    /// Serializes `name`, `server`, `original_name`, `description` and `input_schema`, in this order. Then,
+    /// if the tool has an app, its URI as `app`; and `"app_only": true`, if the tool is not for models.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (app, app_only) = (self.tool.app_uri(), !self.tool.is_for_models());
         let fields = 5 + usize::from(app.is_some()) + usize::from(app_only);

@@ -3,8 +3,8 @@
 //! A tool that a provider does not accept is left out with a problem. The meaning of a schema is never changed: a
 //! keyword that constrains the shape of arguments is kept, or the tool is left out. Unsupported bounds and
 //! annotations are dropped, because arguments are checked against the tool's own schema before a call. A tool that
-//! OpenAI's strict mode does not accept becomes a function with `strict: false`. Tools that are for apps only are left out
-//! without a problem.
+//! OpenAI's strict mode does not accept becomes a function with `strict: false`. Tools that are for apps only
+//! are left out without a problem.
 
 mod anthropic;
 mod dialect;

@@ -104,8 +104,9 @@ impl ValidatorCache {
         self.validate(Subject::Arguments, schema, arguments).map_err(|errors| InvalidArguments { errors })
     }
 
-    /// Validates the `structuredContent` of a result against its tool's `outputSchema`. A missing `structuredContent` is
-    /// invalid. Do not call this for a failed result (`isError`): the schema does not apply to it.
+    /// Validates the `structuredContent` of a result against its tool's `outputSchema`. A missing
+    /// `structuredContent` is invalid. Do not call this for a failed result (`isError`): the schema does not
+    /// apply to it.
     ///
     /// The host decides what to do about an invalid result. The protocol requires that servers conform to the
     /// schema; it only recommends that clients validate.

@@ -123,7 +123,8 @@ proptest! {
     fn dm_095_plan_transforms_the_old_generation_into_the_new(old in servers(), new in servers()) {
         let (old, new) = (with_unique_ids(old), with_unique_ids(new));
         let desired = |entries: &[ServerEntry]| entries.iter().map(desired).collect::<Vec<_>>();
-        let ReloadPlan { added, removed, changed, re_exposed, unchanged: _, .. } = ReloadPlan::compute(&desired(&old), &desired(&new));
+        let ReloadPlan { added, removed, changed, re_exposed, unchanged: _,
+            .. } = ReloadPlan::compute(&desired(&old), &desired(&new));
         let mut servers = old.clone();
         servers.retain(|entry| !removed.contains(&entry.id));
         for entry in &new {

@@ -241,7 +241,8 @@ fn cycles_of_references_end() {
         json!({
             "$ref": "#/$defs/A",
             "$defs": {
-                "A": { "anyOf": [{ "type": "string", "maxLength": length }, { "type": "array", "items": { "$ref": "#/$defs/B" } }] },
+                "A": { "anyOf": [{ "type": "string", "maxLength": length },
+                    { "type": "array", "items": { "$ref": "#/$defs/B" } }] },
                 "B": { "type": "object", "properties": { "a": { "$ref": "#/$defs/A" }, "b": { "$ref": "#/$defs/B" } } }
             }
         })

@@ -82,7 +82,8 @@ fn old_as_keys(document: &Value) -> Value {
 fn a_document_that_another_change_breaks_proves_nothing() {
     // `id` is required now. That says nothing about the other keys of `params`.
     let old = json!({ "properties": { "params": { "type": "object", "additionalProperties": {} } } });
-    let new = json!({ "required": ["id"], "properties": { "params": { "type": "object" }, "id": { "type": "string" } } });
+    let new = json!({ "required": ["id"], "properties": { "params": { "type": "object" },
+        "id": { "type": "string" } } });
     let comparison = checked(&old, &new);
     let verdict = |keyword: &str| {
         comparison.changes.iter().find(|it| it.keyword == keyword).map(|it| it.reader.verdict)
@@ -104,7 +105,11 @@ fn keys_of_a_refused_object_are_not_listed() {
 
 #[test]
 fn draft_4_has_other_integers() {
-    let of = |draft: &str| json!({ "$schema": format!("http://json-schema.org/draft-{draft}/schema#"), "type": "integer" });
+    let of = |draft: &str| {
+        json!({
+            "$schema": format!("http://json-schema.org/draft-{draft}/schema#"), "type": "integer"
+        })
+    };
     let comparison = compare(&of("04"), &of("07")).unwrap();
     assert_eq!(
         (comparison.verdict(Use::Reader), comparison.verdict(Use::Writer)),

@@ -11,7 +11,8 @@ fn documents() -> Vec<Value> {
         { "a": [] }, { "a": ["x"] }, { "a": ["x", "x"] }, { "a": [1] }, { "a": { "b": 1 } }, { "a": { "b": "x" } },
         { "a": { "c": true } }, { "kind": "one" }, { "kind": "two" }, { "kind": "one", "a": 1 }, { "kind": "three" },
         { "kind": "two", "a": 1 }, { "a": true }, { "x-1": "y" }, { "a": "y" }, { "a": { "a": 1 } },
-        { "a": { "a": "x", "b": null } }, [], "x", "xyz", 1, 2.5, null, true, ["x"], [1, 2], [[1]], [{ "a": 1 }, { "b": "x" }]
+        { "a": { "a": "x", "b": null } }, [], "x", "xyz", 1, 2.5, null, true, ["x"], [1, 2], [[1]],
+            [{ "a": 1 }, { "b": "x" }]
     ]);
     members.as_array().unwrap().clone()
 }

@@ -6,7 +6,8 @@ use serde_json::json;
 #[test]
 fn a_comparison_is_rendered_in_three_formats() {
     let old = json!({ "properties": { "a": { "type": "string", "title": "A" }, "b": { "customRule": 1 } } });
-    let new = json!({ "properties": { "a": { "type": "string", "maxLength": 3, "title": "B" }, "b": { "customRule": 2 } } });
+    let new = json!({ "properties": { "a": { "type": "string", "maxLength": 3, "title": "B" },
+        "b": { "customRule": 2 } } });
     let comparison = compare(&old, &new).unwrap();
     assert_eq!(
         render_text(&comparison, Use::Reader),

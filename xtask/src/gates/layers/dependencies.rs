@@ -30,8 +30,8 @@ pub(super) fn check(sources: &[Source], lists: &Lists) -> Vec<Violation> {
 /// The crate of test helpers, which the tests of every crate may use. It is not published.
 const TESTKIT: &str = "mcp-testkit";
 
-/// Whether the crate `name` of this workspace is not published, or depends directly on the crate of `rules`. Cargo omits
-/// such a development dependency from the package if it has no version.
+/// Whether the crate `name` of this workspace is not published, or depends directly on the crate of `rules`.
+/// Cargo omits such a development dependency from the package if it has no version.
 fn is_omitted_from_package(lists: &Lists, rules: &CrateRules, name: &str) -> bool {
     name == TESTKIT || lists.crate_rules(name).is_some_and(|other| other.ours.contains(&rules.name))
 }

@@ -1,7 +1,7 @@
 //! Product code does not search the text of an error: the cause is a type.
 //!
-//! A heuristic by names: a method that searches a text, called on `message`, or on the `to_string()` of an error. A byte
-//! string is not the text of an error. Tests may search texts: they check them.
+//! A heuristic by names: a method that searches a text, called on `message`, or on the `to_string()` of an
+//! error. A byte string is not the text of an error. Tests may search texts: they check them.
 
 use super::lists::contains;
 use crate::error::Violation;

@@ -356,7 +356,8 @@ fn a_development_dependency_in_a_cycle_has_no_version() {
     check("{ workspace = true }", &[violation]);
 }
 
-/// The limits of builds that need few crates: a transport over stdio has at most as many as the client of the official SDK.
+/// The limits of builds that need few crates: a transport over stdio has at most as many as the client of the
+/// official SDK.
 #[test]
 fn small_builds_pull_few_crates() {
     check_crate_count("mcp-host-transport", "stdio", 63);

@@ -9,9 +9,22 @@ const MAX_WIDTH: usize = 120;
 /// A word of this length, such as a URL, cannot be broken.
 const LONG_WORD: usize = 60;
 
+/// Folders with longer lines that are still to be broken.
+const EXEMPT: [&str; 6] = [
+    "crates/mcp-config/",
+    "crates/mcp-gateway/",
+    "crates/mcp-model/",
+    "crates/mcp-recording/",
+    "crates/mcp-transport/",
+    "tests/",
+];
+
 /// Checks one file. Lines that cannot be broken pass: those of raw strings and of tables in comments.
 pub(super) fn check(file: &RustFile) -> Vec<Violation> {
     let mut res = Vec::new();
+    if EXEMPT.iter().any(|folder| file.path.starts_with(folder)) {
+        return res;
+    }
     let mut start = 0;
     for (index, line) in file.text.split('\n').enumerate() {
         let end = start + line.len();

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: compares our clients with a hand-written client (the floor) and rmcp, for docs/performance.md.
 //!
-//! Absolute times depend on the load of the machine. Therefore each round runs all clients of a case in sequence, ratios
-//! are taken within a round, and the result is the median of the rounds.
+//! Absolute times depend on the load of the machine. Therefore each round runs all clients of a case in
+//! sequence, ratios are taken within a round, and the result is the median of the rounds.
 
 mod cases;
 mod server;

@@ -1,7 +1,8 @@
 //! `cargo xtask conformance [client|server]`: runs the official conformance suite against the client and the gateway.
 //!
-//! Every scenario must pass, also those that the suite does not score, except a short list with reasons. A scenario that
-//! was skipped, has no result, warned, or whose client did not end counts as failed here, although the suite accepts it.
+//! Every scenario must pass, also those that the suite does not score, except a short list with reasons. A
+//! scenario that was skipped, has no result, warned, or whose client did not end counts as failed here,
+//! although the suite accepts it.
 //!
 //! Behind the gateway runs tests/conformance/everything.mjs, a server on the official SDK.
 

@@ -36,8 +36,8 @@ pub(super) const RUNS: &[Run] = &[
     run(Side::Server, "2026-07-28", false, 37),
 ];
 
-/// The scenarios that do not count, and why. All others count, also those that the suite runs without scoring them: those
-/// of extensions, pending ones, and ones that are newer than their revision.
+/// The scenarios that do not count, and why. All others count, also those that the suite runs without scoring
+/// them: those of extensions, pending ones, and ones that are newer than their revision.
 pub(super) const NOT_COUNTED: [(&str, &str); 3] = [
     (
         "tasks-status-notifications",

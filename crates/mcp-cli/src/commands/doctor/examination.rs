@@ -39,8 +39,8 @@ impl Examination {
         self.lock().running.1.elapsed()
     }
 
-    /// Records the result of a step, whose time began with [`begin`](Examination::begin) or when the previous one ended.
-    /// Returns `None` if it failed, so that `?` ends the test.
+    /// Records the result of a step, whose time began with [`begin`](Examination::begin) or when the previous
+    /// one ended. Returns `None` if it failed, so that `?` ends the test.
     pub(super) fn step(&self, name: &'static str, result: StepResult) -> Option<()> {
         let now = Instant::now();
         let StepResult { outcome, message, help } = result;

@@ -22,10 +22,11 @@ const ADDRESS_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_ADDRESSES: usize = 4;
 
 const RESOLVE_HELP: &str = "check the spelling of the host name, and the network";
-const PROXY_HELP: &str = "check the proxy in HTTPS_PROXY, HTTP_PROXY and ALL_PROXY; NO_PROXY lists the hosts to connect to directly";
+const PROXY_HELP: &str = "check the proxy in HTTPS_PROXY, HTTP_PROXY and ALL_PROXY; NO_PROXY lists the hosts to \
+    connect to directly";
 
-/// Resolves the host and connects to its port, within `limit`. If the URL uses a proxy, only the proxy is checked, because
-/// it may resolve names that this machine cannot.
+/// Resolves the host and connects to its port, within `limit`. If the URL uses a proxy, only the proxy is
+/// checked, because it may resolve names that this machine cannot.
 pub(super) async fn check_network(
     examination: &Examination,
     endpoint: &UrlEndpoint,

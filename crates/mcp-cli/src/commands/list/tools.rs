@@ -97,7 +97,8 @@ pub(super) fn server_tree(
     text
 }
 
-/// The JSON document of `tools`: `{"generation", "tools", "servers", "problems"}`, with the tools that a filter accepts.
+/// The JSON document of `tools`: `{"generation", "tools", "servers", "problems"}`, with the tools that a
+/// filter accepts.
 pub(crate) struct ToolsJson<'a>(pub(crate) &'a HostSnapshot, pub(crate) &'a NameFilter);
 
 impl Serialize for ToolsJson<'_> {

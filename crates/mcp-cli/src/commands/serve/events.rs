@@ -188,7 +188,8 @@ mod tests {
         let before = published(&[("a", ServerState::Ready)]);
         let mut after = before.clone();
         after.problems = (0..12).map(problem).collect();
-        let text = "withheld 12 items of server a that differ from mcp.lock: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 2 more";
+        let text = "withheld 12 items of server a that differ from mcp.lock: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 \
+            and 2 more";
         check(&before, &after, &[(Level::WARN, text)]);
     }
 }

@@ -115,8 +115,8 @@ fn shell_value(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether a line may be stored in the history. A line is not stored if it begins with a space, or if it sets an argument
-/// whose name or schema indicates a secret.
+/// Whether a line may be stored in the history. A line is not stored if it begins with a space, or if it sets
+/// an argument whose name or schema indicates a secret.
 pub(super) fn is_history_allowed(line: &str, published: &HostSnapshot) -> bool {
     if line.trim().is_empty() || line.starts_with(char::is_whitespace) {
         return false;

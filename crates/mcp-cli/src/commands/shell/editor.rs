@@ -1,6 +1,7 @@
 //! The line editor of the shell, in a thread of its own because reading blocks.
 //!
-//! The thread cannot be stopped while it waits for a key. Dropping [`LineReader`] therefore restores the terminal itself.
+//! The thread cannot be stopped while it waits for a key. Dropping [`LineReader`] therefore restores the
+//! terminal itself.
 
 use std::borrow::Cow;
 use std::io;

@@ -1,7 +1,7 @@
 //! Splits a line into words like a shell; JSON needs no quotes.
 //!
-//! `'…'` is literal; `\` and `"…"` work as in a shell. JSON at the start of a word, or after `=` or `:=`, extends to its
-//! closing bracket: `filter:={"a": [1, 2]}` is one word.
+//! `'…'` is literal; `\` and `"…"` work as in a shell. JSON at the start of a word, or after `=` or `:=`,
+//! extends to its closing bracket: `filter:={"a": [1, 2]}` is one word.
 
 /// Why a line is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -210,7 +210,10 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
 
 fn log_events(view: &mut View, events: Vec<EventLine>) {
     // The error of a server is also in the line with its state.
-    let is_repeated = |event: &EventLine| matches!(event, EventLine::Problem(active) if active.problem.kind == ProblemKind::ServerError);
+    let is_repeated = |event: &EventLine| {
+        matches!(event,
+        EventLine::Problem(active) if active.problem.kind == ProblemKind::ServerError)
+    };
     for event in events.into_iter().filter(|event| !is_repeated(event)) {
         event.text(Colour::Never).lines().for_each(|line| view.log(line));
     }

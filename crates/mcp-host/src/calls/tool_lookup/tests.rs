@@ -91,7 +91,8 @@ fn hd_029_tool_of_server_without_loaded_tools_says_so() {
     let unloaded = &["want a=1.1-unloaded", "ready 1 -"];
     let want = |name: &str| {
         format!(
-            "MCPToolNotFoundError: Tool '{name}' not found: the tools of server 'a' are not loaded (load_tools is false)"
+            "MCPToolNotFoundError: Tool '{name}' not found: the tools of server 'a' are not loaded (load_tools is \
+            false)"
         )
     };
     check(unloaded, "a__x", &want("a__x"));

@@ -12,8 +12,8 @@ use crate::notifications::stream::Notification;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum FollowEvent {
-    /// Changed content was applied and published. New and changed servers still start: [`Host::ready`](crate::Host::ready)
-    /// waits for them.
+    /// Changed content was applied and published. New and changed servers still start:
+    /// [`Host::ready`](crate::Host::ready) waits for them.
     Reloaded(Reload),
     /// The lock file at this path was applied and published.
     Approved(String),

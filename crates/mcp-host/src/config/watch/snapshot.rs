@@ -1,7 +1,7 @@
 //! Reads a configuration with all files that it depends on. Blocks; decides nothing.
 //!
-//! FileContent is remembered as a hash. A modification time would miss quick saves and report identical copies; the text
-//! may contain secrets.
+//! FileContent is remembered as a hash. A modification time would miss quick saves and report identical
+//! copies; the text may contain secrets.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -96,9 +96,12 @@ fn dm_123_what_is_hidden_has_a_problem_that_says_why() {
     assert_eq!(
         messages,
         [
-            "warning mcp_tool_invalid_name: tool `x.y` of server `a` has a name that providers refuse: the original name must match ^[a-zA-Z0-9_-]{1,64}$",
-            "warning mcp_tool_collision: tool `open` of server `b` is skipped: the name `open` is taken by tool `open` of server `a`",
-            "info mcp_tool_not_whitelisted: tool `shut` of server `b` is filtered out: no pattern of the whitelist matches: `*o*`",
+            "warning mcp_tool_invalid_name: tool `x.y` of server `a` has a name that providers refuse: the original \
+            name must match ^[a-zA-Z0-9_-]{1,64}$",
+            "warning mcp_tool_collision: tool `open` of server `b` is skipped: the name `open` is taken by tool \
+            `open` of server `a`",
+            "info mcp_tool_not_whitelisted: tool `shut` of server `b` is filtered out: no pattern of the whitelist \
+            matches: `*o*`",
             "info mcp_tool_blacklisted: tool `z` of server `c` is filtered out: blacklist `*`",
         ]
     );
@@ -133,7 +136,8 @@ fn problems_of_others_than_tools_have_the_same_shape() {
         [
             "mcp/workspace_config_error mcp_workspace_config_error error: bad YAML",
             "mcp/server/s/server_error mcp_server_error info: is away",
-            "mcp/server/s/tool_unvalidated/t mcp_tool_unvalidated warning: arguments of tool `t` of server `s` are passed on unchecked: its schema cannot be used",
+            "mcp/server/s/tool_unvalidated/t mcp_tool_unvalidated warning: arguments of tool `t` of server `s` are \
+            passed on unchecked: its schema cannot be used",
         ]
     );
 }

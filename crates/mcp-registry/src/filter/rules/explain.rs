@@ -222,7 +222,8 @@ mod tests {
             NamePolicy::Normalise { class: NameClass::Strict },
             "replace=a>",
             "a",
-            "filter: no filter = a|transform: `a` in front becomes `` = |naming: the transforms leave nothing of the name = hidden",
+            "filter: no filter = a|transform: `a` in front becomes `` = |naming: the transforms leave nothing of the \
+            name = hidden",
         );
     }
 

@@ -85,9 +85,11 @@ fn a_schema_that_cannot_be_used_lets_arguments_pass() {
         "{}",
         "unchecked: its schema cannot be used: /type is `nonsense`, which is no type",
     );
-    let mine = "unchecked: its schema cannot be used: Unknown meta-schema: 'https://example.com/mine'. Custom meta-schemas must be registered in the registry before use";
+    let mine = "unchecked: its schema cannot be used: Unknown meta-schema: 'https://example.com/mine'. Custom \
+        meta-schemas must be registered in the registry before use";
     check(r#"{"$schema":"https://example.com/mine"}"#, "{}", mine);
-    let elsewhere = "unchecked: its schema cannot be used: Resource 'https://example.com/s.json' is not present in a registry and retrieving it failed: Retrieval is disabled, cannot fetch https://example.com/s.json";
+    let elsewhere = "unchecked: its schema cannot be used: Resource 'https://example.com/s.json' is not present in a \
+        registry and retrieving it failed: Retrieval is disabled, cannot fetch https://example.com/s.json";
     check(r#"{"$ref":"https://example.com/s.json"}"#, "{}", elsewhere);
     let missing = "unchecked: its schema cannot be used: /$ref is `#/$defs/missing`, which does not exist";
     check(r##"{"$ref":"#/$defs/missing"}"##, "{}", missing);

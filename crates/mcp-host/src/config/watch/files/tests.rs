@@ -36,7 +36,8 @@ fn text(path: &str, words: &str) -> Option<String> {
         res.push_str(&match is_dominds {
             true => format!("  {id}: {{transport: stdio, {command}: npx, args: ['{revision}']}}\n"),
             false => format!(
-                "  - {{name: {id}, description: d, type: mcp, server: s, {command}: npx, args: ['{revision}'], envFile: \
+                "  - {{name: {id}, description: d, type: mcp, server: s, {command}: npx, args: ['{revision}'], \
+                envFile: \
                  s.env}}\n"
             ),
         });

@@ -1,8 +1,8 @@
 //! Backoff for leased servers whose instances fail to start or crash soon: for a while calls receive the error
 //! without a start.
 //!
-//! A failed start affects all dialogs, unless the instance is that of a user: another user may be welcome. A crash affects only the dialog whose instance it was, because its calls may
-//! be the cause.
+//! A failed start affects all dialogs, unless the instance is that of a user: another user may be welcome. A
+//! crash affects only the dialog whose instance it was, because its calls may be the cause.
 //!
 //! Nothing restarts a leased server by itself: the first call after the backoff does. Meanwhile other calls receive
 //! the error, so that a broken server costs one process at a time.

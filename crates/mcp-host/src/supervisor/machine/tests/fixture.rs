@@ -133,12 +133,12 @@ impl Run {
         Run { machine, tickets: Vec::new(), seconds: 0, now: Instant::now(), waiters: 0 }
     }
 
-    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `asks 1`, `odd a t` (also `even`, `broken`, `whole`),
-    /// `stop d why`, `resume d`, `spilled` (or why not), `alive 1`, `woke`, `wait 3` (seconds), `due` (waits until
-    /// there is something to do), `lease d a 1` (dialog d wants a as of start 1), `seen 2 5` (instance 2 is unused
-    /// for 5 s; `busy` if it is in use), `release d a`, `over d`, `restart a`, `disable a`, `close`; other numbers
-    /// are starts. `stop d why 1`, `lease d a 1 1` and `over d 1` contain the number of dialogs that had ended
-    /// before.
+    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `asks 1`, `odd a t` (also `even`,
+    /// `broken`, `whole`), `stop d why`, `resume d`, `spilled` (or why not), `alive 1`, `woke`, `wait 3`
+    /// (seconds), `due` (waits until there is something to do), `lease d a 1` (dialog d wants a as of start
+    /// 1), `seen 2 5` (instance 2 is unused for 5 s; `busy` if it is in use), `release d a`, `over d`,
+    /// `restart a`, `disable a`, `close`; other numbers are starts. `stop d why 1`, `lease d a 1 1` and
+    /// `over d 1` contain the number of dialogs that had ended before.
     fn event(&mut self, step: &str) -> MachineEvent<u64> {
         let mut words = step.split_whitespace();
         let verb = words.next().unwrap();

@@ -210,7 +210,8 @@ fn dm_122_dm_124_problems_are_current_and_keep_their_start() {
     problems(
         &["want a=1.1", "ready 1", "want a=2.1", "fail 2"],
         &[
-            "4 warning mcp/server/a/server_error: MCPConnectionError: no start; it keeps running with its previous configuration",
+            "4 warning mcp/server/a/server_error: MCPConnectionError: no start; it keeps running with its previous \
+            configuration",
         ],
     );
     problems(
