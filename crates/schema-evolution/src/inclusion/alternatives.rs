@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::left::{Left, Site};
+use super::left::Left;
 use super::obstacle::{Kind, Obstacle};
+use super::pair::Pair;
 use super::prover::{Prover, Scope};
 use crate::document::Node;
 use crate::keyword::{self, canonical, names};
@@ -14,38 +15,32 @@ use crate::keyword::{self, canonical, names};
 const MAX_CASES: usize = 400;
 
 impl<'a> Prover<'a> {
-    pub(super) fn alternatives(
-        &mut self,
-        left: &Rc<Left<'a>>,
-        right: &Node<'a>,
-        site: &Site<'a>,
-        scope: &Scope<'a>,
-    ) -> Vec<Obstacle<'a>> {
+    pub(super) fn alternatives(&mut self, pair: &Pair<'a>, scope: &Scope<'a>) -> Vec<Obstacle<'a>> {
         let mut res = Vec::new();
         for keyword in ["anyOf", "oneOf"] {
-            let Some(list) = right.child(keyword) else { continue };
-            if self.has_equal_list(left, right, keyword) {
+            let Some(list) = pair.right.child(keyword) else { continue };
+            if self.has_equal_list(pair, keyword) {
                 continue;
             }
             let mut scope = scope.clone();
             scope.skipped.push(list.id());
-            let choice = Choice { right: *right, keyword, branches: right.list(keyword), scope };
+            let choice = Choice { keyword, branches: pair.right.list(keyword), scope };
             let mut budget = MAX_CASES;
-            res.extend(self.cases(left, &choice, site, &mut budget));
+            res.extend(self.cases(pair, &choice, &mut budget));
         }
-        if let Some(refused) = right.child("not")
-            && !self.are_disjoint(left, &refused, 0)
+        if let Some(refused) = pair.right.child("not")
+            && !self.are_disjoint(&pair.left, &refused)
         {
-            let mut obstacle = self.obstacle(Kind::Refused, "not", left, right, site);
-            obstacle.left = Rc::new(left.with([refused]));
+            let mut obstacle = pair.obstacle(Kind::Refused, "not");
+            obstacle.left = Rc::new(pair.left.with([refused]));
             res.push(obstacle);
         }
         res
     }
 
-    fn has_equal_list(&mut self, left: &Left<'a>, right: &Node<'a>, keyword: &str) -> bool {
-        let wanted = right.list(keyword);
-        left.nodes.iter().any(|node| {
+    fn has_equal_list(&mut self, pair: &Pair<'a>, keyword: &str) -> bool {
+        let wanted = pair.right.list(keyword);
+        pair.left.nodes.iter().any(|node| {
             let own = node.list(keyword);
             own.len() == wanted.len()
                 && own.iter().zip(&wanted).all(|(one, other)| self.identity.of(one, other))
@@ -53,45 +48,43 @@ impl<'a> Prover<'a> {
     }
 
     /// Proves that each case of the left side is in a branch of the right side.
-    fn cases(
-        &mut self,
-        left: &Rc<Left<'a>>,
-        choice: &Choice<'a>,
-        site: &Site<'a>,
-        budget: &mut usize,
-    ) -> Vec<Obstacle<'a>> {
+    fn cases(&mut self, pair: &Pair<'a>, choice: &Choice<'a>, budget: &mut usize) -> Vec<Obstacle<'a>> {
         let mut best: Option<(usize, Vec<Obstacle<'a>>)> = None;
         for branch in &choice.branches {
-            if are_apart(left, &Left::of(vec![*branch]), 0) {
+            if are_apart(&pair.left, &Left::of(vec![*branch]), 0) {
                 continue;
             }
             let mut scope = choice.scope.clone();
             scope.chosen.push(*branch);
-            let mut found = self.guarded(left, branch, site, &scope, false);
-            found.extend(self.ignored_keys(left, branch, site, &scope));
+            let chosen = pair.with_right(*branch);
+            let mut found = self.guarded(&chosen, &scope, false);
+            found.extend(self.ignored_keys(&chosen, &scope));
             if choice.keyword == "oneOf" && self.has_only_added_keys(&found) {
                 let others = choice.branches.iter().filter(|it| it.id() != branch.id());
-                if others.into_iter().any(|other| !self.are_disjoint(left, other, 0)) {
-                    found.push(self.obstacle(Kind::Refused, "oneOf", left, &choice.right, site));
+                if others.into_iter().any(|other| !self.are_disjoint(&pair.left, other)) {
+                    found.push(pair.obstacle(Kind::Refused, "oneOf"));
                 }
             }
             if self.has_only_added_keys(&found) {
                 return found;
             }
-            let size = self.size(&found) + usize::from(!is_namesake(left, branch)) * 1_000;
+            let size = self.size(&found) + usize::from(!is_namesake(&pair.left, branch)) * 1_000;
             if best.as_ref().is_none_or(|it| size < it.0) {
                 best = Some((size, found));
             }
         }
-        if let Some(cases) = split(left)
+        if let Some(cases) = split(&pair.left)
             && *budget > cases.len()
         {
             *budget -= cases.len();
-            return cases.into_iter().flat_map(|it| self.cases(&Rc::new(it), choice, site, budget)).collect();
+            return cases
+                .into_iter()
+                .flat_map(|it| self.cases(&pair.with_left(it), choice, budget))
+                .collect();
         }
         match best {
             Some((size, found)) if size < 1_000 || (size < 1_003 && choice.branches.len() < 3) => found,
-            _ => vec![self.obstacle(Kind::Refused, choice.keyword, left, &choice.right, site)],
+            _ => vec![pair.obstacle(Kind::Refused, choice.keyword)],
         }
     }
 
@@ -122,54 +115,46 @@ impl<'a> Prover<'a> {
     }
 
     /// Proves that no value is valid on the left and matches a schema.
-    fn are_disjoint(&mut self, left: &Rc<Left<'a>>, other: &Node<'a>, depth: usize) -> bool {
+    fn are_disjoint(&mut self, left: &Left<'a>, other: &Node<'a>) -> bool {
         if are_apart(left, &Left::of(vec![*other]), 0) {
             return true;
-        }
-        if depth > 2 {
-            return false;
         }
         let inner = Rc::new(Left::of(vec![*other]));
         let excluded = left.excluded.clone();
         excluded.into_iter().any(|it| {
             let scope = Scope { root: it, skipped: Vec::new(), chosen: Vec::new() };
-            self.validity.of(other, &it) || self.strict(&inner, &it, &scope)
+            self.validity.of(other, &it)
+                || self.strict(Pair { left: Rc::clone(&inner), right: it, site: None }, &scope)
         })
     }
 
     /// Proves an inclusion without the exception for unknown keys.
-    fn strict(&mut self, left: &Rc<Left<'a>>, right: &Node<'a>, scope: &Scope<'a>) -> bool {
+    fn strict(&mut self, pair: Pair<'a>, scope: &Scope<'a>) -> bool {
         let before = std::mem::replace(&mut self.descriptions, super::obstacle::Descriptions::Optional);
-        let res = self.guarded(left, right, &None, scope, false).is_empty();
+        let res = self.guarded(&pair, scope, false).is_empty();
         self.descriptions = before;
         res
     }
 
-    pub(super) fn conditions(
-        &mut self,
-        left: &Rc<Left<'a>>,
-        right: &Node<'a>,
-        site: &Site<'a>,
-        scope: &Scope<'a>,
-    ) -> Vec<Obstacle<'a>> {
+    pub(super) fn conditions(&mut self, pair: &Pair<'a>, scope: &Scope<'a>) -> Vec<Obstacle<'a>> {
+        let Pair { left, right, .. } = pair;
         let Some(condition) = right.child("if") else { return Vec::new() };
-        let sources = left.nodes.clone();
-        let same = sources.iter().find(|node| {
+        let same = left.nodes.iter().find(|node| {
             let own = node.child("if");
             own.is_some_and(|it| self.validity.of(&it, &condition))
         });
         let branch = |keyword: &str| same.and_then(|it| it.child(keyword));
         let mut res = Vec::new();
         if let Some(then) = right.child("then")
-            && !self.are_disjoint(left, &condition, 0)
+            && !self.are_disjoint(left, &condition)
         {
             let left = left.with([condition].into_iter().chain(branch("then")));
-            res.extend(self.guarded(&Rc::new(left), &then, site, scope, false));
+            res.extend(self.guarded(&pair.with_left(left).with_right(then), scope, false));
         }
         if let Some(otherwise) = right.child("else") {
             let mut left = left.with(branch("else"));
             left.excluded.push(condition);
-            res.extend(self.guarded(&Rc::new(left), &otherwise, site, scope, false));
+            res.extend(self.guarded(&pair.with_left(left).with_right(otherwise), scope, false));
         }
         res
     }
@@ -177,7 +162,6 @@ impl<'a> Prover<'a> {
 
 /// A list of alternatives on the right side.
 struct Choice<'a> {
-    right: Node<'a>,
     keyword: &'static str,
     branches: Vec<Node<'a>>,
     scope: Scope<'a>,

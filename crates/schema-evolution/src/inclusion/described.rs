@@ -1,12 +1,12 @@
 //! Keys that a schema describes, and keys that lose their description.
 
 use std::collections::HashSet;
-use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::left::{Frame, Left, Site, Step};
+use super::left::{Left, Step};
 use super::obstacle::{Descriptions, Kind, Obstacle};
+use super::pair::Pair;
 use super::prover::{Prover, Scope};
 use crate::document::Node;
 use crate::keyword::matches;
@@ -57,13 +57,8 @@ pub(super) fn is_described(left: &Left<'_>, key: &str) -> bool {
 
 impl<'a> Prover<'a> {
     /// The keys of the left side that no schema of the right side describes.
-    pub(super) fn ignored_keys(
-        &mut self,
-        left: &Rc<Left<'a>>,
-        right: &Node<'a>,
-        site: &Site<'a>,
-        scope: &Scope<'a>,
-    ) -> Vec<Obstacle<'a>> {
+    pub(super) fn ignored_keys(&mut self, pair: &Pair<'a>, scope: &Scope<'a>) -> Vec<Obstacle<'a>> {
+        let Pair { left, right, .. } = pair;
         if self.descriptions == Descriptions::Optional || left.types & crate::keyword::OBJECT == 0 {
             return Vec::new();
         }
@@ -77,13 +72,12 @@ impl<'a> Prover<'a> {
         let own = in_place(&left.nodes, &left.chosen);
         let mut res = Vec::new();
         if left.is_partial {
-            res.push(self.obstacle(Kind::Refused, "$ref", left, right, site));
+            res.push(pair.obstacle(Kind::Refused, "$ref"));
         }
         let mut note = |kind: Kind, keyword: &str, step: Step, schemas: Vec<Node<'a>>| {
-            let frame = Frame { left: Rc::clone(left), step, parent: site.clone() };
-            let inner = Rc::new(Left::of(schemas));
+            let inner = Left::of(schemas);
             if !inner.is_empty() {
-                res.push(self.obstacle(kind, keyword, &inner, right, &Some(Rc::new(frame))));
+                res.push(pair.at(step).with_left(inner).obstacle(kind, keyword));
             }
         };
         let mut seen = HashSet::new();

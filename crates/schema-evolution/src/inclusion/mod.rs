@@ -10,6 +10,7 @@ mod identity;
 pub(crate) mod left;
 mod objects;
 mod obstacle;
+mod pair;
 mod places;
 mod prover;
 mod scalars;
@@ -27,7 +28,8 @@ use serde_json::Value;
 use crate::document::Node;
 use crate::keyword::{is_annotation, is_definitions};
 use identity::{Defaults, Identity};
-use left::{Frame, Left, Site, Step, is_plain_reference};
+use left::{Left, Site, Step, is_plain_reference};
+use pair::Pair;
 use places::Failed;
 
 /// The depth of nested locations and in-place schemas.
@@ -57,14 +59,13 @@ pub(crate) fn obstacles<'a>(
         steps: 0,
         is_splitting: false,
     };
-    let found = prover.location(vec![left], right, &None);
+    let found = prover.location(vec![left], right, None);
     places::expand(found, &prover.failed)
 }
 
 impl<'a> Prover<'a> {
     /// Compares the schemas of one location.
-    fn location(&mut self, nodes: Vec<Node<'a>>, right: Node<'a>, site: &Site<'a>) -> Vec<Obstacle<'a>> {
-        let mut right = right;
+    fn location(&mut self, nodes: Vec<Node<'a>>, mut right: Node<'a>, site: Site<'a>) -> Vec<Obstacle<'a>> {
         // Comparisons of the same targets are remembered, however many references there are.
         for _ in 0..MAX_DEPTH {
             match right.target().filter(|_| is_plain_reference(&right)) {
@@ -75,20 +76,14 @@ impl<'a> Prover<'a> {
         if right.value == &Value::Bool(true) || nodes.iter().any(|it| self.identity.of(it, &right)) {
             return Vec::new();
         }
-        let left = Rc::new(Left::of(nodes));
+        let pair = Pair { left: Rc::new(Left::of(nodes)), right, site };
         let scope = Scope { root: right, skipped: Vec::new(), chosen: Vec::new() };
-        self.guarded(&left, &right, site, &scope, true)
+        self.guarded(&pair, &scope, true)
     }
 
     /// Compares two schemas, with the bounds and the memory of earlier comparisons.
-    fn guarded(
-        &mut self,
-        left: &Rc<Left<'a>>,
-        right: &Node<'a>,
-        site: &Site<'a>,
-        scope: &Scope<'a>,
-        is_location: bool,
-    ) -> Vec<Obstacle<'a>> {
+    fn guarded(&mut self, pair: &Pair<'a>, scope: &Scope<'a>, is_location: bool) -> Vec<Obstacle<'a>> {
+        let Pair { left, right, site } = pair;
         if left.is_empty() {
             return Vec::new();
         }
@@ -100,7 +95,7 @@ impl<'a> Prover<'a> {
                 return Vec::new();
             }
             if self.failed.contains_key(&key) {
-                return vec![self.obstacle(Kind::Repeated(key), "", left, right, site)];
+                return vec![pair.obstacle(Kind::Repeated(key), "")];
             }
             if let Some(at) = self.open.iter().position(|it| *it == key) {
                 self.lowest = self.lowest.min(at);
@@ -109,16 +104,16 @@ impl<'a> Prover<'a> {
         }
         self.steps += 1;
         if self.depth >= MAX_DEPTH || self.steps > MAX_STEPS {
-            return vec![self.obstacle(Kind::Refused, "(limit)", left, right, site)];
+            return vec![pair.obstacle(Kind::Refused, "(limit)")];
         }
         self.depth += 1;
         let index = self.open.len();
         if is_location {
             self.open.push(key.clone());
         }
-        let mut res = self.schema(left, right, site, scope);
+        let mut res = self.schema(pair, scope);
         if is_location {
-            res.extend(self.ignored_keys(left, right, site, scope));
+            res.extend(self.ignored_keys(pair, scope));
             self.open.truncate(index);
             if res.is_empty() {
                 if self.lowest >= index {
@@ -127,7 +122,7 @@ impl<'a> Prover<'a> {
                 }
             } else {
                 self.failed.insert(key.clone(), Failed { site: site.clone(), obstacles: res });
-                res = vec![self.obstacle(Kind::Repeated(key), "", left, right, site)];
+                res = vec![pair.obstacle(Kind::Repeated(key), "")];
             }
         }
         self.depth -= 1;
@@ -135,17 +130,12 @@ impl<'a> Prover<'a> {
     }
 
     /// Compares with one schema of the right side, keyword by keyword.
-    fn schema(
-        &mut self,
-        left: &Rc<Left<'a>>,
-        right: &Node<'a>,
-        site: &Site<'a>,
-        scope: &Scope<'a>,
-    ) -> Vec<Obstacle<'a>> {
+    fn schema(&mut self, pair: &Pair<'a>, scope: &Scope<'a>) -> Vec<Obstacle<'a>> {
+        let Pair { left, right, .. } = pair;
         let Some(keywords) = right.keywords() else {
             return match right.value {
                 Value::Bool(true) => Vec::new(),
-                _ => vec![self.obstacle(Kind::Refused, "false", left, right, site)],
+                _ => vec![pair.obstacle(Kind::Refused, "false")],
             };
         };
         if left.is_empty() || left.nodes.iter().any(|it| self.identity.of(it, right)) {
@@ -154,24 +144,24 @@ impl<'a> Prover<'a> {
         let mut res = Vec::new();
         if right.reference().is_some() {
             match right.target() {
-                Some(target) => res.extend(self.guarded(left, &target, site, scope, false)),
-                None => res.push(self.obstacle(Kind::Refused, "$ref", left, right, site)),
+                Some(target) => res.extend(self.guarded(&pair.with_right(target), scope, false)),
+                None => res.push(pair.obstacle(Kind::Refused, "$ref")),
             }
             if right.document.reference_hides_siblings() {
                 return res;
             }
         }
         for part in right.list("allOf") {
-            res.extend(self.guarded(left, &part, site, scope, false));
+            res.extend(self.guarded(&pair.with_right(part), scope, false));
         }
-        res.extend(self.scalars(left, right, site));
-        res.extend(self.alternatives(left, right, site, scope));
-        res.extend(self.conditions(left, right, site, scope));
+        res.extend(self.scalars(pair));
+        res.extend(self.alternatives(pair, scope));
+        res.extend(self.conditions(pair, scope));
         if left.types & crate::keyword::OBJECT != 0 {
-            res.extend(self.objects(left, right, site, scope));
+            res.extend(self.objects(pair, scope));
         }
         if left.types & crate::keyword::ARRAY != 0 {
-            res.extend(self.arrays(left, right, site));
+            res.extend(self.arrays(pair));
         }
         let unknown = keywords.keys().filter(|it| !is_known(it));
         for keyword in unknown {
@@ -179,7 +169,7 @@ impl<'a> Prover<'a> {
             let same = left.nodes.iter().any(|it| it.get(keyword) == value);
             // The text of a dynamic reference does not identify its target.
             if !same || keyword == "$dynamicRef" || keyword == "$recursiveRef" {
-                res.push(self.obstacle(Kind::Refused, keyword, left, right, site));
+                res.push(pair.obstacle(Kind::Refused, keyword));
             }
         }
         if self.has_only_added_keys(&res) {
@@ -194,46 +184,21 @@ impl<'a> Prover<'a> {
         self.is_splitting = true;
         let mut found = Vec::new();
         for case in cases {
-            found.extend(self.guarded(&Rc::new(case), right, site, scope, false));
+            found.extend(self.guarded(&pair.with_left(case), scope, false));
         }
         self.is_splitting = false;
         if self.has_only_added_keys(&found) || self.size(&found) <= self.size(&res) { found } else { res }
     }
 
-    fn obstacle(
-        &self,
-        kind: Kind,
-        keyword: &str,
-        left: &Rc<Left<'a>>,
-        right: &Node<'a>,
-        site: &Site<'a>,
-    ) -> Obstacle<'a> {
-        let source = left.nodes.iter().find(|it| it.get(keyword).is_some()).or(left.nodes.first());
-        Obstacle {
-            kind,
-            keyword: keyword.to_owned(),
-            values: (source.and_then(|it| it.get(keyword)), right.get(keyword)),
-            source: source.copied(),
-            right: *right,
-            site: site.clone(),
-            others: Vec::new(),
-            left: Rc::clone(left),
-            samples: Vec::new(),
-            size: None,
-        }
-    }
-
     /// Compares the schemas of a part of the value.
     fn part(
         &mut self,
-        left: &Rc<Left<'a>>,
+        pair: &Pair<'a>,
         step: Step,
         nodes: Vec<Node<'a>>,
         right: Node<'a>,
-        site: &Site<'a>,
     ) -> Vec<Obstacle<'a>> {
-        let frame = Frame { left: Rc::clone(left), step, parent: site.clone() };
-        self.location(nodes, right, &Some(Rc::new(frame)))
+        self.location(nodes, right, pair.site_of(step))
     }
 }
 

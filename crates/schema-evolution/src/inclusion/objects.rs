@@ -4,105 +4,71 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use super::left::{Left, Site, Step, has_applicators, rest};
+use super::left::{Left, Step, has_applicators, rest};
 use super::obstacle::{Kind, Obstacle};
+use super::pair::Pair;
 use super::prover::{Prover, Scope};
 use crate::document::Node;
 use crate::keyword::{self, names};
 use crate::samples::sample_of_pattern;
 
 impl<'a> Prover<'a> {
-    pub(super) fn objects(
-        &mut self,
-        left: &Rc<Left<'a>>,
-        right: &Node<'a>,
-        site: &Site<'a>,
-        scope: &Scope<'a>,
-    ) -> Vec<Obstacle<'a>> {
-        let mut res = self.required(left, right, site);
-        res.extend(self.named_keys(left, right, site));
-        res.extend(self.other_keys(left, right, site));
-        res.extend(self.key_names(left, right, site));
-        res.extend(self.dependencies(left, right, site, scope));
-        if right.get("unevaluatedProperties").is_some_and(|it| it != &Value::Bool(true))
-            && has_applicators(right)
+    pub(super) fn objects(&mut self, pair: &Pair<'a>, scope: &Scope<'a>) -> Vec<Obstacle<'a>> {
+        let mut res = required(pair);
+        res.extend(self.named_keys(pair));
+        res.extend(self.other_keys(pair));
+        res.extend(self.key_names(pair));
+        res.extend(self.dependencies(pair, scope));
+        if pair.right.get("unevaluatedProperties").is_some_and(|it| it != &Value::Bool(true))
+            && has_applicators(&pair.right)
         {
-            let mut obstacle = self.obstacle(Kind::Refused, "unevaluatedProperties", left, right, site);
+            let mut obstacle = pair.obstacle(Kind::Refused, "unevaluatedProperties");
             obstacle.samples = vec![json!({ "unlisted-key": 1 }), json!({ "unlisted-key": "x" })];
             res.push(obstacle);
         }
         res
     }
 
-    fn required(&mut self, left: &Rc<Left<'a>>, right: &Node<'a>, site: &Site<'a>) -> Vec<Obstacle<'a>> {
-        let has = |name: &str| left.nodes.iter().any(|it| names(it.get("required")).any(|own| own == name));
-        let missing = names(right.get("required")).filter(|name| !has(name));
-        let frame = |name: &str| super::left::Frame {
-            left: Rc::clone(left),
-            step: Step::Key(name.to_owned()),
-            parent: site.clone(),
-        };
-        let of = |name: &str| {
-            let mut res = self.obstacle(Kind::Refused, "required", left, right, &Some(Rc::new(frame(name))));
-            res.values = (None, None);
-            res
-        };
-        missing.map(of).collect()
-    }
-
     /// Compares the keys that the right schema names.
-    fn named_keys(&mut self, left: &Rc<Left<'a>>, right: &Node<'a>, site: &Site<'a>) -> Vec<Obstacle<'a>> {
+    fn named_keys(&mut self, pair: &Pair<'a>) -> Vec<Obstacle<'a>> {
         let mut res = Vec::new();
-        for (name, schema) in right.map("properties") {
-            let own = left.property(name);
-            let is_unknown = own.is_empty() && !super::described::is_described(left, name);
+        for (name, schema) in pair.right.map("properties") {
+            let own = pair.left.property(name);
+            let is_unknown = own.is_empty() && !super::described::is_described(&pair.left, name);
             if is_unknown {
                 // Documents with unknown keys are not compared key by key: their authors were warned.
-                let frame = super::left::Frame {
-                    left: Rc::clone(left),
-                    step: Step::Key(name.to_owned()),
-                    parent: site.clone(),
-                };
-                res.push(self.obstacle(Kind::Added, "properties", left, &schema, &Some(Rc::new(frame))));
+                let at = pair.at(Step::Key(name.to_owned())).with_right(schema);
+                res.push(at.obstacle(Kind::Added, "properties"));
                 continue;
             }
-            res.extend(self.changed_default(left, name, &schema, site));
-            res.extend(self.part(left, Step::Key(name.to_owned()), own, schema, site));
+            res.extend(self.changed_default(pair, name, schema));
+            res.extend(self.part(pair, Step::Key(name.to_owned()), own, schema));
         }
         res
     }
 
-    fn changed_default(
-        &self,
-        left: &Rc<Left<'a>>,
-        name: &str,
-        right: &Node<'a>,
-        site: &Site<'a>,
-    ) -> Option<Obstacle<'a>> {
+    fn changed_default(&self, pair: &Pair<'a>, name: &str, right: Node<'a>) -> Option<Obstacle<'a>> {
         if self.descriptions == super::obstacle::Descriptions::Optional {
             return None;
         }
-        let named = left.nodes.iter().filter_map(|it| it.child("properties")?.child(name));
+        let named = pair.left.nodes.iter().filter_map(|it| it.child("properties")?.child(name));
         let stated = |it: Node<'a>| it.get("default").or_else(|| it.target()?.get("default"));
-        let (before, after) = ({ named }.find_map(stated), stated(*right));
+        let (before, after) = ({ named }.find_map(stated), stated(right));
         let text = |it: Option<&Value>| keyword::canonical(it.unwrap_or(&Value::Null));
         // A default of null is none.
         if text(before) == text(after) {
             return None;
         }
-        let frame = super::left::Frame {
-            left: Rc::clone(left),
-            step: Step::Key(name.to_owned()),
-            parent: site.clone(),
-        };
-        let inner = Rc::new(Left::of(left.property(name)));
-        let mut res = self.obstacle(Kind::Default, "default", &inner, right, &Some(Rc::new(frame)));
+        let inner = Left::of(pair.left.property(name));
+        let at = pair.at(Step::Key(name.to_owned()));
+        let mut res = at.with_left(inner).with_right(right).obstacle(Kind::Default, "default");
         res.values = (before, after);
         Some(res)
     }
 
     /// Compares the keys that the right schema covers by pattern or as the rest.
-    fn other_keys(&mut self, left: &Rc<Left<'a>>, right: &Node<'a>, site: &Site<'a>) -> Vec<Obstacle<'a>> {
+    fn other_keys(&mut self, pair: &Pair<'a>) -> Vec<Obstacle<'a>> {
+        let Pair { left, right, .. } = pair;
         let patterns = right.map("patternProperties");
         let named: Vec<&str> = right.map("properties").into_iter().map(|it| it.0).collect();
         let left_patterns: Vec<(&str, Node<'a>)> =
@@ -111,13 +77,7 @@ impl<'a> Prover<'a> {
         for (pattern, schema) in &patterns {
             for name in left.names() {
                 if keyword::matches(pattern, name) != Some(false) {
-                    res.extend(self.part(
-                        left,
-                        Step::Key(name.to_owned()),
-                        left.property(name),
-                        *schema,
-                        site,
-                    ));
+                    res.extend(self.part(pair, Step::Key(name.to_owned()), left.property(name), *schema));
                 }
             }
             let sample = sample_of_pattern(pattern).unwrap_or_else(|| "x".to_owned());
@@ -130,7 +90,7 @@ impl<'a> Prover<'a> {
                 cases.push(left.unnamed());
             }
             for own in cases {
-                res.extend(self.part(left, Step::AnyKey(sample.clone()), own, *schema, site));
+                res.extend(self.part(pair, Step::AnyKey(sample.clone()), own, *schema));
             }
         }
         let Some(rest) = rest(right) else { return res };
@@ -140,30 +100,20 @@ impl<'a> Prover<'a> {
         for name in left.names().into_iter().filter(|it| !is_covered(it)) {
             let own = left.property(name);
             if rest.value == &Value::Bool(false) {
-                if !Left::of(own).is_empty() {
-                    let frame = super::left::Frame {
-                        left: Rc::clone(left),
-                        step: Step::Key(name.to_owned()),
-                        parent: site.clone(),
-                    };
-                    let inner = Rc::new(Left::of(left.property(name)));
-                    res.push(self.obstacle(
-                        Kind::Refused,
-                        "properties",
-                        &inner,
-                        &rest,
-                        &Some(Rc::new(frame)),
-                    ));
+                let inner = Left::of(own);
+                if !inner.is_empty() {
+                    let at = pair.at(Step::Key(name.to_owned())).with_left(inner).with_right(rest);
+                    res.push(at.obstacle(Kind::Refused, "properties"));
                 }
                 continue;
             }
-            res.extend(self.part(left, Step::Key(name.to_owned()), own, rest, site));
+            res.extend(self.part(pair, Step::Key(name.to_owned()), own, rest));
         }
         for (pattern, schema) in &left_patterns {
             // Keys of an equal pattern are covered by it.
             if !patterns.iter().any(|it| it.0 == *pattern) {
                 let sample = sample_of_pattern(pattern).unwrap_or_else(|| "x".to_owned());
-                res.extend(self.part(left, Step::AnyKey(sample), vec![*schema], rest, site));
+                res.extend(self.part(pair, Step::AnyKey(sample), vec![*schema], rest));
             }
         }
         let free = ["unlisted-key", "unlisted_key", "x-unlisted", "Unlisted", "u"].into_iter();
@@ -174,40 +124,29 @@ impl<'a> Prover<'a> {
         if rest.value == &Value::Bool(false) {
             let inner = Rc::new(Left::of(left.unnamed()));
             if !inner.is_empty() {
-                let frame = super::left::Frame {
-                    left: Rc::clone(left),
-                    step: Step::AnyKey(sample),
-                    parent: site.clone(),
-                };
                 let mut obstacle =
-                    self.obstacle(Kind::Refused, "additionalProperties", left, right, &Some(Rc::new(frame)));
+                    pair.at(Step::AnyKey(sample)).obstacle(Kind::Refused, "additionalProperties");
                 obstacle.left = inner;
                 res.push(obstacle);
             }
             return res;
         }
-        res.extend(self.part(left, Step::AnyKey(sample), left.unnamed(), rest, site));
+        res.extend(self.part(pair, Step::AnyKey(sample), left.unnamed(), rest));
         res
     }
 
-    fn key_names(&mut self, left: &Rc<Left<'a>>, right: &Node<'a>, site: &Site<'a>) -> Vec<Obstacle<'a>> {
-        let Some(wanted) = right.child("propertyNames") else { return Vec::new() };
-        let own: Vec<Node<'a>> = left.nodes.iter().filter_map(|it| it.child("propertyNames")).collect();
-        let frame = super::left::Frame { left: Rc::clone(left), step: Step::Name, parent: site.clone() };
+    fn key_names(&mut self, pair: &Pair<'a>) -> Vec<Obstacle<'a>> {
+        let Some(wanted) = pair.right.child("propertyNames") else { return Vec::new() };
+        let own: Vec<Node<'a>> = pair.left.nodes.iter().filter_map(|it| it.child("propertyNames")).collect();
         let mut left_names = Left::of(own);
         left_names.types &= keyword::STRING;
         let scope = Scope { root: wanted, skipped: Vec::new(), chosen: Vec::new() };
-        self.guarded(&Rc::new(left_names), &wanted, &Some(Rc::new(frame)), &scope, true)
+        self.guarded(&pair.at(Step::Name).with_left(left_names).with_right(wanted), &scope, true)
     }
 
-    fn dependencies(
-        &mut self,
-        left: &Rc<Left<'a>>,
-        right: &Node<'a>,
-        site: &Site<'a>,
-        scope: &Scope<'a>,
-    ) -> Vec<Obstacle<'a>> {
+    fn dependencies(&mut self, pair: &Pair<'a>, scope: &Scope<'a>) -> Vec<Obstacle<'a>> {
         let mut res = Vec::new();
+        let Pair { left, right, .. } = pair;
         for keyword in ["dependentRequired", "dependentSchemas", "dependencies"] {
             for (key, wanted) in right.map(keyword) {
                 let own: Vec<Node<'a>> = left
@@ -225,14 +164,12 @@ impl<'a> Prover<'a> {
                     }),
                     _ => {
                         let schemas = own.into_iter().filter(|it| !it.value.is_array());
-                        let left = Rc::new(left.with(schemas));
-                        self.guarded(&left, &wanted, site, scope, false)
-                            .iter()
-                            .all(|it| it.kind == Kind::Added)
+                        let dependent = pair.with_left(left.with(schemas)).with_right(wanted);
+                        self.guarded(&dependent, scope, false).iter().all(|it| it.kind == Kind::Added)
                     }
                 };
                 if !is_proven {
-                    let mut obstacle = self.obstacle(Kind::Refused, keyword, left, right, site);
+                    let mut obstacle = pair.obstacle(Kind::Refused, keyword);
                     obstacle.samples = vec![json!({ key: 1 }), json!({ key: "x" })];
                     res.push(obstacle);
                 }
@@ -240,4 +177,16 @@ impl<'a> Prover<'a> {
         }
         res
     }
+}
+
+/// The keys that only the right schema requires.
+fn required<'a>(pair: &Pair<'a>) -> Vec<Obstacle<'a>> {
+    let has = |name: &str| pair.left.nodes.iter().any(|it| names(it.get("required")).any(|own| own == name));
+    let missing = names(pair.right.get("required")).filter(|name| !has(name));
+    let of = |name: &str| {
+        let mut res = pair.at(Step::Key(name.to_owned())).obstacle(Kind::Refused, "required");
+        res.values = (None, None);
+        res
+    };
+    missing.map(of).collect()
 }

@@ -1,27 +1,22 @@
 //! Types, values, bounds, patterns and formats.
 
-use std::rc::Rc;
-
 use serde_json::Value;
 
-use super::left::{Left, Site};
+use super::left::Left;
 use super::obstacle::{Kind, Obstacle};
+use super::pair::Pair;
 use super::prover::Prover;
 use crate::document::Node;
 use crate::keyword::{self, MEASURES, Measure};
 use crate::samples::sample_of_type;
 
 impl<'a> Prover<'a> {
-    pub(super) fn scalars(
-        &mut self,
-        left: &Rc<Left<'a>>,
-        right: &Node<'a>,
-        site: &Site<'a>,
-    ) -> Vec<Obstacle<'a>> {
+    pub(super) fn scalars(&mut self, pair: &Pair<'a>) -> Vec<Obstacle<'a>> {
+        let Pair { left, right, .. } = pair;
         let Some(keywords) = right.keywords() else { return Vec::new() };
         let (mut res, mut sizes) = (Vec::new(), Vec::new());
         let mut note = |keyword: &str, samples: Vec<Value>| {
-            let mut obstacle = self.obstacle(Kind::Refused, keyword, left, right, site);
+            let mut obstacle = pair.obstacle(Kind::Refused, keyword);
             obstacle.samples = samples;
             res.push(obstacle);
         };
@@ -53,8 +48,7 @@ impl<'a> Prover<'a> {
             if let Some(samples) = lost_bound(measure, left, right, finite.as_deref()) {
                 let names = [Some(measure.keyword), measure.exclusive];
                 let named = names.into_iter().flatten().find(|it| keywords.contains_key(*it));
-                let mut obstacle =
-                    self.obstacle(Kind::Refused, named.unwrap_or(measure.keyword), left, right, site);
+                let mut obstacle = pair.obstacle(Kind::Refused, named.unwrap_or(measure.keyword));
                 obstacle.samples = samples;
                 obstacle.size = measure.bound(keywords, false).and_then(|it| size_beyond(measure, it));
                 sizes.push(obstacle);
