@@ -101,12 +101,12 @@ pub use net::tls::Authorities;
 pub use redact::{json_secrets, secret_parts};
 pub use rpc::caller::{Caller, CallerId, ClientCapabilities, OnServerEvent};
 pub use rpc::handlers::{
-    ElicitMode, Elicitation, Handlers, Listener, LogMessage, NoRoots, RawRequestHandler, RawServerRequest,
-    Roots, Sampling, ServerEvent,
+    Elicitation, Handlers, Listener, LogMessage, NoRoots, RawRequestHandler, RawServerRequest, Roots,
+    Sampling, ServerEvent,
 };
 pub use rpc::progress::{OnProgress, Progress};
 pub use rpc::server_request::{
-    ElicitParams, ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult,
+    ElicitMode, ElicitParams, ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult,
 };
 pub use session::{
     CONNECTION_META_KEYS, CallContext, CallOptions, CallResponse, ClientInfo, CompletionArgument,

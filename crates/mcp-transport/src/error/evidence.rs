@@ -2,9 +2,6 @@
 
 use std::fmt;
 
-use crate::error::headline::headline;
-use crate::error::stderr_sign;
-
 /// Observations of a server, bounded and redacted, for error messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -53,17 +50,6 @@ pub enum CloseStatus {
     NoCode,
     /// Without a close frame.
     NoFrame,
-}
-
-impl Evidence {
-    /// The known failure and the exception that the evidence contains, if there is either.
-    pub(crate) fn summary(&self) -> Option<String> {
-        let known = stderr_sign::find_sign(self).map(|sign| sign.description);
-        match (known, headline(&self.stderr)) {
-            (Some(known), Some(exception)) => Some(format!("{known} ({exception})")),
-            (known, exception) => exception.or_else(|| known.map(str::to_owned)),
-        }
-    }
 }
 
 impl ProcessExit {

@@ -5,6 +5,7 @@
 //! ones.
 
 use crate::error::evidence::Evidence;
+use crate::error::headline::headline;
 
 /// A sign of a known failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,6 +179,17 @@ const SIGNS: &[StderrSign] = &[
         help: "check which file its last lines name, and give this user access to it",
     },
 ];
+
+impl Evidence {
+    /// The known failure and the exception that the evidence contains, if there is either.
+    pub(crate) fn summary(&self) -> Option<String> {
+        let known = find_sign(self).map(|sign| sign.description);
+        match (known, headline(&self.stderr)) {
+            (Some(known), Some(exception)) => Some(format!("{known} ({exception})")),
+            (known, exception) => exception.or_else(|| known.map(str::to_owned)),
+        }
+    }
+}
 
 /// The known failure that the evidence shows, if any.
 pub(crate) fn find_sign(evidence: &Evidence) -> Option<StderrSign> {

@@ -13,8 +13,9 @@ use mcp_host_model::{Method, RawJson};
 use serde_json::json;
 
 use crate::rpc::frame;
-use crate::rpc::handlers::{ElicitMode, Handlers, ServerEvent};
+use crate::rpc::handlers::{Handlers, ServerEvent};
 use crate::rpc::object_members::{MemberName, ObjectMembers};
+use crate::rpc::server_request::ElicitMode;
 
 /// Identifies a caller; one for each client. On a connection that does not identify the call of a server request, any
 /// call with the same id may receive it; calls with different ids never do.

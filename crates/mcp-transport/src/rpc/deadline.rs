@@ -6,6 +6,11 @@ use tokio::time::Instant;
 
 use crate::error::Expiry;
 
+/// The time after `limit`; a limit that overflows the clock is a year.
+pub(crate) fn time_after(start: Instant, limit: Duration) -> Instant {
+    start.checked_add(limit).unwrap_or_else(|| start + Duration::from_secs(60 * 60 * 24 * 365))
+}
+
 /// The deadlines of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deadline {

@@ -10,7 +10,9 @@ use async_trait::async_trait;
 use mcp_host_model::{LogLevel, Method, MethodName, RawJson, RpcError, code};
 
 use crate::rpc::progress::Progress;
-use crate::rpc::server_request::{ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult};
+use crate::rpc::server_request::{
+    ElicitMode, ElicitRequest, ElicitResult, Root, SamplingRequest, SamplingResult,
+};
 use crate::transport::RequestId;
 
 /// The handlers of a session. The default has none: requests are declined, and log messages go to `tracing`.
@@ -114,16 +116,6 @@ pub trait Elicitation: Send + Sync {
     fn modes(&self) -> &[ElicitMode];
     /// Asks the user.
     async fn elicit(&self, request: ElicitRequest) -> Result<ElicitResult, RpcError>;
-}
-
-/// The mode of an elicitation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ElicitMode {
-    /// A form, for data that the host may see.
-    Form,
-    /// A web page of the server, for data that the host must not see.
-    Url,
 }
 
 /// Handles `roots/list`: returns the directories that a server may work in.

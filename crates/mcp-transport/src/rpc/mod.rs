@@ -1,6 +1,7 @@
 //! JSON-RPC over any transport: framing, callers and their handlers, the table of pending calls, the engine and its
 //! limits.
 
+pub(crate) mod call_outcome;
 pub(crate) mod caller;
 pub(crate) mod deadline;
 pub(crate) mod engine;

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::caller::{Caller, CallerId};
-use crate::rpc::pending::CallOutcome;
 use crate::transport::{RequestId, StreamError};
 
 /// How long the server may still work on a cancelled call, unless a late response shows that it does not.

@@ -6,8 +6,6 @@ use mcp_host_model::{RawJson, RpcError, code};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::rpc::handlers::ElicitMode;
-
 /// A `sampling/createMessage` request (SK-18).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -78,6 +76,16 @@ pub enum ElicitParams {
         /// The server's id of the elicitation.
         id: Option<String>,
     },
+}
+
+/// The mode of an elicitation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ElicitMode {
+    /// A form, for data that the host may see.
+    Form,
+    /// A web page of the server, for data that the host must not see.
+    Url,
 }
 
 /// The user's decision.

@@ -11,7 +11,8 @@ use mcp_host_model::{Freshness, Prompt, ReadResult, Resource, ResourceTemplate, 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{ListChangeCounts, ListResult};
+use crate::session::list_changes::ListChangeCounts;
+use crate::session::list_result::ListResult;
 
 /// The maximum lifetime of a result, whatever the server allows.
 const MAX_TTL: Duration = Duration::from_secs(60 * 60 * 24);

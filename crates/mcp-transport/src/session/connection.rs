@@ -12,18 +12,18 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::cache::ResourceCache;
-use super::notification_router::{self, NotificationRouter};
-use super::request_responder::RequestResponder;
-use super::resubscribe::DetachedRequest;
-use super::server::ListChangeSupport;
-use super::subscription_stream::{SubscriptionAck, SubscriptionStream};
-use super::{
-    ListChangeCounts, Negotiated, OnSessionNotification, SessionOptions, SessionState, incoming,
-    subscription_stream,
-};
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::rpc::engine::Engine;
+use crate::session::cache::ResourceCache;
+use crate::session::incoming::notification_router::{NotificationRouter, OnSessionNotification};
+use crate::session::incoming::request_responder::RequestResponder;
+use crate::session::incoming::{self, notification_router};
+use crate::session::list_changes::{ListChangeCounts, ListChangeSupport};
+use crate::session::negotiated::Negotiated;
+use crate::session::options::SessionOptions;
+use crate::session::session_state::SessionState;
+use crate::session::subscriptions::resubscribe::DetachedRequest;
+use crate::session::subscriptions::subscription_stream::{self, SubscriptionAck, SubscriptionStream};
 use crate::transport::{Dial, Epoch, FrameSink, Link, ShutdownSender, ShutdownSignal, force_time};
 
 /// How long to wait for the drop of an aborted transport. Only one that blocks its thread takes longer.

@@ -6,12 +6,11 @@ use std::time::Duration;
 use mcp_host_model::{Era, Limits, LogLevel, RawJson, Secret, TraceContext};
 use tokio::sync::watch;
 
-use super::notification_router::OnSessionNotification;
 use crate::rpc::caller::{Caller, ClientCapabilities};
 use crate::rpc::handlers::Handlers;
 use crate::rpc::progress::OnProgress;
-use crate::session::SessionState;
-use crate::session::tasks::TaskRequest;
+use crate::session::incoming::notification_router::OnSessionNotification;
+use crate::session::session_state::SessionState;
 
 /// Options of a session.
 #[derive(Clone)]
@@ -134,10 +133,18 @@ impl CallContext {
 
 impl CallOptions {
     /// These options for a call that returns a parsed result, whose input handlers provide.
-    pub(super) fn with_handled_input(mut self) -> CallOptions {
+    pub(crate) fn with_handled_input(mut self) -> CallOptions {
         self.context.input = InputHandling::ByHandlers;
         self
     }
+}
+
+/// Requests a task of a 2025-11-25 server. Other servers decide themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct TaskRequest {
+    /// The requested time for which the server keeps the task.
+    pub ttl: Option<Duration>,
 }
 
 /// What happens when a result requires input (2026-07-28).

@@ -6,7 +6,7 @@
 
 use std::pin::Pin;
 
-use crate::transport::{OutboundMessage, RequestId};
+use crate::transport::message::{OutboundMessage, RequestId};
 
 /// A request in progress, up to the last frame of its response stream. It reports the result to the frame sink itself.
 pub(crate) type Exchange = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -9,11 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::Outbound;
-use super::inline_sender::InlineSender;
+use crate::transport::inline_sender::InlineSender;
+use crate::transport::message::Outbound;
 
 /// The maximum number of calls in flight. A power of two: the table of pending calls encodes a slot in the low bits of an id.
 pub(crate) const MAX_CALLS: usize = 1 << 16;
@@ -203,15 +202,5 @@ impl OutboundSender {
     /// The permits for calls in flight.
     pub(crate) fn permits(&self) -> &Semaphore {
         &self.flow.permits
-    }
-}
-
-impl Outbound {
-    /// The size of the message in bytes.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Outbound::Send(message) => message.body.len(),
-            Outbound::Cancel { id: _, notice } => notice.as_ref().map_or(0, Bytes::len),
-        }
     }
 }

@@ -18,9 +18,10 @@ use tokio::time::Instant;
 use crate::error::Expiry;
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::error::request_error::RequestError;
+use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::deadline::Deadline;
 use crate::rpc::handlers::ServerEvent;
-use crate::rpc::pending::{CallOutcome, PendingCalls};
+use crate::rpc::pending::PendingCalls;
 use crate::rpc::progress::OnProgress;
 use crate::rpc::request_owner::{OwnerHint, RequestOwner};
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
@@ -30,7 +31,9 @@ use crate::transport::{
     Dial, Epoch, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue,
     OutboundSender, RequestId, StreamError, StreamId,
 };
-use call_future::CallFuture;
+use call_future::{CallFuture, cancel};
+
+pub(crate) use call_future::CancelNotice;
 
 /// Maximum number of queued messages from the server. When the queue is full, notifications are dropped and requests
 /// are refused; calls are not affected.
@@ -150,16 +153,6 @@ pub(crate) struct CallSettings {
     pub(crate) owner_hint: OwnerHint,
 }
 
-/// What the server receives when a call is cancelled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum CancelNotice {
-    /// A `notifications/cancelled`.
-    #[default]
-    Send,
-    /// Nothing: `initialize` must not be cancelled.
-    Suppress,
-}
-
 impl Engine {
     pub(crate) fn new(
         has_listener: bool,
@@ -209,8 +202,16 @@ impl Engine {
             Ok(started) => started,
             Err(ended) => return (None, CallOutcome::Closed(ended)),
         };
-        let cancel_notice = settings.cancel_notice;
-        let mut call = CallFuture::new(self, started.id, cancel_notice, permit);
+        let mut call = CallFuture {
+            pending: &self.pending,
+            out: &self.out,
+            id: started.id,
+            cancel_notice: settings.cancel_notice,
+            exchange: None,
+            was_polled: false,
+            is_done: false,
+            _permit: permit,
+        };
         if started.rearm {
             self.deadline_notify.notify_one();
         }
@@ -281,7 +282,7 @@ impl Engine {
         loop {
             let (expired, next) = self.pending.expire(Instant::now());
             for id in expired {
-                self.cancel(id, "the request timed out");
+                cancel(&self.out, id, "the request timed out");
             }
             if self.pending.disconnect().is_some() {
                 return;
@@ -347,10 +348,6 @@ impl Engine {
     /// Releases the bytes of an [`IncomingMessage`] that the session has processed.
     pub(crate) fn release_incoming(&self, bytes: usize) {
         self.incoming_bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    fn cancel(&self, id: RequestId, reason: &str) {
-        self.out.send(Outbound::Cancel { id, notice: Some(frame::cancelled(id, reason)) });
     }
 
     fn handle_frame(&self, stream: StreamId, frame: Bytes) -> MessageClass {

@@ -6,30 +6,16 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 use slab::Slab;
 use tokio::time::Instant;
 
-use crate::error::Expiry;
 use crate::error::disconnect::Disconnect;
+use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::deadline::Deadline;
 use crate::rpc::progress::{OnProgress, Progress};
 use crate::rpc::request_owner::{OwnerHint, RecentCalls, RequestOwner, StreamOrdering};
-use crate::transport::{MAX_CALLS, RequestId, StreamError, StreamId};
-
-/// The outcome of a call.
-#[derive(Debug)]
-pub(crate) enum CallOutcome {
-    /// The server responded. `payload` is the offset of the result or error in `frame`.
-    Response { frame: Bytes, is_error: bool, payload_start: usize },
-    /// The response stream ended without a response.
-    StreamFailed(StreamError),
-    /// A deadline passed.
-    Expired(Expiry),
-    /// The connection ended.
-    Closed(Arc<Disconnect>),
-}
+use crate::transport::{MAX_CALLS, RequestId, StreamId};
 
 /// A call in the table.
 struct PendingCall {

@@ -78,7 +78,7 @@ pub fn scan(frame: &[u8]) -> ScannedFrame {
     }
 }
 
-/// Fast path for the form that most servers use for a response. Returns the same result as [`object`].
+/// Fast path for the form that most servers use for a response. Returns the same result as [`scan_object`].
 fn scan_common_response(frame: &[u8]) -> Option<ScannedFrame> {
     const START: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
     let rest = frame.strip_prefix(START)?;

@@ -5,10 +5,13 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::super::*;
+use crate::error::Expiry;
 use crate::error::disconnect::DisconnectReason;
+use crate::transport::StreamError;
 
 impl PendingCalls {
     /// The number of calls in the table, with or without an outcome.

@@ -2,9 +2,12 @@
 
 mod interleaving;
 
+use std::time::Duration;
+
+use bytes::Bytes;
+
 use super::*;
 use crate::error::disconnect::DisconnectReason;
-use std::time::Duration;
 
 fn insert_call(pending: &PendingCalls) -> RequestId {
     pending

@@ -15,12 +15,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::server::ListChangeSupport;
-use super::{ListChangeCounts, Negotiated, OnSessionNotification, SessionNotification};
+use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::engine::{CallSettings, Engine};
 use crate::rpc::frame::MessageWriter;
 use crate::rpc::handlers::ServerEvent;
-use crate::rpc::pending::CallOutcome;
+use crate::session::incoming::notification_router::{OnSessionNotification, SessionNotification};
+use crate::session::list_changes::{ListChangeCounts, ListChangeSupport};
+use crate::session::negotiated::Negotiated;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, RequestId, StreamError};
 
 /// The first and the longest pause before the stream is reopened.

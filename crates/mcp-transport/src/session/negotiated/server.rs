@@ -1,8 +1,11 @@
 //! A server's description of itself.
 
 use mcp_host_model::{RawJson, SKILLS_EXTENSION, TASKS_EXTENSION};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+use crate::session::list_changes::ListChangeSupport;
 
 /// A server's description of itself. None of it is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -95,20 +98,21 @@ impl TaskCapabilities {
     }
 }
 
-/// The lists whose changes a server announces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ListChangeSupport {
-    pub(crate) tools: bool,
-    pub(crate) prompts: bool,
-    pub(crate) resources: bool,
-}
-
-impl ListChangeSupport {
-    /// All lists.
-    pub(crate) const ALL: ListChangeSupport =
-        ListChangeSupport { tools: true, prompts: true, resources: true };
-
-    pub(crate) fn any(self) -> bool {
-        self.tools || self.prompts || self.resources
+/// Reads what a server reports about itself. Invalid members count as absent.
+pub(crate) fn server_info(
+    info: Option<&RawValue>,
+    instructions: Option<String>,
+    capabilities: Option<&RawValue>,
+) -> ServerInfo {
+    #[derive(Deserialize, Default)]
+    struct Info {
+        #[serde(default)]
+        name: String,
+        #[serde(default)]
+        version: String,
     }
+    let Info { name, version } = info.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
+    let capabilities = capabilities.map(ServerCapabilities::read).unwrap_or_default();
+    let implementation = info.map(RawJson::copy_of).filter(RawJson::is_object);
+    ServerInfo { name, version, instructions, capabilities, implementation }
 }

@@ -3,10 +3,10 @@
 use mcp_host_model::{LogLevel, ProtocolVersion, TASKS_EXTENSION};
 use serde_json::json;
 
-use super::{ClientInfo, SessionOptions};
 use crate::rpc::caller::{capability_members, member};
 use crate::rpc::object_members::{MemberName, ObjectMembers};
 use crate::rpc::request_owner::OwnerHint;
+use crate::session::options::{ClientInfo, SessionOptions};
 
 /// The members of `_meta` in the modern era, for a request of `owner`. Requests without an owner, for example lists,
 /// declare the configured capabilities, without what only 2025-11-25 has. A server with tasks (`has_tasks`) receives that

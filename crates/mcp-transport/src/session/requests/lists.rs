@@ -4,40 +4,23 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use mcp_host_model::{
-    Era, Freshness, InvalidItem, Method, Page, Prompt, Resource, ResourceTemplate, Tool, code, read_prompts,
+    Era, InvalidItem, Method, Page, Prompt, Resource, ResourceTemplate, Tool, code, read_prompts,
     read_resource_templates, read_resources, read_tools,
 };
 use tokio::time::Instant;
 
-use super::cache::{CachedList, expiry};
-use super::header_params::ToolHeaders;
-use super::request::{Params, Request};
-use super::{ListChangeCounts, Session};
 use crate::error::CallError;
 use crate::error::Expiry;
 use crate::rpc::frame;
-use crate::session::{CallOptions, RetryPolicy};
+use crate::session::cache::{CachedList, expiry};
+use crate::session::list_changes::ListChangeCounts;
+use crate::session::list_result::ListResult;
+use crate::session::negotiated::header_params::ToolHeaders;
+use crate::session::options::{CallOptions, RetryPolicy};
+use crate::session::requests::request::{Params, Request};
+use crate::session::state::Session;
 
-/// A complete list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ListResult<T> {
-    /// The items that could be read, in the server's order.
-    pub items: Vec<T>,
-    /// The items that could not be read.
-    pub rejected: Vec<InvalidItem>,
-    /// How long the list may be cached, from the time it was received.
-    pub freshness: Freshness,
-}
-
-impl<T> ListResult<T> {
-    /// A list without invalid items, which may not be cached.
-    pub fn new(items: Vec<T>) -> ListResult<T> {
-        ListResult { items, rejected: Vec::new(), freshness: Freshness::default() }
-    }
-}
-
-pub(super) type ReadPage<T> = fn(&[u8]) -> Result<Page<T>, serde_json::Error>;
+pub(crate) type ReadPage<T> = fn(&[u8]) -> Result<Page<T>, serde_json::Error>;
 
 /// How to request and cache one kind of list. `counter` selects the number of its announced changes.
 struct ListRequest<'a, T> {
@@ -124,7 +107,7 @@ impl Session {
     }
 
     /// Records the header marks of the tools; tools with invalid marks are moved to `rejected`.
-    pub(super) fn learn_tool_headers(&self, listing: &mut ListResult<Tool>) {
+    pub(crate) fn learn_tool_headers(&self, listing: &mut ListResult<Tool>) {
         let mut tool_headers = ToolHeaders::default();
         let mut rejected = Vec::new();
         listing.items.retain(|tool| match tool_headers.add_tool(tool) {
@@ -164,7 +147,7 @@ impl Session {
     }
 
     /// All pages of a list, and when they expire together. The request has no parameters yet; each page gets its cursor.
-    pub(super) async fn fetch_pages<T>(
+    pub(crate) async fn fetch_pages<T>(
         &self,
         request: &Request<'_>,
         read: ReadPage<T>,
@@ -233,12 +216,5 @@ impl Session {
             }
         }
         Err(CallError::ListTooLarge(format!("{method} has more than {} pages", limits.list_pages)))
-    }
-}
-
-impl<T> ListResult<T> {
-    /// An empty list.
-    pub fn empty() -> ListResult<T> {
-        ListResult { items: Vec::new(), rejected: Vec::new(), freshness: Freshness::default() }
     }
 }

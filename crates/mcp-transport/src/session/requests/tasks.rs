@@ -12,14 +12,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::input_requests::InputDeadline;
-use super::request::{Params, RawResponse, Request, RequestScope};
-use super::resubscribe::DetachedRequest;
-use super::{CallOptions, CallResponse, RetryPolicy, Session};
 use crate::error::{CallError, Expiry};
+use crate::rpc::deadline::time_after;
 use crate::rpc::frame;
 use crate::rpc::object_members::ObjectMembers;
 use crate::rpc::progress::Progress;
+use crate::session::options::{CallOptions, RetryPolicy};
+use crate::session::requests::input_requests::InputDeadline;
+use crate::session::requests::request::{Params, Request, RequestScope};
+use crate::session::requests::response::{CallResponse, RawResponse};
+use crate::session::state::Session;
+use crate::session::subscriptions::resubscribe::DetachedRequest;
 
 /// How long a task may take if the caller sets no timeout.
 pub const DEFAULT_TASK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
@@ -33,14 +36,6 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Maximum number of inputs of one task.
 const MAX_INPUTS: usize = 100;
-
-/// Requests a task of a 2025-11-25 server. Other servers decide themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct TaskRequest {
-    /// The requested time for which the server keeps the task.
-    pub ttl: Option<Duration>,
-}
 
 /// The outcome of a tool call that may become a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,7 +119,7 @@ impl Session {
         options: &CallOptions,
     ) -> Result<CallResponse<RawJson>, CallError> {
         let timeout = options.timeout.unwrap_or(DEFAULT_TASK_TIMEOUT);
-        let deadline = Instant::now().checked_add(timeout).unwrap_or_else(super::far_future);
+        let deadline = time_after(Instant::now(), timeout);
         let deadline = InputDeadline { at: deadline, limit: timeout };
         let options = CallOptions { timeout: None, retry: RetryPolicy::Once, ..options.clone() };
         let response = match self.era() {
@@ -164,7 +159,7 @@ impl Session {
     }
 
     /// Waits for the result of a task that a call created.
-    pub(super) async fn follow_created_task(
+    pub(crate) async fn follow_created_task(
         &self,
         task: Task,
         options: &CallOptions,
@@ -175,7 +170,7 @@ impl Session {
     }
 
     /// The task that the response to a tool call created. A legacy server creates one on request only.
-    pub(super) fn created_task(
+    pub(crate) fn created_task(
         &self,
         response: &RawResponse,
         options: &CallOptions,

@@ -5,47 +5,48 @@
 
 use std::sync::Arc;
 
-use mcp_host_model::{Era, LogLevel, Method, MethodName, RawJson, RpcError, ToolResult, TraceContext};
-use serde::de::DeserializeOwned;
+use mcp_host_model::{Era, LogLevel, Method, MethodName, RawJson, RpcError, TraceContext};
 use tokio::time::Instant;
 
-use super::Session;
-use super::client_meta::modern_meta;
-use super::handshake::Negotiated;
-use super::handshake_errors;
-use super::request_params::{self, CallerParams};
 use crate::error::CallError;
 use crate::error::Expiry;
 use crate::error::request_error::RequestError;
+use crate::rpc::call_outcome::CallOutcome;
+use crate::rpc::deadline::time_after;
 use crate::rpc::engine::CallSettings;
 use crate::rpc::frame::{self, MessageWriter};
-use crate::rpc::pending::CallOutcome;
 use crate::rpc::progress::OnProgress;
 use crate::rpc::request_owner::OwnerHint;
-use crate::session::{CallOptions, RetryPolicy};
+use crate::session::negotiated::Negotiated;
+use crate::session::negotiated::client_meta::modern_meta;
+use crate::session::options::{CallOptions, RetryPolicy};
+use crate::session::requests::request_params::{self, CallerParams};
+use crate::session::requests::response::RawResponse;
+use crate::session::server_error::redacted_error;
+use crate::session::state::Session;
 use crate::transport::{Epoch, HeaderParam, MessageHead, OutboundMessage, RequestId, StreamError};
 
 /// A request that has no id yet.
 #[derive(Clone)]
-pub(super) struct Request<'a> {
-    pub(super) method: MethodName,
-    pub(super) params: Params<'a>,
+pub(crate) struct Request<'a> {
+    pub(crate) method: MethodName,
+    pub(crate) params: Params<'a>,
     /// Additional parameters.
-    pub(super) extra_params: &'a str,
+    pub(crate) extra_params: &'a str,
     /// The caller's `_meta` members.
-    pub(super) meta: &'a str,
+    pub(crate) meta: &'a str,
     /// The log level that the caller asks for.
-    pub(super) log_level: Option<LogLevel>,
+    pub(crate) log_level: Option<LogLevel>,
     /// Whether the request belongs to a caller.
-    pub(super) scope: RequestScope,
-    pub(super) options: &'a CallOptions,
+    pub(crate) scope: RequestScope,
+    pub(crate) options: &'a CallOptions,
     /// The start of the call for its caller.
-    pub(super) started_at: Instant,
+    pub(crate) started_at: Instant,
 }
 
 /// Whether a server may send requests because of this request.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum RequestScope {
+pub(crate) enum RequestScope {
     /// It may; they go to the owner of the call.
     Call,
     /// An internal request of the session.
@@ -54,7 +55,7 @@ pub(super) enum RequestScope {
 
 /// The parameters of a request.
 #[derive(Clone, Copy)]
-pub(super) enum Params<'a> {
+pub(crate) enum Params<'a> {
     /// A name and its arguments (an object).
     Named { name: &'a str, arguments: &'a RawJson },
     /// A URI.
@@ -64,7 +65,7 @@ pub(super) enum Params<'a> {
 }
 
 impl<'a> Request<'a> {
-    pub(super) fn new(method: Method, params: Params<'a>, options: &'a CallOptions) -> Request<'a> {
+    pub(crate) fn new(method: Method, params: Params<'a>, options: &'a CallOptions) -> Request<'a> {
         Request {
             method: method.into(),
             params,
@@ -78,7 +79,7 @@ impl<'a> Request<'a> {
     }
 
     /// A request of a caller, with the caller's additional parameters.
-    pub(super) fn for_caller(
+    pub(crate) fn for_caller(
         method: Method,
         params: Params<'a>,
         options: &'a CallOptions,
@@ -201,7 +202,7 @@ impl Session {
     }
 
     /// Sends a request and waits for its response.
-    pub(super) async fn request(&self, request: &Request<'_>) -> Result<RawResponse, CallError> {
+    pub(crate) async fn request(&self, request: &Request<'_>) -> Result<RawResponse, CallError> {
         let (limit, idle_timeout) = {
             let limits = self.limits();
             (request.options.timeout.unwrap_or(limits.request), request.options.idle_timeout.or(limits.idle))
@@ -264,7 +265,7 @@ impl Session {
                     return Err(CallError::Refused(RequestError::SessionLost));
                 }
                 CallOutcome::StreamFailed(StreamError::NotExecuted(epoch)) => {
-                    let deadline = request.started_at.checked_add(limit).unwrap_or_else(super::far_future);
+                    let deadline = time_after(request.started_at, limit);
                     // Boxed: it is rare, and every request's future would be four times as large.
                     match tokio::time::timeout_at(deadline, Box::pin(self.reopen(epoch))).await {
                         Ok(Ok(())) => reopened = true,
@@ -310,68 +311,7 @@ impl Session {
         }
     }
 
-    pub(super) fn redacted_rpc_error(&self, error: RpcError) -> CallError {
-        CallError::Rpc(handshake_errors::redacted_error(error, self.dial.as_ref()))
-    }
-}
-
-/// A response that is not parsed yet.
-pub(super) struct RawResponse {
-    frame: bytes::Bytes,
-    payload_start: usize,
-    pub(super) request_id: RequestId,
-}
-
-impl RawResponse {
-    /// A response whose payload is this result.
-    pub(super) fn of_result(result: RawJson, request_id: RequestId) -> RawResponse {
-        RawResponse { frame: result.into_bytes(), payload_start: 0, request_id }
-    }
-
-    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, CallError> {
-        T::deserialize(&mut serde_json::Deserializer::from_slice(self.payload()))
-            .map_err(|it| self.parse_error(&it))
-    }
-
-    /// Parses the result with `read`. The payload is followed by the rest of the message.
-    pub(super) fn read_by<T>(&self, read: fn(&[u8]) -> Result<T, serde_json::Error>) -> Result<T, CallError> {
-        read(self.payload()).map_err(|it| self.parse_error(&it))
-    }
-
-    /// The result of a tool, with a fast path for the usual form.
-    pub(super) fn tool_result(&self) -> Result<ToolResult, CallError> {
-        match str::from_utf8(self.payload()).ok().and_then(ToolResult::parse_known_blocks) {
-            Some(result) => Ok(result),
-            None => self.read(),
-        }
-    }
-
-    /// The result unchanged.
-    pub(super) fn raw(&self) -> Result<RawJson, CallError> {
-        RawJson::parse_prefix(self.frame.slice(self.payload_start..)).map_err(|it| self.parse_error(&it))
-    }
-
-    /// The parse error. A wrong encoding is an error of its own, because the user can correct it.
-    fn parse_error(&self, error: &serde_json::Error) -> CallError {
-        match std::str::from_utf8(self.payload()) {
-            Err(utf8_error) => CallError::NotUtf8 { byte: utf8_error.valid_up_to() + 1 },
-            Ok(_) => CallError::InvalidResponse(error.to_string()),
-        }
-    }
-
-    /// Whether the result requires input.
-    pub(super) fn is_input_required(&self) -> bool {
-        #[derive(serde::Deserialize)]
-        struct Typed {
-            #[serde(rename = "resultType")]
-            result_type: Option<String>,
-        }
-        memchr::memmem::find(self.payload(), b"\"input_required\"").is_some()
-            && self.read::<Typed>().is_ok_and(|it| it.result_type.as_deref() == Some("input_required"))
-    }
-
-    /// The payload, followed by the rest of the message.
-    pub(super) fn payload(&self) -> &[u8] {
-        &self.frame[self.payload_start..]
+    pub(crate) fn redacted_rpc_error(&self, error: RpcError) -> CallError {
+        CallError::Rpc(redacted_error(error, self.dial.as_ref()))
     }
 }

@@ -9,28 +9,28 @@ use std::time::Duration;
 
 use mcp_host_model::{LogLevel, Method};
 
-use super::handshake::Negotiated;
-use super::handshake_errors::read_error;
-use super::{OnSessionNotification, SessionNotification};
+use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::engine::{CallSettings, Engine};
 use crate::rpc::frame;
 use crate::rpc::handlers::ServerEvent;
-use crate::rpc::pending::CallOutcome;
+use crate::session::incoming::notification_router::{OnSessionNotification, SessionNotification};
+use crate::session::negotiated::Negotiated;
+use crate::session::server_error::read_error;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, StreamError};
 
 /// Sends requests in a task of the connection.
 #[derive(Clone)]
-pub(super) struct DetachedRequest {
-    pub(super) engine: Arc<Engine>,
-    pub(super) negotiated: Arc<Negotiated>,
-    pub(super) epoch: Epoch,
+pub(crate) struct DetachedRequest {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) negotiated: Arc<Negotiated>,
+    pub(crate) epoch: Epoch,
     /// The timeout of each request.
-    pub(super) limit: Duration,
+    pub(crate) limit: Duration,
 }
 
 impl DetachedRequest {
     /// Sets the log level.
-    pub(super) async fn set_log_level(self, level: LogLevel) {
+    pub(crate) async fn set_log_level(self, level: LogLevel) {
         if let Err(why) = self.send(Method::SetLevel, None, &format!(r#""level":"{level}""#)).await {
             let server = &self.negotiated.server.name;
             tracing::warn!(server, level = level.as_str(), "the log level was not set: {why}");
@@ -39,7 +39,7 @@ impl DetachedRequest {
 
     /// Subscribes to the same resources as the previous session. Changes in between are unknown, so each resource is
     /// reported as changed.
-    pub(super) async fn subscribe(
+    pub(crate) async fn subscribe(
         self,
         resources: BTreeSet<String>,
         on_notification: Option<OnSessionNotification>,
@@ -63,7 +63,7 @@ impl DetachedRequest {
     }
 
     /// Sends a request. `name` is what Streamable HTTP repeats in a header.
-    pub(super) async fn send(&self, method: Method, name: Option<&str>, params: &str) -> Result<(), String> {
+    pub(crate) async fn send(&self, method: Method, name: Option<&str>, params: &str) -> Result<(), String> {
         let mut head = MessageHead::new(None, method, Some(self.negotiated.version));
         head.name = name.map(Into::into);
         let message = |id| OutboundMessage {

@@ -9,14 +9,15 @@ use mcp_host_model::{
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::request::{Params, Request};
-use super::request_params::CallerParams;
-use super::{CallResponse, Session};
 use crate::error::CallError;
 use crate::error::Expiry;
 use crate::rpc::frame;
 use crate::rpc::request_owner::RequestOwner;
-use crate::session::{CallOptions, RetryPolicy};
+use crate::session::options::{CallOptions, RetryPolicy};
+use crate::session::requests::request::{Params, Request};
+use crate::session::requests::request_params::CallerParams;
+use crate::session::requests::response::CallResponse;
+use crate::session::state::Session;
 use crate::transport::{MessageHead, OutboundMessage};
 
 /// The prompt or resource template that a completion is for.

@@ -4,6 +4,9 @@
 //! Nothing here waits for a handler: each request is handled in a task of its own, and notifications are delivered in
 //! another task. A handler may therefore call back into the session (SK-11).
 
+pub(crate) mod notification_router;
+pub(crate) mod request_responder;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -13,26 +16,14 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-use super::cache::ResourceCache;
-use super::notification_router::{NotificationRouter, QueuePermit};
-use super::request_responder::RequestResponder;
-use super::server::ListChangeSupport;
-use super::subscription_stream::SubscriptionAck;
 use crate::rpc::engine::{Engine, IncomingMessage, ServerRequestGuard, ServerRequestId};
 use crate::rpc::handlers::ServerEvent;
 use crate::rpc::notification::{self, params};
-
-/// The number of announced changes of each list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct ListChangeCounts {
-    /// Changes of the tool list.
-    pub tools: u64,
-    /// Changes of the prompt list.
-    pub prompts: u64,
-    /// Changes of the resource list.
-    pub resources: u64,
-}
+use crate::session::cache::ResourceCache;
+use crate::session::incoming::notification_router::{NotificationRouter, QueuePermit};
+use crate::session::incoming::request_responder::RequestResponder;
+use crate::session::list_changes::ListChangeCounts;
+use crate::session::subscriptions::subscription_stream::SubscriptionAck;
 
 /// The receivers of messages from the server.
 pub(crate) struct DispatchTargets {
@@ -158,26 +149,6 @@ impl RunningRequests {
             self.by_request.remove(&id);
             engine.respond(&id, &outcome);
         }
-    }
-}
-
-impl ListChangeCounts {
-    /// Counts a change of these lists.
-    pub(crate) fn add(&mut self, changed: ListChangeSupport) {
-        self.tools += u64::from(changed.tools);
-        self.prompts += u64::from(changed.prompts);
-        self.resources += u64::from(changed.resources);
-    }
-
-    /// Counts the change that an event announces. Returns false if it announces none.
-    fn count(&mut self, event: &ServerEvent) -> bool {
-        match event {
-            ServerEvent::ToolsChanged => self.tools += 1,
-            ServerEvent::PromptsChanged => self.prompts += 1,
-            ServerEvent::ResourcesChanged => self.resources += 1,
-            _ => return false,
-        }
-        true
     }
 }
 

@@ -6,11 +6,10 @@ use serde_json::value::RawValue;
 use crate::error::CallError;
 use crate::rpc::frame;
 use crate::rpc::object_members::{MemberName, ObjectMembers};
-use crate::session::CallContext;
-use crate::session::tasks::TaskRequest;
+use crate::session::options::{CallContext, TaskRequest};
 
 /// The members of an object without `_meta`, and the members of its `_meta`, as JSON text without braces.
-pub(super) fn split_meta(params: &RawJson) -> Result<(String, String), String> {
+pub(crate) fn split_meta(params: &RawJson) -> Result<(String, String), String> {
     let ObjectMembers(members) = params.read().map_err(|_| "parameters are a JSON object".to_owned())?;
     let mut meta = String::new();
     let mut other_members = String::new();
@@ -30,13 +29,13 @@ pub(super) fn split_meta(params: &RawJson) -> Result<(String, String), String> {
 
 /// A caller's additions to the parameters of its request.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct CallerParams {
+pub(crate) struct CallerParams {
     /// The `_meta` members; may be empty.
-    pub(super) meta: String,
+    pub(crate) meta: String,
     /// Other members; may be empty.
-    pub(super) extra_params: String,
+    pub(crate) extra_params: String,
     /// The log level that the caller asks for.
-    pub(super) log_level: Option<LogLevel>,
+    pub(crate) log_level: Option<LogLevel>,
 }
 
 /// `_meta` members that describe the connection on which they arrived; they are not forwarded.
@@ -49,7 +48,7 @@ pub const CONNECTION_META_KEYS: [&str; 4] = [
 
 impl CallerParams {
     /// Reads the caller's `meta` and `extra_params`. Fails if they are not objects.
-    pub(super) fn of(context: &CallContext) -> Result<CallerParams, CallError> {
+    pub(crate) fn of(context: &CallContext) -> Result<CallerParams, CallError> {
         let CallContext { meta, extra_params, .. } = context;
         let mut res = CallerParams::default();
         if let Some(meta) = meta {
@@ -76,7 +75,7 @@ impl CallerParams {
     }
 
     /// Adds the request for a task, unless the caller has its own.
-    pub(super) fn request_task(&mut self, task: &TaskRequest) {
+    pub(crate) fn request_task(&mut self, task: &TaskRequest) {
         if has_member(&self.extra_params, "task") {
             return;
         }
@@ -93,7 +92,7 @@ fn invalid(what: &str) -> CallError {
 }
 
 /// Removes the members with these names.
-pub(super) fn without_members(members: &str, names: &[&str]) -> String {
+pub(crate) fn without_members(members: &str, names: &[&str]) -> String {
     let object = format!("{{{members}}}");
     let Ok(ObjectMembers(members)) = serde_json::from_str(&object) else { return String::new() };
     let mut res = String::new();
@@ -105,7 +104,7 @@ pub(super) fn without_members(members: &str, names: &[&str]) -> String {
 }
 
 /// Whether the members, as returned by [`split`], contain this name.
-pub(super) fn has_member(members: &str, name: &str) -> bool {
+pub(crate) fn has_member(members: &str, name: &str) -> bool {
     let object = format!("{{{members}}}");
     serde_json::from_str::<ObjectMembers<'_>>(&object).is_ok_and(|it| it.0.iter().any(|(it, _)| it.0 == name))
 }

@@ -2,12 +2,14 @@
 
 use mcp_host_model::{Method, RawJson, Skill, read_skills};
 
-use super::options::{CallOptions, RetryPolicy};
-use super::request::{Params, Request};
-use super::request_params::CallerParams;
-use super::{CallResponse, ListResult, Session};
 use crate::error::CallError;
 use crate::rpc::frame;
+use crate::session::list_result::ListResult;
+use crate::session::options::{CallOptions, RetryPolicy};
+use crate::session::requests::request::{Params, Request};
+use crate::session::requests::request_params::CallerParams;
+use crate::session::requests::response::CallResponse;
+use crate::session::state::Session;
 
 /// A method of the extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +47,7 @@ impl Session {
     }
 
     /// Sends a request of the skills extension and returns the result byte for byte. A cursor belongs to
-    /// [`CallContext::extra_params`](super::options::CallContext::extra_params). Fails with
+    /// [`CallContext::extra_params`](crate::session::options::CallContext::extra_params). Fails with
     /// [`CallError::Unsupported`] if the server does not declare the extension.
     pub async fn skill_request_raw(
         &self,

@@ -4,14 +4,17 @@ use mcp_host_model::{Era, Method, ProtocolVersion, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::SessionOptions;
-use super::client_meta::modern_meta;
-use super::connection::Connection;
-use super::handshake::{HandshakeFailure, Negotiated, send_request, server_info};
-use super::handshake_errors::{invalid_response, read_error, too_large, version_failure};
 use crate::error::ConnectError;
-use crate::rpc::pending::CallOutcome;
+use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::request_owner::OwnerHint;
+use crate::session::connection::Connection;
+use crate::session::handshake::failure::{HandshakeFailure, invalid_response, too_large, version_failure};
+use crate::session::handshake::request::send_request;
+use crate::session::negotiated::Negotiated;
+use crate::session::negotiated::client_meta::modern_meta;
+use crate::session::negotiated::server::server_info;
+use crate::session::options::SessionOptions;
+use crate::session::server_error::read_error;
 use crate::transport::{Epoch, StreamError};
 
 /// The outcome of the probe.

@@ -11,14 +11,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::request::{RawResponse, Request};
-use super::request_params;
-use super::{CallOptions, InputHandling, Session};
 use crate::error::CallError;
 use crate::error::Expiry;
+use crate::rpc::deadline::time_after;
 use crate::rpc::frame;
 use crate::rpc::object_members::{MemberName, ObjectMembers};
 use crate::rpc::request_owner::RequestOwner;
+use crate::session::options::{CallOptions, InputHandling};
+use crate::session::requests::request::Request;
+use crate::session::requests::request_params;
+use crate::session::requests::response::RawResponse;
+use crate::session::state::Session;
 
 /// Maximum number of rounds.
 const MAX_ROUNDS: usize = 10;
@@ -46,22 +49,22 @@ struct InputRequest<'a> {
 
 /// When input must be there.
 #[derive(Clone, Copy)]
-pub(super) struct InputDeadline {
-    pub(super) at: Instant,
+pub(crate) struct InputDeadline {
+    pub(crate) at: Instant,
     /// The time limit of the call, for the error message.
-    pub(super) limit: Duration,
+    pub(crate) limit: Duration,
 }
 
 impl InputDeadline {
     /// The same, later by this time.
-    pub(super) fn paused_for(self, pause: Duration) -> InputDeadline {
-        InputDeadline { at: self.at.checked_add(pause).unwrap_or_else(super::far_future), ..self }
+    pub(crate) fn paused_for(self, pause: Duration) -> InputDeadline {
+        InputDeadline { at: time_after(self.at, pause), ..self }
     }
 }
 
 impl Session {
     /// Sends a request and provides input until the result is final.
-    pub(super) async fn request_with_input(&self, request: &Request<'_>) -> Result<RawResponse, CallError> {
+    pub(crate) async fn request_with_input(&self, request: &Request<'_>) -> Result<RawResponse, CallError> {
         let input = self.request(request).await?;
         // Only modern servers state the type of a result.
         if request.options.context.input == InputHandling::ReturnToCaller
@@ -111,7 +114,7 @@ impl Session {
         let mut extra_params = Vec::new();
         if let Some(ObjectMembers(requests)) = requests {
             let limit = request.options.timeout.unwrap_or(self.limits().request);
-            let at = request.started_at.checked_add(limit).unwrap_or_else(super::far_future);
+            let at = time_after(request.started_at, limit);
             let deadline = InputDeadline { at, limit }.paused_for(max_pause);
             let input = self.provide_inputs(request.options, requests, deadline).await?;
             extra_params.push(format!("\"inputResponses\":{{{input}}}"));
@@ -127,7 +130,7 @@ impl Session {
 
     /// The input for these requests, as JSON members. They are handled one after another, because most of them reach the
     /// same person.
-    pub(super) async fn provide_inputs(
+    pub(crate) async fn provide_inputs(
         &self,
         options: &CallOptions,
         requests: Vec<(MemberName<'_>, &RawValue)>,

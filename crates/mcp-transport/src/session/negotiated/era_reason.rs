@@ -2,9 +2,6 @@
 
 use std::fmt;
 
-use super::handshake::HandshakeFailure;
-use crate::error::ConnectError;
-
 /// Why a session has its era.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -27,20 +24,6 @@ pub enum EraReason {
     ProbeIgnored,
     /// It closed its connection at `server/discover`.
     ProbeClosed,
-}
-
-impl EraReason {
-    /// The reason for the legacy era after this failure of the probe.
-    pub(super) fn after_probe(failure: &HandshakeFailure) -> EraReason {
-        match failure {
-            HandshakeFailure::Rejected(error) => EraReason::ProbeRejected(error.code),
-            HandshakeFailure::Ended(_) => EraReason::ProbeClosed,
-            HandshakeFailure::Other(ConnectError::Refused(error)) => {
-                error.status().map_or(EraReason::ProbeIgnored, EraReason::ProbeRefused)
-            }
-            HandshakeFailure::Other(_) | HandshakeFailure::Restart { .. } => EraReason::ProbeWithoutVersion,
-        }
-    }
 }
 
 impl fmt::Display for EraReason {

@@ -1,0 +1,22 @@
+//! The outcome of a call.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::error::Expiry;
+use crate::error::disconnect::Disconnect;
+use crate::transport::StreamError;
+
+/// The outcome of a call.
+#[derive(Debug)]
+pub(crate) enum CallOutcome {
+    /// The server responded. `payload_start` is the offset of the result or error in `frame`.
+    Response { frame: Bytes, is_error: bool, payload_start: usize },
+    /// The response stream ended without a response.
+    StreamFailed(StreamError),
+    /// A deadline passed.
+    Expired(Expiry),
+    /// The connection ended.
+    Closed(Arc<Disconnect>),
+}

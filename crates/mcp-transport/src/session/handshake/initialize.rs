@@ -1,0 +1,81 @@
+//! The handshake of the legacy era: `initialize`.
+
+use mcp_host_model::{Era, Method, ProtocolVersion};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::error::ConnectError;
+use crate::rpc::call_outcome::CallOutcome;
+use crate::rpc::frame;
+use crate::session::connection::Connection;
+use crate::session::handshake::failure::{HandshakeFailure, invalid_response, too_large, version_failure};
+use crate::session::handshake::request::send_request;
+use crate::session::negotiated::Negotiated;
+use crate::session::negotiated::client_meta::{client_json, legacy_capabilities};
+use crate::session::negotiated::server::server_info;
+use crate::session::options::SessionOptions;
+use crate::session::server_error::read_error;
+use crate::transport::{Epoch, MessageHead, OutboundMessage, StreamError};
+
+/// Sends `initialize` and then `notifications/initialized`.
+pub(crate) async fn initialize(
+    connection: &Connection,
+    options: &SessionOptions,
+    epoch: Epoch,
+) -> Result<Negotiated, HandshakeFailure> {
+    let version = ProtocolVersion::LATEST_LEGACY;
+    let params = format!(
+        r#""protocolVersion":"{version}","capabilities":{},"clientInfo":{}"#,
+        legacy_capabilities(options),
+        client_json(&options.client)
+    );
+    let frame = match send_request(connection, epoch, Method::Initialize, None, &params, "").await {
+        CallOutcome::Response { frame, is_error: false, payload_start } => frame.slice(payload_start..),
+        CallOutcome::Response { frame, is_error: true, payload_start } => {
+            return Err(HandshakeFailure::Rejected(read_error(&frame[payload_start..])));
+        }
+        CallOutcome::StreamFailed(
+            StreamError::Unreachable(error) | StreamError::Refused(error) | StreamError::Lost(error),
+        ) => {
+            return Err(HandshakeFailure::Other(ConnectError::Refused(error)));
+        }
+        CallOutcome::StreamFailed(StreamError::TooLarge(limit)) => return Err(too_large(limit)),
+        CallOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
+            return Err(invalid_response("the server asks for a session before it opens one"));
+        }
+        CallOutcome::Expired(_) => {
+            unreachable!("the handshake as a whole has a deadline, its requests have none")
+        }
+        CallOutcome::Closed(disconnect) => return Err(HandshakeFailure::Ended(disconnect)),
+    };
+    let negotiated = parse_initialize(&frame)?;
+    let head = MessageHead::new(None, Method::Initialized, Some(negotiated.version));
+    let body = frame::notification(Method::Initialized.as_str(), "", "");
+    connection.engine().send(OutboundMessage { epoch, head, body });
+    Ok(negotiated)
+}
+
+/// Reads the result of `initialize`.
+fn parse_initialize(payload_start: &[u8]) -> Result<Negotiated, HandshakeFailure> {
+    #[derive(Deserialize)]
+    struct InitializeResult<'a> {
+        #[serde(rename = "protocolVersion")]
+        version: String,
+        #[serde(borrow)]
+        capabilities: Option<&'a RawValue>,
+        #[serde(borrow, rename = "serverInfo")]
+        server: Option<&'a RawValue>,
+        instructions: Option<String>,
+    }
+    let result = InitializeResult::deserialize(&mut serde_json::Deserializer::from_slice(payload_start))
+        .map_err(|it| invalid_response(&it.to_string()))?;
+    // The server chooses the version; one that we do not know is an error.
+    let version: ProtocolVersion =
+        result.version.parse().map_err(|_| version_failure(std::slice::from_ref(&result.version)))?;
+    // The modern era has no `initialize`, so its result must not contain a modern version.
+    if version.era() == Era::Modern {
+        return Err(version_failure(std::slice::from_ref(&result.version)));
+    }
+    let server = server_info(result.server, result.instructions, result.capabilities);
+    Ok(Negotiated::new(version, server, String::new()))
+}

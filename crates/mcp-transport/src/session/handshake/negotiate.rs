@@ -1,0 +1,156 @@
+//! The handshake on one connection, in the eras of a plan.
+
+use mcp_host_model::Era;
+
+use crate::error::ConnectError;
+use crate::session::connection::Connection;
+use crate::session::handshake::discover::{ProbeOutcome, discover};
+use crate::session::handshake::failure::HandshakeFailure;
+use crate::session::handshake::initialize::initialize;
+use crate::session::handshake::silence::{PROBE_GRACE, PROBE_SILENCE, known_modern_silence, silence};
+use crate::session::negotiated::Negotiated;
+use crate::session::negotiated::era_reason::EraReason;
+use crate::session::options::{Eras, SessionOptions};
+use crate::transport::{Dial, Epoch, HandshakeMode};
+
+/// The eras to try, and the era that the server spoke last time.
+#[derive(Clone, Copy)]
+pub(super) struct EraPlan {
+    pub(super) eras: Eras,
+    pub(super) known_era: Option<Era>,
+    /// Why only the legacy era is tried.
+    pub(super) legacy_reason: EraReason,
+    /// Whether a server that was not available for the probe is connected again.
+    pub(super) may_probe_again: bool,
+}
+
+impl EraPlan {
+    /// Both eras, for a server of which nothing is known.
+    pub(super) const ANY: EraPlan = EraPlan {
+        eras: Eras::Both,
+        known_era: None,
+        legacy_reason: EraReason::Configured,
+        may_probe_again: true,
+    };
+
+    /// Whether the server may be of either era and spoke this one last time.
+    pub(super) fn is_known(self, era: Era) -> bool {
+        self.eras == Eras::Both && self.known_era == Some(era)
+    }
+}
+
+/// Performs the handshake on a connection, in the eras of `plan`. A known legacy server gets `initialize` first; a
+/// known modern server has more time to answer the probe.
+pub(super) async fn negotiate(
+    dial: &dyn Dial,
+    connection: &Connection,
+    options: &SessionOptions,
+    plan: EraPlan,
+    epoch: Epoch,
+) -> Result<Negotiated, HandshakeFailure> {
+    match plan.eras {
+        Eras::Legacy => Ok(initialize(connection, options, epoch).await?.because(plan.legacy_reason)),
+        Eras::Modern => match discover(connection, options).await {
+            ProbeOutcome::Modern(negotiated) => Ok(negotiated),
+            ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure) => Err(failure),
+        },
+        Eras::Both if plan.is_known(Era::Legacy) => match initialize(connection, options, epoch).await {
+            // The server was probably replaced or updated since.
+            Err(HandshakeFailure::Rejected(_) | HandshakeFailure::Other(_)) => {
+                probe(dial, connection, options, plan, epoch).await
+            }
+            outcome => Ok(outcome?.because(EraReason::Known)),
+        },
+        Eras::Both => probe(dial, connection, options, plan, epoch).await,
+    }
+}
+
+/// Performs a handshake in any era on a connection that is only used to find out whether the server speaks a transport.
+pub(crate) async fn negotiate_any(
+    dial: &dyn Dial,
+    connection: &Connection,
+    options: &SessionOptions,
+) -> Result<Negotiated, HandshakeFailure> {
+    match dial.handshake_mode() {
+        HandshakeMode::Negotiate => negotiate(dial, connection, options, EraPlan::ANY, Epoch(0)).await,
+        HandshakeMode::Resume => initialize(connection, options, Epoch(0)).await,
+    }
+}
+
+/// Sends `server/discover`, and `initialize` after an error or after a silence.
+async fn probe(
+    dial: &dyn Dial,
+    connection: &Connection,
+    options: &SessionOptions,
+    plan: EraPlan,
+    epoch: Epoch,
+) -> Result<Negotiated, HandshakeFailure> {
+    let silence_timeout = match plan.is_known(Era::Modern) {
+        true => known_modern_silence(options.limits.startup),
+        false => PROBE_SILENCE,
+    };
+    let mut discover = std::pin::pin!(discover(connection, options));
+    let first = tokio::select! {
+        probe = &mut discover => Some(probe),
+        () = silence(dial, silence_timeout) => None,
+    };
+    match first {
+        Some(ProbeOutcome::Modern(negotiated)) => return Ok(negotiated),
+        Some(ProbeOutcome::Failed(failure)) => return Err(failure),
+        Some(ProbeOutcome::Legacy(failure)) => {
+            let legacy = initialize(connection, options, epoch).await?;
+            let legacy = legacy.because(failure.era_reason());
+            return match plan.may_probe_again && is_unavailable(&failure) {
+                true => Err(HandshakeFailure::Restart { eras: Eras::Both, legacy: Box::new(legacy) }),
+                false => Ok(legacy),
+            };
+        }
+        None => {}
+    }
+    // Both requests are now pending.
+    let restart = |legacy| Err(HandshakeFailure::Restart { eras: Eras::Modern, legacy: Box::new(legacy) });
+    let mut initialize = std::pin::pin!(initialize(connection, options, epoch));
+    tokio::select! {
+        biased;
+        outcome = &mut initialize => match outcome {
+            // The server runs now: if it knows the probe, its answer follows at once.
+            Ok(legacy) => match tokio::time::timeout(PROBE_GRACE, discover).await {
+                Ok(ProbeOutcome::Modern(_)) => restart(legacy),
+                Ok(ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure)) => {
+                    Ok(legacy.because(failure.era_reason()))
+                }
+                Err(_) => Ok(legacy.because(EraReason::ProbeIgnored)),
+            },
+            // A server that does not know `initialize` may still answer the probe.
+            Err(failure) => tokio::select! {
+                probe = discover => match probe {
+                    ProbeOutcome::Modern(negotiated) => Ok(negotiated),
+                    ProbeOutcome::Legacy(_) | ProbeOutcome::Failed(_) => Err(failure),
+                },
+                () = silence(dial, PROBE_SILENCE) => Err(failure),
+            },
+        },
+        probe = &mut discover => match probe {
+            ProbeOutcome::Modern(negotiated) => match tokio::time::timeout(PROBE_SILENCE, initialize).await {
+                Ok(Ok(legacy)) => restart(legacy),
+                Ok(Err(_)) | Err(_) => Ok(negotiated),
+            },
+            ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure) => {
+                Ok(initialize.await?.because(failure.era_reason()))
+            }
+        },
+    }
+}
+
+/// Whether a server, or a gateway in front of it, was not available for the probe. This says nothing about its era.
+fn is_unavailable(failure: &HandshakeFailure) -> bool {
+    match failure {
+        HandshakeFailure::Other(ConnectError::Refused(error)) => {
+            matches!(error.status(), Some(429 | 502..=504)) && error.rpc_error().is_none()
+        }
+        HandshakeFailure::Other(_)
+        | HandshakeFailure::Rejected(_)
+        | HandshakeFailure::Ended(_)
+        | HandshakeFailure::Restart { .. } => false,
+    }
+}

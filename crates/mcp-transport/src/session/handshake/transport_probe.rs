@@ -1,0 +1,47 @@
+//! The diagnostic probe of a server that refuses a transport.
+
+use std::time::Duration;
+
+use mcp_host_model::TransportKind;
+
+use crate::error::request_error::RequestError;
+use crate::session::connection::{Connection, SessionParts};
+use crate::session::handshake::failure::{CLOSE_GRACE, FORCE_TIME, HandshakeFailure};
+use crate::session::handshake::initialize::initialize;
+use crate::session::handshake::negotiate::negotiate_any;
+use crate::session::options::SessionOptions;
+use crate::transport::{Epoch, TransportProbe};
+
+/// Timeout of the diagnostic probe.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Tries another transport, if there is one, and adds the result to the refusal.
+pub(crate) async fn with_transport_probe(
+    error: RequestError,
+    probe: Option<TransportProbe>,
+    (options, parts): (&SessionOptions, &SessionParts),
+    deadline: tokio::time::Instant,
+) -> RequestError {
+    let Some(TransportProbe { kind, dial }) = probe else { return error };
+    let until = deadline.min(tokio::time::Instant::now() + PROBE_TIMEOUT);
+    let connection = Connection::start(&dial, options, parts);
+    let handshake = async {
+        match kind {
+            TransportKind::Http => negotiate_any(dial.as_ref(), &connection, options).await,
+            TransportKind::Sse | TransportKind::Stdio | TransportKind::WebSocket | _ => {
+                initialize(&connection, options, Epoch(0)).await
+            }
+        }
+    };
+    let handshake = tokio::time::timeout_at(until, handshake).await;
+    connection.shutdown(CLOSE_GRACE, FORCE_TIME).await;
+    match handshake {
+        Ok(Ok(_) | Err(HandshakeFailure::Rejected(_) | HandshakeFailure::Restart { .. })) => match kind {
+            TransportKind::Http => RequestError::SpeaksHttp(Box::new(error)),
+            TransportKind::Sse | TransportKind::Stdio | TransportKind::WebSocket | _ => {
+                RequestError::SpeaksSse(Box::new(error))
+            }
+        },
+        Ok(Err(HandshakeFailure::Ended(_) | HandshakeFailure::Other(_))) | Err(_) => error,
+    }
+}

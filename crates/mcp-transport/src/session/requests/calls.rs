@@ -1,0 +1,124 @@
+//! Tool calls, and requests of any method.
+
+use mcp_host_model::{Era, Method, MethodName, RawJson, RpcError, ToolResult, code};
+use tokio::time::Instant;
+
+use crate::error::CallError;
+use crate::session::options::CallOptions;
+use crate::session::requests::request::{Params, Request, RequestScope};
+use crate::session::requests::request_params::{self, CallerParams};
+use crate::session::requests::response::{CallResponse, RawResponse};
+use crate::session::state::Session;
+
+impl Session {
+    /// Calls a tool. `arguments` is a JSON object.
+    ///
+    /// The timeout is that of `options`, otherwise the session's `limits.request`. Set [`CallOptions::retry`] if the
+    /// call may be sent again after its response was lost. If the server makes a task of the call, the session waits for
+    /// its result, for up to [`DEFAULT_TASK_TIMEOUT`] from then on; see [`Session::start_tool_call`] for another limit.
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        options: CallOptions,
+    ) -> Result<CallResponse<ToolResult>, CallError> {
+        let options = options.with_handled_input();
+        let response = self.call(name, arguments, &options).await?;
+        let response = match self.created_task(&response, &options)? {
+            None => response,
+            // Boxed: it is rare, and would enlarge the future of every call.
+            Some(task) => Box::pin(self.follow_created_task(task, &options)).await?,
+        };
+        Ok(CallResponse { value: response.tool_result()?, request_id: response.request_id })
+    }
+
+    /// Calls a tool and returns its result byte for byte; if the server makes a task of the call, that is the created
+    /// task.
+    pub async fn call_tool_raw(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        options: CallOptions,
+    ) -> Result<CallResponse<RawJson>, CallError> {
+        let response = self.call(name, arguments, &options).await?;
+        Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
+    }
+
+    pub(super) async fn call(
+        &self,
+        name: &str,
+        arguments: &RawJson,
+        options: &CallOptions,
+    ) -> Result<RawResponse, CallError> {
+        if !arguments.is_object() {
+            return Err(CallError::InvalidParams("a tool's arguments are a JSON object".to_owned()));
+        }
+        let mut caller_params = CallerParams::of(&options.context)?;
+        if let Some(task) = &options.task
+            && self.era() == Era::Legacy
+            && self.supports_tasks()
+        {
+            caller_params.request_task(task);
+        }
+        let request =
+            Request::for_caller(Method::CallTool, Params::Named { name, arguments }, options, &caller_params);
+        match self.request_with_input(&request).await {
+            Err(CallError::Rpc(error)) if error.code == code::HEADER_MISMATCH => {
+                // Boxed: it is rare, and it would double the size of every call's future.
+                Box::pin(self.retry_with_headers(&request, error)).await
+            }
+            response => response,
+        }
+    }
+
+    /// The server rejected the call because arguments are missing in the headers: the tool's schema may have changed.
+    /// The call did not run. It is sent once more if the new list declares other headers.
+    async fn retry_with_headers(
+        &self,
+        request: &Request<'_>,
+        error: RpcError,
+    ) -> Result<RawResponse, CallError> {
+        let old_headers = self.negotiated().tool_headers.clone();
+        self.cache.tools.clear();
+        self.list_tools().await?;
+        let is_same = self.negotiated().tool_headers == old_headers;
+        match is_same {
+            true => Err(CallError::Rpc(error)),
+            false => self.request_with_input(request).await,
+        }
+    }
+
+    /// Sends a request of any method and returns its result byte for byte. `params` is a JSON object and is sent as it
+    /// is. `name` is the tool, prompt or URI that it names, which Streamable HTTP repeats in a header. A trace in
+    /// `_meta` of `params` takes precedence over that of the options.
+    pub async fn request_raw(
+        &self,
+        method: impl Into<MethodName>,
+        name: Option<&str>,
+        params: &RawJson,
+        options: CallOptions,
+    ) -> Result<CallResponse<RawJson>, CallError> {
+        let method = method.into();
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || "/_-.$".contains(it);
+        if method.as_str().is_empty() || !method.as_str().chars().all(is_plain) {
+            return Err(CallError::InvalidParams("this is not a method name".to_owned()));
+        }
+        let (params, meta) = request_params::split_meta(params).map_err(CallError::InvalidParams)?;
+        let started_at = Instant::now();
+        let params = Params::Members { text: &params, name };
+        // A server must not send requests because of a ping.
+        let scope = if method == Method::Ping { RequestScope::Internal } else { RequestScope::Call };
+        let request = Request {
+            method,
+            params,
+            extra_params: "",
+            meta: &meta,
+            log_level: None,
+            scope,
+            options: &options,
+            started_at,
+        };
+        let response = self.request(&request).await?;
+        Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
+    }
+}
