@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::lists::{FILE, contains};
 use crate::error::Violation;
 use crate::tree::crate_of;
 use crate::tree::rust::{Import, PathUse, RustFile};
@@ -17,26 +16,15 @@ const MAX_REEXPORTS: usize = 10;
 /// The keywords before the name of a definition.
 const DEFINITIONS: [&str; 8] = ["const", "enum", "fn", "mod", "static", "struct", "trait", "type"];
 
-/// Checks the product files of each crate. The crates in `known` may have circles, and must have one.
-pub(super) fn check(files: &[RustFile], known: &[String]) -> Vec<Violation> {
+/// Checks the product files of each crate.
+pub(super) fn check(files: &[RustFile]) -> Vec<Violation> {
     let mut crates: BTreeMap<&str, Vec<&RustFile>> = BTreeMap::new();
     for file in files.iter().filter(|file| file.path.contains("/src/")) {
         if let Some(name) = crate_of(&file.path) {
             crates.entry(name).or_default().push(file);
         }
     }
-    let mut res = Vec::new();
-    for (name, files) in crates {
-        let mut circles = Modules::new(files).circles();
-        let is_known = contains(known, name);
-        if is_known && circles.is_empty() {
-            let message = format!("`{name}` has no circle of files: remove it from `known_circles`");
-            res.push(Violation::new(FILE, 0, message));
-        } else if !is_known {
-            res.append(&mut circles);
-        }
-    }
-    res
+    crates.into_values().flat_map(|files| Modules::new(files).circles()).collect()
 }
 
 /// The files of one crate by the path of their module; the crate root has none.
@@ -194,12 +182,11 @@ mod tests {
     use crate::tree::Tree;
 
     /// Checks the files of a crate `a`, whose paths are relative to its `src`, and returns the messages.
-    fn circles(files: &[(&str, &str)], known: &[&str]) -> Vec<String> {
+    fn circles(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<(String, &str)> =
             files.iter().map(|(path, text)| (format!("crates/a/src/{path}"), *text)).collect();
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
-        let known: Vec<String> = known.iter().map(|&name| name.to_owned()).collect();
-        let found = check(&Tree::of(&files).rust_files, &known);
+        let found = check(&Tree::of(&files).rust_files);
         found.into_iter().map(|violation| violation.to_string().replace("crates/a/src/", "")).collect()
     }
 
@@ -208,7 +195,7 @@ mod tests {
     fn check_files(b: &str, c: &str, d: &str, expected: &[&str]) {
         let files =
             [("lib.rs", "mod b; mod c;"), ("b.rs", b), ("c/mod.rs", &format!("mod d; {c}")), ("c/d.rs", d)];
-        assert_eq!(circles(&files, &[]), expected);
+        assert_eq!(circles(&files), expected);
     }
 
     #[test]
@@ -251,14 +238,5 @@ mod tests {
             &[],
         );
         check_files("use crate::c::D; struct B;", "pub use other::D;", "use crate::b::B;", &[]);
-    }
-
-    #[test]
-    fn a_known_circle_passes_until_it_is_gone() {
-        let files = [("lib.rs", "mod b; mod c;"), ("b.rs", "use crate::c::C; fn f() {}")];
-        let with_circle = [files[0], files[1], ("c.rs", "use crate::b::f; struct C;")];
-        assert_eq!(circles(&with_circle, &["a"]), Vec::<String>::new());
-        let gone = "xtask/layers.toml: `a` has no circle of files: remove it from `known_circles`";
-        assert_eq!(circles(&files, &["a"]), [gone]);
     }
 }

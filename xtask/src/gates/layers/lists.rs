@@ -21,9 +21,6 @@ pub(super) struct Lists {
     pub error_numbers: Vec<String>,
     /// Files that may search the text of an error.
     pub error_texts: Vec<String>,
-    /// Crates whose files still import each other in a circle. A crate without a circle may not be listed.
-    #[serde(default)]
-    pub known_circles: Vec<String>,
     /// Lower layers first. A crate without an entry is a violation.
     pub crates: Vec<CrateRules>,
 }

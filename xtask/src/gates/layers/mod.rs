@@ -32,7 +32,7 @@ fn check(tree: &Tree, lists: &Lists) -> Vec<Violation> {
     res.extend(method_names::check(files));
     res.extend(unsafe_code::check(files));
     res.extend(module_order::check(files, lists));
-    res.extend(circles::check(files, &lists.known_circles));
+    res.extend(circles::check(files));
     res.extend(tuples::check(files));
     res
 }

@@ -20,10 +20,10 @@ development = ["proptest"]
 under_feature = { stdio = ["nix"], http = ["url"], sse = ["url"] }
 "#;
 
-/// The lists of the tree without those of files and exceptions, which a tree in memory does not have.
+/// The lists of the tree without those of files, which a tree in memory does not have.
 fn lists() -> Lists {
     let lists = Lists::read().expect("the lists are valid");
-    Lists { pure_files: Vec::new(), known_circles: Vec::new(), ..lists }
+    Lists { pure_files: Vec::new(), ..lists }
 }
 
 #[track_caller]
