@@ -18,6 +18,7 @@
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod flow;
+mod form_request;
 mod grant;
 mod http_client;
 mod jwt;

@@ -8,23 +8,18 @@
 use std::fmt;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use http::{Method, Request};
 use mcp_host_model::Secret;
 use mcp_host_transport::internal::Redactor;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use url::Url;
-use url::form_urlencoded::{Serializer, byte_serialize};
 
 use crate::flow::{
     Flow, FlowError, LoginRequest, MAX_FOREIGN_TEXT_BYTES, MAX_SCOPES, add_scopes, key_of_token,
 };
+use crate::form_request::FormEndpoint;
 use crate::grant::{Grant, RegisteredClient};
 use crate::http_client::HttpClient;
-use crate::jwt;
 use crate::private_key::PrivateKey;
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -32,10 +27,6 @@ const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
-const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-
-/// How long a client assertion is valid, in seconds.
-const ASSERTION_LIFETIME: u64 = 60;
 
 /// A grant that needs no user.
 #[derive(Debug, Clone)]
@@ -150,15 +141,6 @@ impl fmt::Debug for TokenSource {
     }
 }
 
-/// A token endpoint.
-struct TokenEndpoint<'a> {
-    http_client: &'a HttpClient,
-    url: String,
-    issuer: &'a str,
-    /// The supported methods of authentication.
-    methods: Option<&'a Value>,
-}
-
 /// The response of a token endpoint.
 #[derive(Deserialize)]
 struct TokenJson {
@@ -208,26 +190,26 @@ impl Flow {
                 form.push(("requested_token_type", ID_JAG.to_owned()));
                 form.push(("audience", server.issuer.clone()));
                 form.extend(target.clone());
-                let endpoint = TokenEndpoint {
-                    http_client: provider.unwrap_or(&self.http_client),
-                    url: identity.token_endpoint.to_string(),
+                let endpoint = FormEndpoint {
+                    url: identity.token_endpoint.as_str(),
                     issuer: &identity.issuer,
                     methods: None,
                 };
-                let tokens = endpoint.request(&identity.client, form, now).await?;
+                let http_client = provider.unwrap_or(&self.http_client);
+                let tokens = request_token(http_client, &endpoint, &identity.client, form, now).await?;
                 if tokens.issued_token_type.as_deref() != Some(ID_JAG) {
                     return Err(failed("the identity provider issued another kind of token"));
                 }
                 jwt_bearer(&tokens.access_token)
             }
         };
-        let endpoint = TokenEndpoint {
-            http_client: &self.http_client,
-            url: metadata.token_endpoint.clone(),
+        let endpoint = FormEndpoint {
+            url: &metadata.token_endpoint,
             issuer: &server.issuer,
             methods: metadata.additional_fields.get("token_endpoint_auth_methods_supported"),
         };
-        let tokens = endpoint.request(client, [form, target].concat(), now).await;
+        let form = [form, target].concat();
+        let tokens = request_token(&self.http_client, &endpoint, client, form, now).await;
         let tokens = tokens.map_err(|error| kind.explain(error, &client.id))?;
         let unusable = |why| failed(&format!("the authorization server cannot be used: {why}"));
         let proof_key = key_of_token(&tokens.token_type, key).map_err(unusable)?;
@@ -258,77 +240,35 @@ impl UnattendedGrantKind {
     }
 }
 
-impl TokenEndpoint<'_> {
-    /// Requests a token. No error contains a secret.
-    async fn request(
-        &self,
-        client: &OAuthClient,
-        form: Vec<(&str, String)>,
-        now: u64,
-    ) -> Result<TokenJson, FlowError> {
-        let secrets: Vec<Secret> = form
-            .iter()
-            .filter(|(name, _)| matches!(*name, "assertion" | "subject_token"))
-            .map(|(_, value)| Secret::new(value.clone()))
-            .chain(client.secret().cloned())
-            .collect();
-        let redactor = Redactor::new(secrets.iter());
-        let request = self.form_request(client, &form, now)?;
-        let response = self.http_client.fetch(request).await;
-        let response = response.map_err(|error| failed(&format!("the token endpoint: {error}")))?;
-        if !response.status().is_success() {
-            let error: Value = serde_json::from_slice(response.body()).unwrap_or_default();
-            let part = |key: &str| error[key].as_str().map(|text| format!(": {text}")).unwrap_or_default();
-            let reason = format!("{}{}", part("error"), part("error_description"));
-            let reason = redactor.clean(&reason, MAX_FOREIGN_TEXT_BYTES);
-            return Err(failed(&format!(
-                "the token endpoint refused it with HTTP {}{reason}",
-                response.status().as_u16()
-            )));
-        }
-        serde_json::from_slice(response.body())
-            .map_err(|_| failed("the token endpoint's answer is not a token"))
+/// Requests a token. No error contains a secret.
+async fn request_token(
+    http_client: &HttpClient,
+    endpoint: &FormEndpoint<'_>,
+    client: &OAuthClient,
+    form: Vec<(&str, String)>,
+    now: u64,
+) -> Result<TokenJson, FlowError> {
+    let secrets: Vec<Secret> = form
+        .iter()
+        .filter(|(name, _)| matches!(*name, "assertion" | "subject_token"))
+        .map(|(_, value)| Secret::new(value.clone()))
+        .chain(client.secret().cloned())
+        .collect();
+    let redactor = Redactor::new(secrets.iter());
+    let request = endpoint.request(client, &form, now).map_err(failed)?;
+    let response = http_client.fetch(request).await;
+    let response = response.map_err(|error| failed(&format!("the token endpoint: {error}")))?;
+    if !response.status().is_success() {
+        let error: Value = serde_json::from_slice(response.body()).unwrap_or_default();
+        let part = |key: &str| error[key].as_str().map(|text| format!(": {text}")).unwrap_or_default();
+        let reason = format!("{}{}", part("error"), part("error_description"));
+        let reason = redactor.clean(&reason, MAX_FOREIGN_TEXT_BYTES);
+        return Err(failed(&format!(
+            "the token endpoint refused it with HTTP {}{reason}",
+            response.status().as_u16()
+        )));
     }
-
-    fn form_request(
-        &self,
-        client: &OAuthClient,
-        form: &[(&str, String)],
-        now: u64,
-    ) -> Result<Request<Vec<u8>>, FlowError> {
-        let mut request = Request::builder().method(Method::POST).uri(&self.url);
-        request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
-        request = request.header(ACCEPT, "application/json");
-        let mut body = Serializer::new(String::new());
-        body.extend_pairs(form.iter().filter(|(_, value)| !value.is_empty()));
-        match &client.authentication {
-            ClientAuthentication::None => {
-                body.append_pair("client_id", &client.id);
-            }
-            ClientAuthentication::Secret(secret) if self.accepts_form_only() => {
-                body.append_pair("client_id", &client.id).append_pair("client_secret", secret.expose());
-            }
-            ClientAuthentication::Secret(secret) => {
-                let escaped = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-                let both = format!("{}:{}", escaped(&client.id), escaped(secret.expose()));
-                request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(both)));
-            }
-            ClientAuthentication::PrivateKey(key) => {
-                let assertion = client_assertion(&client.id, self.issuer, key, now)?;
-                body.append_pair("client_assertion_type", CLIENT_ASSERTION);
-                body.append_pair("client_assertion", &assertion);
-            }
-        }
-        let request = request.body(body.finish().into_bytes());
-        request.map_err(|_| failed("the token endpoint's address is invalid"))
-    }
-
-    /// Whether a secret must be sent in the form. HTTP Basic is the default.
-    fn accepts_form_only(&self) -> bool {
-        let methods = self.methods.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let supports = |name: &str| methods.iter().any(|method| method.as_str() == Some(name));
-        supports("client_secret_post") && !supports("client_secret_basic")
-    }
+    serde_json::from_slice(response.body()).map_err(|_| failed("the token endpoint's answer is not a token"))
 }
 
 impl OAuthClient {
@@ -350,17 +290,6 @@ fn exchange(subject: &str, kind: &str) -> Vec<(&'static str, String)> {
         ("subject_token", subject.to_owned()),
         ("subject_token_type", kind.to_owned()),
     ]
-}
-
-/// The assertion with which a client authenticates (RFC 7523). Its audience is the issuer, so that it is
-/// useless anywhere else.
-fn client_assertion(id: &str, issuer: &str, key: &PrivateKey, now: u64) -> Result<String, FlowError> {
-    let unique = jwt::unique_id().ok_or_else(|| failed("the system provides no randomness"))?;
-    let claims = json!({
-        "iss": id, "sub": id, "aud": issuer, "iat": now, "exp": now.saturating_add(ASSERTION_LIFETIME),
-        "jti": unique,
-    });
-    key.sign(&claims).ok_or_else(|| failed("the client's assertion cannot be signed"))
 }
 
 fn failed(why: &str) -> FlowError {

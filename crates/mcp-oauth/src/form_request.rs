@@ -1,0 +1,108 @@
+//! Form requests to an authorization server, with the client's authentication.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{Method, Request};
+use mcp_host_model::Secret;
+use serde_json::{Value, json};
+use url::form_urlencoded::{Serializer, byte_serialize};
+
+use crate::grant::RegisteredClient;
+use crate::jwt;
+use crate::unattended::{ClientAuthentication, OAuthClient};
+
+const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// How long a client assertion is valid, in seconds.
+const ASSERTION_LIFETIME: u64 = 60;
+
+/// An endpoint that takes forms: of tokens, or of revocations.
+pub(crate) struct FormEndpoint<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) issuer: &'a str,
+    /// The supported methods of authentication, from the metadata.
+    pub(crate) methods: Option<&'a Value>,
+}
+
+impl FormEndpoint<'_> {
+    /// The request with a form; empty values are left out. The error is the reason why there is none.
+    pub(crate) fn request(
+        &self,
+        client: &OAuthClient,
+        form: &[(&str, String)],
+        now: u64,
+    ) -> Result<Request<Vec<u8>>, &'static str> {
+        let mut request = Request::builder().method(Method::POST).uri(self.url);
+        request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        request = request.header(ACCEPT, "application/json");
+        let mut body = Serializer::new(String::new());
+        body.extend_pairs(form.iter().filter(|(_, value)| !value.is_empty()));
+        match &client.authentication {
+            ClientAuthentication::None => {
+                body.append_pair("client_id", &client.id);
+            }
+            ClientAuthentication::Secret(secret) if self.accepts_form_only() => {
+                body.append_pair("client_id", &client.id).append_pair("client_secret", secret.expose());
+            }
+            ClientAuthentication::Secret(secret) => {
+                let escaped = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+                let both = format!("{}:{}", escaped(&client.id), escaped(secret.expose()));
+                request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(both)));
+            }
+            ClientAuthentication::PrivateKey(key) => {
+                // Its audience is the issuer, so that the assertion is useless anywhere else (RFC 7523).
+                let id = &client.id;
+                let unique = jwt::unique_id().ok_or("the system provides no randomness")?;
+                let expiry = now.saturating_add(ASSERTION_LIFETIME);
+                let claims = json!({
+                    "iss": id, "sub": id, "aud": self.issuer, "iat": now, "exp": expiry, "jti": unique,
+                });
+                let assertion = key.sign(&claims).ok_or("the client's assertion cannot be signed")?;
+                body.append_pair("client_assertion_type", CLIENT_ASSERTION);
+                body.append_pair("client_assertion", &assertion);
+            }
+        }
+        request.body(body.finish().into_bytes()).map_err(|_| "the address of the endpoint is invalid")
+    }
+
+    /// Whether a secret must be sent in the form. HTTP Basic is the default.
+    fn accepts_form_only(&self) -> bool {
+        let methods = self.methods.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let supports = |name: &str| methods.iter().any(|method| method.as_str() == Some(name));
+        supports("client_secret_post") && !supports("client_secret_basic")
+    }
+}
+
+impl From<&RegisteredClient> for OAuthClient {
+    fn from(client: &RegisteredClient) -> OAuthClient {
+        let secret = |secret: &Secret| ClientAuthentication::Secret(secret.clone());
+        let authentication = client.secret.as_ref().map_or(ClientAuthentication::None, secret);
+        OAuthClient::new(client.id.clone(), authentication)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(methods: Option<Value>, is_in_form: bool) {
+        let client = OAuthClient::new("c", ClientAuthentication::Secret(Secret::from("s")));
+        let endpoint =
+            FormEndpoint { url: "https://login.example/token", issuer: "", methods: methods.as_ref() };
+        let request = endpoint.request(&client, &[("scope", String::new())], 0).unwrap();
+        let (form, header) = ("client_id=c&client_secret=s", "Basic Yzpz");
+        let got = (request.body().as_slice(), request.headers().get(AUTHORIZATION).map(|it| it.as_bytes()));
+        let want = if is_in_form { (form.as_bytes(), None) } else { (&b""[..], Some(header.as_bytes())) };
+        assert_eq!(got, want, "{methods:?}");
+    }
+
+    #[test]
+    fn client_uses_a_supported_authentication_method() {
+        check(None, false);
+        check(Some(json!(["client_secret_post", "client_secret_basic"])), false);
+        check(Some(json!(["client_secret_post"])), true);
+        check(Some(json!("client_secret_post")), false);
+    }
+}
