@@ -29,6 +29,9 @@ pub struct Problem {
     pub tool: Option<String>,
     /// The message: one sentence.
     pub message: String,
+    /// The message without the name of the server and the operation, for lists by server.
+    #[serde(skip)]
+    pub detail: Option<String>,
 }
 
 /// The kinds of problems.
@@ -107,7 +110,7 @@ impl Serialize for ProblemKind {
 impl Problem {
     /// A problem of the whole host.
     pub fn new(id: String, kind: ProblemKind, severity: Severity, message: String) -> Problem {
-        Problem { id, kind, severity, server: None, tool: None, message }
+        Problem { id, kind, severity, server: None, tool: None, message, detail: None }
     }
 
     /// A warning about a tool, a server, or the host.
@@ -125,6 +128,7 @@ impl Problem {
             server: server.cloned(),
             tool: tool.map(str::to_owned),
             message: message.into(),
+            detail: None,
         }
     }
 

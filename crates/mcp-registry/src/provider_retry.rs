@@ -103,14 +103,10 @@ impl Problem {
         let (provider, dialog) = (escape_name(provider), escape_name(dialog));
         let about = tool.map(|it| format!(" because of tool `{}`", escape_name(it))).unwrap_or_default();
         let text = truncate(text.to_owned(), 2_000);
-        Problem {
-            id: format!("llm/{provider}/provider_rejected/{dialog}"),
-            kind: ProblemKind::ProviderRejected,
-            severity: Severity::Error,
-            server: None,
-            tool: tool.map(str::to_owned),
-            message: format!("provider `{provider}` refused a request of dialog `{dialog}`{about}: {text}"),
-        }
+        let id = format!("llm/{provider}/provider_rejected/{dialog}");
+        let message = format!("provider `{provider}` refused a request of dialog `{dialog}`{about}: {text}");
+        let warning = Problem::warning(id, ProblemKind::ProviderRejected, None, tool, message);
+        Problem { severity: Severity::Error, ..warning }
     }
 }
 

@@ -212,17 +212,10 @@ impl Drift {
         if words.is_empty() {
             return None;
         }
-        Some(Problem {
-            id: format!("mcp/server/{server}/server_drifted"),
-            kind: ProblemKind::ServerDrifted,
-            severity: Severity::Warning,
-            server: Some(server.clone()),
-            tool: None,
-            message: truncate(
-                format!("server `{server}` is not as it was approved: {}", words.join("; ")),
-                1000,
-            ),
-        })
+        let id = format!("mcp/server/{server}/server_drifted");
+        let message = format!("server `{server}` is not as it was approved: {}", words.join("; "));
+        let message = truncate(message, 1000);
+        Some(Problem::warning(id, ProblemKind::ServerDrifted, Some(server), None, message))
     }
 }
 

@@ -1,7 +1,7 @@
-//! Product code does not search the text of an error: the cause is a type.
+//! Product code does not search or compare the text of an error: the cause is a type.
 //!
 //! A heuristic by names: a method that searches a text, called on `message`, or on the `to_string()` of an
-//! error. A byte string is not the text of an error. Tests may search texts: they check them.
+//! error, and a comparison with the latter. A byte string is not the text of an error. Tests may search texts: they check them.
 
 use super::lists::contains;
 use crate::error::Violation;
@@ -19,6 +19,9 @@ const SEARCHES: [&str; 8] = [
     ".rsplit_once(",
     ".find(",
 ];
+
+/// Comparisons of two values.
+const COMPARISONS: [&str; 2] = [" == ", " != "];
 
 /// Calls between a text and its search that keep the text.
 const ADAPTERS: [&str; 6] =
@@ -45,8 +48,32 @@ pub(super) fn check(files: &[RustFile], allowed: &[String]) -> Vec<Violation> {
                 }
             }
         }
+        for comparison in COMPARISONS {
+            for (at, _) in file.code.match_indices(comparison) {
+                let (before, after) = (&file.code[..at], &file.code[at + comparison.len()..]);
+                if !file.is_test(at) && (is_shown_error(before) || is_shown_error(operand(after))) {
+                    let message = "the text of an error is compared: decide by its type";
+                    res.push(Violation::new(&file.path, file.line(at), message));
+                }
+            }
+        }
     }
     res
+}
+
+/// Whether the expression at the end of `code` is the `to_string()` or the `message` of an error.
+fn is_shown_error(code: &str) -> bool {
+    let code = code.trim_end();
+    let error = code.strip_suffix(".to_string()").or_else(|| code.strip_suffix(".message"));
+    error.is_some_and(|error| ERRORS.contains(&last_name(error.trim_end())))
+}
+
+/// The path, field or call without arguments at the beginning of `code`.
+fn operand(code: &str) -> &str {
+    let is_part = |character: char| is_identifier(character) || "&*.:()".contains(character);
+    let end = code.find(|character: char| !is_part(character)).unwrap_or(code.len());
+    let operand = &code[..end];
+    operand.rfind("()").map_or(operand.trim_end_matches(')'), |at| &operand[..at + 2])
 }
 
 /// Whether the expression at the end of `code` is the text of an error.

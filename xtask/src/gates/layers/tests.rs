@@ -253,6 +253,26 @@ fn error_texts_are_not_searched() {
 }
 
 #[test]
+fn error_texts_are_not_compared() {
+    let path = "crates/mcp-host/src/a.rs";
+    let found = format!("{path}:1: the text of an error is compared: decide by its type");
+    for code in [
+        "fn f() -> bool { problem.message == error.to_string() }",
+        "fn f() -> bool { self.error.to_string() != text }",
+        "fn f() -> bool { (a == failure.to_string()) && b }",
+    ] {
+        check_file(path, code, &[&found]);
+        check_file(path, &format!("#[cfg(test)] mod tests {{ {code} }}"), &[]);
+    }
+    for code in [
+        "fn f() -> bool { status == 404 && !error.to_string().is_empty() }",
+        "fn f() -> bool { text == path.to_string() || task.message != last_message }",
+    ] {
+        check_file(path, code, &[]);
+    }
+}
+
+#[test]
 fn every_crate_forbids_unsafe() {
     let path = "crates/mcp-host/src/lib.rs";
     check_file(path, "//! Why.\n", &[&format!("{path}: `#![forbid(unsafe_code)]` is missing")]);

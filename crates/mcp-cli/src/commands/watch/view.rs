@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use mcp_host_model::Severity;
-use mcp_host_registry::{Problem, ProblemKind};
+use mcp_host_registry::Problem;
 use mcp_host_runtime::{HostEvent, HostEventKind, HostSnapshot, LeaseSnapshot, ServerState, ServerStatus};
 use ratatui::crossterm::event::KeyCode;
 
@@ -123,7 +123,7 @@ impl View {
         let mut problems: Vec<(Severity, String)> = published
             .problems
             .iter()
-            .map(|it| (it.problem.severity, sanitize_bounded(&problem_text(&it.problem, published))))
+            .map(|it| (it.problem.severity, sanitize_bounded(&problem_text(&it.problem))))
             .collect();
         problems.sort_by_key(|it| it.0);
         self.problems = problems;
@@ -287,18 +287,10 @@ impl View {
 }
 
 /// The message of a problem. The error of a server is its name and the cause.
-fn problem_text(problem: &Problem, published: &HostSnapshot) -> String {
-    let of_server = |status: &&ServerStatus| {
-        problem.kind == ProblemKind::ServerError
-            && problem.server.as_ref().is_some_and(|server| server.as_str() == status.id)
-    };
-    let status = published.servers.iter().find(of_server);
-    match status.and_then(|status| Some((&status.id, status.error.as_ref()?))) {
-        // A running server has further errors, such as lists that cannot be read.
-        Some((id, error)) if problem.message == error.to_string() => {
-            format!("{id}: {}", error.detail())
-        }
-        Some(_) | None => problem.message.clone(),
+fn problem_text(problem: &Problem) -> String {
+    match (&problem.server, &problem.detail) {
+        (Some(server), Some(detail)) => format!("{server}: {detail}"),
+        (_, _) => problem.message.clone(),
     }
 }
 

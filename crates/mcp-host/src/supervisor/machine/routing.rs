@@ -257,7 +257,11 @@ impl<I: Clone> ServerSlot<I> {
         let severity = if self.running.is_some() { Severity::Warning } else { Severity::Error };
         let message = messages.join("; ");
         if let Ok(id) = ServerId::parse(&self.name) {
-            return Some(Problem::server_error(&id, severity, message));
+            let mut problem = Problem::server_error(&id, severity, message);
+            if let (Some(failure), None, [_]) = (self.failure(), &self.running, messages.as_slice()) {
+                problem.detail = Some(failure.detail().to_owned());
+            }
+            return Some(problem);
         }
         // An invalid name is shown without control characters.
         let name: String = self.name.chars().filter(|it| !it.is_control()).take(ServerId::MAX_LEN).collect();
