@@ -37,6 +37,9 @@ fn check(tree: &Tree) -> Vec<Violation> {
     for file in &tree.rust_files {
         res.extend(check_file(file));
     }
+    for page in tree.sources.iter().filter(|source| source.path.ends_with(".md")) {
+        res.extend(line_length::check_markdown(page));
+    }
     res
 }
 
@@ -54,7 +57,7 @@ fn check_file(file: &RustFile) -> Vec<Violation> {
         let message = format!("{lines} lines, more than {MAX_LINES}: split it by subject");
         res.push(Violation::new(&file.path, 0, message));
     }
-    res.extend(line_length::check(file));
+    res.extend(line_length::check_rust(file));
     for mark in UNFINISHED {
         for at in file.find(mark) {
             res.push(Violation::new(&file.path, file.line(at), format!("`{mark}`: unfinished code")));
