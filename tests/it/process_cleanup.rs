@@ -19,7 +19,8 @@ impl Folder {
             binary().display()
         );
         let text = format!(
-            "version: 1\nservers:\n  demo:\n    transport: stdio\n    truely-stateless: true\n    command: sh\n    args: ['-c', \"{script}\"]\n"
+            "version: 1\nservers:\n  demo:\n    transport: stdio\n    truely-stateless: true\n    command: sh\n    \
+            args: ['-c', \"{script}\"]\n"
         );
         std::fs::create_dir(folder.path().join(".minds")).unwrap();
         std::fs::write(folder.path().join(".minds/mcp.yaml"), text).unwrap();

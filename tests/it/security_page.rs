@@ -74,7 +74,8 @@ fn every_threat_names_an_existing_test() {
 fn test_functions_are_recognized() {
     let mut found = BTreeSet::new();
     named(
-        "#[test]\nfn a_b() {}\n#[tokio::test(x)]\n#[cfg(unix)]\nasync fn c_d() {}\nfn e_f() {}\n#[track_caller]\nfn g() {}",
+        "#[test]\nfn a_b() {}\n#[tokio::test(x)]\n#[cfg(unix)]\nasync fn c_d() {}\nfn e_f() {}\n#[track_caller]\n\
+        fn g() {}",
         &mut found,
     );
     assert_eq!(found.into_iter().collect::<Vec<_>>(), ["a_b", "c_d"]);

@@ -39,7 +39,8 @@ fn configuration(folder: &Path, servers: usize) {
     let mut text = "version: 1\nservers:\n".to_owned();
     for number in 0..servers {
         text.push_str(&format!(
-            "  s{number}:\n    transport: stdio\n    truely-stateless: true\n    command: sh\n    args: ['-c', \"{script}\"]\n"
+            "  s{number}:\n    transport: stdio\n    truely-stateless: true\n    command: sh\n    args: ['-c', \
+            \"{script}\"]\n"
         ));
     }
     fs::create_dir_all(folder.join(".minds")).unwrap();

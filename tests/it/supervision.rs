@@ -26,8 +26,8 @@ async fn hd_117_killing_a_server_fails_one_call_and_restarts_it() {
         let script =
             format!("echo $$ > '{pid}'; echo here is {id} >&2; exec '{}' demo-server", binary().display());
         format!(
-            "  {id}:\n    transport: stdio\n    truely-stateless: true\n    command: sh\n    args: ['-c', \"{script}\"]\n    \
-             transform: [{{prefix: '{id}_'}}]\n"
+            "  {id}:\n    transport: stdio\n    truely-stateless: true\n    command: sh\n    args: ['-c', \
+             \"{script}\"]\n    transform: [{{prefix: '{id}_'}}]\n"
         )
     };
     std::fs::create_dir(path(".minds")).unwrap();

@@ -94,8 +94,8 @@ fn two_servers_cannot_have_one_name() {
     let demo = binary().display();
     let server = |name: &str| {
         format!(
-            "  {name}:\n    truely-stateless: true\n    transport: stdio\n    command: {demo}\n    args: [demo-server]\n    \
-             tools: {{ whitelist: [echo] }}\n"
+            "  {name}:\n    truely-stateless: true\n    transport: stdio\n    command: {demo}\n    args: \
+             [demo-server]\n    tools: {{ whitelist: [echo] }}\n"
         )
     };
     let text = format!("version: 1\nservers:\n{}{}", server("first"), server("second"));

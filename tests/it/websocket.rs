@@ -97,7 +97,8 @@ fn the_environment_proxy_opens_a_tunnel() {
     let error = ran.json()["servers"][0]["error"].to_string();
     assert!(error.contains("HTTP 403") && error.contains("for this machine only"), "{ran:#?}");
     let head = asked.join().unwrap();
-    let want = "CONNECT mcp.example:80 HTTP/1.1\r\nHost: mcp.example:80\r\nProxy-Authorization: Basic dXNlcjpwYSBzcw==\r\n\r\n";
+    let want = "CONNECT mcp.example:80 HTTP/1.1\r\nHost: mcp.example:80\r\n\
+        Proxy-Authorization: Basic dXNlcjpwYSBzcw==\r\n\r\n";
     assert_eq!(head, want);
 }
 

@@ -86,7 +86,7 @@ fn fault_matrix(mode: Mode) -> Result<(), Error> {
     let totals = faults::totals();
     let table = format!(
         "\n| faults | transports | eras | APIs | tested cells | excluded cells, with a reason | different outcomes | \
-        machine faults |\n\
+         machine faults |\n\
          |---|---|---|---|---|---|---|---|\n| {} | {} | 2 | {} | {} | {} | {} | {} |\n\n",
         totals.faults,
         faults::Transport::ALL.len(),

@@ -99,8 +99,7 @@ fn incompatibility(name: &str, now: &str, outcome: &Outcome) -> Option<String> {
     let released = outcome.released.as_ref().map(ToString::to_string).unwrap_or_default();
     Some(format!(
         "{name}: {} of the changes since {released} break existing files and {} are unknown, which {now} does not \
-        allow: \
-         revert them, or raise the version",
+         allow: revert them, or raise the version",
         count(Verdict::Break),
         count(Verdict::Unknown)
     ))

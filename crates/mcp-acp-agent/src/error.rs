@@ -79,8 +79,8 @@ impl From<&SessionSetupError> for RpcError {
                 (code::INTERNAL_ERROR, data)
             }
             SessionSetupError::TooManySessions { limit } => {
-                let data = json!({ "limit": limit, "suggestion": "close a session, or start the agent with a higher \
-                    limit" });
+                let data = json!({ "limit": limit,
+                    "suggestion": "close a session, or start the agent with a higher limit" });
                 (code::INTERNAL_ERROR, to_raw(&data))
             }
             SessionSetupError::FolderCheckTimeout { timeout } => {

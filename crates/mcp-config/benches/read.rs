@@ -33,7 +33,9 @@ fn yaml(servers: usize) -> String {
     for at in 0..servers {
         writeln!(
             text,
-            "  server-{at}:\n    transport: stdio\n    command: npx\n    args: ['-y', '@acme/server-{at}@1.2.3', --root, /srv/data/{at}]\n    env:\n      LOG_LEVEL: info\n    tools:\n      whitelist: ['get_*', 'list_*']\n      blacklist:\n        - '*_admin_*'\n    transform:\n      - prefix: s{at}_"
+            "  server-{at}:\n    transport: stdio\n    command: npx\n    args: ['-y', '@acme/server-{at}@1.2.3', \
+            --root, /srv/data/{at}]\n    env:\n      LOG_LEVEL: info\n    tools:\n      whitelist: ['get_*', \
+            'list_*']\n      blacklist:\n        - '*_admin_*'\n    transform:\n      - prefix: s{at}_"
         )
         .expect("writing to a text does not fail");
     }
@@ -45,7 +47,9 @@ fn agent(servers: usize) -> String {
     for at in 0..servers {
         writeln!(
             text,
-            "  - name: server_{at}\n    type: mcp\n    description: what it is for\n    server: server-{at}\n    transport: stdio\n    command: npx\n    args: ['-y', '@acme/server-{at}@1.2.3']\n    env:\n      API_KEY: ${{KEY_{at}}}"
+            "  - name: server_{at}\n    type: mcp\n    description: what it is for\n    server: server-{at}\n    \
+            transport: stdio\n    command: npx\n    args: ['-y', '@acme/server-{at}@1.2.3']\n    env:\n      \
+            API_KEY: ${{KEY_{at}}}"
         )
         .expect("writing to a text does not fail");
     }

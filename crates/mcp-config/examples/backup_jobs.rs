@@ -1,7 +1,7 @@
 //! Reads a configuration that has nothing to do with MCP: `cargo run -p mcp-host-config --example backup_jobs`.
 //!
-//! The jobs of a backup program, in YAML, JSON and TOML. Each text has the same five mistakes; one run reports all of them,
-//! and the certain ones are fixed.
+//! The jobs of a backup program, in YAML, JSON and TOML. Each text has the same five mistakes; one run
+//! reports all of them, and the certain ones are fixed.
 
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
@@ -65,8 +65,8 @@ pub(crate) const TEXTS: [(&str, Format, &str); 3] = [
     (
         "backups.json",
         Format::Json,
-        "{\n  \"jobs\": [\n    {\"name\": \"home\", \"folder\": \"/home\", \"schedul\": \"daily\", \"compress\": \"yes\"},\n    \
-         {\"name\": 7, \"keep\": 0}\n  ]\n}\n",
+        "{\n  \"jobs\": [\n    {\"name\": \"home\", \"folder\": \"/home\", \"schedul\": \"daily\", \"compress\": \
+         \"yes\"},\n    {\"name\": 7, \"keep\": 0}\n  ]\n}\n",
     ),
     (
         "backups.toml",

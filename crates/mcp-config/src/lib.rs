@@ -1,9 +1,9 @@
 //! Reads and writes configuration files of MCP servers.
 //!
-//! [`read`] turns the text of a file, in the dialect of a [`Profile`], into servers and diagnostics with positions and help
-//! ([`Reading`]). [`resolve()`] replaces variables and returns an endpoint to connect to. Everything is pure: no files, no
-//! process environment, no clock. Diagnostics, [`render()`] and `Debug` never print secrets. The module [`reader`] reads
-//! configurations that have nothing to do with MCP.
+//! [`read`] turns the text of a file, in the dialect of a [`Profile`], into servers and diagnostics with
+//! positions and help ([`Reading`]). [`resolve()`] replaces variables and returns an endpoint to connect to.
+//! Everything is pure: no files, no process environment, no clock. Diagnostics, [`render()`] and `Debug`
+//! never print secrets. The module [`reader`] reads configurations that have nothing to do with MCP.
 //!
 //! ```
 //! use mcp_host_config::{Colour, Document, Profile, read, render};
@@ -12,7 +12,8 @@
 //! let reading = read(&Document::new("mcp.yaml", text, Profile::Dominds));
 //! assert!(reading.servers.is_empty());
 //! let mistakes: Vec<_> = reading.diagnostics.iter().map(|it| (it.line, it.to_string())).collect();
-//! assert_eq!(mistakes[0], (3, "MCPConfigError: Invalid mcp.yaml: servers.files.command must be a non-empty string".into()));
+//! let missing = "MCPConfigError: Invalid mcp.yaml: servers.files.command must be a non-empty string";
+//! assert_eq!(mistakes[0], (3, missing.into()));
 //! assert_eq!(mistakes[1], (5, "ValidationError: unknown key 'comand'".into()));
 //! assert_eq!(reading.diagnostics[1].help.as_deref(), Some("did you mean `command`?"));
 //! println!("{}", render("mcp.yaml", text, &reading.diagnostics, Colour::Never));

@@ -1,10 +1,10 @@
 //! A reader for configurations of any program: YAML, JSON or TOML, every mistake in one pass, with positions,
 //! suggestions and fixes.
 //!
-//! A configuration is a set of serde structs. Each field is a [`Required`] or an [`Optional`], which knows its position.
-//! [`read`] reports every unknown key, missing key and wrong type at once; a check of the program adds its own mistakes.
-//! [`fix_all`] corrects what can be corrected, and reads the text again to verify it. Messages do not quote values, because
-//! these may be secrets.
+//! A configuration is a set of serde structs. Each field is a [`Required`] or an [`Optional`], which knows
+//! its position. [`read`] reports every unknown key, missing key and wrong type at once; a check of the
+//! program adds its own mistakes. [`fix_all`] corrects what can be corrected, and reads the text again to
+//! verify it. Messages do not quote values, because these may be secrets.
 //!
 //! ```
 //! use mcp_host_config::reader::{Format, Optional, Report, Required, read};
@@ -30,18 +30,18 @@
 //! Limits: a text has at most 1 MiB, 64 levels and 100,000 values, with aliases expanded; more is one error
 //! ([`Code::TooLarge`]).
 //!
-//! Types of values: `bool`, numbers of up to 64 bits, `String`, `Option`, lists, maps from `String`, structs of at most 127
-//! fields, and enums of unit variants. Others, such as tuples and untagged enums, cannot be read; a diagnostic says
-//! that the program is at fault. Wrap items as well (`Vec<Required<T>>`, `BTreeMap<String, Required<T>>`): after a mistake in
-//! an item that is not wrapped, the rest of the list or map is not read, and it has no value. TOML has no integers above
-//! `i64::MAX`.
+//! Types of values: `bool`, numbers of up to 64 bits, `String`, `Option`, lists, maps from `String`, structs
+//! of at most 127 fields, and enums of unit variants. Others, such as tuples and untagged enums, cannot be
+//! read; a diagnostic says that the program is at fault. Wrap items as well (`Vec<Required<T>>`,
+//! `BTreeMap<String, Required<T>>`): after a mistake in an item that is not wrapped, the rest of the list or
+//! map is not read, and it has no value. TOML has no integers above `i64::MAX`.
 //!
 //! A type may implement `Deserialize` itself, for example by `#[serde(try_from = "String")]`. Its error
 //! ([`serde::de::Error::custom`]) is reported at the value with its message, which should not quote a secret.
 //!
 //! [`Document::render`] prints the diagnostics with their lines, and masks the secrets that the program names.
-//! [`render`](crate::render()) is for configurations of MCP servers: it masks nearly all values of others. Diagnostics have the
-//! codes of this crate's own dialects; [`Code::explain`] has examples from these.
+//! [`render`](crate::render()) is for configurations of MCP servers: it masks nearly all values of others.
+//! Diagnostics have the codes of this crate's own dialects; [`Code::explain`] has examples from these.
 
 use std::collections::BTreeSet;
 
@@ -190,8 +190,9 @@ impl<T> Document<T> {
 
     /// The diagnostics with their lines, for a terminal. `text` is the text that was read.
     ///
-    /// Masks the values below the keys of secrets, at any level. So that a misspelt key reveals no secret, it also masks
-    /// comments, values that were not read, and texts that cannot be parsed. Without keys of secrets nothing is masked.
+    /// Masks the values below the keys of secrets, at any level. So that a misspelt key reveals no secret, it
+    /// also masks comments, values that were not read, and texts that cannot be parsed. Without keys of
+    /// secrets nothing is masked.
     pub fn render(&self, name: &str, text: &str, colour: Colour, secret_keys: &[&str]) -> String {
         let shown = ShownValues { read: &self.read, secret_keys };
         let masked = MaskedText::by_key(text, self.format.syntax(), shown);
@@ -245,8 +246,8 @@ fn remove_misspelt(diagnostics: &mut Vec<RawDiagnostic>) {
 
 /// Applies the fixes of these diagnostics to the text that they were made from. Diagnostics without a fix are ignored.
 ///
-/// The new text is read again with `check`. Every mistake must have disappeared, and only the values that the fixes name may
-/// differ; otherwise nothing is changed.
+/// The new text is read again with `check`. Every mistake must have disappeared, and only the values that the
+/// fixes name may differ; otherwise nothing is changed.
 pub fn apply_fixes<'a, T: DeserializeOwned>(
     text: &str,
     format: Format,

@@ -1,9 +1,9 @@
 //! Costs of requests at the gateway.
 //!
-//! `cargo bench -p mcp-host-gateway [-- SECONDS]` prints requests per second with one and with several clients, over local
-//! sockets and in front of in-process servers. With valgrind it also prints instructions per request: the difference
-//! between a short and a long run, which does not depend on the load of the machine. The figures include the client
-//! and the server.
+//! `cargo bench -p mcp-host-gateway [-- SECONDS]` prints requests per second with one and with several
+//! clients, over local sockets and in front of in-process servers. With valgrind it also prints instructions
+//! per request: the difference between a short and a long run, which does not depend on the load of the
+//! machine. The figures include the client and the server.
 //!
 //! `cargo bench -p mcp-host-gateway -- clients COUNT` lets clients start a session each, call or listen, and vanish. It
 //! prints the resources of the process before, with the clients, and after their sessions ended.

@@ -1,8 +1,9 @@
 //! Serves the catalog of a host as one MCP server.
 //!
-//! A [`Gateway`] serves the catalog of a [`mcp_host_runtime::Host`]: with [`serve_stdio`] to the client that started this
-//! process, with [`HttpServer`] to many clients. Clients of all protocol versions are served at once, with sessions
-//! (2024-11-05 to 2025-11-25) and without (2026-07-28), independent of the versions of the servers.
+//! A [`Gateway`] serves the catalog of a [`mcp_host_runtime::Host`]: with [`serve_stdio`] to the client that
+//! started this process, with [`HttpServer`] to many clients. Clients of all protocol versions are served at
+//! once, with sessions (2024-11-05 to 2025-11-25) and without (2026-07-28), independent of the versions of
+//! the servers.
 //!
 //! Definitions and results of servers are forwarded as bytes; names are those of the catalog. A [`Scope`] determines
 //! which part of the catalog a client sees. Servers that are not shared are leased: each session is a dialog of the

@@ -105,8 +105,8 @@ struct StdioClient {
     permits: Arc<Semaphore>,
 }
 
-/// Writes messages. A client that reads nothing for `send_timeout` counts as disconnected, because stdout gives no other
-/// sign of a dead client.
+/// Writes messages. A client that reads nothing for `send_timeout` counts as disconnected, because stdout
+/// gives no other sign of a dead client.
 async fn write(
     mut messages: MessageReceiver,
     mut output: Output,

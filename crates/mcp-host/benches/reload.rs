@@ -145,8 +145,7 @@ fn text(servers: usize, process: usize, names: usize) -> String {
         let _ = writeln!(
             res,
             "  s{at}: {{truely-stateless: true, transport: stdio, command: mcp-host, args: [demo-server, \
-            r{process}], transform: [{{prefix: \
-             s{at}_{names}_}}]}}"
+             r{process}], transform: [{{prefix: s{at}_{names}_}}]}}"
         );
     }
     res

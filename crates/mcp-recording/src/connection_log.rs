@@ -181,7 +181,8 @@ impl ConnectionLog {
         let by_token =
             message::member(params, PROGRESS_TOKEN).and_then(|it| self.progress_tokens.get(it.get()));
         let subscription = message::meta(params, SUBSCRIPTION).map(RawValue::get);
-        // An acknowledgement belongs to the listen request. A notification on the stream belongs to another open request.
+        // An acknowledgement belongs to the listen request. A notification on the stream belongs to another
+        // open request.
         let acknowledged = subscription
             .filter(|_| *method == Method::SubscriptionsAcknowledged)
             .and_then(|it| self.open_requests.get(it));

@@ -1,22 +1,22 @@
 //! Records MCP sessions and replays them, so that tests need neither a network nor servers.
 //!
-//! A [`Recorder`] wraps any [`Dial`](mcp_host_transport::Dial) and records requests and responses as they cross the connection:
-//! names are the server's own. The result is a [`Recording`], a text of JSON lines without times, ids or tokens, so two
-//! recordings of the same session are equal. A [`Replayer`] replays a [`ServerRecording`]: in the same process
-//! ([`ServerRecording::dialer`]), on a pair of streams ([`serve`]), or for messages from any other source. A
-//! [`RecordingProxy`] records a server that another client starts.
+//! A [`Recorder`] wraps any [`Dial`](mcp_host_transport::Dial) and records requests and responses as they
+//! cross the connection: names are the server's own. The result is a [`Recording`], a text of JSON lines
+//! without times, ids or tokens, so two recordings of the same session are equal. A [`Replayer`] replays a
+//! [`ServerRecording`]: in the same process ([`ServerRecording::dialer`]), on a pair of streams ([`serve`]),
+//! or for messages from any other source. A [`RecordingProxy`] records a server that another client starts.
 //!
 //! Guarantees:
 //! - Recording does not change any message.
-//! - No secret of an endpoint is in a recording, wherever a server repeats it: `***` replaces it, also in what is replayed.
-//!   Secrets of fewer than six bytes are not replaced; see [`endpoint_secrets`].
+//! - No secret of an endpoint is in a recording, wherever a server repeats it: `***` replaces it, also in
+//!   what is replayed. Secrets of fewer than six bytes are not replaced; see [`endpoint_secrets`].
 //! - A request is matched by its method and its parameters in canonical form, without `_meta`. Equal requests get the
-//!   recorded responses in order, and after the last one that response again. Requests whose parameters only describe the
-//!   client (`initialize`, `server/discover`), `ping` and `subscriptions/listen` are matched by method. Where a secret was
-//!   removed from parameters, any value matches.
-//! - Messages that a server sent before a response are replayed before it. A server request is replayed, and any response
-//!   to it is accepted. A request without a response in the recording gets none, a
-//!   request that is not in the recording an error with the most similar one. A stream is never ended.
+//!   recorded responses in order, and after the last one that response again. Requests whose parameters only
+//!   describe the client (`initialize`, `server/discover`), `ping` and `subscriptions/listen` are matched by
+//!   method. Where a secret was removed from parameters, any value matches.
+//! - Messages that a server sent before a response are replayed before it. A server request is replayed, and
+//!   any response to it is accepted. A request without a response in the recording gets none, a request that
+//!   is not in the recording an error with the most similar one. A stream is never ended.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -37,7 +37,8 @@
 //! let session = Session::connect(server.dialer(), SessionOptions::default()).await?;
 //! assert_eq!(&*session.list_tools().await?.items[0].name, "echo");
 //!
-//! // A recorder wraps any dial. For a configured server that is `dialer(&endpoint, …)`, with `endpoint_secrets(&endpoint)`.
+//! // A recorder wraps any dial. For a configured server that is `dialer(&endpoint, …)`, with
+//! // `endpoint_secrets(&endpoint)`.
 //! let recorder = Recorder::default();
 //! let dial = recorder.wrap("demo", server.dialer(), &[]);
 //! let session = Session::connect(dial, SessionOptions::default()).await?;

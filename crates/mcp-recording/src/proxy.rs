@@ -96,8 +96,8 @@ pub fn environment_secrets(variables: impl Iterator<Item = (OsString, OsString)>
 }
 
 impl RecordingProxy {
-    /// Starts the server and passes bytes from `reader` to it and from it to `writer`, until it exits: by itself, after `reader` has ended, or after `stop`
-    /// resolves. Returns its exit status.
+    /// Starts the server and passes bytes from `reader` to it and from it to `writer`, until it exits: by
+    /// itself, after `reader` has ended, or after `stop` resolves. Returns its exit status.
     pub async fn run(
         self,
         recorder: &Recorder,

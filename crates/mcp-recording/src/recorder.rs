@@ -92,8 +92,8 @@ impl Server {
     }
 }
 
-/// Removes handshakes and lists without a response that got one at another time: a client that disconnects does not wait
-/// for them, and a replay would leave the next client without a response.
+/// Removes handshakes and lists without a response that got one at another time: a client that disconnects
+/// does not wait for them, and a replay would leave the next client without a response.
 fn answered(exchanges: Vec<Exchange>) -> Vec<Exchange> {
     let key = |it: &Exchange| (it.method.clone(), it.params.clone());
     let answered: HashSet<_> = exchanges.iter().filter(|it| it.response.is_some()).map(key).collect();

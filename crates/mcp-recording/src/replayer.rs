@@ -218,7 +218,8 @@ impl Replayer {
                     self.recording.exchanges.iter().map(|it| it.method.as_str()).collect();
                 let methods: Vec<&str> = methods.into_iter().collect();
                 let message = format!(
-                    "the recording of `{}` does not contain this request: {request_text}; it contains requests of these methods: {}",
+                    "the recording of `{}` does not contain this request: {request_text}; it contains requests of \
+                    these methods: {}",
                     self.recording.server,
                     shorten(&methods.join(", "))
                 );

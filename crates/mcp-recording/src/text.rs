@@ -6,8 +6,8 @@
 //! {"method":"tools/call","params":{"arguments":{"text":"hi"},"name":"echo"},"result":{…}}
 //! ```
 //!
-//! The lines after a server's line belong to that server. A line has no time, no id and no token, so that two recordings
-//! can be compared line by line.
+//! The lines after a server's line belong to that server. A line has no time, no id and no token, so that two
+//! recordings can be compared line by line.
 
 use std::borrow::Cow;
 use std::sync::Arc;

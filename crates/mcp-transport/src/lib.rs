@@ -1,8 +1,9 @@
 //! MCP over any transport: one [`Transport`] trait, one JSON-RPC engine, one [`Session`].
 //!
-//! A session is a connection to one server after its handshake, in either era of the protocol. Calls may be made from many
-//! tasks at once. Every call ends: with its response, at its deadline, or with the connection. A call whose future is
-//! dropped is cancelled at the server. Processes that were started end with the session, grandchildren included.
+//! A session is a connection to one server after its handshake, in either era of the protocol. Calls may be
+//! made from many tasks at once. Every call ends: with its response, at its deadline, or with the connection.
+//! A call whose future is dropped is cancelled at the server. Processes that were started end with the
+//! session, grandchildren included.
 //!
 //! Not here: names, filters, retries, supervision. A session that ended stays ended; dial again for a new one.
 //!
@@ -38,8 +39,8 @@
 //!
 //! Features, all on by default: `stdio` (child processes; Unix), `http` (Streamable HTTP), `sse` (HTTP with server-sent
 //! events, 2024-11-05), `websocket`, and `endpoint`: [`dialer`], for any of these. A transport of your own implements
-//! [`Transport`] and [`Dial`]; the feature `testing`, off by default, checks it (`check_transport`) and has scripted servers for
-//! tests. A token of your own for a server over HTTP implements [`Authorization`].
+//! [`Transport`] and [`Dial`]; the feature `testing`, off by default, checks it (`check_transport`) and has
+//! scripted servers for tests. A token of your own for a server over HTTP implements [`Authorization`].
 //!
 //! Related crates: `mcp-host-oauth` logs in to servers, `mcp-host-recording` records and replays sessions, and
 //! `mcp-host-rmcp` runs these transports under the client of the official SDK.

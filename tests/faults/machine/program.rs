@@ -37,7 +37,8 @@ fn run(folder: &Path, before: &str, arguments: &[&str]) -> ProgramOutput {
 fn configuration(folder: &Path, servers: usize) -> String {
     let server = |number| {
         format!(
-            "  s{number}:\n    transport: stdio\n    command: mcp-host\n    args: [demo-server]\n    transform: [{{prefix: s{number}_}}]\n"
+            "  s{number}:\n    transport: stdio\n    command: mcp-host\n    args: [demo-server]\n    transform: \
+            [{{prefix: s{number}_}}]\n"
         )
     };
     let text = format!("version: 1\nservers:\n{}", (0..servers).map(server).collect::<String>());

@@ -26,7 +26,8 @@ impl ProgramOutput {
     }
 }
 
-/// Runs one prompt in a session with these servers and prints in a format. acpx stores its files in a folder of the test.
+/// Runs one prompt in a session with these servers and prints in a format. acpx stores its files in a folder
+/// of the test.
 fn acpx(arguments: &[&str], servers: &Value, format: &str, prompt: &str) -> Option<Output> {
     let acpx = installed_folder("MCP_HOST_NODE_MODULES")?.join("acpx/dist/cli.js");
     let home = tempfile::tempdir().unwrap();

@@ -15,7 +15,8 @@ const HTML: &str =
 /// The `_meta` of the app of `app_server.mjs`.
 fn app_meta() -> Value {
     json!({"ui": {
-        "csp": {"connectDomains": ["https://api.example.org"], "resourceDomains": [], "frameDomains": ["https://*.example.org"]},
+        "csp": {"connectDomains": ["https://api.example.org"], "resourceDomains": [],
+            "frameDomains": ["https://*.example.org"]},
         "permissions": {"camera": {}, "clipboardWrite": {}},
         "domain": "report.example.org",
         "prefersBorder": false,
@@ -149,7 +150,8 @@ fn official_host_reads_and_runs_apps_of_several_servers() {
         let is_for_models = |it: &&Value| it["_meta"]["ui"]["visibility"] != json!(["app"]);
         let expected: Vec<&Value> = all.iter().filter(is_for_models).collect();
         assert_eq!((all.len() - expected.len(), json!(expected)), (7, seen["tools"].clone()), "{mode}");
-        let message = "Tool 'right__refresh' is for apps only, and the client does not declare `io.modelcontextprotocol/ui`";
+        let message = "Tool 'right__refresh' is for apps only, and the client does not declare \
+            `io.modelcontextprotocol/ui`";
         assert!(
             seen["appOnly"]["error"].as_str().is_some_and(|it| it.contains(message)),
             "{}",

@@ -1,5 +1,5 @@
-//! Capabilities through `serve`: a client and a server of either era see what both ends, and the gateway between them, can
-//! do.
+//! Capabilities through `serve`: a client and a server of either era see what both ends, and the gateway
+//! between them, can do.
 
 use mcp_testkit::program::root;
 use serde_json::{Value, json};
@@ -52,7 +52,10 @@ fn each_end_is_offered_what_both_ends_can_do() {
     let Some(installed) = Installed::ready() else { return };
     let folder = tempfile::tempdir().unwrap();
     let script = root().join("tests/conformance/capability_server.mjs");
-    let server = |version: &str, sharing: &str| json!({"command": installed.node().to_str(), "args": [script, version], "sharing": sharing});
+    let server = |version: &str, sharing: &str| {
+        json!({"command": installed.node().to_str(),
+        "args": [script, version], "sharing": sharing})
+    };
     let servers = json!({
         "legacy": server(LEGACY, "per-client"),
         "shared": server(LEGACY, "auto"),
@@ -62,8 +65,8 @@ fn each_end_is_offered_what_both_ends_can_do() {
     std::fs::write(&path, json!({"mcpServers": servers}).to_string()).unwrap();
     let gateway = Gateway::start(folder.path(), &path.display().to_string(), &[]);
 
-    // What the servers see: one of 2025-11-25 for this client alone, and one of 2026-07-28. To the latter, the host declares
-    // tasks for each client, because it waits for their results.
+    // What the servers see: one of 2025-11-25 for this client alone, and one of 2026-07-28. To the latter,
+    // the host declares tasks for each client, because it waits for their results.
     let url_only = json!({"elicitation": {"url": {}}});
     // Changes of roots are announced in 2025-11-25 only.
     let mut with_root_changes = full();

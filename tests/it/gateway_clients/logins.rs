@@ -30,8 +30,12 @@ fn clients_log_in_and_step_up_through_an_authorization_server() {
     let gateway = gateway(folder.path(), &server.url);
     let remote = installed.modules.join("mcp-remote/dist/proxy.js");
     let calls = json!([["demo__echo", {"text": "a"}], ["demo__add", {"a": 2, "b": 40}]]);
-    let over_http = |sdk: u8, mode: Option<&str>| json!({"sdk": sdk, "mode": mode, "url": gateway.url(), "calls": calls, "user": "ann"});
-    let with_remote = json!({"sdk": 1, "command": [installed.node().to_str(), remote, gateway.url()], "calls": calls, "user": "bob"});
+    let over_http = |sdk: u8, mode: Option<&str>| {
+        json!({"sdk": sdk, "mode": mode, "url": gateway.url(),
+        "calls": calls, "user": "ann"})
+    };
+    let with_remote = json!({"sdk": 1, "command": [installed.node().to_str(), remote, gateway.url()],
+        "calls": calls, "user": "bob"});
     for (row, scenario, can_step_up) in [
         ("SDK 1", over_http(1, None), true),
         ("SDK 2", over_http(2, None), true),

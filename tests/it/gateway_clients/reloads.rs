@@ -47,7 +47,8 @@ fn save(folder: &Path, number: usize) -> String {
         let script =
             format!("echo {number} >> {}; exec {} demo-server", started(folder, name), binary().display());
         format!(
-            "  {name}:\n    {{{more}transport: stdio, command: sh, args: [-c, '{script}'], transform: [{{prefix: {name}_}}]}}\n"
+            "  {name}:\n    {{{more}transport: stdio, command: sh, args: [-c, '{script}'], transform: [{{prefix: \
+            {name}_}}]}}\n"
         )
     };
     let text =

@@ -1,5 +1,5 @@
-//! Token exchange: users log in at `serve --auth`, and a server that others wrote knows each of them. It gets tokens of its
-//! own, and never those of the clients.
+//! Token exchange: users log in at `serve --auth`, and a server that others wrote knows each of them. It gets
+//! tokens of its own, and never those of the clients.
 
 use std::path::Path;
 

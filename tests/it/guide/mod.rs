@@ -1,4 +1,4 @@
-//! The commands of the guide, executed as its pages show them (HD-SC1).
+//! The commands of the guide and of the README, executed as their pages show them (HD-SC1).
 //!
 //! The files of a page are written, its commands run in order, and their output is compared with the page. A page
 //! declares what it needs besides the program.
@@ -27,6 +27,9 @@ fn text(page: &str) -> String {
 fn listed() -> Vec<String> {
     links(&text("SUMMARY.md"))
 }
+
+/// The page of the project.
+const README: &str = "../README.md";
 
 /// Every page below a folder, relative to `docs`.
 fn found(folder: &Path, into: &mut BTreeSet<String>) {
@@ -133,9 +136,10 @@ impl PageRun<'_> {
 
     /// The program with the arguments of the command, and with its input if it has one.
     fn command(&self, command: &str) -> Run {
+        let command = command.replace("cargo run --", "mcp-host");
         let (command, input) = match command.split_once(" < ") {
             Some((command, input)) => (command, Some(input)),
-            None => (command, None),
+            None => (command.as_str(), None),
         };
         let words = split_command_line(command);
         let (program, arguments) = words.split_first().expect("a command has a word");
@@ -157,8 +161,9 @@ impl PageRun<'_> {
         }
     }
 
-    /// Runs a command of the system in a shell, in which `$!` is the last command in the background. One that only reads
-    /// is repeated until its output is that of the page, because `serve` applies changes in the background.
+    /// Runs a command of the system in a shell, in which `$!` is the last command in the background. One that
+    /// only reads is repeated until its output is that of the page, because `serve` applies changes in the
+    /// background.
     fn shell(&self, step: &Step) -> String {
         let last = self.beside.last().map(|child| child.id().to_string()).unwrap_or_default();
         let command = step.command.replace("$!", &last);
@@ -206,7 +211,7 @@ impl PageRun<'_> {
 fn hd_sc1_the_commands_of_every_page_work() {
     let (npm, has_curl) = (Npm::find(), installed_program("curl"));
     let mut seen = 0;
-    for page in &listed() {
+    for page in listed().iter().chain([&README.to_owned()]) {
         let mut reader = PageRun {
             page,
             folder: tempfile::tempdir().unwrap(),
@@ -215,6 +220,7 @@ fn hd_sc1_the_commands_of_every_page_work() {
             code: None,
             npm: npm.as_ref(),
         };
+        std::os::unix::fs::symlink(root().join("examples"), reader.folder.path().join("examples")).unwrap();
         if let Some(npm) = &npm {
             std::os::unix::fs::symlink(&npm.modules, reader.folder.path().join("node_modules")).unwrap();
         }

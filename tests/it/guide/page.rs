@@ -150,7 +150,8 @@ fn wildcards_match() {
 
 #[test]
 fn a_page_has_files_and_commands() {
-    let text = "```yaml file=a/b.yaml\nx: 1\n```\n```yaml\ny: 2\n```\n```console needs=npm\n$ mcp-host check .\nfine\n\n$ echo $?\n0\n```\n";
+    let text = "```yaml file=a/b.yaml\nx: 1\n```\n```yaml\ny: 2\n```\n```console needs=npm\n$ mcp-host check .\n\
+        fine\n\n$ echo $?\n0\n```\n";
     let blocks = blocks("a page", text);
     let [Block::File { path, text }, Block::Commands { needs: Requirements::Npm, steps }] = blocks.as_slice()
     else {

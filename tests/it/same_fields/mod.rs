@@ -24,8 +24,8 @@ const BY_DESIGN: [(&str, &str); 10] = [
     ("tasks", "each era has its own form, and the gateway lists no tasks"),
 ];
 
-/// The members of a server's description that are those of the gateway. A model may see a description, which a lock file
-/// does not cover.
+/// The members of a server's description that are those of the gateway. A model may see a description, which
+/// a lock file does not cover.
 const OF_THE_GATEWAY: [&str; 3] = ["name", "version", "description"];
 
 /// Tools that are not compared, and why.

@@ -75,8 +75,10 @@ fn server_everything_is_the_same_through_the_gateway() {
             "demo://resource/dynamic/text/1",
         ],
         completions: vec![
-            json!({"ref": {"type": "ref/prompt", "name": "completable-prompt"}, "argument": {"name": "department", "value": "S"}}),
-            json!({"ref": {"type": "ref/resource", "uri": "demo://resource/dynamic/text/{resourceId}"}, "argument": {"name": "resourceId", "value": "1"}}),
+            json!({"ref": {"type": "ref/prompt", "name": "completable-prompt"},
+                "argument": {"name": "department", "value": "S"}}),
+            json!({"ref": {"type": "ref/resource", "uri": "demo://resource/dynamic/text/{resourceId}"},
+                "argument": {"name": "resourceId", "value": "1"}}),
         ],
         // It requests the roots at a time after its start, in any call. Its result of `get-roots-list` contains them.
         options: &[],
@@ -105,8 +107,8 @@ fn server_filesystem_is_the_same_through_the_gateway() {
     check(&lists_of(npm(&modules, "server-filesystem/dist/index.js", &[&allowed])), folder.path());
 }
 
-/// Servers on the latest official SDKs that use all optional fields: icons, titles, annotations, `_meta`, links, structured
-/// results, elicitation in both modes, sampling with tools.
+/// Servers on the latest official SDKs that use all optional fields: icons, titles, annotations, `_meta`,
+/// links, structured results, elicitation in both modes, sampling with tools.
 fn fields_of(command: Vec<String>, environment: Vec<(&'static str, String)>) -> Compared {
     let topic = json!({"topic": "x", "count": 2});
     let tools = [

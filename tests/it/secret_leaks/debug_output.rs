@@ -78,10 +78,10 @@ fn hd_sc5_values_of_configurations_show_no_secret() {
     let (literal, header, query) =
         (SecretLocation::Literal.mark(), SecretLocation::Header.mark(), url("mcp"));
     let text = format!(
-        "tools:\n  - name: a\n    type: mcp\n    description: d\n    server: s\n    command: npx\n    args: ['{literal}', \
-         '${{PLANTED}}']\n    env: {{ KEY: '{literal}', OTHER: '${{PLANTED}}' }}\n    envFile: x.env\n    config: {{ key: \
-         '{literal}' }}\n  - name: b\n    type: mcp\n    description: d\n    server: s\n    transport: http\n    url: \
-         '{query}'\n    headers: {{ Authorization: '{header}' }}\n"
+        "tools:\n  - name: a\n    type: mcp\n    description: d\n    server: s\n    command: npx\n    args: \
+         ['{literal}', '${{PLANTED}}']\n    env: {{ KEY: '{literal}', OTHER: '${{PLANTED}}' }}\n    envFile: \
+         x.env\n    config: {{ key: '{literal}' }}\n  - name: b\n    type: mcp\n    description: d\n    server: \
+         s\n    transport: http\n    url: '{query}'\n    headers: {{ Authorization: '{header}' }}\n"
     );
     let document = Document::new("agent.yaml", &text, Profile::HoloDeck);
     let reading = read(&document);
@@ -103,14 +103,17 @@ fn hd_sc5_values_of_configurations_show_no_secret() {
 
     let json = serde_json::json!({
         "name": "a", "description": "d", "type": "mcp", "server": "s", "command": "npx", "args": [literal],
-        "env": {"KEY": literal}, "url": query.as_str(), "headers": {"Authorization": header}, "config": {"key": literal},
+        "env": {"KEY": literal}, "url": query.as_str(), "headers": {"Authorization": header},
+            "config": {"key": literal},
     });
     let item: McpToolConfig = serde_json::from_value(json).unwrap();
     check("an item to be written", format!("{item:#?}"));
     for json in [
         serde_json::json!({"name": "a", "command": "/a", "args": [literal], "env": [{"name": "K", "value": literal}]}),
-        serde_json::json!({"type": "http", "name": "a", "url": query.as_str(), "headers": [{"name": "K", "value": header}]}),
-        serde_json::json!({"type": "sse", "name": "a", "url": query.as_str(), "headers": [{"name": "K", "value": header}]}),
+        serde_json::json!({"type": "http", "name": "a", "url": query.as_str(),
+            "headers": [{"name": "K", "value": header}]}),
+        serde_json::json!({"type": "sse", "name": "a", "url": query.as_str(),
+            "headers": [{"name": "K", "value": header}]}),
     ] {
         let entry: McpServerConfig = serde_json::from_value(json).unwrap();
         check("an entry of a session", format!("{entry:#?}"));

@@ -101,7 +101,8 @@ async fn reply(request: Request) -> Response<Body> {
 /// The response of a legacy-era server.
 fn legacy_response(mode: &str, message: &Value, all: &str) -> Response<Body> {
     let id = &message["id"];
-    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": format!("no: {all}"), "data": {"of": all}}});
+    let error = json!({"jsonrpc": "2.0", "id": id,
+        "error": {"code": -32000, "message": format!("no: {all}"), "data": {"of": all}}});
     let result = match message["method"].as_str().unwrap_or_default() {
         _ if id.is_null() => return Response::builder().status(202).body(Body::empty()).unwrap(),
         "initialize" if mode == "refuse" => return json_body(200, error.to_string()),
@@ -114,7 +115,8 @@ fn legacy_response(mode: &str, message: &Value, all: &str) -> Response<Body> {
             json!({"tools": [tool("fine"), tool("errs")]})
         }
         "tools/call" if message["params"]["name"] == "fine" => {
-            let said = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "error", "logger": all, "data": all}});
+            let said = json!({"jsonrpc": "2.0", "method": "notifications/message",
+                "params": {"level": "error", "logger": all, "data": all}});
             let done = json!({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": "done"}]}});
             let stream = format!("data: {said}\n\ndata: {done}\n\n");
             return Response::builder()

@@ -139,7 +139,8 @@ impl LeakFixture {
             res += &item(&format!("pipe-{mode}"), &command);
         }
         let headers = format!(
-            "    config: {{ a: {{ key: '{}' }} }}\n    headers: {{ Authorization: 'Bearer {}', X-Key: '${{PLANTED}}' }}\n",
+            "    config: {{ a: {{ key: '{}' }} }}\n    headers: {{ Authorization: 'Bearer {}', X-Key: '${{PLANTED}}' \
+            }}\n",
             SecretLocation::Config.mark(),
             SecretLocation::Header.mark()
         );
@@ -242,10 +243,10 @@ fn wrong() -> String {
     let mark = SecretLocation::Literal.mark();
     format!(
         "version: 1\nservers:\n  a:\n    transport: stdio\n    command: ['{mark}']\n    env: ['{mark}']\n  b:\n    \
-         transport: 'pigeon'\n    args: '{mark}'\n  c:\n    transport: streamable_http\n    url: 'ftp://u:{mark}@h/?{mark}'\n    \
-         headers: {{ 'bad name': '{mark}', A: 5 }}\n  d:\n    transport: stdio\n    command: x\n    env: {{ A: {{ env: \
-         UNSET, prefix: '{mark}' }}, B: {{ env: 5, x: '{mark}' }} }}\n    tools: {{ whitelist: ['x', 5] }}\n  e:\n    \
-         tranport: stdio\n    comand: x\n    env: {{ A: '{mark}' }}\n"
+         transport: 'pigeon'\n    args: '{mark}'\n  c:\n    transport: streamable_http\n    url: \
+         'ftp://u:{mark}@h/?{mark}'\n    headers: {{ 'bad name': '{mark}', A: 5 }}\n  d:\n    transport: stdio\n    \
+         command: x\n    env: {{ A: {{ env: UNSET, prefix: '{mark}' }}, B: {{ env: 5, x: '{mark}' }} }}\n    tools: \
+         {{ whitelist: ['x', 5] }}\n  e:\n    tranport: stdio\n    comand: x\n    env: {{ A: '{mark}' }}\n"
     )
 }
 

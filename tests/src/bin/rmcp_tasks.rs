@@ -1,7 +1,7 @@
 //! A server with tasks (2026-07-28) on rmcp's `TaskManager`, over standard input and output.
 //!
-//! Each tool is a task if the client declares tasks: `sum` ends by itself, `ask` needs input, `fail` fails, and `hold` runs
-//! until it is cancelled. Other clients receive the sum at once; the other tools refuse them.
+//! Each tool is a task if the client declares tasks: `sum` ends by itself, `ask` needs input, `fail` fails,
+//! and `hold` runs until it is cancelled. Other clients receive the sum at once; the other tools refuse them.
 
 use std::time::Duration;
 

@@ -39,11 +39,16 @@ pub fn totals() -> Totals {
 pub fn page() -> String {
     let mut res = String::from(
         "# The fault matrix\n\n\
-         Each fault, the script of the faulty server, and the outcome. *Session* is the outcome of the faulty request and of\n\
-         the next request at `Session` of mcp-transport, *host* that of `Host::call`. A gateway client has the outcome of the\n\
-         host unless the row says otherwise. \"restarted\" means that the host lost the server and connected again; the next\n\
-         request is made after that. Sessions are tested in both eras, host and gateway in both where they differ. Another\n\
-         server responds before, during and after each fault, and no process, task or descriptor is left. `cargo xtask docs`\n\
+         Each fault, the script of the faulty server, and the outcome. *Session* is the outcome of the faulty \
+         request and of\n\
+         the next request at `Session` of mcp-transport, *host* that of `Host::call`. A gateway client has the \
+         outcome of the\n\
+         host unless the row says otherwise. \"restarted\" means that the host lost the server and connected again; \
+         the next\n\
+         request is made after that. Sessions are tested in both eras, host and gateway in both where they differ. \
+         Another\n\
+         server responds before, during and after each fault, and no process, task or descriptor is left. `cargo \
+         xtask docs`\n\
          generates this page from the table that `cargo xtask faults` tests.\n",
     );
     for group in Group::ALL {

@@ -78,8 +78,7 @@ impl std::fmt::Display for CellCounts {
         write!(
             f,
             "faults: {} cells run, of {faults} faults on {transports} transports in 2 eras at {apis} APIs, with \
-            {outcomes} outcomes \
-             ({exclusions} cells are excluded with a reason); {} machine faults",
+             {outcomes} outcomes ({exclusions} cells are excluded with a reason); {} machine faults",
             self.cells, self.rows
         )
     }

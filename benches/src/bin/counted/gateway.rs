@@ -82,8 +82,8 @@ fn modern(address: &str) -> Vec<u8> {
 fn request(address: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     let head = format!(
-        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: {JSON}\r\naccept: {BOTH}\r\n{headers}content-length: \
-        {length}\r\n\r\n"
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: {JSON}\r\naccept: {BOTH}\r\n\
+        {headers}content-length: {length}\r\n\r\n"
     );
     format!("{head}{body}").into_bytes()
 }

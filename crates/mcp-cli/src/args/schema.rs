@@ -20,8 +20,8 @@ pub(crate) struct SchemaArgs {
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"])]
     pub(crate) compare: Option<Vec<PathBuf>>,
     /// The program that must not break
-    #[arg(long = "for", value_parser = choice(USES), value_name = "USE",
-        default_value = "reader", conflicts_with = "name")]
+    #[arg(long = "for", value_parser = choice(USES), value_name = "USE", default_value = "reader",
+        conflicts_with = "name")]
     pub(crate) usage: Use,
     /// Exit with 0 also if changes are neither proven to be harmless nor to break
     #[arg(long, conflicts_with = "name")]

@@ -138,8 +138,7 @@ mod tests {
         check_nearest("/srv/x", &["/mcp.json"], "../../mcp.json");
         let none = "neither this folder nor a parent folder contains one of .minds/mcp.yaml, agent.yaml, .mcp.json, \
                     .vscode/mcp.json, .cursor/mcp.json, .kiro/settings/mcp.json, .roo/mcp.json, mcp.json; name a \
-                    file or \
-                    a folder";
+                    file or a folder";
         check_nearest("/home/me/a", &["/home/agent.yaml", "/agent.yaml"], none);
         check_nearest("/srv", &[], none);
     }

@@ -170,8 +170,7 @@ fn arguments_are_pairs_or_a_file() {
             "",
             "error: with several arguments, each must be name=value; this one is not: b\n  \
              help: write one JSON object in single quotes, such as '{\"text\": \"hello\"}', or name=value pairs, or \
-             @FILE, or `-` \
-             for standard input\n",
+             @FILE, or `-` for standard input\n",
         ),
     );
     let run = workspace.run(&["call", ".", "add", "a=x", "--format", "json"]);

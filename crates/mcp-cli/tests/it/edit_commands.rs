@@ -104,12 +104,9 @@ fn hdx_22_dmx_02_server_is_added_disabled_and_removed() {
     assert_eq!(
         text(&workspace),
         "version: 1\nservers:\n  # about a\n  a:\n    enabled: false\n    transport: stdio\n    command: x\n    env: \
-        { KEY: hunter2 }   \
-         # why\n  c:\n    transport: stdio\n    command: npx\n    args: [\"-y\", \"@acme/c\", \"--flag\"]\n    \
-         env:\n      T:\n        \
-         prefix: x-\n        env: TOKEN\n  web:\n    transport: streamable_http\n    url: \
-         https://acme.example/mcp\n    headers:\n      \
-         A: b=c\n"
+         { KEY: hunter2 }   # why\n  c:\n    transport: stdio\n    command: npx\n    args: [\"-y\", \"@acme/c\", \
+         \"--flag\"]\n    env:\n      T:\n        prefix: x-\n        env: TOKEN\n  web:\n    transport: \
+         streamable_http\n    url: https://acme.example/mcp\n    headers:\n      A: b=c\n"
     );
     let again = workspace.run(&["disable", ".", "a"]);
     assert_eq!((again.code, again.out.as_str()), (Some(0), "· `a` is already disabled\n"));

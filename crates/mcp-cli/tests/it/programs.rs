@@ -34,8 +34,7 @@ const FILES: &[(&str, &str)] = &[
     (
         ".devcontainer/devcontainer.json",
         "{\"image\": \"x\", \"customizations\": {\"vscode\": {\"mcp\": {\"servers\": {\"demo\": {\"command\": \
-        \"mcp-host\", \
-         \"args\": [\"demo-server\"], \"env\": {\"SEEN\": \"yes\"}}}}}}}\n",
+         \"mcp-host\", \"args\": [\"demo-server\"], \"env\": {\"SEEN\": \"yes\"}}}}}}}\n",
     ),
 ];
 

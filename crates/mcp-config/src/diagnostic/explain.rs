@@ -7,8 +7,8 @@ impl Code {
     pub fn explain(self) -> &'static str {
         match self {
             Code::Syntax => {
-                "The file is not well-formed YAML, JSON or TOML, so nothing of it was read. Common causes: an open quote \
-                 or bracket, a missing comma, a line that is indented with a tab, an alias without an \
+                "The file is not well-formed YAML, JSON or TOML, so nothing of it was read. Common causes: an open \
+                 quote or bracket, a missing comma, a line that is indented with a tab, an alias without an \
                  anchor.\n\n```yaml\nservers:\n\ta:   # a tab\n```\n\nYAML is indented with spaces only. In \
                  a file, JSON may have comments and trailing commas; in a request it is strict. The \
                  position is where parsing stopped. The cause is often on the line before. Further mistakes are \

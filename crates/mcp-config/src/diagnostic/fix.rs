@@ -1,7 +1,7 @@
 //! Fixes: edits of the text that correct a mistake.
 //!
-//! The code that finds a mistake states the intended change as a [`FixIntent`]; `read::fix_plan` turns it into edits. No
-//! edit inserts text that may be a secret: a value that stays is left untouched.
+//! The code that finds a mistake states the intended change as a [`FixIntent`]; `read::fix_plan` turns it
+//! into edits. No edit inserts text that may be a secret: a value that stays is left untouched.
 
 use std::ops::Range;
 

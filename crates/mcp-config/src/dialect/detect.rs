@@ -13,8 +13,9 @@ pub fn detect(path: &str, text: &str) -> Option<Dialect> {
     by_name(path).or_else(|| by_content(text))
 }
 
-/// Detects the profile of a file from its tree: HoloDeck 0.7 if its MCP tools have `command` or `url` but neither `server`
-/// nor `envFile`, otherwise the default of the dialect. See [`read_detecting`](crate::read_detecting).
+/// Detects the profile of a file from its tree: HoloDeck 0.7 if its MCP tools have `command` or `url` but
+/// neither `server` nor `envFile`, otherwise the default of the dialect. See
+/// [`read_detecting`](crate::read_detecting).
 pub(crate) fn detect_profile(dialect: Dialect, root: Option<&Node>) -> Profile {
     let default = Profile::default_for(dialect);
     let Some(root) = root.filter(|_| dialect == Dialect::HoloDeck) else { return default };
@@ -32,7 +33,8 @@ pub(crate) fn detect_profile(dialect: Dialect, root: Option<&Node>) -> Profile {
 pub struct UnsupportedFormat {
     /// What the file is: "the manifest of an MCP bundle".
     pub name: &'static str,
-    /// How to use its servers. [`parse_server_json`](crate::parse_server_json) reads the server.json of a published server.
+    /// How to use its servers. [`parse_server_json`](crate::parse_server_json) reads the server.json of a
+    /// published server.
     pub help: &'static str,
 }
 

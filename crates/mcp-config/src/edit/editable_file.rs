@@ -211,8 +211,8 @@ impl<'a> EditableFile<'a> {
         self.apply_verified(&edits, &changed)
     }
 
-    /// Like [`EditableFile::remove`], and also removes the lists and maps that would be empty, if adding the value again
-    /// gives the same text.
+    /// Like [`EditableFile::remove`], and also removes the lists and maps that would be empty, if adding the
+    /// value again gives the same text.
     pub(super) fn remove_added(&self, pointer: &str, document: &Document<'_>) -> Result<String, EditError> {
         let outermost = self.emptied("", pointer);
         if outermost != pointer

@@ -1,7 +1,7 @@
 //! Changes single fields of a server: everything else stays.
 //!
-//! A field is named as in the file, or by another spelling of it: `headers` is `http_headers` in Codex's file. A value is
-//! written as the type that the field has.
+//! A field is named as in the file, or by another spelling of it: `headers` is `http_headers` in Codex's
+//! file. A value is written as the type that the field has.
 
 use std::iter;
 

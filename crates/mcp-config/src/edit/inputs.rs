@@ -22,8 +22,8 @@ pub fn prompts_for_inputs(document: &Document<'_>) -> bool {
     at.is_ok_and(|at| Program::of_servers(document.name, &file.root, &at).prompts_for_inputs())
 }
 
-/// Declares an input if it is not declared (DIA-08). Only `inputs` at the top level, as in VS Code's own file, and those
-/// of a dev container are edited; elsewhere reading warns about an undeclared input.
+/// Declares an input if it is not declared (DIA-08). Only `inputs` at the top level, as in VS Code's own
+/// file, and those of a dev container are edited; elsewhere reading warns about an undeclared input.
 pub(super) fn declare_input(document: &Document<'_>, servers: &str, id: &str) -> Result<String, EditError> {
     let at = if servers == DEV_CONTAINER_SERVERS { DEV_CONTAINER_INPUTS } else { "/inputs" };
     let file = EditableFile::open(document)?;

@@ -31,8 +31,8 @@ use crate::syntax::parent;
 
 pub use switch::{Switch, set_enabled};
 
-/// Adds a server after the existing ones. Fails if a server has its name, and if the file cannot express a value that the
-/// server needs. Comments and layout stay.
+/// Adds a server after the existing ones. Fails if a server has its name, and if the file cannot express a
+/// value that the server needs. Comments and layout stay.
 ///
 /// ```
 /// use mcp_host_config::{Document, NewServer, NewTransport, Profile, ServerId, add_server};

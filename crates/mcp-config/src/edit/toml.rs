@@ -8,8 +8,8 @@ use crate::syntax::{last, parent, segments};
 /// Tables down to this depth have a header: the map of servers, and a server.
 const HEADER_DEPTH: usize = 2;
 
-/// Sets the value at a pointer, and adds the missing tables above it. `None` if the value at or above the pointer is not
-/// supported.
+/// Sets the value at a pointer, and adds the missing tables above it. `None` if the value at or above the
+/// pointer is not supported.
 pub(super) fn set(text: &str, pointer: &str, value: &OutputValue) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
     let (above, key) = (parent(pointer)?, last(pointer));

@@ -135,8 +135,8 @@ pub struct DetectedReading {
     pub reading: Reading,
 }
 
-/// Reads a document of this dialect by the profile that its content follows: [`Profile::HoloDeck07`] for a HoloDeck file
-/// in the shape of version 0.7, else the dialect's default.
+/// Reads a document of this dialect by the profile that its content follows: [`Profile::HoloDeck07`] for a
+/// HoloDeck file in the shape of version 0.7, else the dialect's default.
 ///
 /// A file has the shape of 0.7 if no tool has the key `server`, which 0.7 refuses and the contract requires (HD-007),
 /// and none has `envFile`, which 0.7 does not know.

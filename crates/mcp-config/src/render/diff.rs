@@ -78,39 +78,47 @@ mod tests {
         };
         for text in [
             "{\"a\": {\"disabled\": true, \"command\": \"npx\", \"args\": [\"-y\", \"x-mcp\"], \"trust\": null}}\n",
-            "{\"$schema\": \"https://opencode.ai/config.json\",\n\"mcp\": {\"a\": {\"type\": \"local\", \"enabled\": false, \
+            "{\"$schema\": \"https://opencode.ai/config.json\",\n\
+             \"mcp\": {\"a\": {\"type\": \"local\", \"enabled\": false, \
              \"command\": [\"npx\", \"-y\", \"x-mcp\"], \"environment\": {\"LOG_LEVEL\": \"debug\"}}}}\n",
             "{\"mcpServers\": {\"a\": {\"alwaysAllow\": [\"read_file\"], \"url\": \"https://a.example/mcp\"}}}\n",
             "{\"servers\": {\n  // \"a\": {\n  //   \"command\": \"npx\"\n  // }\n}}\n",
             "{\"mcp\": {\"excluded\": [\"a\"], \"allowed\": [\"b\"]}}\n",
-            "{\"projects\": {\"/home/me/p\": {\"mcpServers\": {\"a\": {\"type\": \"stdio\", \"command\": \"npx\", \"args\": [\"-y\", \"x-mcp\"]}}}}}\n",
-            "{\"mcp\": {\"a\": {\"type\": \"remote\", \"url\": \"https://a.example/mcp\", \"headers\": {\"A\": \"{env:TOKEN}\", \
-             \"B\": \"{file:~/.secrets/mcp-key}\", \"C\": \"{file:./key.txt}\"}}}}\n",
-            "extensions:\n  a:\n    type: stdio\n    cmd: npx\n    args: [\"-y\", x-mcp]\n    envs:\n      LOG_LEVEL: debug\n    env_keys: [KEY]\n",
+            "{\"projects\": {\"/home/me/p\": {\"mcpServers\": {\"a\": {\"type\": \"stdio\", \"command\": \"npx\", \
+            \"args\": [\"-y\", \"x-mcp\"]}}}}}\n",
+            "{\"mcp\": {\"a\": {\"type\": \"remote\", \"url\": \"https://a.example/mcp\", \"headers\": {\"A\": \
+             \"{env:TOKEN}\", \"B\": \"{file:~/.secrets/mcp-key}\", \"C\": \"{file:./key.txt}\"}}}}\n",
+            "extensions:\n  a:\n    type: stdio\n    cmd: npx\n    args: [\"-y\", x-mcp]\n    envs:\n      \
+            LOG_LEVEL: debug\n    env_keys: [KEY]\n",
         ] {
             assert_eq!(shown(text), text);
         }
         assert_eq!(
             shown(
-                "{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"x\", \"hunter\"], \"environment\": {\"KEY\": \"hunter\"}}}}\n"
+                "{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"x\", \"hunter\"], \"environment\": \
+                {\"KEY\": \"hunter\"}}}}\n"
             ),
-            "{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"x\", \"******\"], \"environment\": {\"KEY\": \"******\"}}}}\n"
+            "{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"x\", \"******\"], \"environment\": {\"KEY\": \
+            \"******\"}}}}\n"
         );
         assert_eq!(
             shown(
-                "{\"oauthAccount\": {\"id\": \"hunter\"}, \"projects\": {\"/p\": {\"lastId\": \"hunter\", \"history\": [{\"display\": \"hunter\"}], \
-                 \"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\"hunter\"], \"env\": {\"KEY\": \"hunter\"}}}}}}\n"
+                "{\"oauthAccount\": {\"id\": \"hunter\"}, \"projects\": {\"/p\": {\"lastId\": \"hunter\", \
+                 \"history\": [{\"display\": \"hunter\"}], \"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": \
+                 [\"hunter\"], \"env\": {\"KEY\": \"hunter\"}}}}}}\n"
             ),
-            "{\"oauthAccount\": {\"id\": \"******\"}, \"projects\": {\"/p\": {\"lastId\": \"******\", \"history\": [{\"display\": \"******\"}], \
-             \"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\"******\"], \"env\": {\"KEY\": \"******\"}}}}}}\n"
+            "{\"oauthAccount\": {\"id\": \"******\"}, \"projects\": {\"/p\": {\"lastId\": \"******\", \"history\": \
+             [{\"display\": \"******\"}], \"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\"******\"], \
+             \"env\": {\"KEY\": \"******\"}}}}}}\n"
         );
         assert_eq!(
             shown(
-                "{\"mcp\": {\"a\": {\"url\": \"https://a.example\", \"headers\": {\"A\": \"hunter {env:A}\", \"B\": \"{file:hunter two}\", \
-                 \"C\": \"{file:ghp_hunter}\", \"D\": \"{env:hunter}}\", \"E\": \"{hunter:x}\"}}}}\n"
+                "{\"mcp\": {\"a\": {\"url\": \"https://a.example\", \"headers\": {\"A\": \"hunter {env:A}\", \"B\": \
+                 \"{file:hunter two}\", \"C\": \"{file:ghp_hunter}\", \"D\": \"{env:hunter}}\", \"E\": \
+                 \"{hunter:x}\"}}}}\n"
             ),
-            "{\"mcp\": {\"a\": {\"url\": \"https://a.example\", \"headers\": {\"A\": \"****** {env:A}\", \"B\": \"************ ****\", \
-             \"C\": \"*****************\", \"D\": \"{env:hunter}*\", \"E\": \"**********\"}}}}\n"
+            "{\"mcp\": {\"a\": {\"url\": \"https://a.example\", \"headers\": {\"A\": \"****** {env:A}\", \"B\": \
+             \"************ ****\", \"C\": \"*****************\", \"D\": \"{env:hunter}*\", \"E\": \"**********\"}}}}\n"
         );
         assert_eq!(
             shown(
@@ -135,9 +143,11 @@ mod tests {
         }
         assert_eq!(
             shown(
-                "[mcp_servers.a] # hunter\ncommand = \"x\"\nenv = { KEY = \"hunter\" }\n\n[mcp_servers.a.http_headers]\nX = \"\"\"\n[hunter]\n\"\"\"\n"
+                "[mcp_servers.a] # hunter\ncommand = \"x\"\nenv = { KEY = \"hunter\" }\n\n\
+                [mcp_servers.a.http_headers]\nX = \"\"\"\n[hunter]\n\"\"\"\n"
             ),
-            "[mcp_servers.a] # ******\ncommand = \"x\"\nenv = { KEY = \"******\" }\n\n[mcp_servers.a.http_headers]\nX = \"**\n********\n**\"\n"
+            "[mcp_servers.a] # ******\ncommand = \"x\"\nenv = { KEY = \"******\" }\n\n[mcp_servers.a.http_headers]\n\
+            X = \"**\n********\n**\"\n"
         );
         for secret in [
             "[mcp_servers.a] # args = [\"--token=hunter\"]\ncommand = \"x\"\n",
@@ -153,7 +163,8 @@ mod tests {
         let after = before.replace("comand", "command").replace("hunter2", "hunter3");
         assert_eq!(
             render_diff("m.yaml", before, &after, Colour::Never),
-            "--- m.yaml\n+++ m.yaml\n@@ -1,5 +1,5 @@\n version: 1\n servers:\n   a:\n-    comand: *\n-    env: {A: *******}\n+    \
+            "--- m.yaml\n+++ m.yaml\n@@ -1,5 +1,5 @@\n version: 1\n servers:\n   a:\n-    comand: *\n\
+             -    env: {A: *******}\n+    \
              command: x\n+    env: {A: *******}\n"
         );
         assert_eq!(render_diff("m.yaml", before, before, Colour::Never), "");

@@ -81,8 +81,8 @@ mod tests {
         check(
             "mcp.yaml",
             "version: 1\nservers:\n  a: {transport: stdio, command: x, évn: 1}\n",
-            "::warning file=mcp.yaml,line=3,col=37,endColumn=40,title=ValidationError MCP0010::unknown key 'évn'%0Ahelp: \
-             remove it, or check its spelling\n",
+            "::warning file=mcp.yaml,line=3,col=37,endColumn=40,title=ValidationError MCP0010::unknown key \
+             'évn'%0Ahelp: remove it, or check its spelling\n",
         );
     }
 

@@ -152,7 +152,10 @@ fn result(diagnostic: &Diagnostic, place: &SarifFile<'_>, codes: &[Code]) -> Val
 }
 
 fn sarif_fix(fix: &Fix, place: &SarifFile<'_>) -> Value {
-    let replacement = |it: &crate::diagnostic::TextEdit| json!({ "deletedRegion": place.region(&it.span), "insertedContent": { "text": it.text } });
+    let replacement = |it: &crate::diagnostic::TextEdit| {
+        let deleted = place.region(&it.span);
+        json!({ "deletedRegion": deleted, "insertedContent": { "text": it.text } })
+    };
     json!({
         "description": { "text": printable(fix.title()) },
         "artifactChanges": [{

@@ -7,8 +7,9 @@ use mcp_host_model::RawJson;
 use crate::syntax::parse::parse_any;
 use crate::syntax::{Content, Node};
 
-/// A file as JSON, for a validator of its [`schema`](crate::schema()). Returns `None` if the text is neither YAML nor JSON,
-/// or has a value that JSON cannot express (infinity). Of duplicate keys, the first value counts.
+/// A file as JSON, for a validator of its [`schema`](crate::schema()). Returns `None` if the text is neither
+/// YAML nor JSON, or has a value that JSON cannot express (infinity). Of duplicate keys, the first value
+/// counts.
 pub fn text_to_json(text: &str) -> Option<RawJson> {
     let json = to_json(&parse_any(text).root?)?;
     RawJson::parse(json.into()).ok()

@@ -1,7 +1,8 @@
 //! The syntax tree of a file, with the span of every key and value.
 //!
-//! All dialects read this tree. Only `yaml.rs`, `jsonc.rs` and `toml.rs` depend on the parsers. Numbers keep all digits and keys
-//! their order. An alias shares its target without copying it, but counts towards the size limits.
+//! All dialects read this tree. Only `yaml.rs`, `jsonc.rs` and `toml.rs` depend on the parsers. Numbers keep
+//! all digits and keys their order. An alias shares its target without copying it, but counts towards the
+//! size limits.
 
 pub(crate) mod commented_entry;
 mod diff;

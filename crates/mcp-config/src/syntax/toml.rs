@@ -77,8 +77,8 @@ fn mistakes(text: &str, first: TomlError) -> Vec<RawDiagnostic> {
 }
 
 const OUT_OF_RANGE: &str = "the number is out of range";
-const INTEGER_HELP: &str = "TOML has whole numbers from -9,223,372,036,854,775,808 to 9,223,372,036,854,775,807; write such \
-                            a number, or a text in quotes if the program reads one";
+const INTEGER_HELP: &str = "TOML has whole numbers from -9,223,372,036,854,775,808 to 9,223,372,036,854,775,807; \
+                            write such a number, or a text in quotes if the program reads one";
 
 fn error_span(text: &str, error: &TomlError) -> Range<usize> {
     let span = error.span().unwrap_or(text.len()..text.len());

@@ -286,8 +286,8 @@ fn written_files_are_accepted_by_their_profile() {
 /// An unsupported field names fields and variables, never a value.
 #[test]
 fn x_31_no_secret_is_in_a_report() {
-    let text = "version: 1\nservers:\n  a: {transport: stdio, command: npx, args: ['SECRET1${X}'], cwd: SECRET2}\n  b:\n    \
-                transport: stdio\n    command: /bin/SECRET3\n  c:\n    transport: streamable_http\n    url: \
+    let text = "version: 1\nservers:\n  a: {transport: stdio, command: npx, args: ['SECRET1${X}'], cwd: SECRET2}\n  \
+                b:\n    transport: stdio\n    command: /bin/SECRET3\n  c:\n    transport: streamable_http\n    url: \
                 http://u:SECRET4@acme.example/\n    headers: {A: 'SECRET5${X}', B: {prefix: SECRET6, env: E}}\n    \
                 sessionId: SECRET7\n  d: {transport: stdio, command: npx, env: {A: 'SECRET8${X}'}}\n";
     let servers = reading(Profile::Dominds, text).servers;

@@ -1,5 +1,5 @@
-//! Real configuration files: reading never panics, spans are valid, and secrets are hidden. HoloDeck's and Dominds' files
-//! have the same results as in the real systems.
+//! Real configuration files: reading never panics, spans are valid, and secrets are hidden. HoloDeck's and
+//! Dominds' files have the same results as in the real systems.
 //!
 //! `MCP_HOST_CORPUS` names a folder with an `index.tsv` of the files, `MCP_HOST_ORACLES` the recorded results.
 

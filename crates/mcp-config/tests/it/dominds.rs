@@ -207,9 +207,12 @@ servers:
     error 3:3 /servers/a/command MCPConfigError: Invalid mcp.yaml: servers.a.command must be a non-empty string
     error 5:12 /servers/a/args/0 ValidationError: Invalid mcp.yaml: servers.a.args[0] must be a string
     error 6:14 /servers/a/env/A ValidationError: Invalid mcp.yaml: servers.a.env.A must be a string or { env: 'NAME' }
-    error 7:23 /servers/a/truely-stateless ValidationError: Invalid mcp.yaml: servers.a.truely-stateless must be a boolean
+    error 7:23 /servers/a/truely-stateless ValidationError: Invalid mcp.yaml: servers.a.truely-stateless must be a \
+    boolean
     error 8:24 /servers/a/tools/whitelist ValidationError: Invalid mcp.yaml: servers.a.tools.whitelist must be string[]
-    error 9:17 /servers/a/transform/0 MCPConfigError: Invalid mcp.yaml: servers.a.transform[0] has both 'prefix' and 'suffix'
-    error 10:27 /servers/a/resources/maxBytes ValidationError: Invalid mcp.yaml: servers.a.resources.maxBytes must be a positive integer
+    error 9:17 /servers/a/transform/0 MCPConfigError: Invalid mcp.yaml: servers.a.transform[0] has both 'prefix' and \
+    'suffix'
+    error 10:27 /servers/a/resources/maxBytes ValidationError: Invalid mcp.yaml: servers.a.resources.maxBytes must \
+    be a positive integer
     ");
 }

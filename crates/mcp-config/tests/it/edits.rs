@@ -11,7 +11,8 @@ pub(crate) fn document(profile: Profile, text: &str) -> Document<'_> {
 /// A server to add.
 pub(crate) fn server(name: &str) -> ServerSpec {
     let text = format!(
-        "tools: [{{name: {name}, description: New., type: mcp, server: p, command: npx, args: ['-y', p], env: {{A: b}}}}]"
+        "tools: [{{name: {name}, description: New., type: mcp, server: p, command: npx, args: ['-y', p], env: {{A: \
+        b}}}}]"
     );
     read(&document(Profile::HoloDeck, &text)).servers.remove(0)
 }
@@ -33,8 +34,8 @@ fn takes(profile: Profile, before: &str, name: &str, want: &str) {
 
 #[test]
 fn hdx_22_item_is_added_after_the_others() {
-    let item = "  - name: new\n    description: New.\n    type: mcp\n    server: p\n    command: npx\n    args: [\"-y\", p]\n    \
-                env:\n      A: b\n";
+    let item = "  - name: new\n    description: New.\n    type: mcp\n    server: p\n    command: npx\n    args: \
+                [\"-y\", p]\n    env:\n      A: b\n";
     let first = "name: agent # mine\ntools:\n  # the first\n  - {name: x, type: function}  # keep\n";
     adds(Profile::HoloDeck, first, &format!("{first}{item}"));
     adds(Profile::HoloDeck, &format!("{first}\nmodel: {{}}\n"), &format!("{first}{item}\nmodel: {{}}\n"));
@@ -51,8 +52,8 @@ fn hdx_22_item_is_added_after_the_others() {
 
 #[test]
 fn a_first_item_is_added() {
-    let item = "  - name: new\n    description: New.\n    type: mcp\n    server: p\n    command: npx\n    args: [\"-y\", p]\n    \
-                env:\n      A: b\n";
+    let item = "  - name: new\n    description: New.\n    type: mcp\n    server: p\n    command: npx\n    args: \
+                [\"-y\", p]\n    env:\n      A: b\n";
     for empty in ["tools: []", "tools:", "tools: ~", "tools: [ ]"] {
         adds(Profile::HoloDeck, &format!("{empty} # none\nz: 1\n"), &format!("tools: # none\n{item}z: 1\n"));
     }
@@ -82,15 +83,15 @@ fn an_entry_is_added_between_brackets() {
     adds(
         Profile::Dominds,
         "{\n  \"version\": 1,\n  \"servers\": {\n    \"a\": { \"transport\": \"stdio\", \"command\": \"x\" }\n  }\n}\n",
-        "{\n  \"version\": 1,\n  \"servers\": {\n    \"a\": { \"transport\": \"stdio\", \"command\": \"x\" },\n    \"new\": {\n      \
-         \"transport\": \"stdio\",\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"p\"],\n      \"env\": {\n        \
-         \"A\": \"b\"\n      },\n      \"truely-stateless\": true\n    }\n  }\n}\n",
+        "{\n  \"version\": 1,\n  \"servers\": {\n    \"a\": { \"transport\": \"stdio\", \"command\": \"x\" },\n    \
+         \"new\": {\n      \"transport\": \"stdio\",\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \
+         \"p\"],\n      \"env\": {\n        \"A\": \"b\"\n      },\n      \"truely-stateless\": true\n    }\n  }\n}\n",
     );
     adds(
         Profile::Dominds,
         "{\"version\": 1, \"servers\": {}}",
-        "{\"version\": 1, \"servers\": {\"new\": {\"transport\": \"stdio\", \"command\": \"npx\", \"args\": [\"-y\", \"p\"], \
-         \"env\": {\"A\": \"b\"}, \"truely-stateless\": true}}}",
+        "{\"version\": 1, \"servers\": {\"new\": {\"transport\": \"stdio\", \"command\": \"npx\", \"args\": [\"-y\", \
+         \"p\"], \"env\": {\"A\": \"b\"}, \"truely-stateless\": true}}}",
     );
 }
 
@@ -380,8 +381,8 @@ fn list_that_was_added_with_its_server_is_removed_with_it() {
 
 #[test]
 fn a_server_is_added_to_a_file_of_an_editor_that_has_none() {
-    let servers = "{\n    \"new\": {\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"p\"],\n      \"env\": {\n        \
-                   \"A\": \"b\"\n      },\n      \"description\": \"New.\"\n    }\n  }";
+    let servers = "{\n    \"new\": {\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"p\"],\n      \"env\": \
+                   {\n        \"A\": \"b\"\n      },\n      \"description\": \"New.\"\n    }\n  }";
     let file = |servers: &str| format!("{{\n  \"mcpServers\": {servers}\n}}");
     adds(Profile::McpJson, "", &format!("{}\n", file(servers)));
     adds(Profile::McpJson, "{}\n", &format!("{}\n", file(servers)));
@@ -390,7 +391,8 @@ fn a_server_is_added_to_a_file_of_an_editor_that_has_none() {
     // A server is added to the list that has the existing ones, at any position.
     let nested =
         |rest: &str| format!("{{\"mcp\": {{\"servers\": {{\"a\": {{\"command\": \"x\"}}{rest}}}}}}}");
-    let entry = "\"new\": {\"command\": \"npx\", \"args\": [\"-y\", \"p\"], \"env\": {\"A\": \"b\"}, \"description\": \"New.\"}";
+    let entry = "\"new\": {\"command\": \"npx\", \"args\": [\"-y\", \"p\"], \"env\": {\"A\": \"b\"}, \
+        \"description\": \"New.\"}";
     adds(Profile::McpJson, &nested(""), &nested(&format!(", {entry}")));
     adds(Profile::AcpV1, "[]", "error: the servers of an ACP session are part of a request, not of a file");
 }

@@ -89,8 +89,8 @@ fn hd_018_two_names_of_an_env_file_become_one() {
 
 #[test]
 fn hd_025_hd_026_hd_031_milliseconds_are_only_suggested_to_be_seconds() {
-    let durations = "    transport: sse\n    url: https://x.example\n    timeout: 30000\n    sse_read_timeout: 300000.0\n    \
-                     request_timeout: 60000 # ms\n";
+    let durations = "    transport: sse\n    url: https://x.example\n    timeout: 30000\n    sse_read_timeout: \
+                     300000.0\n    request_timeout: 60000 # ms\n";
     holodeck(Certain, durations, durations);
     holodeck(
         Suggested,
@@ -120,9 +120,10 @@ fn hd_066_deprecated_item_gets_explicit_command() {
     check(
         Profile::HoloDeck,
         Certain,
-        "tools:\n- name: a\n  description: d\n  type: mcp\n  server: \"@acme/memory\"  # the package\n  config: {a: 1}\n",
-        "tools:\n- name: a\n  description: d\n  type: mcp\n  server: \"@acme/memory\"  # the package\n  command: npx\n  args: \
-         [\"-y\", \"@acme/memory\"]\n  config: {a: 1}\n",
+        "tools:\n- name: a\n  description: d\n  type: mcp\n  server: \"@acme/memory\"  # the package\n  config: {a: \
+        1}\n",
+        "tools:\n- name: a\n  description: d\n  type: mcp\n  server: \"@acme/memory\"  # the package\n  command: \
+         npx\n  args: [\"-y\", \"@acme/memory\"]\n  config: {a: 1}\n",
     );
     check(
         Profile::HoloDeck,
@@ -137,10 +138,10 @@ fn hd_066_deprecated_item_gets_explicit_command() {
 fn wrong_types_with_a_clear_meaning_are_fixed() {
     holodeck(
         Certain,
-        "    command: npx\n    env: {PORT: 8080, DEBUG: true}\n    args: [-v, 5]\n    load_tools: 'no'\n    request_timeout: \
-         \"30\"\n",
-        "    command: npx\n    env: {PORT: \"8080\", DEBUG: \"true\"}\n    args: [-v, \"5\"]\n    load_tools: false\n    \
-         request_timeout: 30\n",
+        "    command: npx\n    env: {PORT: 8080, DEBUG: true}\n    args: [-v, 5]\n    load_tools: 'no'\n    \
+         request_timeout: \"30\"\n",
+        "    command: npx\n    env: {PORT: \"8080\", DEBUG: \"true\"}\n    args: [-v, \"5\"]\n    load_tools: \
+         false\n    request_timeout: 30\n",
     );
     holodeck(Certain, "    command: npx\n    env: {8080: x}\n", "    command: npx\n    env: {\"8080\": x}\n");
     dominds(Certain, "    truely-stateless: yes\n", "    truely-stateless: true\n");

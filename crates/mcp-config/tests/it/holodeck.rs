@@ -118,12 +118,14 @@ fn hd_011_hd_037_fields_of_another_transport() {
     check(
         Profile::HoloDeck,
         "transport: websocket, url: 'wss://x.example', sse_read_timeout: 1",
-        "warning 2:99 /tools/0/sse_read_timeout MCPConfigError: 'sse_read_timeout' has no effect with websocket transport",
+        "warning 2:99 /tools/0/sse_read_timeout MCPConfigError: 'sse_read_timeout' has no effect with websocket \
+        transport",
     );
     check(
         Profile::HoloDeck,
         "transport: sse, url: 'https://x.example', terminate_on_close: true",
-        "warning 2:95 /tools/0/terminate_on_close MCPConfigError: 'terminate_on_close' has no effect with sse transport",
+        "warning 2:95 /tools/0/terminate_on_close MCPConfigError: 'terminate_on_close' has no effect with sse \
+        transport",
     );
     // HoloDeck 0.7 accepts all of it.
     let accepts = |fields: &str| {
@@ -150,7 +152,8 @@ fn hd_007_hd_018_keys_unknown_to_0_7_are_errors() {
 fn hd_004_names_are_unique_across_all_kinds_of_tools() {
     let text = "tools:\n  - {name: a, type: function}\n  - {name: b, type: prompt}\n  - {name: a, type: vectorstore}\n";
     let reading = reading(Profile::HoloDeck, text);
-    insta::assert_snapshot!(found(&reading), @"error 4:12 /tools/2/name ValidationError: two tools of this agent are named 'a'");
+    insta::assert_snapshot!(found(&reading), @"error 4:12 /tools/2/name ValidationError: two tools of this agent are \
+        named 'a'");
     let first = &reading.diagnostics[0].labels[0];
     assert_eq!(&text[first.span.clone()], "a");
     assert!(reading.refused);
@@ -202,7 +205,8 @@ fn suspicious_units_are_warnings() {
     let reading = reading(Profile::HoloDeck, &item("command: npx, request_timeout: 30000"));
     assert!(!reading.refused && !reading.has_errors());
     assert_eq!(reading.servers[0].limits.request, Duration::from_secs(30_000));
-    insta::assert_snapshot!(found(&reading), @"warning 2:84 /tools/0/request_timeout MCPConfigError: 'request_timeout' is in seconds; 30000 of them are 8 hours");
+    insta::assert_snapshot!(found(&reading), @"warning 2:84 /tools/0/request_timeout MCPConfigError: \
+        'request_timeout' is in seconds; 30000 of them are 8 hours");
 }
 
 #[test]
@@ -212,8 +216,8 @@ fn hd_070_to_hd_076_documented_examples_load() {
         "command: npx, args: ['-y', '@acme/hub'], env: {HUB_TOKEN: '${HUB_TOKEN}'}, config: {repositories: [a/b]}",
         "command: uvx, args: [acme-fetch], env: {CUSTOM: '${CUSTOM}'}",
         "command: docker, args: [run, --rm, -i, 'acme:latest'], env: {KEY: '${KEY}'}",
-        "transport: sse, url: 'https://api.acme.example/mcp/sse', headers: {Authorization: 'Bearer ${KEY}'}, timeout: 10, \
-         sse_read_timeout: 300, request_timeout: 120",
+        "transport: sse, url: 'https://api.acme.example/mcp/sse', headers: {Authorization: 'Bearer ${KEY}'}, \
+         timeout: 10, sse_read_timeout: 300, request_timeout: 120",
         "transport: websocket, url: 'wss://mcp.acme.example/ws'",
         "transport: http, url: 'https://mcp.acme.example/stream', terminate_on_close: true",
     ] {
@@ -249,12 +253,14 @@ fn hd_025_to_hd_031_only_0_7_converts_strings_to_numbers_and_booleans() {
 fn only_0_7_limits_types_and_number_of_tools() {
     let text = "tools:\n  - {name: a, type: rpc}\n";
     assert_eq!(found(&reading(Profile::HoloDeck, text)), "");
-    insta::assert_snapshot!(found(&reading(Profile::HoloDeck07, text)), @"error 2:21 /tools/0/type MCPConfigError: there is no tool type 'rpc'");
+    insta::assert_snapshot!(found(&reading(Profile::HoloDeck07, text)),
+        @"error 2:21 /tools/0/type MCPConfigError: there is no tool type 'rpc'");
     let tools = |count: usize| -> String {
         let tools = (0..count).map(|it| format!("  - {{name: t{it}, type: function}}\n"));
         format!("tools:\n{}", tools.collect::<String>())
     };
     assert_eq!(found(&reading(Profile::HoloDeck07, &tools(50))), "");
     assert_eq!(found(&reading(Profile::HoloDeck, &tools(51))), "");
-    insta::assert_snapshot!(found(&reading(Profile::HoloDeck07, &tools(51))), @"error 52:6 /tools/50 ConfigError: an agent may have no more than 50 tools");
+    insta::assert_snapshot!(found(&reading(Profile::HoloDeck07, &tools(51))),
+        @"error 52:6 /tools/50 ConfigError: an agent may have no more than 50 tools");
 }

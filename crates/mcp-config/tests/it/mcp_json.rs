@@ -142,7 +142,8 @@ fn dia_07_excluded_tools_are_hidden_even_if_included() {
 
 #[test]
 fn dia_05_command_lines_are_not_split() {
-    const LINE: &str = "error 1:34 /mcpServers/a/command MCPConfigError: 'command' is a whole command line; it must be one program";
+    const LINE: &str = "error 1:34 /mcpServers/a/command MCPConfigError: 'command' is a whole command line; it must \
+        be one program";
     check(r#"{"command": "npm start --prefix x"}"#, LINE);
     check(r#"{"command": "npx server"}"#, LINE);
     check(r#"{"command": "/opt/My Tool/run"}"#, "stdio /opt/My Tool/run");
@@ -285,7 +286,8 @@ fn variables_stay_where_the_program_replaces_none() {
     assert_eq!(
         found(&named(name, text)).lines().next(),
         Some(
-            "warning 1:48 /mcpServers/a/args/0 MCPConfigError: Claude Desktop replaces no variables: the server gets `${…}` as text"
+            "warning 1:48 /mcpServers/a/args/0 MCPConfigError: Claude Desktop replaces no variables: the server gets \
+            `${…}` as text"
         )
     );
     let Ok(Endpoint::Stdio(it)) = endpoint(name, "/w", text, &[("B", "b")]) else { panic!() };

@@ -1,7 +1,7 @@
 //! Compares our results with recorded results of the real systems.
 //!
-//! Intended differences are listed with a reason; a listed case that no longer differs fails the test. `MCP_HOST_ORACLES`
-//! names the recorded results.
+//! Intended differences are listed with a reason; a listed case that no longer differs fails the test.
+//! `MCP_HOST_ORACLES` names the recorded results.
 
 use std::path::Path;
 
@@ -85,7 +85,8 @@ const HOLODECK_AGENTS: Differences<'_> = &[
     ("what is no MCP item of an agent is not ours to judge", &["anchor/merge"]),
 ];
 
-/// Workspaces with another result in the version of Dominds that the paper describes. The first reason does not apply to the newest version.
+/// Workspaces with another result in the version of Dominds that the paper describes. The first reason does
+/// not apply to the newest version.
 const DOMINDS: Differences<'_> = &[
     (
         "newer versions read the key, or are stricter about it",

@@ -71,8 +71,8 @@ fn files_of_codex_goose_continue_and_librechat_are_read() {
         ".config/goose/config.yaml",
         "GOOSE_MODEL: m\nextensions:\n  developer: {type: builtin, name: developer, enabled: true, bundled: true}\n  \
          a:\n    type: stdio\n    name: a\n    cmd: npx\n    args: [-y]\n    envs: {A: b}\n    env_keys: [KEY]\n    \
-         timeout: 300\n    enabled: true\n    available_tools: []\n  b: {type: streamable_http, uri: 'https://b.example', \
-         headers: {X: y}, enabled: true}\n",
+         timeout: 300\n    enabled: true\n    available_tools: []\n  b: {type: streamable_http, uri: \
+         'https://b.example', headers: {X: y}, enabled: true}\n",
         &[
             "a: npx -y; A=b KEY=$KEY; (60000, 300000) []",
             "b: http https://b.example; X=y; (60000, 60000) []",
@@ -82,7 +82,8 @@ fn files_of_codex_goose_continue_and_librechat_are_read() {
     check_program(
         ".continue/config.yaml",
         "name: mine\nmcpServers:\n  - name: a\n    command: npx\n    args: [-y]\n    env: {K: '${{ secrets.KEY }}'}\n  \
-         - name: b\n    type: streamable-http\n    url: https://b.example\n    requestOptions:\n      headers: {X: y}\n",
+         - name: b\n    type: streamable-http\n    url: https://b.example\n    requestOptions:\n      headers: {X: \
+         y}\n",
         &["a: npx -y; K=$KEY; (60000, 60000) []", "b: http https://b.example; X=y; (60000, 60000) []"],
     );
     check_program(
@@ -102,8 +103,8 @@ fn nested_server_maps_are_read() {
     );
     check_program(
         "/home/me/.claude.json",
-        "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}, \"projects\": {\"/w/p\": {\"mcpServers\": {\"a\": {\"command\": \"y\"}, \
-         \"b\": {\"command\": \"z\"}}}, \"/w/q\": {\"mcpServers\": {}}}}",
+        "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}, \"projects\": {\"/w/p\": {\"mcpServers\": {\"a\": \
+         {\"command\": \"y\"}, \"b\": {\"command\": \"z\"}}}, \"/w/q\": {\"mcpServers\": {}}}}",
         &["a: x;; (60000, 60000) []", "a@p: y;; (60000, 60000) []", "b: z;; (60000, 60000) []"],
     );
     check_program(
@@ -130,8 +131,8 @@ fn server_of_opencode_is_written_in_its_own_form() {
     );
     let servers = |text: &str| read(&document(Profile::McpJson, text)).servers;
     let web = servers(
-        "{\"mcpServers\": {\"w\": {\"type\": \"sse\", \"url\": \"https://a.example\", \"headers\": {\"A\": \"Bearer ${T}\"}, \
-         \"requestTimeout\": 9000}}}",
+        "{\"mcpServers\": {\"w\": {\"type\": \"sse\", \"url\": \"https://a.example\", \"headers\": {\"A\": \"Bearer \
+         ${T}\"}, \"requestTimeout\": 9000}}}",
     );
     assert_eq!(
         shown(add("{}", &web[0])),
@@ -211,8 +212,8 @@ const EDITED_FILES: &[(&str, &str, &str, &str)] = &[
     (
         ".config/goose/config.yaml",
         "# c\nextensions:\n  # a\n  a: {enabled: true, type: stdio, name: a, cmd: x, args: []} # b\n",
-        "  new:\n    enabled: true\n    type: stdio\n    description: New.\n    name: new\n    cmd: npx\n    args: [\"-y\", p]\n    \
-         envs:\n      A: b\n",
+        "  new:\n    enabled: true\n    type: stdio\n    description: New.\n    name: new\n    cmd: npx\n    args: \
+         [\"-y\", p]\n    envs:\n      A: b\n",
         "    enabled: false\n",
     ),
     (
@@ -230,19 +231,21 @@ const EDITED_FILES: &[(&str, &str, &str, &str)] = &[
     (
         ".config/amp/settings.json",
         "{\n  // c\n  \"amp.mcpServers\": {\n    \"a\": { \"command\": \"x\" } // a\n  }\n}\n",
-        "    \"new\": {\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"p\"],\n      \"env\": {\n        \"A\": \"b\"\n      },\n",
+        "    \"new\": {\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"p\"],\n      \"env\": {\n        \
+        \"A\": \"b\"\n      },\n",
         "\"disabled\": true",
     ),
     (
         "opencode.jsonc",
         "{\n  // c\n  \"mcp\": {\n    \"a\": { \"type\": \"local\", \"command\": [\"x\"] }, // a\n  },\n}\n",
-        "    \"new\": {\n      \"type\": \"local\",\n      \"command\": [\"npx\", \"-y\", \"p\"],\n      \"environment\": {\n        \"A\": \"b\"\n",
+        "    \"new\": {\n      \"type\": \"local\",\n      \"command\": [\"npx\", \"-y\", \"p\"],\n      \
+        \"environment\": {\n        \"A\": \"b\"\n",
         "\"enabled\": false",
     ),
     (
         ".devcontainer/devcontainer.json",
-        "{\n  // c\n  \"customizations\": {\n    \"vscode\": {\n      \"mcp\": {\n        \"servers\": {\n          \"a\": { \"command\": \"x\" } // a\n        \
-         }\n      }\n    }\n  }\n}\n",
+        "{\n  // c\n  \"customizations\": {\n    \"vscode\": {\n      \"mcp\": {\n        \"servers\": {\n          \
+         \"a\": { \"command\": \"x\" } // a\n        }\n      }\n    }\n  }\n}\n",
         "          \"new\": {\n            \"command\": \"npx\",\n",
         "          // \"new\": {\n",
     ),
@@ -301,10 +304,11 @@ fn files_of_other_programs_are_edited_in_their_own_form() {
 
 #[test]
 fn remote_servers_are_written_in_the_form_of_their_program() {
-    let servers = "{\"mcpServers\": {\"w\": {\"type\": \"http\", \"url\": \"https://a.example\", \"headers\": {\"A\": \"Bearer ${T}\"}, \
-                   \"requestTimeout\": 9500}, \"s\": {\"type\": \"sse\", \"url\": \"https://s.example\"}, \"e\": {\"command\": \"x\", \
-                   \"env\": {\"T\": \"${T}\", \"U\": \"-${V}\"}}, \"h\": {\"type\": \"http\", \"url\": \"https://h.example\", \
-                   \"headers\": {\"Authorization\": \"Bearer ${T}\", \"X\": \"${K}\", \"Y\": \"y\"}}}}";
+    let servers = "{\"mcpServers\": {\"w\": {\"type\": \"http\", \"url\": \"https://a.example\", \"headers\": \
+                   {\"A\": \"Bearer ${T}\"}, \"requestTimeout\": 9500}, \"s\": {\"type\": \"sse\", \"url\": \
+                   \"https://s.example\"}, \"e\": {\"command\": \"x\", \"env\": {\"T\": \"${T}\", \"U\": \
+                   \"-${V}\"}}, \"h\": {\"type\": \"http\", \"url\": \"https://h.example\", \"headers\": \
+                   {\"Authorization\": \"Bearer ${T}\", \"X\": \"${K}\", \"Y\": \"y\"}}}}";
     let servers = read(&document(Profile::McpJson, servers)).servers;
     let check = |name: &str, server: usize, want: &str| {
         let document = Document::new(name, "", Profile::McpJson);
@@ -321,8 +325,8 @@ fn remote_servers_are_written_in_the_form_of_their_program() {
     check(
         GOOSE,
         0,
-        "extensions:\n  w:\n    enabled: true\n    type: streamable_http\n    name: w\n    description: \"\"\n    uri: https://a.example\n    \
-         headers:\n      A: \"Bearer ${T}\"\n    timeout: 10\n    env_keys: [T]\n",
+        "extensions:\n  w:\n    enabled: true\n    type: streamable_http\n    name: w\n    description: \"\"\n    \
+         uri: https://a.example\n    headers:\n      A: \"Bearer ${T}\"\n    timeout: 10\n    env_keys: [T]\n",
     );
     check(
         GOOSE,
@@ -332,23 +336,25 @@ fn remote_servers_are_written_in_the_form_of_their_program() {
     check(
         GOOSE,
         2,
-        "extensions:\n  e:\n    enabled: true\n    type: stdio\n    name: e\n    description: \"\"\n    cmd: x\n    envs:\n      U: \"-${V}\"\n    args: []\n    \
-             env_keys: [T]\n# variables: ${V} is not replaced: write the value there\n",
+        "extensions:\n  e:\n    enabled: true\n    type: stdio\n    name: e\n    description: \"\"\n    cmd: x\n    \
+             envs:\n      U: \"-${V}\"\n    args: []\n    env_keys: [T]\n\
+             # variables: ${V} is not replaced: write the value there\n",
     );
     let head = "name: Local Assistant\nversion: 1.0.0\nschema: v1\nmcpServers:\n";
     check(
         CONTINUE,
         0,
         &format!(
-            "{head}  - name: w\n    type: streamable-http\n    url: https://a.example\n    requestOptions:\n      headers:\n        \
-             A: \"Bearer ${{{{ secrets.T }}}}\"\n# requestTimeout: left out\n"
+            "{head}  - name: w\n    type: streamable-http\n    url: https://a.example\n    requestOptions:\n      \
+             headers:\n        A: \"Bearer ${{{{ secrets.T }}}}\"\n# requestTimeout: left out\n"
         ),
     );
     check(CONTINUE, 1, &format!("{head}  - name: s\n    type: sse\n    url: https://s.example\n"));
     check(
         ".codex/config.toml",
         0,
-        "[mcp_servers.w]\nurl = \"https://a.example\"\nhttp_headers = { A = \"Bearer ${T}\" }\n# requestTimeout: left out\n\
+        "[mcp_servers.w]\nurl = \"https://a.example\"\nhttp_headers = { A = \"Bearer ${T}\" }\n\
+         # requestTimeout: left out\n\
          # variables: ${T} is not replaced: write the value there\n",
     );
     check(

@@ -126,8 +126,8 @@ fn integers_above_i64_are_read_where_the_format_has_them() {
         let range = if number.contains('e') {
             "write a number up to 1.7e308"
         } else {
-            "TOML has whole numbers from -9,223,372,036,854,775,808 to 9,223,372,036,854,775,807; write such a number, or \
-             a text in quotes if the program reads one"
+            "TOML has whole numbers from -9,223,372,036,854,775,808 to 9,223,372,036,854,775,807; write such a \
+             number, or a text in quotes if the program reads one"
         };
         assert_eq!((mistake.line, mistake.column), (1, key.len() + 4));
         assert_eq!(mistake.message, "invalid TOML: the number is out of range");

@@ -58,7 +58,8 @@ fn fails(profile: Profile, text: &str, want: &str) {
 #[test]
 fn hd_050_hd_055_one_pass_over_each_value() {
     let endpoint = stdio(
-        "command: npx, args: ['${A}', 'x${A}y${EMPTY}z', '${NESTED}', '$A', '${A:-d}', '${input:x}', '${LINES}', '$${A}']",
+        "command: npx, args: ['${A}', 'x${A}y${EMPTY}z', '${NESTED}', '$A', '${A:-d}', '${input:x}', '${LINES}', \
+        '$${A}']",
     );
     let args: Vec<_> = endpoint.args.iter().map(|it| it.expose()).collect();
     // HD-054: HoloDeck replaces variables in the text of the file, so a line break in a value could add keys. Here
@@ -92,7 +93,11 @@ fn dia_06_references_of_opencode_are_resolved() {
 fn hd_051_hd_052_hd_063_every_missing_variable_is_named() {
     fails(
         Profile::HoloDeck,
-        &agent("command: npx, args: ['${ONE}', '${TWO} ${ONE} ${ONE}'], env: {K: '${THREE}'}, config: {a: ['${FOUR}']}, description2: x").replace(", description2: x", ""),
+        &agent(
+            "command: npx, args: ['${ONE}', '${TWO} ${ONE} ${ONE}'], env: {K: '${THREE}'}, config: {a: \
+            ['${FOUR}']}, description2: x",
+        )
+        .replace(", description2: x", ""),
         "/tools/0/config/a/0 ConfigError: Environment variable 'FOUR' not found\n\
          /tools/0/args/0 ConfigError: Environment variable 'ONE' not found\n\
          /tools/0/args/1 ConfigError: Environment variable 'TWO' not found\n\
@@ -100,7 +105,8 @@ fn hd_051_hd_052_hd_063_every_missing_variable_is_named() {
          /tools/0/env/K ConfigError: Environment variable 'THREE' not found",
     );
     // Variables are replaced in every text of an item, not only in values.
-    let text = "tools:\n  - {name: a, description: '${D}', type: mcp, server: '${S}', command: npx, encoding: '${E}'}\n";
+    let text = "tools:\n  - {name: a, description: '${D}', type: mcp, server: '${S}', command: npx, encoding: \
+        '${E}'}\n";
     let errors = resolved(Profile::HoloDeck, "/srv", text).unwrap_err();
     let missing: Vec<_> =
         errors.iter().filter(|it| it.kind == ErrorKind::Config).map(|it| it.pointer.as_str()).collect();
@@ -198,7 +204,8 @@ fn dm_071_missing_host_variable_is_named_with_its_field() {
 
 #[test]
 fn dm_072_empty_variable_is_set_and_gets_the_prefix() {
-    let text = "version: 1\nservers:\n  a: {transport: stdio, command: x, env: {E: {env: EMPTY}, P: {prefix: 'Bearer ', env: A}, L: '${A}'}}\n";
+    let text = "version: 1\nservers:\n  a: {transport: stdio, command: x, env: {E: {env: EMPTY}, P: {prefix: 'Bearer \
+        ', env: A}, L: '${A}'}}\n";
     let Endpoint::Stdio(endpoint) = resolved(Profile::Dominds, "/srv/.minds", text).unwrap().endpoint else {
         panic!("not stdio")
     };
@@ -221,7 +228,8 @@ fn dmx_04_a_working_directory_is_relative_to_the_workspace() {
 
 #[test]
 fn resolve_errors_have_file_positions() {
-    let text = "tools:\n  - name: a\n    description: d\n    type: mcp\n    server: s\n    command: npx\n    env:\n      K: \"${X}\"\n";
+    let text = "tools:\n  - name: a\n    description: d\n    type: mcp\n    server: s\n    command: npx\n    \
+        env:\n      K: \"${X}\"\n";
     let reading = reading(Profile::HoloDeck, text);
     let context = ResolveContext::new(&|_| None, Path::new("/"), &|_| Err(String::new()));
     let errors = resolve(&reading.servers[0], &context).unwrap_err();

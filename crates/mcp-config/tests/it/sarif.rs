@@ -27,7 +27,11 @@ fn document() -> Value {
 
 /// The parts of SARIF 2.1.0 that we write: required and optional members.
 fn structure() -> Value {
-    let object = |required: &[&str], properties: Value| json!({ "type": "object", "required": required, "properties": properties, "additionalProperties": false });
+    let object = |required: &[&str], properties: Value| {
+        json!({
+            "type": "object", "required": required, "properties": properties, "additionalProperties": false
+        })
+    };
     let line = json!({ "type": "integer", "minimum": 1 });
     let level = json!({ "enum": ["none", "note", "warning", "error"] });
     let text = object(&["text"], json!({ "text": { "type": "string" }, "markdown": { "type": "string" } }));
@@ -40,7 +44,8 @@ fn structure() -> Value {
         object(&["artifactLocation"], json!({ "artifactLocation": artifact, "region": region.clone() }));
     let logical = object(
         &[],
-        json!({ "name": { "type": "string" }, "fullyQualifiedName": { "type": "string" }, "kind": { "type": "string" } }),
+        json!({ "name": { "type": "string" }, "fullyQualifiedName": { "type": "string" },
+            "kind": { "type": "string" } }),
     );
     let location = object(
         &["physicalLocation"],
@@ -54,7 +59,8 @@ fn structure() -> Value {
     let locations = json!({ "type": "array", "items": location });
     let replacement = object(
         &["deletedRegion"],
-        json!({ "deletedRegion": region, "insertedContent": object(&["text"], json!({ "text": { "type": "string" } })) }),
+        json!({ "deletedRegion": region, "insertedContent": object(&["text"],
+            json!({ "text": { "type": "string" } })) }),
     );
     let change = object(
         &["artifactLocation", "replacements"],

@@ -1,8 +1,9 @@
 //! Agreement of the schemas of all profiles with their readers, on generated documents.
 //!
-//! The documents are the valid fixtures and documents that are generated from the schema, each with one change: a value at
-//! a bound of the schema, another type, a missing key, an unknown key more. The reader accepts exactly what the schema
-//! accepts, except for the reasons in `ONLY_THE_READER` and what `ONLY_THE_SCHEMA` names.
+//! The documents are the valid fixtures and documents that are generated from the schema, each with one
+//! change: a value at a bound of the schema, another type, a missing key, an unknown key more. The reader
+//! accepts exactly what the schema accepts, except for the reasons in `ONLY_THE_READER` and what
+//! `ONLY_THE_SCHEMA` names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

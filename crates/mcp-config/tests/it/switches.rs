@@ -79,7 +79,8 @@ fn dia_07_server_is_disabled_by_the_key_that_its_program_obeys() {
     for (name, want) in [
         (
             ".mcp.json",
-            "Claude Code obeys no key that disables a server; the list `disabledMcpjsonServers` of .claude/settings.local.json, or `/mcp` in Claude Code, does",
+            "Claude Code obeys no key that disables a server; the list `disabledMcpjsonServers` of \
+            .claude/settings.local.json, or `/mcp` in Claude Code, does",
         ),
         (
             "claude_desktop_config.json",
@@ -87,7 +88,8 @@ fn dia_07_server_is_disabled_by_the_key_that_its_program_obeys() {
         ),
         (
             ".copilot/mcp-config.json",
-            "Copilot CLI obeys no key that disables a server; `copilot --disable-mcp-server NAME`, or `/mcp disable NAME`, does",
+            "Copilot CLI obeys no key that disables a server; `copilot --disable-mcp-server NAME`, or `/mcp disable \
+            NAME`, does",
         ),
     ] {
         switches_in(name, on, &format!("error: {want}"));
@@ -137,7 +139,8 @@ fn dia_07_lists_of_gemini_and_qwen_switch_servers() {
 fn dia_07_server_of_vs_code_becomes_a_comment() {
     let file = |a: &str, b: &str| format!("{{\n  \"servers\": {{\n{a}{b}  }}\n}}\n");
     let entry = "    // of a\n    \"a\": {\n      \"command\": \"x\", // why\n\n      \"args\": []\n    }";
-    let comment = "    // of a\n    // \"a\": {\n    //   \"command\": \"x\", // why\n//\n    //   \"args\": []\n    // }";
+    let comment = "    // of a\n    // \"a\": {\n    //   \"command\": \"x\", // why\n\
+        //\n    //   \"args\": []\n    // }";
     let check = |on: &str, off: &str| {
         for end in ["\n", "\r\n"] {
             let [on, off] = [on, off].map(|it| it.replace('\n', end));

@@ -51,9 +51,11 @@ fn dominds_accepts_the_server_without_errors() {
     assert!(!reading.refused);
     assert_eq!(reading.servers.len(), 1);
     insta::assert_snapshot!(found(&reading), @"
-    error 5:14 /servers/files/command ValidationError: Invalid mcp.yaml: servers.files.command must be a non-empty string
+    error 5:14 /servers/files/command ValidationError: Invalid mcp.yaml: servers.files.command must be a non-empty \
+    string
     error 6:11 /servers/files/args ValidationError: Invalid mcp.yaml: servers.files.args must be string[]
-    error 8:16 /servers/web/transport MCPConfigError: Invalid mcp.yaml: servers.web.transport must be 'stdio' or 'streamable_http'
+    error 8:16 /servers/web/transport MCPConfigError: Invalid mcp.yaml: servers.web.transport must be 'stdio' or \
+    'streamable_http'
     ");
 }
 

@@ -72,7 +72,8 @@ const ROWS: &[(Profile, &str, &str)] = &[
     (
         Profile::HoloDeck,
         "unknown-key",
-        "tools:\n  - {name: a, description: d, type: mcp, server: s, comand: npx, <<: {}, zzz: 1, is_retrieval: true}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s, comand: npx, <<: {}, zzz: 1, is_retrieval: \
+        true}\n",
     ),
     (
         Profile::Dominds,
@@ -93,7 +94,9 @@ const ROWS: &[(Profile, &str, &str)] = &[
     (
         Profile::HoloDeck,
         "out-of-range",
-        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: sse, url: 'https://x.example', timeout: 0, request_timeout: 0, sse_read_timeout: .nan}\n  - {name: b, description: d, type: mcp, server: s, command: npx, request_timeout: 99999999999999999999}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: sse, url: 'https://x.example', \
+        timeout: 0, request_timeout: 0, sse_read_timeout: .nan}\n  - {name: b, description: d, type: mcp, server: s, \
+        command: npx, request_timeout: 99999999999999999999}\n",
     ),
     (
         Profile::Dominds,
@@ -140,21 +143,23 @@ const ROWS: &[(Profile, &str, &str)] = &[
     (
         Profile::HoloDeck,
         "missing-command",
-        "tools:\n  - {name: a, description: d, type: mcp, server: s}\n  - {name: b, description: d, type: mcp, server: s, url: 'https://x.example'}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s}\n  - {name: b, description: d, type: mcp, \
+        server: s, url: 'https://x.example'}\n",
     ),
     (Profile::Dominds, "missing-command-dominds", "version: 1\nservers:\n  a:\n    transport: stdio\n"),
     (
         Profile::HoloDeck,
         "missing-url",
-        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: sse}\n  - {name: b, description: d, type: \
-         mcp, server: s, transport: websocket}\n  - {name: c, description: d, type: mcp, server: s, transport: http}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: sse}\n  - {name: b, description: d, \
+         type: mcp, server: s, transport: websocket}\n  - {name: c, description: d, type: mcp, server: s, transport: \
+         http}\n",
     ),
     (Profile::Dominds, "missing-url-dominds", "version: 1\nservers:\n  a:\n    transport: streamable_http\n"),
     (
         Profile::HoloDeck,
         "url-scheme",
-        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: sse, url: 'http://acme.example'}\n  - {name: \
-         b, description: d, type: mcp, server: s, transport: websocket, url: 'https://acme.example'}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: sse, url: 'http://acme.example'}\n  \
+         - {name: b, description: d, type: mcp, server: s, transport: websocket, url: 'https://acme.example'}\n",
     ),
     (
         Profile::Dominds,
@@ -174,13 +179,14 @@ const ROWS: &[(Profile, &str, &str)] = &[
     (
         Profile::HoloDeck,
         "foreign-field",
-        "tools:\n  - {name: a, description: d, type: mcp, server: s, command: npx, url: 'https://x.example'}\n  - {name: b, \
-         description: d, type: mcp, server: s, transport: http, url: 'https://x.example', command: npx}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s, command: npx, url: 'https://x.example'}\n  - \
+         {name: b, description: d, type: mcp, server: s, transport: http, url: 'https://x.example', command: npx}\n",
     ),
     (
         Profile::HoloDeck,
         "no-effect",
-        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: websocket, url: 'wss://x.example', headers: {A: b}}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: websocket, url: 'wss://x.example', \
+        headers: {A: b}}\n",
     ),
     (
         Profile::Dominds,
@@ -195,17 +201,20 @@ const ROWS: &[(Profile, &str, &str)] = &[
     (
         Profile::HoloDeck,
         "unknown-encoding",
-        "tools:\n  - {name: a, description: d, type: mcp, server: s, command: npx, encoding: latin-1}\n  - {name: b, description: d, type: mcp, server: s, command: npx, encoding: utf-16}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s, command: npx, encoding: latin-1}\n  - {name: b, \
+        description: d, type: mcp, server: s, command: npx, encoding: utf-16}\n",
     ),
     (
         Profile::HoloDeck,
         "invalid-header",
-        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: http, url: 'https://x.example', headers: {'a b': c, d: \"e\\nf\"}}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: http, url: 'https://x.example', \
+        headers: {'a b': c, d: \"e\\nf\"}}\n",
     ),
     (
         Profile::HoloDeck,
         "invalid-environment",
-        "tools:\n  - {name: a, description: d, type: mcp, server: s, command: npx, env: {'A=B': c, D: \"\\0\"}, args: [\"\\0\"]}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s, command: npx, env: {'A=B': c, D: \"\\0\"}, \
+        args: [\"\\0\"]}\n",
     ),
     (
         Profile::HoloDeck,
@@ -216,7 +225,8 @@ const ROWS: &[(Profile, &str, &str)] = &[
     (
         Profile::HoloDeck,
         "suspicious-unit",
-        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: sse, url: 'https://x.example', request_timeout: 30000, timeout: 5000}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: sse, url: 'https://x.example', \
+        request_timeout: 30000, timeout: 5000}\n",
     ),
     (
         Profile::HoloDeck,
@@ -238,7 +248,8 @@ const ROWS: &[(Profile, &str, &str)] = &[
     (
         Profile::HoloDeck,
         "missing-variable",
-        "tools:\n  - {name: a, description: d, type: mcp, server: s, command: npx, env: {A: 'x${NOT_SET}y${NOR_THIS}'}}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s, command: npx, env: {A: \
+        'x${NOT_SET}y${NOR_THIS}'}}\n",
     ),
     (
         Profile::Dominds,
@@ -253,14 +264,16 @@ const ROWS: &[(Profile, &str, &str)] = &[
     (
         Profile::McpJson,
         "syntax-json-brace",
-        "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"x\"\n    ,\n    \"b\": {\"command\": \"y\"}\n  }\n}\n",
+        "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"x\"\n    ,\n    \"b\": {\"command\": \"y\"}\n  \
+        }\n}\n",
     ),
     (Profile::McpJson, "syntax-json-quotes", "{“mcpServers”: {}}\n"),
     (Profile::McpJson, "syntax-json-hash", "# servers\n{\"mcpServers\": {}}\n"),
     (
         Profile::Dominds,
         "syntax-several",
-        "version: 1\nservers:\n  a:\n    transport:stdio\n    command: npx\n  b: c: d\n  e:\n    command: @f\n  g: 'h\n",
+        "version: 1\nservers:\n  a:\n    transport:stdio\n    command: npx\n  b: c: d\n  e:\n    command: @f\n  g: \
+        'h\n",
     ),
     (Profile::Dominds, "syntax-blank", "version: 1\nservers:\n\u{a0}\u{a0}a:\n    command: npx\n"),
     (
@@ -271,22 +284,29 @@ const ROWS: &[(Profile, &str, &str)] = &[
     (
         Profile::Dominds,
         "literal-variable-dominds",
-        "version: 1\nservers:\n  a:\n    transport: stdio\n    command: 'npx '\n    args: ['-y server', '${X}']\n    env: {A: '${TOKEN}'}\n  b: {transport: streamable_http, url: 'https://a.example/${X}', sessionId: ' ', headers: {A: 'Bearer ${X}'}}\n",
+        "version: 1\nservers:\n  a:\n    transport: stdio\n    command: 'npx '\n    args: ['-y server', '${X}']\n    \
+        env: {A: '${TOKEN}'}\n  b: {transport: streamable_http, url: 'https://a.example/${X}', sessionId: ' ', \
+        headers: {A: 'Bearer ${X}'}}\n",
     ),
     (
         Profile::HoloDeck07,
         "silent-holodeck",
-        "tools:\n  - {name: a, description: d, type: mcp, command: npx, url: 'ftp://a.example', config: {1: 2}}\n  - {name: b, description: d, type: mcp, command: 'npx ', args: ['${A', '${env:B}'], env: {C: '${ D }'}}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, command: npx, url: 'ftp://a.example', config: {1: 2}}\n  - \
+        {name: b, description: d, type: mcp, command: 'npx ', args: ['${A', '${env:B}'], env: {C: '${ D }'}}\n",
     ),
     (
         Profile::McpJson,
         "silent-mcp-json",
-        "{\"mcpServers\": {\n  \"a\": {\"command\": \"docker run -i\", \"args\": [\"image\", \"-e A\"]},\n  \"b\": {\"command\": \"npx \", \"env\": {\"A\": 1, \"B\": true, \"C\": null, \"D\": \"${E\"}},\n  \"c\": {\"command\": \"x\", \"env\": [\"A=b\"]}\n}}\n",
+        "{\"mcpServers\": {\n  \"a\": {\"command\": \"docker run -i\", \"args\": [\"image\", \"-e A\"]},\n  \"b\": \
+        {\"command\": \"npx \", \"env\": {\"A\": 1, \"B\": true, \"C\": null, \"D\": \"${E\"}},\n  \"c\": \
+        {\"command\": \"x\", \"env\": [\"A=b\"]}\n}}\n",
     ),
     (
         Profile::McpJson,
         "other-keys",
-        "{\"mcpServers\": {\n  \"a\": {\"url\": \"https://a.example\", \"requestInit\": {}, \"headersHelper\": \"x\", \"protocol\": \"sse\", \"title\": \"A\"},\n  \"b\": {\"command\": \"x\", \"working_directory\": \"/\"},\n  \"c\": {\"transport\": {\"type\": \"http\", \"url\": \"https://a.example\"}}\n}}\n",
+        "{\"mcpServers\": {\n  \"a\": {\"url\": \"https://a.example\", \"requestInit\": {}, \"headersHelper\": \
+        \"x\", \"protocol\": \"sse\", \"title\": \"A\"},\n  \"b\": {\"command\": \"x\", \"working_directory\": \
+        \"/\"},\n  \"c\": {\"transport\": {\"type\": \"http\", \"url\": \"https://a.example\"}}\n}}\n",
     ),
     (
         Profile::AcpV1,
@@ -302,27 +322,32 @@ const ROWS: &[(Profile, &str, &str)] = &[
     (
         Profile::McpJson,
         "command-line",
-        "{\"mcpServers\": {\n  \"a\": {\"command\": \"npx -y server\"},\n  \"b\": {\"command\": \"/bin/npx -y server\"}\n}}\n",
+        "{\"mcpServers\": {\n  \"a\": {\"command\": \"npx -y server\"},\n  \"b\": {\"command\": \"/bin/npx -y \
+        server\"}\n}}\n",
     ),
     (
         Profile::McpJson,
         "missing-input",
-        "{\"inputs\": [{\"id\": \"api-key\"}],\n \"servers\": {\"a\": {\"command\": \"x\", \"args\": [\"${input:api-kee}\", \"${input:api-key}\"]}}}\n",
+        "{\"inputs\": [{\"id\": \"api-key\"}],\n \"servers\": {\"a\": {\"command\": \"x\", \"args\": \
+        [\"${input:api-kee}\", \"${input:api-key}\"]}}}\n",
     ),
     (
         Profile::McpJson,
         "unknown-reference",
-        "{\"mcpServers\": {\"a\": {\"command\": \"x\",\n  \"args\": [\"${command:y}\"],\n  \"env\": {\"A\": \"Bearer $TOKEN\"}}}}\n",
+        "{\"mcpServers\": {\"a\": {\"command\": \"x\",\n  \"args\": [\"${command:y}\"],\n  \"env\": {\"A\": \"Bearer \
+        $TOKEN\"}}}}\n",
     ),
     (
         Profile::AcpV1,
         "repeated-name",
-        "[{\"name\": \"a\", \"command\": \"/x\", \"args\": [],\n  \"env\": [{\"name\": \"A\", \"value\": \"1\"}, {\"name\": \"A\", \"value\": \"2\"}]}]\n",
+        "[{\"name\": \"a\", \"command\": \"/x\", \"args\": [],\n  \"env\": [{\"name\": \"A\", \"value\": \"1\"}, \
+        {\"name\": \"A\", \"value\": \"2\"}]}]\n",
     ),
     (
         Profile::AcpV1,
         "relative-path",
-        "{\"method\": \"session/new\", \"params\": {\"cwd\": \"x\", \"mcpServers\": [\n  {\"name\": \"a\", \"command\": \"npx\", \"args\": [], \"env\": []}]}}\n",
+        "{\"method\": \"session/new\", \"params\": {\"cwd\": \"x\", \"mcpServers\": [\n  {\"name\": \"a\", \
+        \"command\": \"npx\", \"args\": [], \"env\": []}]}}\n",
     ),
     (
         Profile::AcpV2,
@@ -337,12 +362,15 @@ const ROWS: &[(Profile, &str, &str)] = &[
     (
         Profile::AcpV1,
         "owned-headers",
-        "[{\"type\": \"http\", \"name\": \"a\", \"url\": \"https://a.example\",\n  \"headers\": [{\"name\": \"Accept\", \"value\": \"x\"}, {\"name\": \"host\", \"value\": \"x\"}]}]\n",
+        "[{\"type\": \"http\", \"name\": \"a\", \"url\": \"https://a.example\",\n  \"headers\": [{\"name\": \
+        \"Accept\", \"value\": \"x\"}, {\"name\": \"host\", \"value\": \"x\"}]}]\n",
     ),
     (
         Profile::AcpV1,
         "empty-values-acp",
-        "[{\"name\": \"\", \"command\": \"\", \"args\": [], \"env\": [{\"name\": \"\", \"value\": \"\"}]},\n {\"type\": \"http\", \"name\": \"a\", \"url\": \"\", \"headers\": [{\"name\": \"\", \"value\": \"\"}]},\n {\"type\": \"sse\", \"name\": \"b\", \"url\": \"ws://x\"}]\n",
+        "[{\"name\": \"\", \"command\": \"\", \"args\": [], \"env\": [{\"name\": \"\", \"value\": \"\"}]},\n \
+        {\"type\": \"http\", \"name\": \"a\", \"url\": \"\", \"headers\": [{\"name\": \"\", \"value\": \"\"}]},\n \
+        {\"type\": \"sse\", \"name\": \"b\", \"url\": \"ws://x\"}]\n",
     ),
     (
         Profile::McpJson,
@@ -352,12 +380,15 @@ const ROWS: &[(Profile, &str, &str)] = &[
     (
         Profile::McpJson,
         "wrong-type-mcp-json",
-        "{\"mcpServers\": {\n  \"a\": {\"command\": 5, \"env\": \"A=b\", \"disabled\": \"no\", \"timeout\": \"30s\"},\n  \"b\": [],\n  \"c\": {\"colour\": 1, \"commnad\": \"x\"},\n  \"d\": {\"command\": \"x\", \"url\": \"https://a.example\"}\n}}\n",
+        "{\"mcpServers\": {\n  \"a\": {\"command\": 5, \"env\": \"A=b\", \"disabled\": \"no\", \"timeout\": \
+        \"30s\"},\n  \"b\": [],\n  \"c\": {\"colour\": 1, \"commnad\": \"x\"},\n  \"d\": {\"command\": \"x\", \
+        \"url\": \"https://a.example\"}\n}}\n",
     ),
     (
         Profile::McpJson,
         "disabled-server",
-        "{\"mcpServers\": {\"a\": {\"httpUrl\": \"https://a.example\"}, \"b\": {\"command\": \"x\"}},\n \"mcp\": {\"excluded\": [\"a\"], \"allowed\": [\"a\"]}}\n",
+        "{\"mcpServers\": {\"a\": {\"httpUrl\": \"https://a.example\"}, \"b\": {\"command\": \"x\"}},\n \"mcp\": \
+        {\"excluded\": [\"a\"], \"allowed\": [\"a\"]}}\n",
     ),
     (
         Profile::HoloDeck,

@@ -74,8 +74,8 @@ impl Scope {
 }
 
 /// Reads selections: `servers`, `tools`, `prompts` and `resources`, each with comma-separated patterns, in which `*`
-/// matches any characters. An empty value selects nothing; `None` if there is no selection. An unknown or repeated key is
-/// an error, because a misspelt selection would show everything.
+/// matches any characters. An empty value selects nothing; `None` if there is no selection. An unknown or
+/// repeated key is an error, because a misspelt selection would show everything.
 pub fn view<'a>(
     selections: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> Result<Option<ViewFilter>, InvalidSelection> {

@@ -173,8 +173,9 @@ impl Tokens {
     }
 
     /// The views of the tokens, with the names of the tokens; `None` for everything. A program that makes a
-    /// [`NamedView`](mcp_host_registry::NamedView) of each and passes them to [`Host::set_views`](mcp_host_runtime::Host::set_views) gets a
-    /// problem for each view that shows nothing or names a server that does not exist. The gateway does not need that.
+    /// [`NamedView`](mcp_host_registry::NamedView) of each and passes them to
+    /// [`Host::set_views`](mcp_host_runtime::Host::set_views) gets a problem for each view that shows nothing
+    /// or names a server that does not exist. The gateway does not need that.
     pub fn views(&self) -> impl Iterator<Item = (&str, Option<&ViewFilter>)> {
         self.0.iter().map(|token| (token.principal.name(), token.view.as_ref()))
     }

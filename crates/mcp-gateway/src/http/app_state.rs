@@ -69,8 +69,8 @@ impl AppState {
         })
     }
 
-    /// Acquires a permit for a running request of all clients. A client with a permit of its own gets none if it runs more
-    /// requests than remain for the others.
+    /// Acquires a permit for a running request of all clients. A client with a permit of its own gets none if
+    /// it runs more requests than remain for the others.
     pub(crate) fn running_permit(&self, client: Option<&ClientPermit>) -> Option<OwnedSemaphorePermit> {
         if client.is_some_and(|client| client.count() > self.requests.available_permits()) {
             return None;

@@ -13,8 +13,9 @@ use crate::access::tokens::Tokens;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct HttpOptions {
-    /// The accepted tokens. Without any, which only loopback allows, every request is accepted, and all clients count as
-    /// one: they share its limits and its dialogs. A session is still usable only with its id.
+    /// The accepted tokens. Without any, which only loopback allows, every request is accepted, and all
+    /// clients count as one: they share its limits and its dialogs. A session is still usable only with its
+    /// id.
     pub tokens: Tokens,
     /// The access tokens of an authorization server, accepted in addition to `tokens`.
     pub resource_server: Option<ResourceServer>,
@@ -28,8 +29,8 @@ pub struct HttpOptions {
     pub metrics: Option<RecorderPage>,
 }
 
-/// The page of the recorder of this process in the Prometheus text format, rendered at each request. It has the metrics of
-/// the [gateway](crate::metrics) and of its [host](mcp_host_runtime::metrics).
+/// The page of the recorder of this process in the Prometheus text format, rendered at each request. It has
+/// the metrics of the [gateway](crate::metrics) and of its [host](mcp_host_runtime::metrics).
 #[derive(Clone)]
 pub struct RecorderPage(Arc<dyn Fn() -> String + Send + Sync>);
 

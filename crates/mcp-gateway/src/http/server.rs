@@ -47,8 +47,8 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Binds an address. With port 0 the system chooses a port, see [`HttpServer::address`]. Without tokens only a loopback
-    /// address is accepted.
+    /// Binds an address. With port 0 the system chooses a port, see [`HttpServer::address`]. Without tokens
+    /// only a loopback address is accepted.
     pub async fn bind(
         address: SocketAddr,
         gateway: Gateway,

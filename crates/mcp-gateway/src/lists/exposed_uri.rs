@@ -1,8 +1,9 @@
 //! The URIs of resources as clients see them.
 //!
-//! A URI is exposed as its server gave it. If an earlier server has the same one, a fragment names the server, so that a
-//! client can read each of them: `file:///notes.md#mcp-host-server=files`. The URIs of a skill must not have fragments, and
-//! relative links inside it must work; they name the server first: `skill://mcp-host-server=files/notes/SKILL.md`.
+//! A URI is exposed as its server gave it. If an earlier server has the same one, a fragment names the
+//! server, so that a client can read each of them: `file:///notes.md#mcp-host-server=files`. The URIs of a
+//! skill must not have fragments, and relative links inside it must work; they name the server first:
+//! `skill://mcp-host-server=files/notes/SKILL.md`.
 
 use std::borrow::Cow;
 

@@ -15,8 +15,8 @@ use crate::protocol::frame::Request;
 pub(crate) struct Resolution {
     pub(crate) snapshot: Arc<HostSnapshot>,
     pub(crate) listing: Arc<Listing>,
-    /// The position of the called tool, in its list and in the catalog. `None` for other methods, and for a tool that is not
-    /// listed.
+    /// The position of the called tool, in its list and in the catalog. `None` for other methods, and for a
+    /// tool that is not listed.
     tool: Option<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! What is recorded of a request that reaches a server, when it ends or is dropped: counters of its client and tool, and
-//! a line of the audit log.
+//! What is recorded of a request that reaches a server, when it ends or is dropped: counters of its client
+//! and tool, and a line of the audit log.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

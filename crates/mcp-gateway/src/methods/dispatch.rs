@@ -37,7 +37,8 @@ impl GatewayInner {
     }
 
     /// Handles a request of a client without a session. A call that needs input returns that as its result, and
-    /// continues when the client repeats it with the input. `resolution` is what the request refers to, if that is known.
+    /// continues when the client repeats it with the input. `resolution` is what the request refers to, if
+    /// that is known.
     pub(crate) async fn handle_stateless(
         self: &Arc<GatewayInner>,
         caller: Caller,

@@ -58,7 +58,8 @@ impl RequestContext<'_> {
         }
     }
 
-    /// The server's URI and the options of a request for a resource. Counts the request for the rate limit of its server.
+    /// The server's URI and the options of a request for a resource. Counts the request for the rate limit of
+    /// its server.
     pub(super) fn resource_request(&self, uri: &str) -> Result<(String, RequestOptions), RpcError> {
         let ResourceTarget { server, servers, uri: server_uri } = self.resource_target(uri)?;
         server.as_ref().map_or(Ok(()), |server| self.admit_server(server))?;
@@ -76,8 +77,8 @@ impl RequestContext<'_> {
     }
 
     /// Finds the server of a URI. In this order: the server that lists it or whose tool has it, the server that sent it
-    /// or its skill to this client, the server that the URI names, the scope's only server. Otherwise the host searches it on the
-    /// servers that the scope shows.
+    /// or its skill to this client, the server that the URI names, the scope's only server. Otherwise the
+    /// host searches it on the servers that the scope shows.
     pub(super) fn resource_target(&self, uri: &str) -> Result<ResourceTarget, RpcError> {
         let listing = self.listing();
         if let Some(Target { server, name }) = listing.find(ListKind::Resources, uri) {

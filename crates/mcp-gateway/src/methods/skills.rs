@@ -1,7 +1,8 @@
 //! Skills (SEP-2640): `skills/list`, `skills/get` and `resources/directory/read`.
 //!
-//! A list is forwarded page by page, one server after another, so that its size is bounded by that of a server's page. A
-//! skill keeps its URIs unless another server has the same one; its files are read from the server of its `SKILL.md`.
+//! A list is forwarded page by page, one server after another, so that its size is bounded by that of a
+//! server's page. A skill keeps its URIs unless another server has the same one; its files are read from the
+//! server of its `SKILL.md`.
 
 use mcp_host_model::{RawJson, RpcError, ServerId, code};
 use mcp_host_transport::SkillMethod;
@@ -107,8 +108,8 @@ impl RequestContext<'_> {
         servers.filter(|server| self.shows_all_resources(server) && has_skills(server)).collect()
     }
 
-    /// A skill with the URIs that the client can use for it. `None` if another server has its URI, and the URI cannot name
-    /// the server.
+    /// A skill with the URIs that the client can use for it. `None` if another server has its URI, and the
+    /// URI cannot name the server.
     fn expose_skill(&self, skill: &RawJson, server: &ServerId) -> Option<RawJson> {
         let scope = &self.caller.scope;
         let uri = json_splice::member(skill, "uri").and_then(|uri| uri.to_text().map(String::from));

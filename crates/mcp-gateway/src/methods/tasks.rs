@@ -1,7 +1,8 @@
 //! Tasks: `tasks/get`, `tasks/result`, `tasks/update` and `tasks/cancel` of servers whose era is that of the client.
 //!
-//! A client receives a task only if it supports tasks in its era, which must be the era of the server. Otherwise the host
-//! waits for the result of the task, and the client receives that. Clients hold [sealed ids](crate::protocol::task_ids).
+//! A client receives a task only if it supports tasks in its era, which must be the era of the server.
+//! Otherwise the host waits for the result of the task, and the client receives that. Clients hold [sealed
+//! ids](crate::protocol::task_ids).
 
 use mcp_host_model::{Era, RawJson, RpcError, ServerId, TASKS_EXTENSION, code};
 use mcp_host_runtime::{RequestOptions, TaskHandling, TaskMethod};

@@ -121,7 +121,8 @@ impl Counters {
     }
 }
 
-/// A request that a client sent. It is counted once, when this is dropped: as an error if it was not [begun](Self::begin).
+/// A request that a client sent. It is counted once, when this is dropped: as an error if it was not
+/// [begun](Self::begin).
 #[derive(Debug)]
 pub(crate) struct CountedRequest {
     counters: Arc<Counters>,

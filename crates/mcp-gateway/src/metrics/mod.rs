@@ -1,8 +1,8 @@
 //! Metrics of a gateway, through the [`metrics`](https://docs.rs/metrics) facade, as those of
 //! [its host](mcp_host_runtime::metrics). The recorder must be installed before the gateway is created.
 //!
-//! No label has a value that a client chose. The first 1,024 tools and the first 1,024 tokens have series of their own; the
-//! others share one.
+//! No label has a value that a client chose. The first 1,024 tools and the first 1,024 tokens have series of
+//! their own; the others share one.
 //!
 //! | name | kind, unit | labels | what it is |
 //! |---|---|---|---|
@@ -14,8 +14,8 @@
 //! | [`TOOL_BYTES`] | counter, bytes | `server`, `tool`, `direction` | their parameters and results |
 //! | [`TOKEN_CALLS`], [`TOKEN_BYTES`] | counter | `token` and the same | the same for the requests of a token |
 //!
-//! `/metrics` also has current numbers, and the time that calls took. Several gateways in one process are added up, except
-//! in these.
+//! `/metrics` also has current numbers, and the time that calls took. Several gateways in one process are
+//! added up, except in these.
 
 pub(crate) mod call_counters;
 pub(crate) mod counters;

@@ -1,7 +1,7 @@
 //! Seals the ids of servers' tasks while clients hold them.
 //!
-//! A sealed id contains the server and its id of the task, and a keyed hash of both and the client. So no other client can
-//! use it, and a gateway with the same key opens it after a restart.
+//! A sealed id contains the server and its id of the task, and a keyed hash of both and the client. So no
+//! other client can use it, and a gateway with the same key opens it after a restart.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -63,8 +63,8 @@ impl fmt::Debug for TaskKey {
 /// The `_meta` key of 2025-11-25 that names the task of a message.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
-/// How deep the id of a task is at most: in `task`, or in the related task of `_meta`. A server controls the depth of its
-/// messages.
+/// How deep the id of a task is at most: in `task`, or in the related task of `_meta`. A server controls the
+/// depth of its messages.
 const MAX_ID_DEPTH: usize = 3;
 
 /// Seals and opens ids of tasks.

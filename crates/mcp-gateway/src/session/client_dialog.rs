@@ -67,8 +67,8 @@ impl ClientDialog {
         self.dialog.id()
     }
 
-    /// Gives a verified access token of the dialog's client to the host, which exchanges it for tokens of servers. An older
-    /// token than the present one is ignored.
+    /// Gives a verified access token of the dialog's client to the host, which exchanges it for tokens of
+    /// servers. An older token than the present one is ignored.
     pub(crate) fn set_subject(&self, grant: &Arc<Grant>, token: &[u8]) {
         let Ok(token) = std::str::from_utf8(token) else { return };
         let mut subject = self.subject.lock();

@@ -58,8 +58,12 @@ impl AskingServer {
                 self.capabilities = params["capabilities"].clone();
                 let server = json!({"name": "asking", "version": "1"});
                 let capabilities = json!({"tools": {}, "extensions": {"example.org/ask": {}}});
-                self.result(id, json!({"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": server}))
-                    .await
+                self.result(
+                    id,
+                    json!({"protocolVersion": "2025-06-18", "capabilities": capabilities,
+                    "serverInfo": server}),
+                )
+                .await
             }
             Some("notifications/initialized" | "notifications/roots/list_changed") if is_asked => {
                 self.roots = Value::Null;
@@ -81,7 +85,8 @@ impl AskingServer {
                     let (method, params) = match tool {
                         "ask" => (
                             "elicitation/create",
-                            json!({"message": params["arguments"]["message"], "requestedSchema": {"type": "object", "properties": {}}}),
+                            json!({"message": params["arguments"]["message"],
+                                "requestedSchema": {"type": "object", "properties": {}}}),
                         ),
                         _ => ("sampling/createMessage", json!({"messages": [], "maxTokens": 1})),
                     };

@@ -20,7 +20,8 @@ impl Stream {
         let mut stream = TcpStream::connect(fixture.address).await.unwrap();
         let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let head = format!(
-            "GET /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nmcp-session-id: {session}\r\n{headers}\r\n"
+            "GET /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nmcp-session-id: {session}\r\n\
+            {headers}\r\n"
         );
         stream.write_all(head.as_bytes()).await.unwrap();
         Stream { stream, text: String::new() }

@@ -18,8 +18,7 @@
 //! ```
 //!
 //! With the layer installed, a call's span is sent as `traceparent` and `tracestate` in the `_meta` of its
-//! request, unless
-//! [`CallContext::trace`](mcp_host_transport::CallContext::trace) or
+//! request, unless [`CallContext::trace`](mcp_host_transport::CallContext::trace) or
 //! [`TelemetryOptions::trace`](crate::TelemetryOptions::trace) is set. Baggage is not sent: it may contain
 //! anything, and servers are third parties.
 

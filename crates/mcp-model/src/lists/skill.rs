@@ -38,8 +38,8 @@ pub struct SkillFile {
     pub size: u64,
 }
 
-/// Reads the result of `skills/list`. Fails if it is not a list. The result is at the start of `result`, which need not be
-/// validated; what follows it is ignored.
+/// Reads the result of `skills/list`. Fails if it is not a list. The result is at the start of `result`,
+/// which need not be validated; what follows it is ignored.
 pub fn read_skills<B: AsRef<[u8]> + ?Sized>(result: &B) -> Result<Page<Skill>, serde_json::Error> {
     read_list::<SkillJson>(result.as_ref(), "skills")
 }

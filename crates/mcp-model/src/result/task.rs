@@ -1,6 +1,7 @@
 //! Tasks: requests that a server continues after its response. Their results are fetched later.
 //!
-//! Two forms exist: the experimental one of 2025-11-25, and the extension `io.modelcontextprotocol/tasks` of 2026-07-28.
+//! Two forms exist: the experimental one of 2025-11-25, and the extension `io.modelcontextprotocol/tasks` of
+//! 2026-07-28.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -175,7 +176,8 @@ mod tests {
         check(
             r#"{"resultType":"task","taskId":"b","status":"asleep"}"#,
             Some(
-                "unknown variant `asleep`, expected one of `working`, `input_required`, `completed`, `failed`, `cancelled`",
+                "unknown variant `asleep`, expected one of `working`, `input_required`, `completed`, `failed`, \
+                `cancelled`",
             ),
         );
         for complete in [

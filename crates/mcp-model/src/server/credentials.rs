@@ -1,7 +1,7 @@
 //! Credentials with which a host obtains tokens of a server.
 
-/// The credentials of an OAuth client: the host itself is the client, and no user logs in at it. `V` is the type of secret
-/// values, unresolved or resolved.
+/// The credentials of an OAuth client: the host itself is the client, and no user logs in at it. `V` is the
+/// type of secret values, unresolved or resolved.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ClientCredentials<V> {

@@ -273,7 +273,10 @@ fn unrecorded_request_lists_the_recorded_ones() {
         json!({"method": "tools/call", "params": {"name": "echo", "arguments": {"text": "a"}}, "result": {}}),
         json!({"method": "tools/list", "result": {}}),
     ];
-    let error = |id: u64, code: i64, message: &str| json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
+    let error = |id: u64, code: i64, message: &str| {
+        json!({"jsonrpc": "2.0", "id": id,
+        "error": {"code": code, "message": message}})
+    };
     check_play(
         &lines,
         &[
@@ -290,7 +293,8 @@ fn unrecorded_request_lists_the_recorded_ones() {
                 &[error(
                     2,
                     -32601,
-                    "the recording of `s` does not contain this request: prompts/list; it contains requests of these methods: tools/call, tools/list",
+                    "the recording of `s` does not contain this request: prompts/list; it contains requests of these \
+                    methods: tools/call, tools/list",
                 )],
             ),
             (json!({"jsonrpc": "2.0", "id": 3, "method": "ping"}), &[result(3, json!({}))]),
@@ -302,7 +306,8 @@ fn unrecorded_request_lists_the_recorded_ones() {
 #[tokio::test(start_paused = true)]
 async fn unanswered_call_stays_unanswered() {
     let text = tape(&[
-        json!({"method": "initialize", "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}}),
+        json!({"method": "initialize", "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "s", "version": "1"}}}),
         json!({"method": "tools/call", "params": {"name": "t", "arguments": {}}}),
     ]);
     let recording = Recording::parse(&text).unwrap();
@@ -413,7 +418,8 @@ async fn missing_program_is_named() {
 async fn recording_is_served_over_stdio() {
     let text = tape(&[json!({"method": "ping", "result": {}}), json!({"method": "x", "result": 7})]);
     let tape = Arc::clone(&Recording::parse(&text).unwrap().servers()[0]);
-    let requests = b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"x\"}\r\nnoise\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}";
+    let requests = b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"x\"}\r\nnoise\n\
+        {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}";
     let mut answers = Vec::new();
     serve(tape, &requests[..], &mut answers).await.unwrap();
     assert_eq!(

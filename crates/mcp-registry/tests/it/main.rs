@@ -127,18 +127,18 @@ proptest! {
             prop_assert!(matches!(catalog.find(it.name.as_str()), ToolLookup::Found(found) if found == it));
         }
         let mut prompts = HashSet::new();
-        prop_assert!(catalog.prompts().iter().all(|item| prompts.insert(item.name.as_str())), "a prompt's name \
-            stands twice");
+        prop_assert!(catalog.prompts().iter().all(|item| prompts.insert(item.name.as_str())),
+            "a prompt's name stands twice");
         let mut uris = HashSet::new();
-        prop_assert!(catalog.resources().iter().all(|it| uris.insert((&it.server, &it.resource.uri))), "a URI stands \
-            twice");
+        prop_assert!(catalog.resources().iter().all(|it| uris.insert((&it.server, &it.resource.uri))),
+            "a URI stands twice");
         let mut ids = HashSet::new();
         prop_assert!(catalog.problems().iter().all(|server| ids.insert(&server.id)), "an id stands twice");
     }
 
     #[test]
-    fn dm_047_names_are_valid_unless_the_rules_pass_them(original in name(), rules in rules(naming()), id in "[a-c \
-        é]{1,9}") {
+    fn dm_047_names_are_valid_unless_the_rules_pass_them(original in name(), rules in rules(naming()),
+        id in "[a-c é]{1,9}") {
         let decision = decide(&ServerId::parse(&id).expect("printable"), &rules, &original);
         if let Some(name) = decision.exposed {
             let kept = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';

@@ -20,8 +20,9 @@ pub fn stdio_dialer(endpoint: &StdioEndpoint, options: &DialOptions) -> Result<A
 
 /// Creates the dialer for an endpoint. Fails if this build does not include its transport, or the endpoint is invalid.
 ///
-/// Transports with a URL use the HTTP or SOCKS proxy of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`), except
-/// for loopback hosts and the hosts of `NO_PROXY`. A WebSocket uses a tunnel through the proxy.
+/// Transports with a URL use the HTTP or SOCKS proxy of the environment (`HTTPS_PROXY`, `HTTP_PROXY`,
+/// `ALL_PROXY`), except for loopback hosts and the hosts of `NO_PROXY`. A WebSocket uses a tunnel through the
+/// proxy.
 #[cfg(feature = "endpoint")]
 pub fn dialer(endpoint: &Endpoint, options: &DialOptions) -> Result<Arc<dyn Dial>, ConnectError> {
     // Unused in a build without transports.

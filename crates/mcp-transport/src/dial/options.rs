@@ -35,8 +35,8 @@ pub struct DialOptions {
 }
 
 impl DialOptions {
-    /// Sets the directory for receipts of process groups. Without it, a process group that survives a crash of the host is
-    /// not found again.
+    /// Sets the directory for receipts of process groups. Without it, a process group that survives a crash
+    /// of the host is not found again.
     #[cfg(feature = "stdio")]
     pub fn set_receipts(&mut self, receipts: Option<crate::stdio::ReceiptDirectory>) {
         self.receipts = receipts;

@@ -7,8 +7,8 @@ use crate::redact::secret_parts;
 use crate::redact::stdio_secrets;
 
 /// The secrets of an endpoint that a server may repeat: the values of its environment, its arguments except names of
-/// options and packages, its headers, its session id, and the user, password and query of its URL, also in parts. Values shorter than
-/// six bytes are not redacted.
+/// options and packages, its headers, its session id, and the user, password and query of its URL, also in
+/// parts. Values shorter than six bytes are not redacted.
 pub fn endpoint_secrets(endpoint: &Endpoint) -> Vec<Secret> {
     match endpoint {
         Endpoint::Stdio(it) => stdio_secrets(it),

@@ -1,6 +1,7 @@
 //! Fallback from Streamable HTTP to HTTP with SSE, for servers that refuse the former as a server of 2024-11-05 would.
 //!
-//! A cache remembers the URLs of SSE servers. A wrong entry is dropped: the next connection starts with Streamable HTTP.
+//! A cache remembers the URLs of SSE servers. A wrong entry is dropped: the next connection starts with
+//! Streamable HTTP.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

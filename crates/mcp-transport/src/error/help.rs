@@ -104,10 +104,12 @@ impl StartError {
             }
             StartError::NoInterpreter { script: _, interpreter } => interpreter_help(interpreter),
             StartError::IsDirectory(_) => {
-                "write the path of the program in that directory, or an interpreter as the command and the directory as its argument"
+                "write the path of the program in that directory, or an interpreter as the command and the directory \
+                as its argument"
             }
             StartError::NotExecutable(_) => {
-                "make the file executable (`chmod +x FILE`), or write its interpreter as the command and the file as its argument"
+                "make the file executable (`chmod +x FILE`), or write its interpreter as the command and the file as \
+                its argument"
             }
             StartError::NoDirectory(_) => "create the directory, or correct `cwd`",
             StartError::Refused(error) => refusal_help(error),
@@ -139,12 +141,14 @@ fn disconnect_help(disconnect: &Disconnect) -> &'static str {
 /// Help for a script whose interpreter does not exist.
 fn interpreter_help(interpreter: &str) -> &'static str {
     if interpreter.trim_end() != interpreter {
-        "the file has the line endings of Windows: convert it (`sed -i 's/\\r$//' FILE`), or write its interpreter as the command"
+        "the file has the line endings of Windows: convert it (`sed -i 's/\\r$//' FILE`), or write its interpreter \
+        as the command"
     } else if interpreter.contains('/') {
         "a virtual environment cannot be moved: create it again and install the server there, or write an existing \
          interpreter as the command and the script as its argument"
     } else {
-        "install the interpreter, or add its folder to `PATH` of `env`; your shell may use another PATH than this program"
+        "install the interpreter, or add its folder to `PATH` of `env`; your shell may use another PATH than this \
+        program"
     }
 }
 
@@ -181,15 +185,17 @@ fn response_help(response: &ErrorResponse) -> &'static str {
         _ if response.sign == Some(ResponseSign::WantsTls) => HTTPS_HELP,
         403 if response.access == Some(AccessRefusal::NoCredential) => {
             "if the server needs a credential, log in to it or configure an `Authorization` header; otherwise it \
-             may refuse the host name in the URL, or this network: check its lists of allowed hosts, origins and addresses"
+             may refuse the host name in the URL, or this network: check its lists of allowed hosts, origins and \
+             addresses"
         }
         400 | 401 | 404 | 422 if response.sign == Some(ResponseSign::WantsSession) => {
-            "this URL belongs to sessions that were opened elsewhere: use the URL where they begin, usually /mcp, or /sse with \
-             the transport `sse`; remove a configured session id that has expired"
+            "this URL belongs to sessions that were opened elsewhere: use the URL where they begin, usually /mcp, or \
+             /sse with the transport `sse`; remove a configured session id that has expired"
         }
         status @ (401 | 403 | 404 | 405 | 407) => status_help(status),
         _ if response.retry_after.is_some() => {
-            "wait as long as the server requests, then try again; a higher limit needs another account or plan of the server"
+            "wait as long as the server requests, then try again; a higher limit needs another account or plan of \
+            the server"
         }
         status => status_help(status),
     }
@@ -200,7 +206,8 @@ fn status_help(status: u16) -> &'static str {
     match status {
         401 | 403 => "the server requires authorization: check the `Authorization` header",
         404 | 405 => {
-            "check the path of the URL: Streamable HTTP servers usually use /mcp, servers with server-sent events /sse, WebSocket servers /ws"
+            "check the path of the URL: Streamable HTTP servers usually use /mcp, servers with server-sent events \
+            /sse, WebSocket servers /ws"
         }
         407 => {
             "the proxy requires authorization: put user and password into the proxy URL in the environment variable"

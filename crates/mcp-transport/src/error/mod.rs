@@ -43,7 +43,8 @@ pub enum ConnectError {
         disconnect: Arc<Disconnect>,
     },
     /// The handshake timed out, and the server sent nothing.
-    #[error("the server is silent: it sent no response within {} s{}", .after.as_secs_f64(), evidence_text(.disconnect))]
+    #[error("the server is silent: it sent no response within {} s{}", .after.as_secs_f64(),
+        evidence_text(.disconnect))]
     Silent {
         /// The time limit.
         after: Duration,

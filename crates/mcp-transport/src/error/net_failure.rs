@@ -125,15 +125,15 @@ impl TlsFailure {
     fn help(self) -> &'static str {
         match self {
             TlsFailure::UnknownIssuer => {
-                "if the server is yours or your company's, name a PEM file with the authority that issued its certificate (the \
-                 certificate itself if it is self-signed) in \
+                "if the server is yours or your company's, name a PEM file with the authority that issued its \
+                 certificate (the certificate itself if it is self-signed) in \
                  the environment variable SSL_CERT_FILE (it replaces the system's authorities), or let the system \
                  trust it; a program passes it to `ConnectionOptions::authorities`"
             }
             TlsFailure::AuthorityAsServer => {
                 "trusting it does not help: issue a certificate that is no authority (with openssl: \
-                 `-addext basicConstraints=critical,CA:FALSE`; `mkcert` issues one too), and name it, or the authority that \
-                 issued it, in the environment variable SSL_CERT_FILE"
+                 `-addext basicConstraints=critical,CA:FALSE`; `mkcert` issues one too), and name it, or the \
+                 authority that issued it, in the environment variable SSL_CERT_FILE"
             }
             TlsFailure::NoAuthorities => {
                 "correct SSL_CERT_FILE and SSL_CERT_DIR (a PEM file, a folder of PEM files), or unset both to use the \

@@ -189,8 +189,8 @@ impl RequestError {
     }
 }
 
-/// The refusal to act on, of those of both transports. The path may be wrong if both are refused, but a server that requires
-/// authorization is there.
+/// The refusal to act on, of those of both transports. The path may be wrong if both are refused, but a
+/// server that requires authorization is there.
 pub(crate) fn decisive_refusal<'a>(http: &'a RequestError, sse: &'a RequestError) -> &'a RequestError {
     if matches!(sse.status(), Some(401 | 403)) { sse } else { http }
 }

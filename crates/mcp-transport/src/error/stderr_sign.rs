@@ -1,8 +1,8 @@
 //! Signs of known failures in what a server's process prints.
 //!
 //! Pure. The text is another program's, so its words are the only evidence. A failure is named only if its sign is
-//! unambiguous; otherwise the evidence alone is shown. The first matching sign wins, so specific ones come before general
-//! ones.
+//! unambiguous; otherwise the evidence alone is shown. The first matching sign wins, so specific ones come
+//! before general ones.
 
 use crate::error::evidence::Evidence;
 use crate::error::headline::headline;
@@ -67,7 +67,8 @@ const SIGNS: &[StderrSign] = &[
             "error sending request for url",
         ],
         description: "the package registry cannot be reached",
-        help: "check the network, the proxy (HTTPS_PROXY) and the configured registry (npm_config_registry, UV_INDEX_URL); an installed package needs none of them",
+        help: "check the network, the proxy (HTTPS_PROXY) and the configured registry (npm_config_registry, \
+            UV_INDEX_URL); an installed package needs none of them",
     },
     StderrSign {
         patterns: &["Cannot connect to the Docker daemon", "docker daemon running", "docker.sock"],
@@ -103,7 +104,8 @@ const SIGNS: &[StderrSign] = &[
             "You are using Node.js ",
         ],
         description: "its Node.js is too old",
-        help: "install a newer Node.js (the server's documentation names the version), and write its full path in `command`, or its folder first in `PATH` of `env`",
+        help: "install a newer Node.js (the server's documentation names the version), and write its full path in \
+            `command`, or its folder first in `PATH` of `env`",
     },
     StderrSign {
         patterns: &["' imported from "],
@@ -123,7 +125,8 @@ const SIGNS: &[StderrSign] = &[
             "Could not open input file",
         ],
         description: "its script does not exist",
-        help: "write its full path, or set `cwd` to the directory that it is in: a relative path starts in the working directory",
+        help: "write its full path, or set `cwd` to the directory that it is in: a relative path starts in the \
+            working directory",
     },
     StderrSign {
         patterns: &["Cannot find module", "ERR_MODULE_NOT_FOUND", "Cannot find package"],
@@ -138,7 +141,8 @@ const SIGNS: &[StderrSign] = &[
     StderrSign {
         patterns: &[": No module named "],
         description: "this Python does not have the module that `-m` names",
-        help: "install its package for this Python (`PYTHON -m pip install PACKAGE`), or write the Python of its virtual environment in `command`",
+        help: "install its package for this Python (`PYTHON -m pip install PACKAGE`), or write the Python of its \
+            virtual environment in `command`",
     },
     StderrSign {
         patterns: &[
@@ -150,7 +154,8 @@ const SIGNS: &[StderrSign] = &[
             ": command not found",
         ],
         description: "a program that its script starts is not on its PATH",
-        help: "install that program, or add its folder to `PATH` of `env`; your shell may use another PATH than this program",
+        help: "install that program, or add its folder to `PATH` of `env`; your shell may use another PATH than this \
+            program",
     },
     StderrSign {
         patterns: &["UnicodeEncodeError", "UnicodeDecodeError"],
@@ -171,7 +176,8 @@ const SIGNS: &[StderrSign] = &[
     StderrSign {
         patterns: &["EBADENGINE"],
         description: "its package needs another Node.js",
-        help: "install the Node.js that the warning requires, and write its full path in `command`, or its folder first in `PATH` of `env`",
+        help: "install the Node.js that the warning requires, and write its full path in `command`, or its folder \
+            first in `PATH` of `env`",
     },
     StderrSign {
         patterns: &["EACCES", "Permission denied", "permission denied"],

@@ -5,8 +5,8 @@ use bytes::{Buf, Bytes, BytesMut};
 use crate::net::Response;
 use crate::net::http1::net_failure;
 
-/// Shorter messages are copied out of the read buffer, so that the connection can reuse it and a kept message does not keep
-/// the buffer.
+/// Shorter messages are copied out of the read buffer, so that the connection can reuse it and a kept message
+/// does not keep the buffer.
 const MAX_COPIED_BYTES: usize = 4 << 10;
 
 /// Maximum number of bytes that are allocated because a server declares a body of that length.

@@ -1,7 +1,7 @@
 //! The listening stream of a legacy session, for unsolicited messages: a GET that is repeated while the session lives.
 //!
-//! A server without such a stream responds with 405; then it is not requested again in this session. Any other failure is
-//! retried with backoff.
+//! A server without such a stream responds with 405; then it is not requested again in this session. Any
+//! other failure is retried with backoff.
 
 use std::time::Duration;
 

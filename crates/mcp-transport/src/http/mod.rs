@@ -1,12 +1,14 @@
 //! Streamable HTTP, in both eras of the protocol.
 //!
-//! The task that makes a call usually also sends its request. The driver, one task per connection, sends everything else
-//! and finishes the exchanges of callers that were dropped. No task is spawned for a call. When the connection ends, or its
-//! future is dropped, the driver drops its exchanges, which closes their sockets. The engine then ends the other calls, and
-//! they drop theirs. A failed request ends only its own stream; only a shutdown ends the connection.
+//! The task that makes a call usually also sends its request. The driver, one task per connection, sends
+//! everything else and finishes the exchanges of callers that were dropped. No task is spawned for a call.
+//! When the connection ends, or its future is dropped, the driver drops its exchanges, which closes their
+//! sockets. The engine then ends the other calls, and they drop theirs. A failed request ends only its own
+//! stream; only a shutdown ends the connection.
 //!
-//! Decisions are pure ([`response`], [`backoff`], [`send_queue`], [`sessions`]); [`post`], [`listen`] and [`resume`] do the
-//! I/O. Absent on purpose: OAuth, HTTP with SSE, and retries of a request that may have run.
+//! Decisions are pure ([`response`], [`backoff`], [`send_queue`], [`sessions`]); [`post`], [`listen`] and
+//! [`resume`] do the I/O. Absent on purpose: OAuth, HTTP with SSE, and retries of a request that may have
+//! run.
 
 mod backoff;
 mod body;

@@ -16,8 +16,8 @@ use crate::net::headers::SESSION_ID;
 use crate::net::{ExchangeError, RequestParts, Response};
 use crate::transport::{Epoch, OutboundMessage, RequestId, StreamError, StreamId};
 
-/// How long other messages wait for the response to `notifications/initialized`. A server that has not responded by then
-/// has read it, or never will.
+/// How long other messages wait for the response to `notifications/initialized`. A server that has not
+/// responded by then has read it, or never will.
 const INITIALIZED_WAIT: Duration = Duration::from_secs(2);
 
 /// Timeout of `notifications/cancelled`.
@@ -227,8 +227,8 @@ async fn send_notification(
     send_notification_then(connection, message, message_headers, || {}).await;
 }
 
-/// Sends a message without a response. Calls `on_accepted` when the server accepts it, which may be long before the HTTP
-/// response ends.
+/// Sends a message without a response. Calls `on_accepted` when the server accepts it, which may be long
+/// before the HTTP response ends.
 async fn send_notification_then(
     connection: &HttpConnection,
     message: &OutboundMessage,

@@ -98,7 +98,8 @@ pub(super) fn judge(status: u16, error_body: &ErrorBody, context: MessageContext
 
 /// `Bad Request: No valid session ID provided`, `Invalid session ID`, `Session not found`, `Server not initialized`.
 ///
-/// Whole phrases, not words: a tool may fail because a session of its own was closed, and its call must not be repeated.
+/// Whole phrases, not words: a tool may fail because a session of its own was closed, and its call must not
+/// be repeated.
 fn reports_lost_session(text: &str) -> bool {
     const PHRASES: [&str; 9] = [
         "session id",

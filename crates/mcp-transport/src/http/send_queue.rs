@@ -1,7 +1,8 @@
 //! The messages of a connection that are queued or in flight: bookkeeping without I/O.
 //!
-//! The engine's queue is always emptied, so that an abandonment reaches its request behind other messages. This queue is
-//! bounded in bytes: beyond the limit, requests are refused and responses dropped, because the peer reads neither.
+//! The engine's queue is always emptied, so that an abandonment reaches its request behind other messages.
+//! This queue is bounded in bytes: beyond the limit, requests are refused and responses dropped, because the
+//! peer reads neither.
 
 use std::collections::VecDeque;
 
@@ -176,7 +177,8 @@ impl HttpSendQueue {
                     // The handshake has failed, so there is nothing to wait for.
                     self.opening_done(epoch);
                 }
-                // In the modern era, closing the stream cancels the request. The protocol forbids cancelling `initialize`.
+                // In the modern era, closing the stream cancels the request. The protocol forbids cancelling
+                // `initialize`.
                 let is_cancellable = !is_opening && version.is_none_or(|it| it.era() == Era::Legacy);
                 if let Some(notice) = notice.filter(|_| is_cancellable) {
                     let head = MessageHead::new(None, Method::Cancelled, version);

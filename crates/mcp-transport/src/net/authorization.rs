@@ -27,8 +27,8 @@ const PROOF_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// Provides the authorization of requests to one server. Its `Debug` output contains no secret.
 ///
-/// [`DialOptions::set_authorization`](crate::DialOptions::set_authorization) takes it. `OAuth` of mcp-host-oauth logs in; a
-/// token that the program has needs only this:
+/// [`DialOptions::set_authorization`](crate::DialOptions::set_authorization) takes it. `OAuth` of
+/// mcp-host-oauth logs in; a token that the program has needs only this:
 ///
 /// ```
 /// use mcp_host_model::Secret;
@@ -57,8 +57,8 @@ const PROOF_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 /// ```
 #[async_trait]
 pub trait Authorization: fmt::Debug + Send + Sync {
-    /// Returns the token for a request, with a proof if the token is bound to a key. Without a token the request is sent
-    /// unauthorized. May refresh the token first.
+    /// Returns the token for a request, with a proof if the token is bound to a key. Without a token the
+    /// request is sent unauthorized. May refresh the token first.
     async fn credentials(&self, request: AuthorizedRequest<'_>) -> Result<Option<Credentials>, Unauthorized>;
 
     /// Whether a token is being obtained or a login is running. Requests wait for it.

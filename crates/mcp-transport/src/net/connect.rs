@@ -54,8 +54,8 @@ pub(crate) struct Connector<'a> {
     pub(crate) tls_config: Option<&'a Arc<ClientConfig>>,
 }
 
-/// The `Proxy-Authorization` for each request to this URL, if an HTTP proxy forwards them. `None` if requests are sent to
-/// the server itself; `Some(None)` if the proxy needs no authorization.
+/// The `Proxy-Authorization` for each request to this URL, if an HTTP proxy forwards them. `None` if requests
+/// are sent to the server itself; `Some(None)` if the proxy needs no authorization.
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) fn forward_proxy<'a>(proxy: Option<&'a Proxy>, url: &Url) -> Option<Option<&'a HeaderValue>> {
     match &proxy.filter(|_| !uses_tls(url))?.protocol {
@@ -126,7 +126,8 @@ impl Connector<'_> {
 /// Timeout of [`speaks_tls`].
 const TLS_PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Whether the port of a URL without TLS speaks TLS. For the message about a server that did not respond; sends no request.
+/// Whether the port of a URL without TLS speaks TLS. For the message about a server that did not respond;
+/// sends no request.
 pub(crate) async fn speaks_tls(url: &Url, authorities: &Authorities) -> bool {
     let mut tls_url = url.clone();
     let port = url.port_or_known_default();

@@ -28,7 +28,8 @@ pub(crate) struct HttpEndpoint {
     pub(crate) stream_timeout: Duration,
     pub(crate) max_message_bytes: usize,
     pub(crate) redactor: Redactor,
-    /// Provides the token of each request. `None` if an `Authorization` header or credentials in the URL are configured.
+    /// Provides the token of each request. `None` if an `Authorization` header or credentials in the URL are
+    /// configured.
     pub(crate) authorization: Option<Arc<dyn Authorization>>,
 }
 

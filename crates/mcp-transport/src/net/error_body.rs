@@ -96,7 +96,8 @@ fn response_sign(text: &str) -> Option<ResponseSign> {
     WANT_SESSION.iter().any(|words| text.contains(words)).then_some(ResponseSign::WantsSession)
 }
 
-/// When the request may be repeated, by the `Retry-After` of a response: `in 30 s`, `after Wed, 21 Oct 2026 07:28:00 GMT`.
+/// When the request may be repeated, by the `Retry-After` of a response: `in 30 s`,
+/// `after Wed, 21 Oct 2026 07:28:00 GMT`.
 fn retry_after(headers: &HeaderMap, redactor: &Redactor) -> Option<String> {
     let value = String::from_utf8_lossy(headers.get(RETRY_AFTER)?.as_bytes()).into_owned();
     match value.trim().parse::<u64>() {

@@ -51,7 +51,8 @@ impl Client {
         Ok(response)
     }
 
-    /// Sends a request with a token. Sends it again after 401 or 403 if a new token may help: the server did not process it.
+    /// Sends a request with a token. Sends it again after 401 or 403 if a new token may help: the server did
+    /// not process it.
     async fn send_authorized(
         &self,
         authorization: &dyn Authorization,
@@ -125,8 +126,8 @@ fn not_authorized(why: Unauthorized) -> ExchangeError {
     ExchangeError::Refused(RequestError::NotAuthorized(why.message))
 }
 
-/// Decides about a redirect from `url`. A target is reported without its query, and only with the origin of another host:
-/// its path may be secret.
+/// Decides about a redirect from `url`. A target is reported without its query, and only with the origin of
+/// another host: its path may be secret.
 fn redirect(method: &Method, status: u16, location: Option<&str>, url: &Url) -> Redirect {
     let Some(next) = location.and_then(|location| url.join(location).ok()) else {
         return Redirect::Refuse(RedirectProblem::NoLocation);

@@ -64,8 +64,9 @@ pub(super) fn builder() -> http1::Builder {
     builder
 }
 
-/// Sends a `CONNECT` or a request for an upgrade, and waits for the head of its response. The task of the connection runs
-/// in `tasks`. Header names are sent in title case: some proxies and WebSocket servers compare them by case.
+/// Sends a `CONNECT` or a request for an upgrade, and waits for the head of its response. The task of the
+/// connection runs in `tasks`. Header names are sent in title case: some proxies and WebSocket servers
+/// compare them by case.
 pub(crate) async fn send_upgrade(
     stream: NetStream,
     request: Request,

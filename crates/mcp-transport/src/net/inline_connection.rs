@@ -33,8 +33,8 @@ pub(super) struct Http1Connection {
     waker: Waker,
 }
 
-/// Defers the wake-ups that the driver causes while a task polls it. hyper wakes the driver for each request and each piece
-/// of a body, but the task that sends the one and takes the other polls the driver itself.
+/// Defers the wake-ups that the driver causes while a task polls it. hyper wakes the driver for each request
+/// and each piece of a body, but the task that sends the one and takes the other polls the driver itself.
 #[derive(Default)]
 struct DeferredWaker {
     /// The task that waits for the connection.

@@ -1,9 +1,9 @@
 //! The proxy for a server, as the environment or the system configures it, and the tunnel through it.
 //!
-//! The usual variables apply (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`); `wss` counts as `https` and `ws` as
-//! `http`. An HTTP proxy opens a tunnel with `CONNECT`, except for plain HTTP requests, which it forwards. A SOCKS proxy
-//! opens its own kind of tunnel ([`SocksProxy`]). Any other proxy is an error: bypassing it would send traffic around its
-//! owner's rules.
+//! The usual variables apply (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`); `wss` counts as `https`
+//! and `ws` as `http`. An HTTP proxy opens a tunnel with `CONNECT`, except for plain HTTP requests, which it
+//! forwards. A SOCKS proxy opens its own kind of tunnel ([`SocksProxy`]). Any other proxy is an error:
+//! bypassing it would send traffic around its owner's rules.
 
 use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{HeaderValue, Uri};

@@ -19,8 +19,8 @@ pub struct ProxyAddress {
 }
 
 impl ProxyAddress {
-    /// The proxy for a URL (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the system's settings); `None` if
-    /// the connection is direct, as for loopback hosts.
+    /// The proxy for a URL (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the system's
+    /// settings); `None` if the connection is direct, as for loopback hosts.
     pub fn for_url(url: &Url) -> Option<ProxyAddress> {
         if is_loopback(url) { None } else { find(&Matcher::from_system(), url) }
     }

@@ -1,7 +1,7 @@
 //! A response: its head, and its body in pieces.
 //!
-//! When an HTTP/1.1 body was read to its end, its connection returns to the pool. Dropping the response before that closes
-//! the connection, or resets the stream of an HTTP/2 connection.
+//! When an HTTP/1.1 body was read to its end, its connection returns to the pool. Dropping the response
+//! before that closes the connection, or resets the stream of an HTTP/2 connection.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -138,8 +138,8 @@ impl Response {
         poll_fn(|cx| self.body.poll_chunk(cx)).await
     }
 
-    /// Returns the next piece of the body as [`Response::chunk`] does, or `None` if there is none before `deadline`, which
-    /// is computed when the wait begins.
+    /// Returns the next piece of the body as [`Response::chunk`] does, or `None` if there is none before
+    /// `deadline`, which is computed when the wait begins.
     #[cfg(feature = "http")]
     pub(crate) async fn chunk_before(
         &mut self,

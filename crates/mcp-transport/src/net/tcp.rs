@@ -1,7 +1,7 @@
 //! TCP connections to a host by name or address.
 //!
-//! A name may have addresses that do not respond. The next address is tried after a short delay, alternating between the
-//! families, and the first connection wins (a simple form of RFC 8305).
+//! A name may have addresses that do not respond. The next address is tried after a short delay, alternating
+//! between the families, and the first connection wins (a simple form of RFC 8305).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

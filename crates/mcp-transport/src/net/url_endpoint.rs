@@ -32,7 +32,8 @@ pub(crate) struct UrlOptions {
     pub(crate) extra_secrets: Vec<Secret>,
 }
 
-/// Checks the configured headers. Those in `own` are omitted, because we set their value. One in `forbidden` is an error.
+/// Checks the configured headers. Those in `own` are omitted, because we set their value. One in `forbidden`
+/// is an error.
 pub(crate) fn configured_headers(
     endpoint: &UrlEndpoint,
     own: &[HeaderName],

@@ -51,8 +51,8 @@ pub fn secret_parts(value: &Secret) -> Vec<Secret> {
 #[cfg(any(feature = "http", feature = "sse"))]
 const MAX_ADDED: usize = 8;
 
-/// The strings in a secret that is a JSON object or array, such as a configuration for a server: the server may repeat each
-/// of them alone. Empty for any other value.
+/// The strings in a secret that is a JSON object or array, such as a configuration for a server: the server
+/// may repeat each of them alone. Empty for any other value.
 pub fn json_secrets(value: &Secret) -> Vec<Secret> {
     let is_whole = value.expose().trim_start().starts_with(['{', '[']);
     let mut rest: Vec<serde_json::Value> =

@@ -1,7 +1,7 @@
 //! What a stdio server receives that may be a secret, and what is only a name.
 //!
-//! The names of programs, packages, modules, scripts and folders are not redacted: without them a message does not say what
-//! is missing.
+//! The names of programs, packages, modules, scripts and folders are not redacted: without them a message
+//! does not say what is missing.
 
 #[cfg(feature = "stdio")]
 use std::ffi::OsString;
@@ -69,8 +69,8 @@ const PUBLIC_VARIABLES: [&str; 16] = [
     "VIRTUAL_ENV",
 ];
 
-/// The values of an endpoint that its server may repeat and that may be secrets: its environment and its arguments, except
-/// names, also in parts.
+/// The values of an endpoint that its server may repeat and that may be secrets: its environment and its
+/// arguments, except names, also in parts.
 #[cfg(any(feature = "endpoint", feature = "stdio"))]
 pub(crate) fn stdio_secrets(endpoint: &StdioEndpoint) -> Vec<Secret> {
     let environment = endpoint.env.iter().filter(|(name, _)| !PUBLIC_VARIABLES.contains(&name.as_str()));

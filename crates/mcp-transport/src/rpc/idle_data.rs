@@ -1,5 +1,5 @@
-//! A limit on what a stream contains without a message, such as comments and empty lines. Reads no clock: the current time
-//! is an argument.
+//! A limit on what a stream contains without a message, such as comments and empty lines. Reads no clock: the
+//! current time is an argument.
 //!
 //! The rate limiter only slows such a stream down. This limit ends it. Keep-alives may be sent for days.
 

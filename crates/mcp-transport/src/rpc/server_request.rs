@@ -92,7 +92,8 @@ pub enum ElicitMode {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ElicitResult {
-    /// Accepted: with the values of a form, an object that the handler has checked against the schema; for a page, `None`.
+    /// Accepted: with the values of a form, an object that the handler has checked against the schema; for a
+    /// page, `None`.
     Accept(Option<RawJson>),
     /// Declined.
     Decline,

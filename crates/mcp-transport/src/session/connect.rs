@@ -29,9 +29,10 @@ impl Drop for ConnectingGuard<'_> {
 }
 
 impl Session {
-    /// Starts or contacts the server and does the handshake of its era, within `options.limits.startup`. A server of both
-    /// eras that started slowly is started a second time, with the same limit, so that its era does not depend on the
-    /// time of its start. A failure leaves no process and no connection behind. Cancel-safe: dropping the future releases everything.
+    /// Starts or contacts the server and does the handshake of its era, within `options.limits.startup`. A
+    /// server of both eras that started slowly is started a second time, with the same limit, so that its era
+    /// does not depend on the time of its start. A failure leaves no process and no connection behind.
+    /// Cancel-safe: dropping the future releases everything.
     pub async fn connect(dial: Arc<dyn Dial>, options: SessionOptions) -> Result<Session, ConnectError> {
         options.state.send_replace(SessionState::Connecting);
         let connecting = ConnectingGuard(&options.state);

@@ -91,8 +91,8 @@ pub enum Eras {
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct CallOptions {
-    /// The timeout of the call; `None` means the session's `limits.request`. It includes the time in which handlers ask a
-    /// user on behalf of the server.
+    /// The timeout of the call; `None` means the session's `limits.request`. It includes the time in which
+    /// handlers ask a user on behalf of the server.
     pub timeout: Option<Duration>,
     /// The idle timeout, restarted by progress; `None` means the session's `limits.idle`.
     pub idle_timeout: Option<Duration>,

@@ -25,17 +25,18 @@ use crate::transport::{Dial, Epoch};
 
 /// A session with one server.
 ///
-/// It lives from [`Session::connect`], after the handshake, to its end, and is never revived: dial again for a new one. All
-/// methods may be called concurrently from many tasks.
+/// It lives from [`Session::connect`], after the handshake, to its end, and is never revived: dial again for
+/// a new one. All methods may be called concurrently from many tasks.
 ///
-/// - **Calls end:** with the response, at the deadline, or with the connection. An error says whether the request may have
-///   run.
-/// - **Cancellation:** dropping the future of a call cancels it at the server. A call makes progress only while its future is
-///   polled: over Streamable HTTP the calling task usually reads the response itself.
-/// - **Order:** requests of one task are sent in the order of their calls. Responses arrive in any order; progress of a call
-///   precedes its response.
-/// - **Bounds:** [`Limits`] bounds sizes, times and lists. A session has at most 65,536 calls in flight. It sends at most 512
-///   messages at once over Streamable HTTP, and 256 requests over HTTP with SSE; further calls wait.
+/// - **Calls end:** with the response, at the deadline, or with the connection. An error says whether the
+///   request may have run.
+/// - **Cancellation:** dropping the future of a call cancels it at the server. A call makes progress only
+///   while its future is polled: over Streamable HTTP the calling task usually reads the response itself.
+/// - **Order:** requests of one task are sent in the order of their calls. Responses arrive in any order;
+///   progress of a call precedes its response.
+/// - **Bounds:** [`Limits`] bounds sizes, times and lists. A session has at most 65,536 calls in flight. It
+///   sends at most 512 messages at once over Streamable HTTP, and 256 requests over HTTP with SSE; further
+///   calls wait.
 /// - **End:** [`Session::close`] ends it gracefully, dropping it at once. Both end the processes that it started.
 pub struct Session {
     pub(super) connection: Connection,
@@ -125,12 +126,13 @@ impl Session {
         self.connection.disconnected().await
     }
 
-    /// Closes the connection and returns when the server has ended or was cut off, at the latest when `grace` has passed.
-    /// Calls in flight end with [`CallError::Closed`].
+    /// Closes the connection and returns when the server has ended or was cut off, at the latest when `grace`
+    /// has passed. Calls in flight end with [`CallError::Closed`].
     ///
-    /// The server may end by itself within three quarters of `grace`, or all but 500 ms if that is longer. The rest is for
-    /// ending it by force. A zero `grace` cuts it off at once. At most an hour is used. Of several calls at once, the earliest
-    /// end applies. Dropping the future leaves the shutdown running; a transport that ignores it then ends with the session.
+    /// The server may end by itself within three quarters of `grace`, or all but 500 ms if that is longer.
+    /// The rest is for ending it by force. A zero `grace` cuts it off at once. At most an hour is used. Of
+    /// several calls at once, the earliest end applies. Dropping the future leaves the shutdown running; a
+    /// transport that ignores it then ends with the session.
     pub async fn close(&self, grace: Duration) -> Arc<Disconnect> {
         self.connection.close(grace).await
     }

@@ -7,8 +7,8 @@ use url::Url;
 /// Maximum length of the URL.
 const MAX_URL_BYTES: usize = 8 << 10;
 
-/// Resolves the URL of an `endpoint` event against that of the stream. The error is a message; of a foreign URL it contains
-/// only the origin, because the path may be secret.
+/// Resolves the URL of an `endpoint` event against that of the stream. The error is a message; of a foreign
+/// URL it contains only the origin, because the path may be secret.
 pub(super) fn resolve(stream: &Url, data: &[u8]) -> Result<Url, String> {
     if data.len() > MAX_URL_BYTES {
         return Err("the server's URL for messages is too long".to_owned());

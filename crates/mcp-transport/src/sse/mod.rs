@@ -1,11 +1,12 @@
-//! HTTP with server-sent events, the transport of 2024-11-05: one open GET for the messages of the server, and a POST for
-//! each message to it, at the endpoint that the server names first.
+//! HTTP with server-sent events, the transport of 2024-11-05: one open GET for the messages of the server,
+//! and a POST for each message to it, at the endpoint that the server names first.
 //!
-//! One task drives the stream and all POSTs of a connection. No task is spawned for a call, and dropping the future closes
-//! all sockets. The stream is the session: when it ends, the connection ends, and nothing is resumed.
+//! One task drives the stream and all POSTs of a connection. No task is spawned for a call, and dropping the
+//! future closes all sockets. The stream is the session: when it ends, the connection ends, and nothing is
+//! resumed.
 //!
-//! Decisions are pure ([`message_endpoint`], [`send_queue`]); [`stream`] and [`post`] do the I/O. Absent on purpose: OAuth,
-//! `Last-Event-ID`, and retries.
+//! Decisions are pure ([`message_endpoint`], [`send_queue`]); [`stream`] and [`post`] do the I/O. Absent on
+//! purpose: OAuth, `Last-Event-ID`, and retries.
 
 mod connection;
 mod message_endpoint;

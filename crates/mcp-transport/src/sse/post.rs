@@ -1,5 +1,5 @@
-//! POST of one message. The JSON-RPC response arrives on the stream; the HTTP response only shows whether the message was
-//! accepted.
+//! POST of one message. The JSON-RPC response arrives on the stream; the HTTP response only shows whether the
+//! message was accepted.
 
 use std::time::Duration;
 
@@ -108,7 +108,8 @@ async fn post(
         Err(failed) => return Some(PostError { error: failed.into(), session_lost: None }),
     };
     if response.status().is_success() {
-        // The JSON-RPC response arrives on the stream. The body is read to its end, so that the connection can be reused.
+        // The JSON-RPC response arrives on the stream. The body is read to its end, so that the connection
+        // can be reused.
         if !response.is_event_stream() {
             response.read_beginning(DRAIN_TIMEOUT).await;
         }

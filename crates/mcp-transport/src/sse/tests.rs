@@ -9,8 +9,8 @@ use super::*;
 use crate::net::tests::flood::{self, Answers, FLOODS};
 use crate::net::url_endpoint::UrlOptions;
 
-/// Drives a connection whose stream repeats a text without end, for some seconds. Returns the number of repetitions, the
-/// delivered responses, and the end.
+/// Drives a connection whose stream repeats a text without end, for some seconds. Returns the number of
+/// repetitions, the delivered responses, and the end.
 async fn flooded(seconds: u64, text: &str) -> (usize, Arc<Answers>, DisconnectReason) {
     let endpoint = UrlEndpoint::new("http://localhost:1/sse".parse().unwrap());
     let mut limits = Limits::default();

@@ -6,8 +6,8 @@
 //! has the measurement). Here the child shares our memory until its program runs, and the starting thread waits
 //! meanwhile (`CLONE_VM | CLONE_VFORK`), as in `posix_spawn`, which cannot set the signal.
 //!
-//! This is the only file in the workspace with `unsafe`. Before its program, a child only runs [`ChildPlan::run_in_child`]: system
-//! calls on prepared data, without allocation, locks or unwinding.
+//! This is the only file in the workspace with `unsafe`. Before its program, a child only runs
+//! [`ChildPlan::run_in_child`]: system calls on prepared data, without allocation, locks or unwinding.
 
 #![expect(unsafe_code, reason = "between clone and exec there can be nothing but system calls")]
 
@@ -59,8 +59,8 @@ impl Process {
 
     /// A pidfd, readable when the process has exited, registered with this runtime. `None` where the system has none.
     pub(super) fn exit_watch(&self) -> Option<AsyncFd<OwnedFd>> {
-        // SAFETY: the process was not waited for, so its id is not reused. The new descriptor is closed on exec, and the
-        // `OwnedFd` is its only owner.
+        // SAFETY: the process was not waited for, so its id is not reused. The new descriptor is closed on
+        // exec, and the `OwnedFd` is its only owner.
         unsafe {
             let opened = libc::syscall(libc::SYS_pidfd_open, self.0.as_raw(), 0);
             let opened = c_int::try_from(opened).ok().filter(|it| *it >= 0)?;

@@ -265,7 +265,8 @@ impl Process {
                 // reading is of no use.
                 None => tokio::select! {
                     deadline = shutdown.requested() => (DisconnectReason::Stopped, deadline),
-                    reason = read_to_end(&mut stdout_task, &mut finished_reader) => (reason, Instant::now() + GROUP_GRACE),
+                    reason = read_to_end(&mut stdout_task, &mut finished_reader) => (reason,
+                        Instant::now() + GROUP_GRACE),
                     _ = self.child.wait() => (DisconnectReason::PeerClosed, Instant::now() + GROUP_GRACE),
                     () = tokio::time::sleep(CLOSED_STDIN_GRACE) => {
                         let message = "it closed its standard input and keeps running".to_owned();

@@ -88,8 +88,8 @@ impl<S: AsyncRead + Unpin> StderrReader<S> {
         }
     }
 
-    /// Reads until the stream ends. When the sender of `limit` is dropped, it continues without pauses, because the last
-    /// lines of a server explain why it ended.
+    /// Reads until the stream ends. When the sender of `limit` is dropped, it continues without pauses,
+    /// because the last lines of a server explain why it ended.
     pub(super) async fn run(mut self, limit: oneshot::Receiver<()>) {
         let has_ended = tokio::select! {
             () = self.read_limited() => true,

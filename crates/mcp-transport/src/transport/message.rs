@@ -24,8 +24,8 @@ pub enum Outbound {
     Cancel {
         /// The request.
         id: RequestId,
-        /// The `notifications/cancelled` message, for transports that cancel by sending it. `None` when the server must not
-        /// be notified; the transport then only releases what it holds for the request.
+        /// The `notifications/cancelled` message, for transports that cancel by sending it. `None` when the
+        /// server must not be notified; the transport then only releases what it holds for the request.
         notice: Option<Bytes>,
     },
 }

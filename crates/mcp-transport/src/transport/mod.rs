@@ -1,7 +1,7 @@
 //! The `Transport` trait and the types that a transport and the engine exchange.
 //!
-//! Not here: anything that only one transport has. Session ids, resumption and headers stay inside the HTTP transport, which
-//! reads what it needs from [`MessageHead`] instead of the body.
+//! Not here: anything that only one transport has. Session ids, resumption and headers stay inside the HTTP
+//! transport, which reads what it needs from [`MessageHead`] instead of the body.
 
 pub(crate) mod inline_sender;
 mod message;
@@ -39,34 +39,35 @@ pub fn force_time(grace: Duration) -> Duration {
 
 /// A transport that is not yet connected.
 ///
-/// A transport drives a whole connection; it is not a pair of `send` and `receive`. Over Streamable HTTP each request has
-/// its own response stream, over a pipe all messages share one stream. The feature `testing` checks a transport of your own
-/// against this contract: `testing::check_transport`.
+/// A transport drives a whole connection; it is not a pair of `send` and `receive`. Over Streamable HTTP each
+/// request has its own response stream, over a pipe all messages share one stream. The feature `testing`
+/// checks a transport of your own against this contract: `testing::check_transport`.
 ///
-/// - **Who calls:** the engine of a [`Session`](crate::Session) calls [`Transport::run`] once, in a task of its own, and
-///   joins that task. The runtime is Tokio with time and I/O.
+/// - **Who calls:** the engine of a [`Session`](crate::Session) calls [`Transport::run`] once, in a task of
+///   its own, and joins that task. The runtime is Tokio with time and I/O.
 /// - **Sending:** the transport connects, then takes [`Outbound`] commands from [`Link::outbound`] in order until the
-///   connection ends. Messages are sent in this order; it may write several at once. It handles both commands: a message
-///   with a body, and the end of interest in a response. A transport with one message per line replaces line breaks in a
-///   body by blanks.
-/// - **Receiving:** each complete frame is passed to [`FrameSink::deliver`] in the order of its stream, with that stream.
-///   Bytes that are not a frame are skipped; they end nothing. The sink counts them if they are delivered; a transport that
-///   recognizes them itself counts them with [`FrameSink::noise`]. Over lines, a frame is a line that begins with `{` or `[`;
-///   the rest of a line at the end of the stream is not a frame.
-/// - **Bounds:** a frame has at most [`Limits::message_bytes`](mcp_host_model::Limits); the transport discards a larger one as it
-///   arrives, or ends the connection. The link has no limits: the dial gets those of the session when it is made. The
-///   outbound queue is bounded by the engine. `deliver` returns the class of the message: a transport slows its reader
-///   down when a server sends many unsolicited messages, so that one server cannot occupy a processor.
+///   connection ends. Messages are sent in this order; it may write several at once. It handles both
+///   commands: a message with a body, and the end of interest in a response. A transport with one message per
+///   line replaces line breaks in a body by blanks.
+/// - **Receiving:** each complete frame is passed to [`FrameSink::deliver`] in the order of its stream, with
+///   that stream. Bytes that are not a frame are skipped; they end nothing. The sink counts them if they are
+///   delivered; a transport that recognizes them itself counts them with [`FrameSink::noise`]. Over lines, a
+///   frame is a line that begins with `{` or `[`; the rest of a line at the end of the stream is not a frame.
+/// - **Bounds:** a frame has at most [`Limits::message_bytes`](mcp_host_model::Limits); the transport
+///   discards a larger one as it arrives, or ends the connection. The link has no limits: the dial gets those
+///   of the session when it is made. The outbound queue is bounded by the engine. `deliver` returns the class
+///   of the message: a transport slows its reader down when a server sends many unsolicited messages, so that
+///   one server cannot occupy a processor.
 /// - **Errors:** a failure of the whole connection ends `run` with a [`Disconnect`], which ends every call. A response
-///   stream that ends without a response is reported with [`FrameSink::stream_failed`], which ends its call only. A pipe
-///   has one stream and reports none.
-/// - **End:** when [`ShutdownSignal::requested`] resolves, the transport closes the connection, also while it connects or
-///   sends, and returns. Until that deadline it may close gracefully, after it by force; soon after it, its future is
-///   dropped. Messages that are not sent by then may be lost; their calls end with the connection. If each call has an HTTP
-///   exchange of its own, it calls [`FrameSink::closing`] first, so that the calls drop these. When the queue ends (`None`), it returns
-///   too.
-/// - **Cancellation:** dropping the future of `run` at any point releases everything that the transport holds, processes
-///   and tasks included.
+///   stream that ends without a response is reported with [`FrameSink::stream_failed`], which ends its call
+///   only. A pipe has one stream and reports none.
+/// - **End:** when [`ShutdownSignal::requested`] resolves, the transport closes the connection, also while it
+///   connects or sends, and returns. Until that deadline it may close gracefully, after it by force; soon
+///   after it, its future is dropped. Messages that are not sent by then may be lost; their calls end with
+///   the connection. If each call has an HTTP exchange of its own, it calls [`FrameSink::closing`] first, so
+///   that the calls drop these. When the queue ends (`None`), it returns too.
+/// - **Cancellation:** dropping the future of `run` at any point releases everything that the transport
+///   holds, processes and tasks included.
 #[async_trait]
 pub trait Transport: Send + 'static {
     /// Connects, carries messages in both directions, and returns how the connection ended.
@@ -75,14 +76,14 @@ pub trait Transport: Send + 'static {
 
 /// A factory of transports to one server. A lost connection is never revived; a new one is dialled.
 ///
-/// A session calls [`Dial::dial`] for its connection, and again if the server refuses the handshake of one era and the other
-/// is tried. The other methods may be called at any time and from any thread; none of them blocks or fails. What is wrong
-/// with an endpoint is an error of [`Transport::run`].
+/// A session calls [`Dial::dial`] for its connection, and again if the server refuses the handshake of one
+/// era and the other is tried. The other methods may be called at any time and from any thread; none of them
+/// blocks or fails. What is wrong with an endpoint is an error of [`Transport::run`].
 pub trait Dial: Send + Sync {
     /// Returns a transport that has not done anything yet.
     fn dial(&self) -> Box<dyn Transport>;
-    /// The server's name in messages of the crates above: the command, or the URL without parts that may be secret. An error
-    /// of this crate does not repeat it.
+    /// The server's name in messages of the crates above: the command, or the URL without parts that may be
+    /// secret. An error of this crate does not repeat it.
     fn label(&self) -> String;
     /// Returns a server's text for use in messages: shortened, and without the secrets that the server was given.
     fn redact(&self, text: &str) -> String;
@@ -97,21 +98,21 @@ pub trait Dial: Send + Sync {
     fn handshake_mode(&self) -> HandshakeMode {
         HandshakeMode::Negotiate
     }
-    /// Another way to reach the same server, after a handshake over this transport was refused with `refusal`. The default
-    /// is `None`.
+    /// Another way to reach the same server, after a handshake over this transport was refused with
+    /// `refusal`. The default is `None`.
     fn fallback(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
         let _ = refusal;
         None
     }
-    /// A transport that must not be used but that the server may speak, after a handshake was refused with `refusal`. It is
-    /// tried only to improve the error message. The default is `None`.
+    /// A transport that must not be used but that the server may speak, after a handshake was refused with
+    /// `refusal`. It is tried only to improve the error message. The default is `None`.
     fn diagnostic_probe(&self, refusal: &RequestError) -> Option<TransportProbe> {
         let _ = refusal;
         None
     }
 
-    /// Whether a login or a token refresh is in progress. The server has not received the request then, so its silence must
-    /// not count as a timeout. The default is `false`.
+    /// Whether a login or a token refresh is in progress. The server has not received the request then, so
+    /// its silence must not count as a timeout. The default is `false`.
     fn is_authorizing(&self) -> bool {
         false
     }
@@ -138,8 +139,8 @@ pub enum HandshakeMode {
 
 /// A transport's ends of the connection to its engine.
 ///
-/// They belong to one [`Transport::run`]. All of them stay usable until it returns: after the engine has ended, the queue
-/// returns `None`, frames are dropped, and the shutdown is requested.
+/// They belong to one [`Transport::run`]. All of them stay usable until it returns: after the engine has
+/// ended, the queue returns `None`, frames are dropped, and the shutdown is requested.
 #[non_exhaustive]
 pub struct Link {
     /// Commands from the engine.
@@ -177,8 +178,8 @@ pub trait FrameSink: Send + Sync {
 pub enum MessageClass {
     /// A response to a call in flight. There is one for each call, so a server cannot flood with them.
     Solicited,
-    /// This number of messages that a server may send at any time: notifications, progress, requests, late responses, and
-    /// messages that are dropped or invalid.
+    /// This number of messages that a server may send at any time: notifications, progress, requests, late
+    /// responses, and messages that are dropped or invalid.
     Unsolicited(usize),
 }
 

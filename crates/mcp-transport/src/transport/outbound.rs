@@ -14,7 +14,8 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::transport::inline_sender::InlineSender;
 use crate::transport::message::Outbound;
 
-/// The maximum number of calls in flight. A power of two: the table of pending calls encodes a slot in the low bits of an id.
+/// The maximum number of calls in flight. A power of two: the table of pending calls encodes a slot in the
+/// low bits of an id.
 pub(crate) const MAX_CALLS: usize = 1 << 16;
 
 /// Batch size: a third of the calls in flight, between these bounds. Each batch costs a wake-up and a write.
@@ -61,8 +62,9 @@ impl FlowState {
         }
     }
 
-    /// Whether this number of messages is worth a write: a batch, or as many as there were responses since the last write,
-    /// because each of these may be followed by a new call. Calls that wait for a slow response do not count.
+    /// Whether this number of messages is worth a write: a batch, or as many as there were responses since
+    /// the last write, because each of these may be followed by a new call. Calls that wait for a slow
+    /// response do not count.
     pub(crate) fn is_full_batch(&self, messages: usize) -> bool {
         messages >= self.responses_since_write.load(Ordering::Relaxed).min(self.batch_size())
     }
@@ -98,8 +100,9 @@ impl OutboundQueue {
         debug_assert!(result.is_ok(), "a queue has one transport");
     }
 
-    /// Registers a sink that takes all later commands instead of the queue. Commands that are in the queue, or that another
-    /// task is just adding, come before those that the same task sends to the sink. At most once for a queue.
+    /// Registers a sink that takes all later commands instead of the queue. Commands that are in the queue,
+    /// or that another task is just adding, come before those that the same task sends to the sink. At most
+    /// once for a queue.
     #[cfg(feature = "stdio")]
     pub(crate) fn set_direct_sink(&self, sink: Arc<dyn DirectSink>) {
         let result = self.flow.direct_sink.set(sink);
@@ -138,9 +141,10 @@ impl OutboundQueue {
         count
     }
 
-    /// Yields once so that tasks that are ready to send join this batch, then takes up to `limit` commands in all. A sender
-    /// wakes the transport before other tasks have sent, and a write for each message costs more than the wait. A batch that
-    /// is full already is not delayed. Not cancel-safe: taken commands are in `into`.
+    /// Yields once so that tasks that are ready to send join this batch, then takes up to `limit` commands in
+    /// all. A sender wakes the transport before other tasks have sent, and a write for each message costs
+    /// more than the wait. A batch that is full already is not delayed. Not cancel-safe: taken commands are
+    /// in `into`.
     pub async fn fill_batch(&mut self, into: &mut Vec<Outbound>, limit: usize) {
         if !self.flow.is_full_batch(into.len()) {
             yield_once().await;
@@ -154,8 +158,8 @@ impl OutboundQueue {
     }
 }
 
-/// Yields to the tasks that are ready now. `tokio::task::yield_now` also waits until the runtime has polled I/O, and other
-/// tasks may run many times before that.
+/// Yields to the tasks that are ready now. `tokio::task::yield_now` also waits until the runtime has polled
+/// I/O, and other tasks may run many times before that.
 pub(crate) async fn yield_once() {
     let mut has_yielded = false;
     poll_fn(|context| {

@@ -45,8 +45,8 @@ impl KeepAlive {
         KeepAlive { ping_after, read_timeout, last_ping: None }
     }
 
-    /// Returns what to do at `now`. The additions cannot overflow, because [`super::endpoint::WebSocketEndpoint`] bounds its
-    /// durations.
+    /// Returns what to do at `now`. The additions cannot overflow, because
+    /// [`super::endpoint::WebSocketEndpoint`] bounds its durations.
     pub(super) fn next_action(&self, last_read: LastRead, now: Instant) -> KeepAliveAction {
         match self.last_ping {
             Some((at, reads)) if reads == last_read.reads => match at + self.read_timeout {

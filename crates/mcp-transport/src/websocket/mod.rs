@@ -1,8 +1,9 @@
 //! The WebSocket transport: one socket for all messages of a connection, subprotocol `mcp`.
 //!
-//! One task reads, writes and sends pings. Only the upgrade spawns a task, and owns it, so dropping the future closes the
-//! socket. Each text message is one JSON-RPC message. Decisions are pure ([`keep_alive`], and the check of the response in [`upgrade`]); [`open`],
-//! [`reader`], [`writer`] and [`connection`] do the I/O.
+//! One task reads, writes and sends pings. Only the upgrade spawns a task, and owns it, so dropping the
+//! future closes the socket. Each text message is one JSON-RPC message. Decisions are pure ([`keep_alive`],
+//! and the check of the response in [`upgrade`]); [`open`], [`reader`], [`writer`] and [`connection`] do the
+//! I/O.
 //!
 //! tungstenite implements the protocol, except for the opening handshake: tungstenite's refuses servers that choose no
 //! subprotocol, and reports few details of a refusal. Absent on purpose: compression, redirects, and the sessions of
@@ -31,8 +32,8 @@ use crate::net::url_endpoint::UrlOptions;
 use crate::transport::{Dial, Link, Transport};
 use endpoint::WebSocketEndpoint;
 
-/// Minimum timeout of a pong. A longer request timeout applies instead: a server that handles one request at a time does
-/// not answer pings meanwhile.
+/// Minimum timeout of a pong. A longer request timeout applies instead: a server that handles one request at
+/// a time does not answer pings meanwhile.
 const MIN_PONG_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum timeout. A longer one might overflow the clock.

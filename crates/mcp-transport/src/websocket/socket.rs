@@ -1,7 +1,7 @@
 //! A WebSocket that one task reads and writes concurrently.
 //!
-//! The lock is held during a poll only. One task does all the polling, so the lock is never contended. tungstenite keeps
-//! separate wakers for reading and writing, and answers pings while it reads.
+//! The lock is held during a poll only. One task does all the polling, so the lock is never contended.
+//! tungstenite keeps separate wakers for reading and writing, and answers pings while it reads.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::activity::{Activity, ActivityStream};
 
-/// Maximum size of a frame, and of the bytes that are gathered for a write. Between two frames of a message, a ping, pong
-/// or close can be sent.
+/// Maximum size of a frame, and of the bytes that are gathered for a write. Between two frames of a message,
+/// a ping, pong or close can be sent.
 pub(super) const FRAME_BYTES: usize = 64 << 10;
 
 /// Maximum number of bytes that tungstenite buffers for writing: our frames, one at a time, and pongs. Pongs for a peer

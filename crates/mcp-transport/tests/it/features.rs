@@ -26,7 +26,8 @@ fn rich(message: &Value) -> Vec<Reply> {
     match message["method"].as_str() {
         Some("prompts/get") => answer(
             message,
-            json!({"description": "d", "messages": [{"role": "user", "content": {"type": "text", "text": params["arguments"]["city"]}}]}),
+            json!({"description": "d", "messages": [{"role": "user",
+                "content": {"type": "text", "text": params["arguments"]["city"]}}]}),
         ),
         Some("resources/read") if params["uri"] == "a:b" => {
             answer(message, json!({"contents": [{"uri": "a:b", "text": "hello"}]}))

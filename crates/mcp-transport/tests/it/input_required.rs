@@ -112,7 +112,8 @@ async fn error_without_a_handler_names_the_required_input() {
     let (said, calls) = call(Handlers::default(), asks).await;
     assert_eq!(
         said,
-        "the server requires input (elicitation/create as `who`, tasks/list as `x`), and no handler is configured for it"
+        "the server requires input (elicitation/create as `who`, tasks/list as `x`), and no handler is configured \
+        for it"
     );
     assert_eq!(calls.len(), 1);
     let (said, _) = call(everything(), |message| {

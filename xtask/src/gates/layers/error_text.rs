@@ -1,7 +1,8 @@
 //! Product code does not search or compare the text of an error: the cause is a type.
 //!
 //! A heuristic by names: a method that searches a text, called on `message`, or on the `to_string()` of an
-//! error, and a comparison with the latter. A byte string is not the text of an error. Tests may search texts: they check them.
+//! error, and a comparison with the latter. A byte string is not the text of an error. Tests may search
+//! texts: they check them.
 
 use super::lists::contains;
 use crate::error::Violation;

@@ -112,8 +112,8 @@ fn front_page_of_a_library_with_ids_names_the_table() {
 
 #[test]
 fn violations_of_the_table_are_found() {
-    let bad = "| id | rule | where |\n|---|---|---|\n| HD-1 | a | b |\n| HD-001 | a | b |\n| HD-001 | a | b |\n| \
-        HD-002 | a |  |\n| HD-003 | a |\n";
+    let bad = "| id | rule | where |\n|---|---|---|\n| HD-1 | a | b |\n| HD-001 | a | b |\n| HD-001 | a | b |\n\
+        | HD-002 | a |  |\n| HD-003 | a |\n";
     check_tree(
         &[("docs/rules.md", bad)],
         "all: 0 of 1",

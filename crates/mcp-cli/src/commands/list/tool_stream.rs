@@ -136,8 +136,8 @@ mod tests {
             printed: HashSet::new(),
             reported: HashSet::new(),
         };
-        let table = "TOOL  SERVER  TOKENS  HINT\nread  files       41  reads\nwipe  files        6  destroys\nnote  \
-            files        2  -\n";
+        let table = "TOOL  SERVER  TOKENS  HINT\nread  files       41  reads\nwipe  files        6  destroys\n\
+            note  files        2  -\n";
         let total = "3 tools, about 49 tokens\n";
         let mut parts = stream();
         assert_eq!(parts.part(&state([Starting, Starting, Starting])), "");

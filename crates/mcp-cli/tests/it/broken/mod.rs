@@ -166,8 +166,8 @@ broken_servers! {
     slow_list: row(json!({"command": "peer", "args": ["slow"], "startup_timeout_sec": 5}), "list", "start-up limit")
         .by("doctor", "the tools were not listed within the start-up limit of 5 s")
         .by("tools", "it did not list its tools within");
-    oversized_message: row(peer("huge"), "exceeds the message size limit of 67108864 \
-        bytes", "request less: a part").calling();
+    oversized_message: row(peer("huge"), "exceeds the message size limit of 67108864 bytes",
+        "request less: a part").calling();
     invalid_tool_schema: row(
         peer("schema"),
         "malformed: its `inputSchema` is no object",
@@ -234,8 +234,7 @@ broken_servers! {
     missing_python_module: row(
         printing("/usr/bin/python3: No module named missing_server"),
         "does not have the module that `-m` names: its process ended with exit status 1; its standard error ended \
-        with: \
-             /usr/bin/python3: No module named missing_server",
+             with: /usr/bin/python3: No module named missing_server",
         "install its package for this Python",
     );
     traceback: row(

@@ -105,7 +105,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn acp_023_a_url_that_the_parser_accepts_is_accepted(text in "[Hh]ttps?:/{0,3}[a-z0-9.:@\\[\\]%_~/?#\u{e4}\\\\-]{0,24}") {
+        fn acp_023_a_url_that_the_parser_accepts_is_accepted(
+            text in "[Hh]ttps?:/{0,3}[a-z0-9.:@\\[\\]%_~/?#\u{e4}\\\\-]{0,24}"
+        ) {
             if url::check_http_url(&text).is_ok() {
                 prop_assert_eq!(check_http_url(&text), Ok(()));
             }

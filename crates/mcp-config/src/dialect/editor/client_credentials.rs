@@ -1,4 +1,5 @@
-//! The credentials of an OAuth client: our form of the key `auth`. Other programs have other forms, which are kept and not used.
+//! The credentials of an OAuth client: our form of the key `auth`. Other programs have other forms, which are
+//! kept and not used.
 
 use mcp_host_model::{ClientCredentials, ClientGrant, ClientKey, ConfigValue};
 

@@ -98,8 +98,8 @@ impl ValueReader<'_> {
         lowering::warn_literal_piece(&pieces, at, self.rule, self.context);
     }
 
-    /// Like [`ValueReader::value`], for fields in which some programs replace `$NAME`. In files of other programs `$NAME`
-    /// is not replaced, and a warning says so.
+    /// Like [`ValueReader::value`], for fields in which some programs replace `$NAME`. In files of other
+    /// programs `$NAME` is not replaced, and a warning says so.
     pub(super) fn value_with_shell_check(
         &self,
         text: String,

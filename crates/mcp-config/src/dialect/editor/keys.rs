@@ -1,7 +1,7 @@
 //! The keys of a server in the files of editors and agents: one row for each (DIA-03 to DIA-07).
 //!
-//! Reading, writing, the JSON Schema and the names in diagnostics follow from the rows. A program whose entries have other keys
-//! needs rows with its [`EntryForm`].
+//! Reading, writing, the JSON Schema and the names in diagnostics follow from the rows. A program whose
+//! entries have other keys needs rows with its [`EntryForm`].
 
 use EntryField as F;
 use EntryForm::{Codex, Common, Continue, Goose, Opencode};
@@ -14,7 +14,8 @@ pub(super) struct Key {
     pub(super) name: &'static str,
     /// What it sets. Keys of one field are spellings of it.
     pub(super) field: EntryField,
-    /// The forms of entries that have it. Each key is read in every form; the first row of a field and a form is written.
+    /// The forms of entries that have it. Each key is read in every form; the first row of a field and a form
+    /// is written.
     pub(super) forms: &'static [EntryForm],
     /// The description in the JSON Schema.
     pub(super) description: &'static str,

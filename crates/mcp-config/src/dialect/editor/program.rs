@@ -29,8 +29,8 @@ impl Program {
         !self.is_unknown() && Program::of_file(path).is_some_and(|it| it.name == self.name)
     }
 
-    /// The program of the servers at a pointer of a file: that of the path, unless the key of the servers or the content
-    /// of the file is another program's.
+    /// The program of the servers at a pointer of a file: that of the path, unless the key of the servers or
+    /// the content of the file is another program's.
     pub(crate) fn of_servers(path: &str, root: &Node, at: &str) -> &'static Program {
         let by_path = Program::of_file(path).filter(|it| !it.is_unknown());
         let keys = [segments(at).collect::<Vec<_>>().join("."), last(at)];

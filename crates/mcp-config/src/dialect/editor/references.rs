@@ -1,7 +1,7 @@
 //! Writes references in the variable syntax of a program (DIA-06, DIA-08).
 //!
-//! Some programs replace `${NAME}`, others only `${env:NAME}`, a few nothing. VS Code prompts for `inputs`. A file of an
-//! unknown program is written with `${NAME}`, which most programs read.
+//! Some programs replace `${NAME}`, others only `${env:NAME}`, a few nothing. VS Code prompts for `inputs`. A
+//! file of an unknown program is written with `${NAME}`, which most programs read.
 
 use std::collections::BTreeMap;
 

@@ -65,7 +65,11 @@ pub(crate) fn schema() -> Value {
                     "else": { "if": is_server_map, "then": list }
                 }
             },
-            "anyOf": keys.map(|it| json!({ "required": [it] })).into_iter().chain([server_map_schema(json!({ "$ref": "#/$defs/McpServerOrOff" }))]).collect::<Vec<_>>()
+            "anyOf": keys
+                .map(|it| json!({ "required": [it] }))
+                .into_iter()
+                .chain([server_map_schema(json!({ "$ref": "#/$defs/McpServerOrOff" }))])
+                .collect::<Vec<_>>()
         },
         "$defs": definitions
     })
@@ -128,7 +132,10 @@ fn server_map_schema(server: Value) -> Value {
 
 /// The schema of a disabled server, which may have any content, or of another one.
 fn server_or_disabled_schema(server: Value) -> Value {
-    let off = |key: &str, value: bool| json!({ "type": "object", "required": [key], "properties": { key: { "const": value } } });
+    let off = |key: &str, value: bool| {
+        let properties = json!({ key: { "const": value } });
+        json!({ "type": "object", "required": [key], "properties": properties })
+    };
     json!({ "anyOf": [off("disabled", true), off("enabled", false), server] })
 }
 

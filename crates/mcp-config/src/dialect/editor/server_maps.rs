@@ -166,8 +166,8 @@ fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
     context.error(Code::NoServers, at, message, help);
 }
 
-/// Warns of servers and inputs next to those that are read, under a key that is nearly theirs (DIA-13). Other unknown keys
-/// belong to the program of the file.
+/// Warns of servers and inputs next to those that are read, under a key that is nearly theirs (DIA-13). Other
+/// unknown keys belong to the program of the file.
 fn report_misspelt_maps(root: &Node, at: &Location, context: &ReadContext) {
     // A key with a word more is not misspelt: some users keep servers under such a key.
     const MAX_LENGTH_DIFFERENCE: usize = 2;

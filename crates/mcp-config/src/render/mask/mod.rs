@@ -2,8 +2,8 @@
 //!
 //! Only text that is known to be safe is shown: keys, structure, values of listed keys, and what `safe_values` accepts
 //! of arguments and variables. Each hidden character becomes `*`, so columns stay. The names in `${NAME}`,
-//! `${env:NAME}` and `${input:id}`, and the path in `{file:path}` are shown. Of a file that cannot be parsed, only known keys and punctuation are
-//! shown.
+//! `${env:NAME}` and `${input:id}`, and the path in `{file:path}` are shown. Of a file that cannot be parsed,
+//! only known keys and punctuation are shown.
 
 mod by_key;
 mod ranges;
@@ -241,7 +241,8 @@ impl Masker {
         }
     }
 
-    /// Hides a scalar except for its quotes. A boolean and null are shown, because they are no secrets. An unresolved alias is shown, because it is only a name.
+    /// Hides a scalar except for its quotes. A boolean and null are shown, because they are no secrets. An
+    /// unresolved alias is shown, because it is only a name.
     fn hide(&mut self, node: &Node, text: &str) {
         let span = node.span.clone();
         if let Content::Bool(_) | Content::Null = node.content {

@@ -112,8 +112,8 @@ impl BrokenJson<'_> {
         line.is_some_and(|it| it.trim().is_empty()) && begins_with_string(&self.text[token.end - 1..])
     }
 
-    /// The correction of a string with control characters: a quote that closes it on its line, if it ends at the opening
-    /// quote of another string; else blanks in place of the characters.
+    /// The correction of a string with control characters: a quote that closes it on its line, if it ends at
+    /// the opening quote of another string; else blanks in place of the characters.
     fn correct_string(&self, token: Range<usize>) -> Correction {
         let source = &self.text[token.clone()];
         let inner = source.get(1..source.len() - 1).unwrap_or_default();

@@ -67,9 +67,9 @@ pub struct InvalidAuthUrl {
 }
 
 impl ResourceServer {
-    /// Accepts the tokens of `issuer`, an authorization server with metadata and a key set. `resource` is the public URL
-    /// of the gateway, which tokens must have as their audience; by default the address at which it listens. Both are
-    /// https, or http on this machine.
+    /// Accepts the tokens of `issuer`, an authorization server with metadata and a key set. `resource` is the
+    /// public URL of the gateway, which tokens must have as their audience; by default the address at which
+    /// it listens. Both are https, or http on this machine.
     pub fn new(issuer: &str, resource: Option<&str>) -> Result<ResourceServer, InvalidAuthUrl> {
         checked("issuer", issuer)?;
         let resource = resource.map(|url| checked("resource", url)).transpose()?;
@@ -147,8 +147,8 @@ impl Grant {
         self.expires_at.saturating_add(LEEWAY).saturating_sub(now())
     }
 
-    /// Whether the token replaces another one of the same client. Requests may arrive in another order than their tokens
-    /// were issued in.
+    /// Whether the token replaces another one of the same client. Requests may arrive in another order than
+    /// their tokens were issued in.
     pub(crate) fn replaces(&self, other: &Grant) -> bool {
         self.issued_at >= other.issued_at || other.remaining_seconds() == 0
     }

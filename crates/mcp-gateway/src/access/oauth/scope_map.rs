@@ -73,8 +73,8 @@ impl ScopeMap {
         self.0.first().map(|(name, _)| name.as_str())
     }
 
-    /// The views of these scopes, of which a definition must pass one; empty if they show everything. `None` if no scope
-    /// of the map is among them.
+    /// The views of these scopes, of which a definition must pass one; empty if they show everything. `None`
+    /// if no scope of the map is among them.
     pub(crate) fn views(&self, held: &[String]) -> Option<Vec<ViewFilter>> {
         if self.0.is_empty() {
             return Some(Vec::new());

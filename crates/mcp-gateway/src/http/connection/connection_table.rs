@@ -1,7 +1,8 @@
 //! The open connections, and which of them is closed when there are too many.
 //!
-//! At the limit a new connection replaces an idle one. If none is idle, it gets one of a few further places, which serve
-//! only health and metrics. So clients that keep all connections busy do not hide the state of the gateway.
+//! At the limit a new connection replaces an idle one. If none is idle, it gets one of a few further places,
+//! which serve only health and metrics. So clients that keep all connections busy do not hide the state of
+//! the gateway.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -50,7 +51,8 @@ struct Entry {
     shut_down: Option<oneshot::Sender<()>>,
 }
 
-/// Why a connection has to end. Each wake-up of the connection polls both, and a one-shot channel is the cheapest to poll.
+/// Why a connection has to end. Each wake-up of the connection polls both, and a one-shot channel is the
+/// cheapest to poll.
 #[derive(Debug)]
 pub(crate) struct ConnectionEnd {
     /// Receives the eviction: the connection ends as soon as it is idle.

@@ -1,6 +1,7 @@
 //! Serves one connection with hyper: HTTP/1.1, or HTTP/2 where TLS negotiated it.
 //!
-//! Every request of a connection runs in the connection's task, so a client that disconnects drops its requests at once.
+//! Every request of a connection runs in the connection's task, so a client that disconnects drops its
+//! requests at once.
 
 use std::convert::Infallible;
 use std::future::Future;

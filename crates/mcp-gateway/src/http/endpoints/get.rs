@@ -1,8 +1,8 @@
 //! `GET`: the notification stream of a session.
 //!
-//! A session has one stream. A new stream replaces the old one; with `Last-Event-ID` it resumes after that event, as far
-//! as the event log reaches. Notifications are not stored while there is no stream, except that changed lists are
-//! reported when the next one opens.
+//! A session has one stream. A new stream replaces the old one; with `Last-Event-ID` it resumes after that
+//! event, as far as the event log reaches. Notifications are not stored while there is no stream, except that
+//! changed lists are reported when the next one opens.
 
 use std::sync::Arc;
 
@@ -127,7 +127,9 @@ impl SessionStream {
                 Some(message) = messages.next() => session.event_log.append(message),
                 () = session.event_log.appended() => {}
                 change = watcher.next(&session.known_lists) => {
-                    watcher.session_notifications(session, &change).into_iter().for_each(|message| session.event_log.append(message));
+                    for message in watcher.session_notifications(session, &change) {
+                        session.event_log.append(message);
+                    }
                 }
                 () = sleep(KEEP_ALIVE) => return Some(sse::keep_alive()),
             }

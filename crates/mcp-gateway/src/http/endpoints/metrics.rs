@@ -1,7 +1,8 @@
 //! `/metrics`: gauges and counters in the Prometheus text format.
 //!
-//! Only an authorized client gets them, because they name the servers, the tools and the clients. Gauges are read at each
-//! request, because a server that is removed has none. The page of the recorder of this process is appended.
+//! Only an authorized client gets them, because they name the servers, the tools and the clients. Gauges are
+//! read at each request, because a server that is removed has none. The page of the recorder of this process
+//! is appended.
 
 use http::StatusCode;
 use http::request::Parts;

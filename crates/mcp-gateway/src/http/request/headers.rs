@@ -1,4 +1,5 @@
-//! Reads the headers of a request, and checks those that the stateless protocol revisions (2026-07-28 and later) require.
+//! Reads the headers of a request, and checks those that the stateless protocol revisions (2026-07-28 and
+//! later) require.
 //!
 //! In these revisions some headers repeat values of the body, so that a proxy can route by them. A request whose
 //! headers differ from its body is refused, because a proxy may have routed or admitted it by false values.

@@ -68,8 +68,8 @@ impl Audience {
 }
 
 impl Listing {
-    /// Builds the lists of a scope, with the tools that are for the audience and fit the budget. `leased` are the servers
-    /// that are not shared.
+    /// Builds the lists of a scope, with the tools that are for the audience and fit the budget. `leased` are
+    /// the servers that are not shared.
     pub(crate) fn build(
         definitions: Arc<Definitions>,
         catalog: &Catalog,
@@ -206,8 +206,8 @@ impl Listing {
         self.definitions.uri_owners()
     }
 
-    /// The template that matches a URI, of one server or of all. Of several, the one with the longest literal prefix and suffix; of equally
-    /// long ones, the first.
+    /// The template that matches a URI, of one server or of all. Of several, the one with the longest literal
+    /// prefix and suffix; of equally long ones, the first.
     pub(crate) fn matching_template(&self, uri: &str, server: Option<&ServerId>) -> Option<&Target> {
         let targets =
             self.visible(ListKind::Templates).filter_map(|(at, entry)| Some((at, entry.target.as_ref()?)));

@@ -13,8 +13,7 @@ use crate::config::load::LoadRequest;
 pub struct FollowRequest {
     /// The files in order of precedence: of entries with the same name the first one counts, and servers are ordered
     /// by file. A missing file is empty if its dialect is known from its name, as that of `mcp.json` and
-    /// `.minds/mcp.yaml`, or from
-    /// [`LoadRequest::dialect`]; another one is refused. Folders may be missing.
+    /// `.minds/mcp.yaml`, or from [`LoadRequest::dialect`]; another one is refused. Folders may be missing.
     pub files: Vec<LoadRequest>,
     /// The lock file whose approvals apply to their servers from when it exists, as by
     /// [`Host::set_approval`](crate::host::Host::set_approval). A lock file that cannot be used or was deleted

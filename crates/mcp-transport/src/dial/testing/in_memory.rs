@@ -9,8 +9,8 @@ use super::action::{Script, ServerAction};
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::transport::{Dial, Link, MessageClass, Outbound, StreamId, Transport};
 
-/// A dial to a server in memory that performs a script. Each connection has the same script. A message is sent at once and
-/// whole; halves are ignored.
+/// A dial to a server in memory that performs a script. Each connection has the same script. A message is
+/// sent at once and whole; halves are ignored.
 ///
 /// A request that the script does not respond to ends at its timeout.
 pub fn scripted_dial(script: Script) -> Arc<dyn Dial> {

@@ -1,7 +1,7 @@
 //! Scripted servers, and the conformance check of transports. Feature `testing`.
 //!
-//! [`check_transport`] runs sessions over a transport against scripted servers, in both eras of the protocol, and compares
-//! the outcomes with a table. mcp-transport's own transports are checked with the same table.
+//! [`check_transport`] runs sessions over a transport against scripted servers, in both eras of the protocol,
+//! and compares the outcomes with a table. mcp-transport's own transports are checked with the same table.
 //!
 //! [`scripted_dial`] connects sessions to a scripted server in memory, to test code that uses a [`Session`]:
 //!
@@ -56,13 +56,13 @@ use link_rows::LinkRun;
 use run::{ReceivedMessages, Run};
 use table::{Row, RowRun};
 
-/// The time limit of a row of [`check_transport`]. The rows run at the same time, so this also limits the check as a whole,
-/// besides the starts of the servers.
+/// The time limit of a row of [`check_transport`]. The rows run at the same time, so this also limits the
+/// check as a whole, besides the starts of the servers.
 pub const ROW_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Checks a transport. `start` starts a server that performs the script over the transport, and returns the dial to it. The
-/// dial is made with the limits, like that of a session. Each server accepts connections, one after another, as long as the
-/// check runs; about 70 servers run at the same time.
+/// Checks a transport. `start` starts a server that performs the script over the transport, and returns the
+/// dial to it. The dial is made with the limits, like that of a session. Each server accepts connections, one
+/// after another, as long as the check runs; about 70 servers run at the same time.
 ///
 /// ```
 /// use mcp_host_transport::testing::{ResponseForm, check_transport, scripted_dial_with_limits};
@@ -77,19 +77,19 @@ pub const ROW_TIMEOUT: Duration = Duration::from_secs(15);
 /// # }
 /// ```
 ///
-/// The check takes a few seconds, and at most [`ROW_TIMEOUT`] longer than the starts of the servers, whatever faults the
-/// transport has. In memory it can run with Tokio's paused time. A transport that blocks its thread blocks the check.
-/// Dropping the future ends the sessions and transports.
+/// The check takes a few seconds, and at most [`ROW_TIMEOUT`] longer than the starts of the servers, whatever
+/// faults the transport has. In memory it can run with Tokio's paused time. A transport that blocks its
+/// thread blocks the check. Dropping the future ends the sessions and transports.
 ///
-/// These rules of the contract of [`Transport`](crate::Transport) have rows: line breaks in a body, dropped calls, noise,
-/// messages that are not complete, the size limit of a message, lost connections, the end of the queue, shutdowns, and
-/// the drop of `run`. The following have none, because no outcome shows them:
+/// These rules of the contract of [`Transport`](crate::Transport) have rows: line breaks in a body, dropped
+/// calls, noise, messages that are not complete, the size limit of a message, lost connections, the end of
+/// the queue, shutdowns, and the drop of `run`. The following have none, because no outcome shows them:
 ///
 /// - **Order:** in which order calls at the same time arrive, because a transport may have a connection for each.
 /// - **Memory:** whether a message over the limit is discarded as it arrives, or only after all of it was buffered.
 /// - **Pauses:** whether the reader slows down when a server sends many unsolicited messages.
-/// - **Servers that do not read or cannot be reached:** the scripts read everything. A shutdown must also end an attempt
-///   to connect, and a message that is half sent.
+/// - **Servers that do not read or cannot be reached:** the scripts read everything. A shutdown must also end
+///   an attempt to connect, and a message that is half sent.
 /// - **Resources:** what a dropped `run` held besides its [`Link`](crate::Link), such as a process or a socket.
 /// - **The dial:** that its methods neither block nor fail, and what [`Dial::redact`] removes.
 pub async fn check_transport(

@@ -10,8 +10,9 @@ use serde_json::Value;
 use crate::session::{Session, SessionOptions};
 use crate::transport::Dial;
 
-/// How a transport receives the response to a request. A failure of a response of its own ends one call, and its end shows
-/// that no message will follow. On a shared stream a failure ends all calls, and a missing response is waited for.
+/// How a transport receives the response to a request. A failure of a response of its own ends one call, and
+/// its end shows that no message will follow. On a shared stream a failure ends all calls, and a missing
+/// response is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResponseForm {

@@ -22,8 +22,8 @@ pub fn scripted_server(
     })
 }
 
-/// A server with two tools, one of which is invalid. It responds to a call of `other` with `hello`. `rest` handles other
-/// messages.
+/// A server with two tools, one of which is invalid. It responds to a call of `other` with `hello`. `rest`
+/// handles other messages.
 pub(super) fn server(rest: impl Fn(&Value) -> Vec<ServerAction> + Send + Sync + 'static) -> Script {
     let tools = vec![
         json!({"name": "good", "inputSchema": {"type": "object"}}),

@@ -136,8 +136,8 @@ pub(super) async fn dropped_while_sent(run: Run) -> String {
     other(run).await
 }
 
-/// A call that is dropped when half of its response may have arrived. The server is notified, except where it is enough to
-/// close the call's own response. Then another call.
+/// A call that is dropped when half of its response may have arrived. The server is notified, except where it
+/// is enough to close the call's own response. Then another call.
 pub(super) async fn dropped(run: Run) -> String {
     tokio::select! {
         called = call(&run.session, "first", CallOptions::default()) => return called,
@@ -182,7 +182,8 @@ pub(super) async fn with_noise(run: Run) -> String {
     format!("{first}, {counted} | {}", other(run).await)
 }
 
-/// A call whose response is over the limit, then another call. The transport discards the response, or ends the connection.
+/// A call whose response is over the limit, then another call. The transport discards the response, or ends
+/// the connection.
 pub(super) async fn over_the_limit(run: Run) -> String {
     // On a shared stream, a transport need not know which call a discarded message belongs to: the call times out. The
     // connection may also end, before the call times out or after it.

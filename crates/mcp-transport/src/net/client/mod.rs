@@ -112,7 +112,8 @@ impl Client {
         (RequestTarget::new(url.clone()), headers)
     }
 
-    /// Whether requests share neither a connection nor a token. A request that its task stops polling then blocks no other.
+    /// Whether requests share neither a connection nor a token. A request that its task stops polling then
+    /// blocks no other.
     #[cfg(feature = "http")]
     pub(crate) fn is_exclusive(&self) -> bool {
         self.is_http1_only.load(Ordering::Relaxed) && self.endpoint.authorization.is_none()

@@ -158,7 +158,8 @@ proptest! {
     fn chunk_boundaries_do_not_matter(
         pieces in prop::collection::vec(
             prop::sample::select(vec![
-                "\n", "\r", "\r\n", "data: ", "data", "data:", "id: ", "event: ", "message", "ping", "retry: ", "12", ":",
+                "\n", "\r", "\r\n", "data: ", "data", "data:", "id: ", "event: ", "message", "ping", "retry: ",
+                    "12", ":",
                 " ", "{\"a\":1}", "\u{feff}", "x", "\u{0}",
             ]),
             0..40,

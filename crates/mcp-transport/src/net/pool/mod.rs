@@ -1,8 +1,8 @@
 //! A pool of idle connections to one server.
 //!
-//! An HTTP/1.1 connection serves one request at a time and is driven by the task of that request. An HTTP/2 connection is
-//! shared by all requests; one task drives it, which is aborted when the pool is dropped. The pool has at most as many
-//! connections as requests were in flight at once, each for at most [`MAX_IDLE`].
+//! An HTTP/1.1 connection serves one request at a time and is driven by the task of that request. An HTTP/2
+//! connection is shared by all requests; one task drives it, which is aborted when the pool is dropped. The
+//! pool has at most as many connections as requests were in flight at once, each for at most [`MAX_IDLE`].
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

@@ -98,9 +98,8 @@ async fn late_unknown_and_duplicate_responses_are_dropped() {
     peer.deliver(format!(r#"{{"id":{id},"result":2}}"#));
     peer.deliver(format!(r#"{{"id":{id},"result":3}}"#));
     assert_eq!(waiting.await.unwrap(), "result 2}");
-    assert!(
-        matches!(peer.incoming.recv().await.map(|it| *it), Some(IncomingMessage::Request { method, .. }) if method == Method::Ping)
-    );
+    assert!(matches!(peer.incoming.recv().await.map(|it| *it),
+            Some(IncomingMessage::Request { method, .. }) if method == Method::Ping));
 }
 
 #[tokio::test(start_paused = true)]
@@ -277,9 +276,8 @@ async fn nested_batch_is_ignored() {
     let id = peer.next_command().await;
     peer.deliver(format!(r#"[[{{"id":{id},"result":0}}],{{"method":"n"}},{{"id":{id},"result":1}}]"#));
     assert_eq!(waiting.await.unwrap(), "result 1}");
-    assert!(
-        matches!(peer.incoming.recv().await.map(|it| *it), Some(IncomingMessage::Notification { method, .. }) if method.as_str() == "n")
-    );
+    assert!(matches!(peer.incoming.recv().await.map(|it| *it),
+            Some(IncomingMessage::Notification { method, .. }) if method.as_str() == "n"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -170,9 +170,12 @@ proptest! {
                 };
                 prop_assert_eq!(id, want);
                 // An object with a method is no response, unless id and payload come before the method.
-                prop_assert!(at("method").is_none_or(|it| Some(it) > at(key) && Some(it) > at("id") && at("id").is_some()));
+                let is_after = |it| Some(it) > at(key) && Some(it) > at("id") && at("id").is_some();
+                prop_assert!(at("method").is_none_or(is_after));
             }
-            ScannedFrame::Request { .. } => prop_assert!(get("method").is_some() && get("id").is_some_and(|it| !it.is_null())),
+            ScannedFrame::Request { .. } => {
+                prop_assert!(get("method").is_some() && get("id").is_some_and(|it| !it.is_null()));
+            }
             ScannedFrame::Notification { .. } => {
                 prop_assert!(get("method").is_some() && get("id").is_none_or(Value::is_null));
             }
@@ -186,7 +189,8 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_no_panic(bytes in prop::collection::vec(prop_oneof![Just(b'{'), Just(b'"'), Just(b':'), Just(b'['), Just(b'\\'), Just(b'}'), any::<u8>()], 0..40)) {
+    fn any_bytes_are_no_panic(bytes in prop::collection::vec(prop_oneof![Just(b'{'), Just(b'"'), Just(b':'),
+        Just(b'['), Just(b'\\'), Just(b'}'), any::<u8>()], 0..40)) {
         scan(&bytes);
     }
 }

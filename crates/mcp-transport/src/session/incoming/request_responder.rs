@@ -52,8 +52,9 @@ impl RequestResponder {
         own.into_iter().chain([&self.handlers]).find(|handlers| handlers.handles(method))
     }
 
-    /// Handles a request that a legacy server sent on the connection. Roots belong to the connection: the server may use
-    /// them for every later call. So the session's handler comes first, whichever caller's call they are requested for.
+    /// Handles a request that a legacy server sent on the connection. Roots belong to the connection: the
+    /// server may use them for every later call. So the session's handler comes first, whichever caller's
+    /// call they are requested for.
     pub(crate) async fn handle_on_connection(
         &self,
         owner: &RequestOwner,

@@ -9,8 +9,8 @@ use crate::rpc::request_owner::OwnerHint;
 use crate::session::options::{ClientInfo, SessionOptions};
 
 /// The members of `_meta` in the modern era, for a request of `owner`. Requests without an owner, for example lists,
-/// declare the configured capabilities, without what only 2025-11-25 has. A server with tasks (`has_tasks`) receives that
-/// the client supports them too.
+/// declare the configured capabilities, without what only 2025-11-25 has. A server with tasks (`has_tasks`)
+/// receives that the client supports them too.
 pub(crate) fn modern_meta(
     version: ProtocolVersion,
     options: &SessionOptions,
@@ -55,8 +55,8 @@ fn declare_tasks(members: &mut Vec<String>) {
     }
 }
 
-/// The capabilities declared to a legacy server: the configured ones, otherwise those of the session's handlers. Without
-/// the extension for tasks, which such a server does not have.
+/// The capabilities declared to a legacy server: the configured ones, otherwise those of the session's
+/// handlers. Without the extension for tasks, which such a server does not have.
 pub(crate) fn legacy_capabilities(options: &SessionOptions) -> String {
     let members = declared_members(options).into_iter();
     object(members.map(|it| without(it, "extensions", TASKS_EXTENSION)).collect())

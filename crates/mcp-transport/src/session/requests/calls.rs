@@ -14,8 +14,9 @@ impl Session {
     /// Calls a tool. `arguments` is a JSON object.
     ///
     /// The timeout is that of `options`, otherwise the session's `limits.request`. Set [`CallOptions::retry`] if the
-    /// call may be sent again after its response was lost. If the server makes a task of the call, the session waits for
-    /// its result, for up to [`DEFAULT_TASK_TIMEOUT`] from then on; see [`Session::start_tool_call`] for another limit.
+    /// call may be sent again after its response was lost. If the server makes a task of the call, the
+    /// session waits for its result, for up to [`DEFAULT_TASK_TIMEOUT`] from then on; see
+    /// [`Session::start_tool_call`] for another limit.
     pub async fn call_tool(
         &self,
         name: &str,

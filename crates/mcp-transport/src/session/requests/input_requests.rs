@@ -128,8 +128,8 @@ impl Session {
         Ok(extra_params.join(","))
     }
 
-    /// The input for these requests, as JSON members. They are handled one after another, because most of them reach the
-    /// same person.
+    /// The input for these requests, as JSON members. They are handled one after another, because most of
+    /// them reach the same person.
     pub(crate) async fn provide_inputs(
         &self,
         options: &CallOptions,

@@ -146,7 +146,8 @@ impl Session {
         Ok(listing)
     }
 
-    /// All pages of a list, and when they expire together. The request has no parameters yet; each page gets its cursor.
+    /// All pages of a list, and when they expire together. The request has no parameters yet; each page gets
+    /// its cursor.
     pub(crate) async fn fetch_pages<T>(
         &self,
         request: &Request<'_>,

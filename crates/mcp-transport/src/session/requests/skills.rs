@@ -36,7 +36,8 @@ impl SkillMethod {
 
 impl Session {
     /// Lists all skills, within the limits of the other lists. The list is not cached. Fails with
-    /// [`CallError::Unsupported`] if the server does not declare the extension. Dropping the future cancels the request.
+    /// [`CallError::Unsupported`] if the server does not declare the extension. Dropping the future cancels
+    /// the request.
     pub async fn list_skills(&self, options: CallOptions) -> Result<ListResult<Skill>, CallError> {
         self.require_skills()?;
         let options = CallOptions { retry: RetryPolicy::Once, ..options };

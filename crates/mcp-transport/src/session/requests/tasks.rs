@@ -1,7 +1,8 @@
 //! Tasks: tool calls that a server continues after its response. The session polls until the task has ended.
 //!
-//! The two forms differ: in 2025-11-25 the caller requests a task, and `tasks/result` returns its result and carries the
-//! server's requests for input. With the extension of 2026-07-28 the server decides, and `tasks/get` returns both.
+//! The two forms differ: in 2025-11-25 the caller requests a task, and `tasks/result` returns its result and
+//! carries the server's requests for input. With the extension of 2026-07-28 the server decides, and
+//! `tasks/get` returns both.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -111,8 +112,8 @@ impl Session {
     }
 
     /// Waits for the result of a task, byte for byte. `options.timeout` is the time that it may take from now; the
-    /// default is [`DEFAULT_TASK_TIMEOUT`]. The server's status messages are progress. Dropping the future, or an error,
-    /// leaves the task alone.
+    /// default is [`DEFAULT_TASK_TIMEOUT`]. The server's status messages are progress. Dropping the future,
+    /// or an error, leaves the task alone.
     pub async fn task_result_raw(
         &self,
         task: &Task,

@@ -131,7 +131,10 @@ enum Timing {
 
 fn steps() -> impl Strategy<Value = Step> {
     let index = any::<Index>;
-    let choice = || prop_oneof![4 => index().prop_map(RequestChoice::Waiting), 1 => index().prop_map(RequestChoice::Any)];
+    let choice = || {
+        prop_oneof![4 => index().prop_map(RequestChoice::Waiting),
+        1 => index().prop_map(RequestChoice::Any)]
+    };
     let spec = (
         prop::sample::select(&CallKind::ALL[..]),
         prop::option::of(5u64..100),

@@ -11,7 +11,8 @@ fn message(id: Option<RequestId>, method: &'static str, bytes: usize) -> Outboun
 }
 
 /// Queues messages (`7 method`, `- notification`, `- ` for a response) and abandonments (`-7`), finishes them
-/// (`finished method`), and posts as many as possible after each step. Checks what was posted and aborted after each step.
+/// (`finished method`), and posts as many as possible after each step. Checks what was posted and aborted
+/// after each step.
 #[track_caller]
 fn check(steps: &[&'static str], want: &str) {
     let mut queue = SseSendQueue::default();

@@ -45,9 +45,11 @@ pub(super) async fn run(
         written = writer.run(&mut out) => match written {
             // The engine has ended: nothing waits for a close handshake.
             Ok(()) => (stopped(), Instant::now()),
-            Err(WriteError::Unresponsive(reason)) => (ReadEnd { reason, close_code: Some(CloseCode::Policy) }, close_deadline()),
+            Err(WriteError::Unresponsive(reason)) => (ReadEnd { reason, close_code: Some(CloseCode::Policy) },
+                close_deadline()),
             // Its last messages may contain the reason.
-            Err(WriteError::Disconnected(message)) => match tokio::time::timeout(FINAL_READ_TIMEOUT, reader.run()).await {
+            Err(WriteError::Disconnected(message)) => match tokio::time::timeout(FINAL_READ_TIMEOUT,
+                reader.run()).await {
                 Ok(end) => (end, close_deadline()),
                 Err(_) => (ReadEnd { reason: DisconnectReason::Broken(message), close_code: None }, close_deadline()),
             },

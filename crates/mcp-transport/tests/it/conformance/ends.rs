@@ -1,8 +1,8 @@
 //! Outcomes that differ between the transports: how a lost connection is reported, and a message over the limit.
 //!
-//! Over Streamable HTTP, each request has its own response, whose failure ends only its request. A line or event that is
-//! too long is discarded as it arrives. A WebSocket message that is too large ends the connection with close code 1009,
-//! which tells the server the reason.
+//! Over Streamable HTTP, each request has its own response, whose failure ends only its request. A line or
+//! event that is too long is discarded as it arrives. A WebSocket message that is too large ends the
+//! connection with close code 1009, which tells the server the reason.
 
 use std::sync::Arc;
 use std::time::Duration;

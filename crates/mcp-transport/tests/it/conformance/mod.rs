@@ -1,13 +1,15 @@
-//! Conformance tests: the table of `mcp_host_transport::testing`, run on all transports in both eras against a peer that can
-//! misbehave. Streamable HTTP is tested with event streams and with JSON documents as responses.
-//! [`peers`] performs the scripts on each transport; [`ends`] has the outcomes that differ between the transports.
+//! Conformance tests: the table of `mcp_host_transport::testing`, run on all transports in both eras against
+//! a peer that can misbehave. Streamable HTTP is tested with event streams and with JSON documents as
+//! responses. [`peers`] performs the scripts on each transport; [`ends`] has the outcomes that differ between
+//! the transports.
 //!
 //! Known failures of other clients, and the tests that show that this one does not have them:
 //!
-//! - a silent server: the rows of the silent peer; output in UTF-16: `stdio::hd_135_utf_16_output_is_noise_until_the_timeout`
+//! - a silent server: the rows of the silent peer; output in UTF-16:
+//!   `stdio::hd_135_utf_16_output_is_noise_until_the_timeout`
 //! - a line in Latin-1: `stdio::hd_106_response_in_another_encoding_ends_its_call`, and with the encoding configured
-//!   `stdio::hd_106_configured_encoding_is_used_in_both_directions`; a message over the limit, an error whose code is no integer:
-//!   the rows of these names
+//!   `stdio::hd_106_configured_encoding_is_used_in_both_directions`; a message over the limit, an error whose
+//!   code is no integer: the rows of these names
 //! - a child that dies while a grandchild holds its output:
 //!   `stdio::grandchild_that_holds_the_pipe_does_not_delay_the_call`
 //! - a server that does not read: `stdio::call_to_a_server_that_does_not_read_times_out`,
@@ -19,7 +21,8 @@
 //! - one tool without an object `inputSchema`: the row of this name
 //! - a cursor that repeats: `session::endless_list_is_ended`
 //! - lists that a server's `ttlMs` keeps alive after the end: the row of closing twice, where they are asked for
-//! - GETs again and again, a stream that breaks off, `retry: 0`, a first GET that fails: `http::streams::listening_retries_with_backoff`
+//! - GETs again and again, a stream that breaks off, `retry: 0`, a first GET that fails:
+//!   `http::streams::listening_retries_with_backoff`
 //! - HTTP 4xx with an error without an id: `http::faults::error_contains_the_servers_message`, and where it
 //!   means that the session is forgotten `http::sessions::lost_session_is_reopened_once`
 //! - a server that is down: the row of the peer that dies after the handshake, whose calls end at once

@@ -22,7 +22,11 @@ async fn marked_arguments_are_sent_as_headers_and_tools_with_invalid_marks_are_d
             "tools/list" => {
                 let mark = |mark: &str| json!({"type": "string", "x-mcp-header": mark});
                 let tools = json!([
-                    tool("echo", json!({"region": mark("Region"), "note": mark("Note"), "none": mark("None"), "plain": {"type": "string"}})),
+                    tool(
+                        "echo",
+                        json!({"region": mark("Region"), "note": mark("Note"), "none": mark("None"),
+                        "plain": {"type": "string"}})
+                    ),
                     tool("odd", json!({"a": mark("not a token")})),
                 ]);
                 json_reply(request.result(json!({"resultType": "complete", "tools": tools})))

@@ -46,7 +46,8 @@ async fn lost_session_is_reopened_once() {
     check(|_| not_initialized()).await;
     check(|_| reply(400, "", "Bad Request: No valid session ID provided")).await;
     check(|request| {
-        let error = json!({"jsonrpc": "2.0", "id": request.rpc()["id"], "error": {"code": -32001, "message": "Session not found"}});
+        let error = json!({"jsonrpc": "2.0", "id": request.rpc()["id"],
+            "error": {"code": -32001, "message": "Session not found"}});
         reply(404, "Content-Type: application/json\r\n", error.to_string())
     })
     .await;
@@ -65,7 +66,8 @@ async fn server_that_loses_every_session_is_not_retried_forever() {
 async fn unknown_method_is_not_a_lost_session() {
     let peer = Peer::start(|request| {
         legacy(request, "s", |request| {
-            let error = json!({"jsonrpc": "2.0", "id": request.rpc()["id"], "error": {"code": -32601, "message": "Method not found"}});
+            let error = json!({"jsonrpc": "2.0", "id": request.rpc()["id"],
+                "error": {"code": -32601, "message": "Method not found"}});
             reply(404, "Content-Type: application/json\r\n", error.to_string())
         })
     })

@@ -82,7 +82,8 @@ async fn error_with_the_calls_id_is_its_response() {
 async fn sk_24_unknown_session_ends_the_connection() {
     assert_eq!(
         fault(|_| reply(404, "Could not find session")).await,
-        "refused: the server answered HTTP 404 Not Found: Could not find session | the server is no longer available: it no longer knows the session: the server answered HTTP 404 Not Found: Could not find session"
+        "refused: the server answered HTTP 404 Not Found: Could not find session | the server is no longer \
+        available: it no longer knows the session: the server answered HTTP 404 Not Found: Could not find session"
     );
     // A notice that is not taken says so just as well.
     let peer = Peer::start(|request| match request.kind().as_str() {

@@ -139,31 +139,37 @@ async fn refused(get: impl Fn() -> Reply + Send + Sync + 'static) -> String {
 
 #[tokio::test]
 async fn response_without_a_stream_is_reported_with_its_message() {
-    let path = "check the path of the URL: Streamable HTTP servers usually use /mcp, servers with server-sent events /sse, WebSocket servers /ws";
+    let path = "check the path of the URL: Streamable HTTP servers usually use /mcp, servers with server-sent events \
+        /sse, WebSocket servers /ws";
     assert_eq!(
         refused(|| reply(404, "<h1>no such\npage</h1>")).await,
         format!("the server answered HTTP 404 Not Found: <h1>no such page</h1> [{path}]")
     );
     assert_eq!(
         refused(|| reply(401, "no hunter22").header("www-authenticate", "Bearer realm=\"r\"")).await,
-        "the server answered HTTP 401 Unauthorized: it requires authorization (Bearer): no *** [the server requires authorization: check the `Authorization` header]"
+        "the server answered HTTP 401 Unauthorized: it requires authorization (Bearer): no *** [the server requires \
+        authorization: check the `Authorization` header]"
     );
     assert_eq!(
         refused(|| reply(403, "")).await,
-        "the server answered HTTP 403 Forbidden: it requires authorization [the server requires authorization: check the `Authorization` header]"
+        "the server answered HTTP 403 Forbidden: it requires authorization [the server requires authorization: check \
+        the `Authorization` header]"
     );
     assert_eq!(
         refused(|| reply(500, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"oops"}}"#))
             .await,
-        "the server answered HTTP 500 Internal Server Error: oops (code -32603) [the server, or a gateway in front of it, fails: check its log, and try again later]"
+        "the server answered HTTP 500 Internal Server Error: oops (code -32603) [the server, or a gateway in front \
+        of it, fails: check its log, and try again later]"
     );
     assert_eq!(
         refused(|| reply(200, "<html>").header("content-type", "text/html")).await,
-        "the server answered HTTP 200 OK: <html> (this is not an event stream) [there is no MCP server at this URL: check its host, port and path]"
+        "the server answered HTTP 200 OK: <html> (this is not an event stream) [there is no MCP server at this URL: \
+        check its host, port and path]"
     );
     assert_eq!(
         refused(|| reply(200, ": hello").header("content-type", "text/event-stream")).await,
-        "the server ended the stream before the endpoint event [there is no MCP server at this URL: check its host, port and path]"
+        "the server ended the stream before the endpoint event [there is no MCP server at this URL: check its host, \
+        port and path]"
     );
 }
 
@@ -180,7 +186,8 @@ async fn redirect_is_followed_within_its_origin_only() {
         assert_eq!(peer.received()[1].path, "/sse/");
     }
     let elsewhere = refused(|| reply(302, "").header("location", "http://evil.example/x?secret")).await;
-    let want = "the server redirects to http://evil.example (HTTP 302), which is not followed [if you trust the new location, put its URL into the configuration]";
+    let want = "the server redirects to http://evil.example (HTTP 302), which is not followed [if you trust the new \
+        location, put its URL into the configuration]";
     assert_eq!(elsewhere, want);
     let peer = Peer::start(|request| match request.path.as_str() {
         "/messages?session=1" => reply(307, "").header("location", "http://evil.example/x?secret"),

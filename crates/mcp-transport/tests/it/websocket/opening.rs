@@ -152,7 +152,8 @@ fn http(status: &str, body: &str) -> Opening {
 }
 
 const AUTHORIZE: &str = "the server requires authorization: check the `Authorization` header";
-const PATH: &str = "check the path of the URL: Streamable HTTP servers usually use /mcp, servers with server-sent events /sse, WebSocket servers /ws";
+const PATH: &str = "check the path of the URL: Streamable HTTP servers usually use /mcp, servers with server-sent \
+    events /sse, WebSocket servers /ws";
 const FAILS: &str = "the server, or a gateway in front of it, fails: check its log, and try again later";
 const NO_SERVER: &str = "there is no MCP server at this URL: check its host, port and path";
 const RUNNING: &str = "check that the server is running, and that host and port are correct";

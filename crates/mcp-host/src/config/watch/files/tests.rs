@@ -37,8 +37,7 @@ fn text(path: &str, words: &str) -> Option<String> {
             true => format!("  {id}: {{transport: stdio, {command}: npx, args: ['{revision}']}}\n"),
             false => format!(
                 "  - {{name: {id}, description: d, type: mcp, server: s, {command}: npx, args: ['{revision}'], \
-                envFile: \
-                 s.env}}\n"
+                 envFile: s.env}}\n"
             ),
         });
     }
