@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mcp_host_model::{ServerId, Severity};
+use mcp_host_model::ServerId;
 
 use super::{DefinitionPart, ItemKind, ServerIdentity, ServerSnapshot};
 use crate::filter::rules::NEVER_APPROVED;
