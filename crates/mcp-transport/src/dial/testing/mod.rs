@@ -136,7 +136,7 @@ async fn outcome(
     dial: Arc<dyn Dial>,
     received: ReceivedMessages,
 ) -> String {
-    let run = match row.run {
+    let run = match &row.run {
         RowRun::Session(run) => run,
         RowRun::Link(run) => return run(LinkRun { dial, received }).await,
     };

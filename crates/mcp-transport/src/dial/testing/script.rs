@@ -36,7 +36,7 @@ pub(super) fn server(rest: impl Fn(&Value) -> Vec<ServerAction> + Send + Sync + 
 }
 
 /// A server that handles calls of other tools with `handle`.
-pub(super) fn first(handle: fn(&Value) -> Vec<ServerAction>) -> Script {
+pub(super) fn first(handle: impl Fn(&Value) -> Vec<ServerAction> + Send + Sync + 'static) -> Script {
     server(move |message| match message["method"].as_str() {
         Some("tools/call") => handle(message),
         _ => Vec::new(),

@@ -1,6 +1,5 @@
 //! The table: the behaviour of a server, the use of the session or of the transport, and the outcome.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -42,17 +41,20 @@ enum RowForms {
 }
 
 /// What a row runs.
-#[derive(Clone, Copy)]
 pub(super) enum RowRun {
     /// A session, in each era.
-    Session(RunSession),
+    Session(RunFunction<Run>),
     /// A transport without a session, once.
-    Link(RunLink),
+    Link(RunFunction<LinkRun>),
 }
 
-type Outcome = Pin<Box<dyn Future<Output = String> + Send>>;
-pub(super) type RunSession = fn(Run) -> Outcome;
-pub(super) type RunLink = fn(LinkRun) -> Outcome;
+type RunFunction<R> = Box<dyn Fn(R) -> Pin<Box<dyn Future<Output = String> + Send>> + Send + Sync>;
+
+fn run_function<R, F: Future<Output = String> + Send + 'static>(
+    run: impl Fn(R) -> F + Send + Sync + 'static,
+) -> RunFunction<R> {
+    Box::new(move |input| Box::pin(run(input)))
+}
 
 impl Row {
     pub(super) fn has_session(&self) -> bool {
@@ -78,14 +80,35 @@ pub(super) fn rows() -> Vec<Row> {
         .collect()
 }
 
-fn row(name: &'static str, script: Script, run: RunSession, want: &'static str) -> Row {
-    let run = RowRun::Session(run);
+fn row<F: Future<Output = String> + Send + 'static>(
+    name: &'static str,
+    script: Script,
+    run: impl Fn(Run) -> F + Send + Sync + 'static,
+    want: &'static str,
+) -> Row {
+    let run = RowRun::Session(run_function(run));
     Row { name, script, run, want, want_of_own: want, forms: RowForms::All, limits: Limits::default() }
 }
 
 /// A row in which the server sends several messages for one.
-fn stream(name: &'static str, script: Script, run: RunSession, want: &'static str) -> Row {
+fn stream<F: Future<Output = String> + Send + 'static>(
+    name: &'static str,
+    script: Script,
+    run: impl Fn(Run) -> F + Send + Sync + 'static,
+    want: &'static str,
+) -> Row {
     Row { forms: RowForms::SeveralMessages, ..row(name, script, run, want) }
+}
+
+/// A row that runs the transport without a session.
+fn link_row<F: Future<Output = String> + Send + 'static>(
+    name: &'static str,
+    run: impl Fn(LinkRun) -> F + Send + Sync + 'static,
+    want: &'static str,
+) -> Row {
+    let script = script::server(|_| Vec::new());
+    let run = RowRun::Link(run_function(run));
+    Row { name, script, run, want, want_of_own: want, forms: RowForms::All, limits: Limits::default() }
 }
 
 /// A row of two calls, the first of which gets no response.
@@ -94,51 +117,42 @@ fn unanswered(name: &'static str, action: fn(&Value) -> ServerAction, want_of_ow
         Some("tools/call") => vec![action(message)],
         _ => Vec::new(),
     });
-    Row {
-        want_of_own,
-        ..row(name, script, |it| Box::pin(session_rows::unanswered_then_other(it)), "timed out | hello")
-    }
+    Row { want_of_own, ..row(name, script, session_rows::unanswered_then_other, "timed out | hello") }
 }
 
 /// A row of two calls in the first of which the connection is lost.
 fn lost(name: &'static str, handle: fn(&Value) -> Vec<ServerAction>) -> Row {
-    let row =
-        row(name, script::first(handle), |it| Box::pin(twice(it, None)), "closed: lost | not sent: lost");
+    let row = row(name, script::first(handle), |it| twice(it, None), "closed: lost | not sent: lost");
     Row { want_of_own: "outcome unknown | hello", ..row }
 }
 
 fn well_behaved() -> Vec<Row> {
     vec![
-        stream("order", script::first_after(progress), |it| Box::pin(session_rows::in_order(it)), "in order"),
-        row("3 calls at once", script::reversed(3), |it| Box::pin(session_rows::at_once(3, it)), "3 of 3"),
-        row(
-            "64 calls at once",
-            script::reversed(64),
-            |it| Box::pin(session_rows::at_once(64, it)),
-            "64 of 64",
-        ),
+        stream("order", script::first_after(progress), session_rows::in_order, "in order"),
+        row("3 calls at once", script::reversed(3), |it| session_rows::at_once(3, it), "3 of 3"),
+        row("64 calls at once", script::reversed(64), |it| session_rows::at_once(64, it), "64 of 64"),
         stream(
             "list_changed before a response",
             script::first_after(|_| vec![notice("notifications/tools/list_changed", &json!({})); 2]),
-            |it| Box::pin(session_rows::changed(it)),
+            session_rows::changed,
             "hello, 2 changes",
         ),
         row(
             "line breaks in the arguments of a call",
             script::first(echo_whole),
-            |it| Box::pin(session_rows::with_line_breaks(it)),
+            session_rows::with_line_breaks,
             "whole | whole",
         ),
         row(
             "a second session over the same dial",
             script::first(|_| Vec::new()),
-            |it| Box::pin(session_rows::connected_again(it)),
+            session_rows::connected_again,
             TWO,
         ),
         row(
             "one tool without an object inputSchema",
             script::first(|_| Vec::new()),
-            |it| Box::pin(session_rows::listed(it)),
+            session_rows::listed,
             "1 kept, 1 rejected",
         ),
     ]
@@ -149,31 +163,26 @@ fn sizes() -> Vec<Row> {
         row(
             "a small response behind a large one that is not read",
             script::large_then_small(4 << 20),
-            |it| Box::pin(session_rows::beside(it)),
+            session_rows::beside,
             "hello | 4194304 bytes",
         ),
         row(
             "a message of 10 MiB",
             script::first(|message| vec![ServerAction::Send(tool_result(message, &"x".repeat(10 << 20)))]),
-            |it| Box::pin(twice(it, None)),
+            |it| twice(it, None),
             "10485760 bytes | hello",
         ),
-        row(
-            "a call of 4 MiB",
-            script::first_after(|_| Vec::new()),
-            |it| Box::pin(session_rows::large(it)),
-            TWO,
-        ),
+        row("a call of 4 MiB", script::first_after(|_| Vec::new()), session_rows::large, TWO),
         row(
             "a call that is dropped while it is sent",
             script::first(|_| vec![ServerAction::KeepOpen]),
-            |it| Box::pin(session_rows::dropped_while_sent(it)),
+            session_rows::dropped_while_sent,
             "hello",
         ),
         row(
             "a call that is dropped in the middle of its response",
             script::in_two(),
-            |it| Box::pin(session_rows::dropped(it)),
+            session_rows::dropped,
             "hello",
         ),
     ]
@@ -181,25 +190,19 @@ fn sizes() -> Vec<Row> {
 
 /// Rows about the maximum size of a message.
 fn limits() -> Vec<Row> {
-    let limits = limits_with(|limits| limits.message_bytes = SMALL_LIMIT);
-    let row_with = |name, size: fn(&Value) -> Vec<ServerAction>, run, want| Row {
-        limits: limits.clone(),
-        ..row(name, script::first(size), run, want)
+    let small = |row| Row { limits: limits_with(|limits| limits.message_bytes = SMALL_LIMIT), ..row };
+    let text_of = |size: usize| {
+        script::first(move |message| vec![ServerAction::Send(tool_result(message, &"x".repeat(size)))])
     };
-    vec![
-        row_with(
-            "a message below the size limit",
-            |message| vec![ServerAction::Send(tool_result(message, &"x".repeat(TEXT_BELOW_LIMIT)))],
-            |it| Box::pin(twice(it, None)),
-            "90000 bytes | hello",
-        ),
-        row_with(
-            "a message above the size limit",
-            |message| vec![ServerAction::Send(tool_result(message, &"x".repeat(TEXT_ABOVE_LIMIT)))],
-            |it| Box::pin(session_rows::over_the_limit(it)),
-            "refused",
-        ),
-    ]
+    let two = |it| twice(it, None);
+    let above = row(
+        "a message above the size limit",
+        text_of(TEXT_ABOVE_LIMIT),
+        session_rows::over_the_limit,
+        "refused",
+    );
+    let below = row("a message below the size limit", text_of(TEXT_BELOW_LIMIT), two, "90000 bytes | hello");
+    [below, above].map(small).into()
 }
 
 fn limits_with(change: impl Fn(&mut Limits)) -> Limits {
@@ -226,7 +229,7 @@ fn ends() -> Vec<Row> {
             ..row(
                 "a server that disconnects in the handshake",
                 script::opening(ServerAction::Disconnect),
-                |it| Box::pin(twice(it, None)),
+                |it| twice(it, None),
                 "no session: lost",
             )
         },
@@ -235,32 +238,32 @@ fn ends() -> Vec<Row> {
             ..row(
                 "a server that is silent in the handshake",
                 script::opening(ServerAction::KeepOpen),
-                |it| Box::pin(twice(it, None)),
+                |it| twice(it, None),
                 "no session: timed out",
             )
         },
         row(
             "a server that is silent in a call",
             script::first(|_| vec![ServerAction::KeepOpen]),
-            |it| Box::pin(twice(it, Some(SHORT_TIMEOUT))),
+            |it| twice(it, Some(SHORT_TIMEOUT)),
             "timed out | hello",
         ),
         row(
             "close twice, and call after it",
             script::first(|_| vec![ServerAction::KeepOpen]),
-            |it| Box::pin(session_rows::closed_twice(it)),
+            session_rows::closed_twice,
             "closed: stopped | stopped, stopped, stopped | not sent: stopped, not sent: stopped",
         ),
     ]
 }
 
 fn nonsense() -> Vec<Row> {
-    let two: RunSession = |it| Box::pin(twice(it, None));
+    let two = |it| twice(it, None);
     vec![
         stream(
             "noise, which is counted",
             script::first_after(|_| NOISE.map(Into::into).to_vec()),
-            |it| Box::pin(session_rows::with_noise(it)),
+            session_rows::with_noise,
             "hello, counted | hello",
         ),
         stream("noise before the response", script::first_after(noise), two, TWO),
@@ -304,7 +307,7 @@ fn nonsense() -> Vec<Row> {
             script::first_after(|message| {
                 vec![json!({"jsonrpc": "2.0", "id": message["id"], "method": "ping"}).to_string()]
             }),
-            |it| Box::pin(session_rows::pinged(it)),
+            session_rows::pinged,
             "hello, answered with {}",
         ),
         row("a result that holds an id", script::first(nested), two, TWO),
@@ -312,20 +315,12 @@ fn nonsense() -> Vec<Row> {
 }
 
 fn without_a_session() -> Vec<Row> {
-    let link_row = |name, run, want| Row {
-        run: RowRun::Link(run),
-        ..row(name, script::server(|_| Vec::new()), |_| unreachable!("replaced"), want)
-    };
     vec![
-        link_row("the end of the queue", |it| Box::pin(link_rows::queue_ended(it)), "it returned"),
-        link_row("a shutdown", |it| Box::pin(link_rows::shut_down(it)), "it returned: stopped"),
-        link_row("`run` is dropped at once", |it| Box::pin(link_rows::dropped_at_once(it)), NOTHING_LEFT),
-        link_row("`run` is dropped while it waits", |it| Box::pin(link_rows::dropped_idle(it)), NOTHING_LEFT),
-        link_row(
-            "`run` is dropped while it sends 12 MiB",
-            |it| Box::pin(link_rows::dropped_while_sending(it)),
-            NOTHING_LEFT,
-        ),
+        link_row("the end of the queue", link_rows::queue_ended, "it returned"),
+        link_row("a shutdown", link_rows::shut_down, "it returned: stopped"),
+        link_row("`run` is dropped at once", link_rows::dropped_at_once, NOTHING_LEFT),
+        link_row("`run` is dropped while it waits", link_rows::dropped_idle, NOTHING_LEFT),
+        link_row("`run` is dropped while it sends 12 MiB", link_rows::dropped_while_sending, NOTHING_LEFT),
     ]
 }
 
