@@ -21,7 +21,7 @@ const MAX_ID_BYTES: usize = 1024;
 
 /// Requests in progress, by the JSON text of the id that the SDK knows.
 #[derive(Default)]
-pub(crate) struct ServerRequests {
+pub(crate) struct OpenServerRequests {
     open: HashMap<String, OpenRequest>,
     replaced_ids: u64,
 }
@@ -47,7 +47,7 @@ pub(crate) struct ServerResponse {
     pub(crate) body: Bytes,
 }
 
-impl ServerRequests {
+impl OpenServerRequests {
     /// Records a server request whose id is at `id`. Returns it as the SDK is to receive it.
     pub(crate) fn insert(
         &mut self,
@@ -141,7 +141,7 @@ mod tests {
     use mcp_host_transport::internal::scan::{ScannedFrame, scan};
 
     /// The request as the SDK receives it.
-    fn enter(requests: &mut ServerRequests, epoch: u32, id: &str) -> Result<String, RequestRefusal> {
+    fn enter(requests: &mut OpenServerRequests, epoch: u32, id: &str) -> Result<String, RequestRefusal> {
         let frame = Bytes::from(format!(r#"{{"id": {id} ,"method":"ping"}}"#));
         let ScannedFrame::Request { id, .. } = scan(&frame) else { panic!("it is a request") };
         let frame_for_sdk = requests.insert(Epoch(epoch), &frame, id)?;
@@ -149,7 +149,7 @@ mod tests {
     }
 
     /// The response that is sent for this id, with its session.
-    fn answer(requests: &mut ServerRequests, id: &str) -> Option<String> {
+    fn answer(requests: &mut OpenServerRequests, id: &str) -> Option<String> {
         #[derive(Deserialize)]
         struct Answer<'a> {
             #[serde(borrow)]
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn response_is_sent_to_the_session_of_its_request_with_its_id() {
-        let requests = &mut ServerRequests::default();
+        let requests = &mut OpenServerRequests::default();
         assert_eq!(enter(requests, 0, "7").unwrap(), r#"{"id": 7 ,"method":"ping"}"#);
         assert_eq!(enter(requests, 1, "7").unwrap(), r#"{"id": "another-1" ,"method":"ping"}"#);
         assert_eq!(enter(requests, 1, "\"another-2\"").unwrap(), r#"{"id": "another-2" ,"method":"ping"}"#);
@@ -186,7 +186,7 @@ mod tests {
             ("99999999999999999999", "\"another-1\""),
             ("{}", "\"another-1\""),
         ] {
-            let requests = &mut ServerRequests::default();
+            let requests = &mut OpenServerRequests::default();
             enter(requests, 0, id).unwrap();
             let want = format!(r#"@0 {{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
             assert_eq!(answer(requests, id_for_sdk), Some(want));
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn cancelled_request_is_reported_once_and_gets_no_response() {
-        let requests = &mut ServerRequests::default();
+        let requests = &mut OpenServerRequests::default();
         enter(requests, 0, "7").unwrap();
         enter(requests, 1, "7").unwrap();
         let mut cancel = |epoch, id: &str| {
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn number_of_requests_is_bounded() {
-        let requests = &mut ServerRequests::default();
+        let requests = &mut OpenServerRequests::default();
         let long = format!("\"{}\"", "x".repeat(MAX_ID_BYTES));
         assert_eq!(enter(requests, 0, &long), Err(RequestRefusal::Id));
         for id in 0..MAX_OPEN {

@@ -118,7 +118,7 @@ pub use session::{
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{
-    ProcessIdentity, ProgramLookup, ProgramSearch, ReapedGroup, ReceiptDirectory, find_program,
+    ProcessIdentity, ProgramSearch, ProgramSearchResult, ReapedGroup, ReceiptDirectory, find_program,
     missing_script,
 };
 /// For [`Session::state`] and [`ShutdownSignal`].

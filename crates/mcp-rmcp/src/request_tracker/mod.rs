@@ -7,7 +7,7 @@ use mcp_host_model::{Method, MethodName, ProtocolVersion, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::server_requests::{RequestRefusal, ServerRequests, ServerResponse};
+use crate::server_requests::{OpenServerRequests, RequestRefusal, ServerResponse};
 use mcp_host_transport::internal::frame;
 use mcp_host_transport::internal::scan::{ResponseId, ScannedFrame, scan};
 use mcp_host_transport::{Disconnect, RequestError};
@@ -32,7 +32,7 @@ pub(crate) enum Action {
 
 /// Why a message of the SDK cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum SendError {
+pub(crate) enum TrackerError {
     #[error("a request id must be an integer below 2^48")]
     Id,
     #[error("it is not a JSON-RPC message: {0}")]
@@ -61,7 +61,7 @@ pub(crate) struct RequestTracker {
     /// Requests to send after that.
     queued: Vec<RequestId>,
     /// Server requests that the SDK is working on.
-    server_requests: ServerRequests,
+    server_requests: OpenServerRequests,
     own_id_count: RequestId,
     answered: bool,
     is_closed: bool,
@@ -99,12 +99,12 @@ impl RequestTracker {
     }
 
     /// A message from the SDK.
-    pub(crate) fn send(&mut self, body: Bytes) -> Result<Vec<Action>, SendError> {
+    pub(crate) fn send(&mut self, body: Bytes) -> Result<Vec<Action>, TrackerError> {
         if self.is_closed {
-            return Err(SendError::Closed);
+            return Err(TrackerError::Closed);
         }
         let message: SdkMessage<'_> =
-            serde_json::from_slice(&body).map_err(|error| SendError::Unreadable(error.to_string()))?;
+            serde_json::from_slice(&body).map_err(|error| TrackerError::Unreadable(error.to_string()))?;
         let params = |it: &RawValue| serde_json::from_str::<Params>(it.get()).ok();
         let params = message.params.and_then(params).unwrap_or_default();
         let own_version = params.meta.and_then(|it| it.version).and_then(|it| it.parse().ok());
@@ -126,7 +126,7 @@ impl RequestTracker {
             }
             return Ok(vec![self.notification(method, version, body.clone())]);
         };
-        let id: RequestId = id.get().parse().ok().filter(|it| *it < FIRST_OWN_ID).ok_or(SendError::Id)?;
+        let id: RequestId = id.get().parse().ok().filter(|it| *it < FIRST_OWN_ID).ok_or(TrackerError::Id)?;
         if method == Method::Initialize {
             self.initialize = Some(body.clone());
         }

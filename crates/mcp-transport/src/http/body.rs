@@ -14,7 +14,7 @@ const MAX_PREALLOCATED_BYTES: usize = 4 << 20;
 
 /// Why a body is not complete.
 #[derive(Debug)]
-pub(super) enum BodyError {
+pub(super) enum ResponseBodyError {
     /// It exceeds the limit.
     TooLarge,
     /// The connection failed for this reason.
@@ -25,19 +25,19 @@ pub(super) enum BodyError {
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Reads a body of at most `limit` bytes, without its byte order mark. A long body in one piece is not copied.
-pub(super) async fn read_body(response: &mut Response, limit: usize) -> Result<Bytes, BodyError> {
+pub(super) async fn read_body(response: &mut Response, limit: usize) -> Result<Bytes, ResponseBodyError> {
     let declared = response.content_length().map_or(0, |it| usize::try_from(it).unwrap_or(usize::MAX));
     if declared > limit {
-        return Err(BodyError::TooLarge);
+        return Err(ResponseBodyError::TooLarge);
     }
     let mut first = Bytes::new();
     let mut res = BytesMut::new();
     let capacity = declared.min(MAX_PREALLOCATED_BYTES);
     while let Some(chunk) =
-        response.chunk().await.map_err(|it| BodyError::Failed(net_failure(&it).to_string()))?
+        response.chunk().await.map_err(|it| ResponseBodyError::Failed(net_failure(&it).to_string()))?
     {
         if first.len() + res.len() + chunk.len() > limit {
-            return Err(BodyError::TooLarge);
+            return Err(ResponseBodyError::TooLarge);
         }
         if first.is_empty() && res.is_empty() {
             first = chunk;

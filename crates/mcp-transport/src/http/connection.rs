@@ -10,7 +10,7 @@ use super::send_queue::HttpSendQueue;
 use super::sessions::HttpSessions;
 use crate::net::{Client, ExchangeError, HttpEndpoint, RequestParts, RequestTarget, Response};
 use crate::rpc::rate_limiter::RateLimiter;
-use crate::transport::inline_sender::Exchange;
+use crate::transport::inline_sender::ExchangeFuture;
 use crate::transport::{Epoch, FrameSink, RequestId};
 
 /// One connection.
@@ -37,7 +37,7 @@ pub(super) enum DriverCommand {
     /// A queued message can be sent.
     CapacityFree,
     /// The caller has abandoned this exchange.
-    TakeOver(RequestId, Exchange),
+    TakeOver(RequestId, ExchangeFuture),
 }
 
 impl HttpConnection {

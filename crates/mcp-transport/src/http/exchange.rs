@@ -7,7 +7,7 @@ use tokio::runtime::{Handle, Id};
 
 use super::connection::{DriverCommand, HttpConnection};
 use super::post;
-use crate::transport::inline_sender::{Exchange, InlineSender};
+use crate::transport::inline_sender::{ExchangeFuture, InlineSender};
 use crate::transport::{OutboundMessage, RequestId};
 
 /// Lets callers send their requests themselves. Does not keep the connection alive.
@@ -25,7 +25,7 @@ impl HttpInlineSender {
 }
 
 impl InlineSender for HttpInlineSender {
-    fn start(&self, message: OutboundMessage) -> Result<Exchange, Box<OutboundMessage>> {
+    fn start(&self, message: OutboundMessage) -> Result<ExchangeFuture, Box<OutboundMessage>> {
         let Some(connection) = self.connection.upgrade() else { return Err(Box::new(message)) };
         {
             let mut send_queue = connection.send_queue.lock();
@@ -41,7 +41,7 @@ impl InlineSender for HttpInlineSender {
         Handle::try_current().is_ok_and(|it| it.id() == self.runtime)
     }
 
-    fn hand_over(&self, id: RequestId, rest: Exchange) {
+    fn hand_over(&self, id: RequestId, rest: ExchangeFuture) {
         let Some(connection) = self.connection.upgrade() else { return };
         let send_queue = connection.send_queue.lock();
         if !send_queue.is_closed() {
@@ -64,13 +64,13 @@ impl Drop for CloseOnDrop<'_> {
 }
 
 /// An exchange that the driver polls. It can be aborted.
-pub(super) type DriverExchange = Abortable<Exchange>;
+pub(super) type DriverExchange = Abortable<ExchangeFuture>;
 
 /// Takes over the exchange of a message, unless it is that of a request that was abandoned.
 pub(super) fn take_over(
     connection: &HttpConnection,
     id: Option<RequestId>,
-    rest: Exchange,
+    rest: ExchangeFuture,
 ) -> Option<DriverExchange> {
     let (abort, registration) = AbortHandle::new_pair();
     let is_known = id.is_none_or(|id| connection.send_queue.lock().set_abort_handle(id, abort));
@@ -78,7 +78,7 @@ pub(super) fn take_over(
 }
 
 /// Starts the exchange of a message that is marked as in flight. The future ends with the message's stream.
-pub(super) fn start_exchange(connection: &Arc<HttpConnection>, message: OutboundMessage) -> Exchange {
+pub(super) fn start_exchange(connection: &Arc<HttpConnection>, message: OutboundMessage) -> ExchangeFuture {
     let guard = InFlightGuard { connection: Arc::clone(connection), id: message.head.id };
     Box::pin(async move {
         let connection = &*guard.connection;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use mcp_host_model::Method;
 
-use super::body::BodyError;
+use super::body::ResponseBodyError;
 use super::connection::{DriverCommand, HttpConnection};
 use super::events::{StreamEnd, StreamReader};
-use super::response::Verdict;
+use super::response::StatusMeaning;
 use super::sessions::{MessageContext, MessageHeaders};
 use super::{body, response, resume};
 use crate::error::request_error::RequestError;
@@ -145,8 +145,8 @@ impl SentRequest {
         let limit = connection.endpoint.max_message_bytes;
         let body = match body::read_body(response, limit).await {
             Ok(body) => body,
-            Err(BodyError::TooLarge) => return Some(StreamError::TooLarge(limit)),
-            Err(BodyError::Failed(why)) => return lost(format!("the response is incomplete: {why}")),
+            Err(ResponseBodyError::TooLarge) => return Some(StreamError::TooLarge(limit)),
+            Err(ResponseBodyError::Failed(why)) => return lost(format!("the response is incomplete: {why}")),
         };
         let lines = response::lines(&body, self.id);
         if let Some(lines) = lines {
@@ -184,16 +184,16 @@ impl SentRequest {
         let redactor = &connection.endpoint.redactor;
         let error = response::error_response(status, response.headers(), error_body, redactor);
         match verdict {
-            Verdict::Response => {
+            StatusMeaning::Response => {
                 connection.inbox.deliver(StreamId::Request(self.id, self.epoch), body);
                 None
             }
-            Verdict::SessionLost => {
+            StatusMeaning::SessionLost => {
                 connection.sessions.mark_lost(self.epoch);
                 Some(StreamError::NotExecuted(self.epoch))
             }
-            Verdict::Refused => Some(StreamError::Refused(error.into())),
-            Verdict::Lost => Some(StreamError::Lost(error.into())),
+            StatusMeaning::Refused => Some(StreamError::Refused(error.into())),
+            StatusMeaning::Lost => Some(StreamError::Lost(error.into())),
         }
     }
 }
@@ -249,7 +249,7 @@ async fn send_notification_then(
         }
         let rest = response.read_beginning(ERROR_BODY_TIMEOUT).await;
         let error_body = response::parse(&rest, None, &connection.endpoint.redactor);
-        if response::judge(status, &error_body, message_headers.context) == Verdict::SessionLost {
+        if response::judge(status, &error_body, message_headers.context) == StatusMeaning::SessionLost {
             connection.sessions.mark_lost(*epoch);
         }
         let redactor = &connection.endpoint.redactor;

@@ -14,7 +14,7 @@ use crate::transport::RequestId;
 
 /// The meaning of an error status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum StatusMeaning {
     /// Its body is the JSON-RPC response.
     Response,
     /// The server refused the message because it does not know the session.
@@ -62,37 +62,39 @@ pub(super) fn lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
 }
 
 /// Interprets an error status.
-pub(super) fn judge(status: u16, error_body: &ErrorBody, context: MessageContext) -> Verdict {
+pub(super) fn judge(status: u16, error_body: &ErrorBody, context: MessageContext) -> StatusMeaning {
     let number = error_body.error.as_ref().map(|it| it.code);
     let is_response = error_body.has_request_id && context != MessageContext::Opening;
     let in_session = context == MessageContext::Session;
     match status {
-        401 | 403 => Verdict::Refused,
+        401 | 403 => StatusMeaning::Refused,
         // Some servers respond to an unknown method with 404.
-        404 if in_session && !(is_response && number == Some(code::METHOD_NOT_FOUND)) => Verdict::SessionLost,
+        404 if in_session && !(is_response && number == Some(code::METHOD_NOT_FOUND)) => {
+            StatusMeaning::SessionLost
+        }
         400 if in_session
             && reports_lost_session(&error_body.message)
             && !(is_response && number != Some(code::SERVER_ERROR)) =>
         {
-            Verdict::SessionLost
+            StatusMeaning::SessionLost
         }
         // A server without session ids can lose its state as well.
         400 if context == MessageContext::Sessionless
             && reports_missing_initialization(&error_body.message)
             && !is_response =>
         {
-            Verdict::SessionLost
+            StatusMeaning::SessionLost
         }
-        _ if is_response => Verdict::Response,
+        _ if is_response => StatusMeaning::Response,
         // The response to an unknown method in the modern era; some servers omit the id.
         404 if context == MessageContext::Modern
             && error_body.has_no_id
             && number == Some(code::METHOD_NOT_FOUND) =>
         {
-            Verdict::Response
+            StatusMeaning::Response
         }
-        500.. => Verdict::Lost,
-        _ => Verdict::Refused,
+        500.. => StatusMeaning::Lost,
+        _ => StatusMeaning::Refused,
     }
 }
 
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(status: u16, context: MessageContext, body: &'static str, want: Verdict) {
+    fn check(status: u16, context: MessageContext, body: &'static str, want: StatusMeaning) {
         assert_eq!(judge(status, &error_body(body), context), want, "{status} {context:?} {body}");
     }
 
@@ -159,65 +161,65 @@ mod tests {
     #[test]
     fn lost_session_is_recognized() {
         use MessageContext::*;
-        check(404, Session, "", Verdict::SessionLost);
+        check(404, Session, "", StatusMeaning::SessionLost);
         check(
             404,
             Session,
             r#"{"error":{"code":-32001,"message":"Session not found"},"id":"server-error"}"#,
-            Verdict::SessionLost,
+            StatusMeaning::SessionLost,
         );
-        check(400, Session, NO_SESSION, Verdict::SessionLost);
-        check(400, Session, NOT_INITIALIZED, Verdict::SessionLost);
-        check(400, Session, "Invalid session ID", Verdict::SessionLost);
+        check(400, Session, NO_SESSION, StatusMeaning::SessionLost);
+        check(400, Session, NOT_INITIALIZED, StatusMeaning::SessionLost);
+        check(400, Session, "Invalid session ID", StatusMeaning::SessionLost);
         check(
             400,
             Session,
             r#"{"id":7,"error":{"code":-32000,"message":"No valid session ID"}}"#,
-            Verdict::SessionLost,
+            StatusMeaning::SessionLost,
         );
-        check(400, Sessionless, NOT_INITIALIZED, Verdict::SessionLost);
+        check(400, Sessionless, NOT_INITIALIZED, StatusMeaning::SessionLost);
     }
 
     #[test]
     fn other_errors_are_refusals() {
         use MessageContext::*;
-        check(400, Session, "the JSON is wrong", Verdict::Refused);
-        check(400, Session, INVALID_PARAMS, Verdict::Response);
+        check(400, Session, "the JSON is wrong", StatusMeaning::Refused);
+        check(400, Session, INVALID_PARAMS, StatusMeaning::Response);
         check(
             400,
             Session,
             r#"{"id":7,"error":{"code":-32000,"message":"tool failed: the browser session was closed by the user"}}"#,
-            Verdict::Response,
+            StatusMeaning::Response,
         );
-        check(400, Session, "the field session_id is required", Verdict::Refused);
-        check(404, Session, NO_METHOD, Verdict::Response);
-        check(404, Sessionless, "", Verdict::Refused);
-        check(400, Sessionless, NO_SESSION, Verdict::Refused);
-        check(404, Modern, NO_METHOD, Verdict::Response);
-        check(404, Modern, "no such page", Verdict::Refused);
+        check(400, Session, "the field session_id is required", StatusMeaning::Refused);
+        check(404, Session, NO_METHOD, StatusMeaning::Response);
+        check(404, Sessionless, "", StatusMeaning::Refused);
+        check(400, Sessionless, NO_SESSION, StatusMeaning::Refused);
+        check(404, Modern, NO_METHOD, StatusMeaning::Response);
+        check(404, Modern, "no such page", StatusMeaning::Refused);
         let unnamed = r#"{"id":null,"error":{"code":-32601,"message":"Method not found"}}"#;
-        check(404, Modern, unnamed, Verdict::Response);
-        check(404, Sessionless, unnamed, Verdict::Refused);
-        check(400, Modern, unnamed, Verdict::Refused);
-        check(404, Modern, r#"{"id":8,"error":{"code":-32601,"message":"no"}}"#, Verdict::Refused);
-        check(400, Modern, NO_SESSION, Verdict::Refused);
-        check(401, Session, NO_SESSION, Verdict::Refused);
-        check(403, Modern, NO_METHOD, Verdict::Refused);
-        check(429, Session, "", Verdict::Refused);
+        check(404, Modern, unnamed, StatusMeaning::Response);
+        check(404, Sessionless, unnamed, StatusMeaning::Refused);
+        check(400, Modern, unnamed, StatusMeaning::Refused);
+        check(404, Modern, r#"{"id":8,"error":{"code":-32601,"message":"no"}}"#, StatusMeaning::Refused);
+        check(400, Modern, NO_SESSION, StatusMeaning::Refused);
+        check(401, Session, NO_SESSION, StatusMeaning::Refused);
+        check(403, Modern, NO_METHOD, StatusMeaning::Refused);
+        check(429, Session, "", StatusMeaning::Refused);
     }
 
     #[test]
     fn opening_errors_are_refusals() {
-        check(400, MessageContext::Opening, NOT_INITIALIZED, Verdict::Refused);
-        check(404, MessageContext::Opening, NO_METHOD, Verdict::Refused);
-        check(500, MessageContext::Opening, NO_METHOD, Verdict::Lost);
+        check(400, MessageContext::Opening, NOT_INITIALIZED, StatusMeaning::Refused);
+        check(404, MessageContext::Opening, NO_METHOD, StatusMeaning::Refused);
+        check(500, MessageContext::Opening, NO_METHOD, StatusMeaning::Lost);
     }
 
     #[test]
     fn server_error_leaves_the_outcome_unknown() {
-        check(500, MessageContext::Modern, "oops", Verdict::Lost);
-        check(503, MessageContext::Session, NOT_INITIALIZED, Verdict::Lost);
-        check(500, MessageContext::Modern, INVALID_PARAMS, Verdict::Response);
+        check(500, MessageContext::Modern, "oops", StatusMeaning::Lost);
+        check(503, MessageContext::Session, NOT_INITIALIZED, StatusMeaning::Lost);
+        check(500, MessageContext::Modern, INVALID_PARAMS, StatusMeaning::Response);
     }
 
     #[test]

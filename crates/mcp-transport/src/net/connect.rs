@@ -44,7 +44,7 @@ pub(crate) enum StreamUse {
 }
 
 /// Connects to the server of a URL.
-pub(crate) struct Connector<'a> {
+pub(crate) struct StreamConnector<'a> {
     pub(crate) url: &'a Url,
     pub(crate) proxy: Option<&'a Proxy>,
     pub(crate) stream_use: StreamUse,
@@ -66,7 +66,7 @@ pub(crate) fn forward_proxy<'a>(proxy: Option<&'a Proxy>, url: &Url) -> Option<O
     }
 }
 
-impl Connector<'_> {
+impl StreamConnector<'_> {
     /// Connects, and reports each step after TCP. Cancel-safe.
     pub(crate) async fn connect(
         &self,
@@ -136,7 +136,7 @@ pub(crate) async fn speaks_tls(url: &Url, authorities: &Authorities) -> bool {
         return false;
     }
     let stream_use = StreamUse::Requests;
-    let connector = Connector { url: &tls_url, proxy: None, stream_use, authorities, tls_config: None };
+    let connector = StreamConnector { url: &tls_url, proxy: None, stream_use, authorities, tls_config: None };
     match tokio::time::timeout(TLS_PROBE_TIMEOUT, connector.connect(&|_| {})).await {
         Ok(Ok(_)) => true,
         Ok(Err(failure)) => failure.is_from_tls_server(),

@@ -1,7 +1,6 @@
 //! JSON-RPC over any transport: framing, callers and their handlers, the table of pending calls, the engine and its
 //! limits.
 
-pub(crate) mod call_outcome;
 pub(crate) mod caller;
 pub(crate) mod deadline;
 pub(crate) mod engine;
@@ -11,6 +10,7 @@ pub(crate) mod handlers;
 pub(crate) mod idle_data;
 pub(crate) mod notification;
 pub(crate) mod object_members;
+pub(crate) mod outcome;
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse"))]
 pub(crate) mod oversize;
 pub(crate) mod pending;

@@ -10,7 +10,7 @@ use crate::transport::StreamError;
 
 /// The outcome of a call.
 #[derive(Debug)]
-pub(crate) enum CallOutcome {
+pub(crate) enum RpcOutcome {
     /// The server responded. `payload_start` is the offset of the result or error in `frame`.
     Response { frame: Bytes, is_error: bool, payload_start: usize },
     /// The response stream ended without a response.

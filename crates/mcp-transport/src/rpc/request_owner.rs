@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::caller::{Caller, CallerId};
+use crate::rpc::outcome::RpcOutcome;
 use crate::transport::{RequestId, StreamError};
 
 /// How long the server may still work on a cancelled call, unless a late response shows that it does not.
@@ -129,22 +129,22 @@ impl RecentCalls {
     }
 
     /// Records the outcome of a call.
-    pub(crate) fn record_outcome(&mut self, id: RequestId, hint: &OwnerHint, outcome: &CallOutcome) {
+    pub(crate) fn record_outcome(&mut self, id: RequestId, hint: &OwnerHint, outcome: &RpcOutcome) {
         match outcome {
-            CallOutcome::Response { .. } | CallOutcome::StreamFailed(StreamError::TooLarge(_)) => {
+            RpcOutcome::Response { .. } | RpcOutcome::StreamFailed(StreamError::TooLarge(_)) => {
                 if let OwnerHint::Caller(caller) = hint {
                     self.record_response(caller.id, Instant::now());
                 }
             }
             // The server may still work on it.
-            CallOutcome::StreamFailed(StreamError::Lost(_)) | CallOutcome::Expired(_) => {
+            RpcOutcome::StreamFailed(StreamError::Lost(_)) | RpcOutcome::Expired(_) => {
                 self.record_cancelled(id, hint, Instant::now());
             }
             // The server does not work on it, or the connection has ended.
-            CallOutcome::StreamFailed(
+            RpcOutcome::StreamFailed(
                 StreamError::NotExecuted(_) | StreamError::Unreachable(_) | StreamError::Refused(_),
             )
-            | CallOutcome::Closed(_) => {}
+            | RpcOutcome::Closed(_) => {}
         }
     }
 

@@ -15,15 +15,15 @@ use tokio::time::Instant;
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::rpc::engine::Engine;
 use crate::session::cache::ResourceCache;
-use crate::session::incoming::notification_router::{NotificationRouter, OnSessionNotification};
 use crate::session::incoming::request_responder::RequestResponder;
-use crate::session::incoming::{self, notification_router};
+use crate::session::incoming::server_event_router::{OnSessionNotification, ServerEventRouter};
+use crate::session::incoming::{self, server_event_router};
 use crate::session::list_changes::{ListChangeCounts, ListChangeSupport};
 use crate::session::negotiated::Negotiated;
 use crate::session::options::SessionOptions;
 use crate::session::session_state::SessionState;
+use crate::session::subscriptions::notification_stream::{self, NotificationStream, SubscriptionAck};
 use crate::session::subscriptions::resubscribe::DetachedRequest;
-use crate::session::subscriptions::subscription_stream::{self, SubscriptionAck, SubscriptionStream};
 use crate::transport::{Dial, Epoch, FrameSink, Link, ShutdownSender, ShutdownSignal, force_time};
 
 /// How long to wait for the drop of an aborted transport. Only one that blocks its thread takes longer.
@@ -78,9 +78,9 @@ impl Connection {
         let deadline_engine = Arc::clone(&engine);
         tasks.spawn(async move { deadline_engine.run_deadlines().await });
         let (router, queue) =
-            NotificationRouter::new(listener.is_some(), options.on_notification.clone(), Arc::clone(dial));
+            ServerEventRouter::new(listener.is_some(), options.on_notification.clone(), Arc::clone(dial));
         if let (Some(listener), Some(queue)) = (listener, queue) {
-            tasks.spawn(notification_router::run(Arc::clone(listener), queue));
+            tasks.spawn(server_event_router::run(Arc::clone(listener), queue));
         }
         let acknowledged = watch::Sender::default();
         let first_request = watch::Sender::default();
@@ -137,7 +137,7 @@ impl Connection {
         if negotiated.version.era() == Era::Legacy {
             return;
         }
-        self.spawn(subscription_stream::run(SubscriptionStream {
+        self.spawn(notification_stream::run(NotificationStream {
             engine: Arc::clone(&self.engine),
             negotiated: Arc::clone(negotiated),
             list_changes_supported: negotiated.server.capabilities.list_changes_supported(),

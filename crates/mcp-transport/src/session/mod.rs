@@ -20,7 +20,7 @@ mod session_state;
 mod state;
 mod subscriptions;
 
-pub use incoming::notification_router::{OnSessionNotification, SessionNotification};
+pub use incoming::server_event_router::{OnSessionNotification, SessionNotification};
 pub use list_changes::ListChangeCounts;
 pub use list_result::ListResult;
 pub use negotiated::era_reason::EraReason;

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use crate::rpc::caller::{Caller, ClientCapabilities};
 use crate::rpc::handlers::Handlers;
 use crate::rpc::progress::OnProgress;
-use crate::session::incoming::notification_router::OnSessionNotification;
+use crate::session::incoming::server_event_router::OnSessionNotification;
 use crate::session::session_state::SessionState;
 
 /// Options of a session.

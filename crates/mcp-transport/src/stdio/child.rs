@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 #[cfg(target_os = "linux")]
 use super::linux_launcher::{Process, launch};
-use super::program::{ChildStatus, Program};
+use super::program::{ChildCommand, ChildStatus};
 #[cfg(not(target_os = "linux"))]
 use super::std_launcher::{Process, launch};
 
@@ -45,7 +45,7 @@ struct KillOnDrop(Option<Process>, Option<ExitStatus>);
 
 impl Child {
     /// Starts a program on the calling thread. Panics in a runtime without I/O, without leaving a process.
-    pub(super) fn start(program: &Program) -> io::Result<Child> {
+    pub(super) fn start(program: &ChildCommand) -> io::Result<Child> {
         let (child_stdin, stdin) = io::pipe()?;
         let (stdout, child_stdout) = io::pipe()?;
         let (stderr, child_stderr) = io::pipe()?;
@@ -172,10 +172,10 @@ mod tests {
 
     use super::*;
 
-    fn program(command: &str, args: &[&str]) -> Program {
+    fn program(command: &str, args: &[&str]) -> ChildCommand {
         let path = ("PATH".into(), "/usr/bin:/bin".into());
         let args = args.iter().map(|it| (*it).to_owned()).collect();
-        Program { command: command.to_owned(), args, env: [path].into(), cwd: None }
+        ChildCommand { command: command.to_owned(), args, env: [path].into(), cwd: None }
     }
 
     /// Written by another process: a file that is open for writing cannot be executed, and a child of another test may
@@ -188,7 +188,7 @@ mod tests {
     }
 
     /// Runs a program; returns its output and exit status.
-    async fn run(program: &Program) -> (String, ExitStatus) {
+    async fn run(program: &ChildCommand) -> (String, ExitStatus) {
         let mut child = Child::start(program).unwrap();
         drop(child.stdin.take());
         let mut output = String::new();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn start_error_kind(program: &Program) -> io::ErrorKind {
+    fn start_error_kind(program: &ChildCommand) -> io::ErrorKind {
         Child::start(program).map(drop).unwrap_err().kind()
     }
 
@@ -256,7 +256,7 @@ mod tests {
         write(&first.join("it"), "#!/bin/sh\necho first", 0o644);
         write(&second.join("it"), "#!/bin/sh\necho second $1", 0o755);
         let mut it = program("it", &["one"]);
-        let path = |it: &mut Program, text: String| it.env.insert("PATH".into(), text.into());
+        let path = |it: &mut ChildCommand, text: String| it.env.insert("PATH".into(), text.into());
         path(&mut it, format!("/nowhere:{}:{}", first.display(), second.display()));
         assert_eq!(run(&it).await.0, "second one\n");
         // A script without an interpreter is run by the shell.
@@ -291,7 +291,7 @@ mod tests {
         let large = "x".repeat(4 << 20);
         assert_eq!(start_error_kind(&program("true", &[&large])), io::ErrorKind::ArgumentListTooLong);
         assert_eq!(start_error_kind(&program("true", &["a\0b"])), io::ErrorKind::InvalidInput);
-        let program_with_cwd = Program { cwd: Some("/no/such/folder".into()), ..program("true", &[]) };
+        let program_with_cwd = ChildCommand { cwd: Some("/no/such/folder".into()), ..program("true", &[]) };
         assert_eq!(start_error_kind(&program_with_cwd), io::ErrorKind::NotFound);
     }
 

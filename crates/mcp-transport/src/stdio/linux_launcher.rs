@@ -28,7 +28,7 @@ use nix::unistd::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::program::{ChildStatus, DEFAULT_PATH, Program};
+use super::program::{ChildCommand, ChildStatus, DEFAULT_PATH};
 
 /// Stack size for [`ChildPlan::run_in_child`], which needs a few hundred bytes, with room for unoptimized builds.
 const STACK_BYTES: usize = 64 << 10;
@@ -73,7 +73,7 @@ impl Process {
 /// error; none of them may be below 3. The process dies with the calling thread.
 ///
 /// Fails if no process can be created or the program cannot be executed; no process is left then.
-pub(super) fn launch(program: &Program, streams: &[OwnedFd; 3]) -> io::Result<Process> {
+pub(super) fn launch(program: &ChildCommand, streams: &[OwnedFd; 3]) -> io::Result<Process> {
     let texts = ExecStrings::of(program)?;
     let arguments = null_terminated(&texts.arguments);
     let plan = ChildPlan {
@@ -127,8 +127,8 @@ struct ExecStrings {
 }
 
 impl ExecStrings {
-    fn of(program: &Program) -> io::Result<ExecStrings> {
-        let Program { command, args, env, cwd } = program;
+    fn of(program: &ChildCommand) -> io::Result<ExecStrings> {
+        let ChildCommand { command, args, env, cwd } = program;
         let path = env.get(OsStr::new("PATH")).map(|it| it.as_bytes());
         let arguments = [command].into_iter().chain(args).map(|it| it.clone().into_bytes());
         let environment = env.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());

@@ -33,7 +33,7 @@ impl<'a> ProgramSearch<'a> {
 /// The result of the search for a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ProgramLookup {
+pub enum ProgramSearchResult {
     /// The executable file.
     Found(PathBuf),
     /// A script whose first line names an interpreter that does not exist.
@@ -51,18 +51,18 @@ pub enum ProgramLookup {
     NotFound,
 }
 
-impl ProgramLookup {
+impl ProgramSearchResult {
     /// Why the command cannot be started; `None` if it was found.
     pub fn start_error(&self) -> Option<StartError> {
         let text = |path: &Path| path.display().to_string();
         Some(match self {
-            ProgramLookup::Found(_) => return None,
-            ProgramLookup::NoInterpreter { script, interpreter } => {
+            ProgramSearchResult::Found(_) => return None,
+            ProgramSearchResult::NoInterpreter { script, interpreter } => {
                 StartError::NoInterpreter { script: text(script), interpreter: interpreter.clone() }
             }
-            ProgramLookup::NotExecutable(path) => StartError::NotExecutable(text(path)),
-            ProgramLookup::Directory(path) => StartError::IsDirectory(text(path)),
-            ProgramLookup::NotFound => StartError::CommandNotFound,
+            ProgramSearchResult::NotExecutable(path) => StartError::NotExecutable(text(path)),
+            ProgramSearchResult::Directory(path) => StartError::IsDirectory(text(path)),
+            ProgramSearchResult::NotFound => StartError::CommandNotFound,
         })
     }
 }
@@ -76,7 +76,7 @@ enum Entry {
 }
 
 /// Finds the file of a command: a path if it contains a slash, otherwise the first match on the `PATH`.
-pub fn find_program(command: &str, search: ProgramSearch<'_>) -> ProgramLookup {
+pub fn find_program(command: &str, search: ProgramSearch<'_>) -> ProgramSearchResult {
     let entry = |path: &Path| {
         let metadata = fs::metadata(path).ok()?;
         Some(match (metadata.is_dir(), metadata.permissions().mode() & 0o111) {
@@ -86,14 +86,16 @@ pub fn find_program(command: &str, search: ProgramSearch<'_>) -> ProgramLookup {
         })
     };
     let script = match find_entry(command, search, &entry) {
-        ProgramLookup::Found(path) => path,
+        ProgramSearchResult::Found(path) => path,
         other => return other,
     };
     match named_interpreter(&first_line(&script)) {
-        Some(interpreter) if !matches!(find_entry(&interpreter, search, &entry), ProgramLookup::Found(_)) => {
-            ProgramLookup::NoInterpreter { script, interpreter }
+        Some(interpreter)
+            if !matches!(find_entry(&interpreter, search, &entry), ProgramSearchResult::Found(_)) =>
+        {
+            ProgramSearchResult::NoInterpreter { script, interpreter }
         }
-        Some(_) | None => ProgramLookup::Found(script),
+        Some(_) | None => ProgramSearchResult::Found(script),
     }
 }
 
@@ -101,22 +103,24 @@ fn find_entry(
     command: &str,
     search: ProgramSearch<'_>,
     entry: &dyn Fn(&Path) -> Option<Entry>,
-) -> ProgramLookup {
+) -> ProgramSearchResult {
     let ProgramSearch { path, directory } = search;
     let candidates: Vec<PathBuf> = match command.contains('/') {
         true => vec![directory.join(command)],
         // An empty entry means the working directory.
         false => path.split(':').map(|folder| directory.join(folder).join(command)).collect(),
     };
-    let mut unusable = ProgramLookup::NotFound;
+    let mut unusable = ProgramSearchResult::NotFound;
     for candidate in candidates {
         match entry(&candidate) {
-            Some(Entry::Executable) => return ProgramLookup::Found(candidate),
-            Some(Entry::NotExecutable) if unusable == ProgramLookup::NotFound => {
-                unusable = ProgramLookup::NotExecutable(candidate);
+            Some(Entry::Executable) => return ProgramSearchResult::Found(candidate),
+            Some(Entry::NotExecutable) if unusable == ProgramSearchResult::NotFound => {
+                unusable = ProgramSearchResult::NotExecutable(candidate);
             }
             // A directory on the `PATH` is skipped.
-            Some(Entry::Directory) if command.contains('/') => unusable = ProgramLookup::Directory(candidate),
+            Some(Entry::Directory) if command.contains('/') => {
+                unusable = ProgramSearchResult::Directory(candidate)
+            }
             Some(_) | None => {}
         }
     }
@@ -176,7 +180,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(command: &str, path: &str, want: ProgramLookup) {
+    fn check(command: &str, path: &str, want: ProgramSearchResult) {
         let entry = |it: &Path| match it.to_str().unwrap() {
             "/bin/run" | "/here/run" | "/here/sub/run" | "/here/./sub/run" => Some(Entry::Executable),
             "/opt/run" | "/opt/text" => Some(Entry::NotExecutable),
@@ -189,17 +193,17 @@ mod tests {
 
     #[test]
     fn command_is_searched_as_the_system_does() {
-        check("run", "/usr/bin:/bin", ProgramLookup::Found("/bin/run".into()));
-        check("run", "/opt:/bin", ProgramLookup::Found("/bin/run".into()));
-        check("run", "/opt:", ProgramLookup::Found("/here/run".into()));
-        check("run", "/usr/bin", ProgramLookup::NotFound);
-        check("text", "/bin:/opt", ProgramLookup::NotExecutable("/opt/text".into()));
-        check("./sub/run", "/bin", ProgramLookup::Found("/here/./sub/run".into()));
-        check("sub/run", "/bin", ProgramLookup::Found("/here/sub/run".into()));
-        check("/bin/run", "", ProgramLookup::Found("/bin/run".into()));
-        check("/bin/none", "/bin", ProgramLookup::NotFound);
-        check("/opt", "/bin", ProgramLookup::Directory("/opt".into()));
-        check("opt", "/bin", ProgramLookup::NotFound);
+        check("run", "/usr/bin:/bin", ProgramSearchResult::Found("/bin/run".into()));
+        check("run", "/opt:/bin", ProgramSearchResult::Found("/bin/run".into()));
+        check("run", "/opt:", ProgramSearchResult::Found("/here/run".into()));
+        check("run", "/usr/bin", ProgramSearchResult::NotFound);
+        check("text", "/bin:/opt", ProgramSearchResult::NotExecutable("/opt/text".into()));
+        check("./sub/run", "/bin", ProgramSearchResult::Found("/here/./sub/run".into()));
+        check("sub/run", "/bin", ProgramSearchResult::Found("/here/sub/run".into()));
+        check("/bin/run", "", ProgramSearchResult::Found("/bin/run".into()));
+        check("/bin/none", "/bin", ProgramSearchResult::NotFound);
+        check("/opt", "/bin", ProgramSearchResult::Directory("/opt".into()));
+        check("opt", "/bin", ProgramSearchResult::NotFound);
     }
 
     #[track_caller]
@@ -230,8 +234,8 @@ mod tests {
             fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
             find_program("./server", search)
         };
-        let found = ProgramLookup::Found(folder.path().join("./server"));
-        let missing = |interpreter: &str| ProgramLookup::NoInterpreter {
+        let found = ProgramSearchResult::Found(folder.path().join("./server"));
+        let missing = |interpreter: &str| ProgramSearchResult::NoInterpreter {
             script: folder.path().join("./server"),
             interpreter: interpreter.to_owned(),
         };

@@ -47,10 +47,10 @@ use crate::transport::{Dial, Link, Transport};
 use child::Child;
 use encoding::StreamEncoding;
 pub use line_buffer::{Line, LineBuffer};
-pub use lookup::{ProgramLookup, ProgramSearch, find_program, missing_script};
+pub use lookup::{ProgramSearch, ProgramSearchResult, find_program, missing_script};
 use process_group::ProcessGroup;
 pub use process_identity::ProcessIdentity;
-use program::{DEFAULT_PATH, Program};
+use program::{ChildCommand, DEFAULT_PATH};
 pub use receipt::{ReapedGroup, ReceiptDirectory};
 use server::StdioServer;
 use spawn::SpawnedChild;
@@ -177,7 +177,7 @@ impl StdioServer {
         env.extend(endpoint.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
         env.insert(receipt::TOKEN_VARIABLE.into(), token.clone().into());
         let path = env.get(OsStr::new("PATH")).and_then(|it| it.to_str()).unwrap_or(DEFAULT_PATH).to_owned();
-        let program = Program {
+        let program = ChildCommand {
             command: endpoint.command.clone(),
             args: endpoint.args.iter().map(|it| it.expose().to_owned()).collect(),
             env,
@@ -209,7 +209,7 @@ impl StdioServer {
             }
             _ => None,
         };
-        if let (Some(ProgramLookup::Found(path)), io::ErrorKind::NotFound) = (&lookup, error.kind()) {
+        if let (Some(ProgramSearchResult::Found(path)), io::ErrorKind::NotFound) = (&lookup, error.kind()) {
             let path = path.display();
             return StartError::System(format!(
                 "{path} was built for another system: its loader does not exist"

@@ -10,7 +10,7 @@ pub(super) const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// A program with its arguments and environment. The command is a path, or a name that is searched in `PATH` of `env`.
 /// Contains secrets, so it does not implement `Debug`.
-pub(crate) struct Program {
+pub(crate) struct ChildCommand {
     pub(crate) command: String,
     pub(crate) args: Vec<String>,
     /// The complete environment.

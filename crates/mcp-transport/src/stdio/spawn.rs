@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use super::child::Child;
 use super::process_group::ProcessGroup;
-use super::program::Program;
+use super::program::ChildCommand;
 use super::receipt;
 
 /// A child with its process group. Dropping it kills the leader, then the rest of the group.
@@ -25,7 +25,7 @@ pub(crate) struct SpawnedChild {
 }
 
 struct Job {
-    program: Program,
+    program: ChildCommand,
     token: String,
     runtime: Handle,
     reply: oneshot::Sender<io::Result<SpawnedChild>>,
@@ -54,7 +54,7 @@ impl Drop for StartWaiter {
 
 /// Starts `program`, whose environment contains `token`, as the leader of its own process group. Dropping the
 /// future leaves no process behind.
-pub(crate) async fn spawn(program: Program, token: String) -> io::Result<SpawnedChild> {
+pub(crate) async fn spawn(program: ChildCommand, token: String) -> io::Result<SpawnedChild> {
     let (reply, started) = oneshot::channel();
     let (done_sender, done) = mpsc::channel();
     let job = Job { program, token, runtime: Handle::current(), reply, done: done_sender };
@@ -89,7 +89,7 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
     Ok(SPAWNER.get_or_init(|| sender).clone())
 }
 
-fn start(program: &Program, token: &str, runtime: &Handle) -> io::Result<SpawnedChild> {
+fn start(program: &ChildCommand, token: &str, runtime: &Handle) -> io::Result<SpawnedChild> {
     let _inside = runtime.enter();
     let child = Child::start(program).inspect_err(|error| {
         // A runtime that is shutting down cannot register the child; it is found by its token.
@@ -139,7 +139,7 @@ mod tests {
     async fn dropped_request_leaves_no_process() {
         for _ in 0..20 {
             let token = receipt::token();
-            let program = Program {
+            let program = ChildCommand {
                 command: "sh".to_owned(),
                 args: ["-c", "sleep 1000 & exec sleep 1000"].map(str::to_owned).into(),
                 env: BTreeMap::from([(receipt::TOKEN_VARIABLE.into(), token.clone().into())]),

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 
 use tokio::io::unix::AsyncFd;
 
-use super::program::{ChildStatus, Program};
+use super::program::{ChildCommand, ChildStatus};
 
 /// A child process that must be waited for.
 #[derive(Debug)]
@@ -36,8 +36,8 @@ impl Process {
 
 /// Starts the program as the leader of a process group of its own, with these descriptors as standard input, output and
 /// error.
-pub(super) fn launch(program: &Program, streams: &[OwnedFd; 3]) -> io::Result<Process> {
-    let Program { command, args, env, cwd } = program;
+pub(super) fn launch(program: &ChildCommand, streams: &[OwnedFd; 3]) -> io::Result<Process> {
+    let ChildCommand { command, args, env, cwd } = program;
     let [stdin, stdout, stderr] = streams;
     let mut command = Command::new(command);
     command.args(args).env_clear().envs(env).process_group(0);

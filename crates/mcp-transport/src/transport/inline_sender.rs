@@ -9,12 +9,12 @@ use std::pin::Pin;
 use crate::transport::message::{OutboundMessage, RequestId};
 
 /// A request in progress, up to the last frame of its response stream. It reports the result to the frame sink itself.
-pub(crate) type Exchange = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(crate) type ExchangeFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A transport that can send a request from any task.
 pub(crate) trait InlineSender: Send + Sync {
     /// Starts a request if it does not have to wait for anything. Returns the message if it must use the queue.
-    fn start(&self, message: OutboundMessage) -> Result<Exchange, Box<OutboundMessage>>;
+    fn start(&self, message: OutboundMessage) -> Result<ExchangeFuture, Box<OutboundMessage>>;
 
     /// Whether this is the runtime that the transport belongs to. An exchange is polled only there; from
     /// another runtime it is handed back with [`hand_over`](InlineSender::hand_over).
@@ -22,5 +22,5 @@ pub(crate) trait InlineSender: Send + Sync {
 
     /// Takes over the exchange of request `id`, whose caller was dropped: the rest of a stream, or a request
     /// that is about to be cancelled.
-    fn hand_over(&self, id: RequestId, rest: Exchange);
+    fn hand_over(&self, id: RequestId, rest: ExchangeFuture);
 }

@@ -10,7 +10,7 @@ use super::endpoint::WebSocketEndpoint;
 use super::{socket, upgrade};
 use crate::error::net_failure::NetFailure;
 use crate::error::request_error::RequestError;
-use crate::net::connect::{self, Connector, StreamUse};
+use crate::net::connect::{self, StreamConnector, StreamUse};
 use crate::net::{loopback, proxy};
 
 /// The current step of opening.
@@ -63,7 +63,7 @@ async fn attempt(
         true => None,
         false => proxy::proxy_for(proxies, url).map_err(failed)?,
     };
-    let connector = Connector {
+    let connector = StreamConnector {
         url,
         proxy: proxy.as_ref(),
         stream_use: StreamUse::WebSocket,

@@ -10,8 +10,8 @@ use mcp_host_model::{Endpoint, Secret, StdioEndpoint};
 use mcp_host_registry::{ServerEntry, ServerLists};
 use mcp_host_runtime::ServerDefinitions;
 use mcp_host_transport::{
-    ConnectError, DialOptions, ProcessExit, ProgramLookup, ProgramSearch, Session, SessionOptions, dialer,
-    find_program, missing_script,
+    ConnectError, DialOptions, ProcessExit, ProgramSearch, ProgramSearchResult, Session, SessionOptions,
+    dialer, find_program, missing_script,
 };
 
 use super::examination::Examination;
@@ -141,19 +141,19 @@ async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
     .await;
     let command = &endpoint.command;
     match (&found, script) {
-        (ProgramLookup::Found(_), Some(script)) => StepResult::failed(
+        (ProgramSearchResult::Found(_), Some(script)) => StepResult::failed(
             format!("its script {script} does not exist in the working directory {shown_directory}"),
             Some("write its full path, or set `cwd` to the directory that it is in".to_owned()),
         ),
-        (ProgramLookup::Found(path), None) => StepResult::passed(path.display().to_string()),
-        (ProgramLookup::NotFound, _) if command.contains('/') => {
+        (ProgramSearchResult::Found(path), None) => StepResult::passed(path.display().to_string()),
+        (ProgramSearchResult::NotFound, _) if command.contains('/') => {
             StepResult::failed(format!("the file {command} does not exist"), Some(install_help(command)))
         }
-        (ProgramLookup::NotFound, _) if is_configured => StepResult::failed(
+        (ProgramSearchResult::NotFound, _) if is_configured => StepResult::failed(
             format!("{command} is not on the PATH that the entry's `env` sets"),
             Some("add the program's folder to that PATH, or remove PATH from `env`".to_owned()),
         ),
-        (ProgramLookup::NotFound, _) => {
+        (ProgramSearchResult::NotFound, _) => {
             StepResult::failed(format!("{command} is not on the PATH"), Some(install_help(command)))
         }
         (lookup, _) => match lookup.start_error() {

@@ -13,11 +13,11 @@ use http::{HeaderMap, HeaderValue, Uri, Version};
 use hyper_util::client::proxy::matcher::Matcher;
 use rustls::ClientConfig;
 
-use super::connect::{Connector, StreamUse, forward_proxy, speaks_tls};
+use super::connect::{StreamConnector, StreamUse, forward_proxy, speaks_tls};
 use super::http1::{Request, net_failure};
 use super::inline_connection::Http1Connection;
 use super::loopback::is_loopback;
-use super::pool::{Lease, Pool};
+use super::pool::{Pool, PooledConnection};
 use super::proxy::Proxy;
 use super::request_target::{RequestTarget, insert_host};
 use super::response::Response;
@@ -140,7 +140,7 @@ impl Client {
                 None => (Box::pin(self.connect()).await?, false),
             };
             let mut error = match lease {
-                Lease::Http1(mut connection) => {
+                PooledConnection::Http1(mut connection) => {
                     let uri = match forward_proxy(self.proxy.as_ref(), &self.endpoint.url) {
                         None => &uris.path,
                         Some(_) => &uris.absolute,
@@ -154,7 +154,7 @@ impl Client {
                         Err(error) => error,
                     }
                 }
-                Lease::Http2(mut sender) => {
+                PooledConnection::Http2(mut sender) => {
                     let mut request = request(&uris.absolute, parts);
                     // The host is in the URI.
                     request.headers_mut().remove(HOST);
@@ -197,7 +197,7 @@ impl Client {
     }
 
     /// Opens a connection, or returns one that another request has just opened and that can be shared.
-    async fn connect(&self) -> Result<Lease, ExchangeError> {
+    async fn connect(&self) -> Result<PooledConnection, ExchangeError> {
         let timeout = self.endpoint.connect_timeout;
         let connected = match tokio::time::timeout(timeout.min(MAX_TIMEOUT), self.open_connection()).await {
             Ok(connected) => connected,
@@ -215,7 +215,7 @@ impl Client {
         })
     }
 
-    async fn open_connection(&self) -> Result<Lease, NetFailure> {
+    async fn open_connection(&self) -> Result<PooledConnection, NetFailure> {
         let _connect_lock = if self.is_http1_only.load(Ordering::Relaxed) {
             None
         } else {
@@ -225,7 +225,7 @@ impl Client {
             }
             Some(guard)
         };
-        let connector = Connector {
+        let connector = StreamConnector {
             url: &self.endpoint.url,
             proxy: self.proxy.as_ref(),
             stream_use: StreamUse::Requests,
@@ -237,7 +237,7 @@ impl Client {
         let lease = if stream.is_http2() {
             self.pool.share(stream).await
         } else {
-            Http1Connection::new(stream).await.map(|connection| Lease::Http1(Box::new(connection)))
+            Http1Connection::new(stream).await.map(|connection| PooledConnection::Http1(Box::new(connection)))
         };
         lease.map_err(|error| net_failure(&error))
     }

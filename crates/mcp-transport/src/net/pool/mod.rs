@@ -38,35 +38,35 @@ struct State {
 }
 
 /// A connection for one request.
-pub(super) enum Lease {
+pub(super) enum PooledConnection {
     Http1(Box<Http1Connection>),
     Http2(http2::SendRequest<RequestBody>),
 }
 
 impl Pool {
     /// Takes an idle connection, if there is one.
-    pub(super) fn take(&self) -> Option<Lease> {
+    pub(super) fn take(&self) -> Option<PooledConnection> {
         let now = Instant::now();
         // Declared before the lock so that they are dropped after it: they may hold another task's waker.
         let mut expired = Vec::new();
         let mut state = self.0.lock();
         while let Some((since, connection)) = state.idle.pop() {
             if now < since + MAX_IDLE {
-                return Some(Lease::Http1(connection));
+                return Some(PooledConnection::Http1(connection));
             }
             expired.push(connection);
         }
         let (used, sender) = state.shared.as_mut()?;
         if now < *used + MAX_IDLE && !sender.is_closed() {
             *used = now;
-            return Some(Lease::Http2(sender.clone()));
+            return Some(PooledConnection::Http2(sender.clone()));
         }
         state.shared = None;
         None
     }
 
     /// Starts HTTP/2 on a stream and shares the connection with later requests.
-    pub(super) async fn share(&self, line: NetStream) -> hyper::Result<Lease> {
+    pub(super) async fn share(&self, line: NetStream) -> hyper::Result<PooledConnection> {
         let builder = http2::Builder::new(TokioExecutor::new());
         let (sender, connection) = builder.handshake(TokioIo::new(line)).await?;
         let mut state = self.0.lock();
@@ -77,7 +77,7 @@ impl Pool {
             }
         });
         state.shared = Some((Instant::now(), sender.clone()));
-        Ok(Lease::Http2(sender))
+        Ok(PooledConnection::Http2(sender))
     }
 
     /// Keeps a connection whose last response was read to its end, unless it is closed.

@@ -19,8 +19,8 @@ async fn connection() -> (Box<Http1Connection>, DuplexStream) {
 
 fn take_http1(pool: &Pool) -> Option<Box<Http1Connection>> {
     match pool.take()? {
-        Lease::Http1(connection) => Some(connection),
-        Lease::Http2(_) => panic!("none is shared"),
+        PooledConnection::Http1(connection) => Some(connection),
+        PooledConnection::Http2(_) => panic!("none is shared"),
     }
 }
 
@@ -284,7 +284,7 @@ async fn http2_connection_is_shared() {
     let requests = (0..8).map(|number: u8| {
         let pool = Arc::clone(&pool);
         async move {
-            let Some(Lease::Http2(mut sender)) = pool.take() else { panic!("it is shared") };
+            let Some(PooledConnection::Http2(mut sender)) = pool.take() else { panic!("it is shared") };
             let body = RequestBody::from(Bytes::from(vec![number]));
             let request = http::Request::post("http://x.example/").body(body).unwrap();
             let mut response = Response::http2(sender.send_request(request).await.unwrap());

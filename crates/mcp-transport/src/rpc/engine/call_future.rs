@@ -5,10 +5,10 @@ use std::task::{Context, Poll};
 
 use tokio::sync::SemaphorePermit;
 
-use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::frame;
+use crate::rpc::outcome::RpcOutcome;
 use crate::rpc::pending::PendingCalls;
-use crate::transport::inline_sender::Exchange;
+use crate::transport::inline_sender::ExchangeFuture;
 use crate::transport::{Outbound, OutboundSender, RequestId};
 
 /// What the server receives when a call is cancelled.
@@ -28,16 +28,16 @@ pub(super) struct CallFuture<'a> {
     pub(super) id: RequestId,
     pub(super) cancel_notice: CancelNotice,
     /// The rest of the exchange, if the calling task sends the request itself.
-    pub(super) exchange: Option<Exchange>,
+    pub(super) exchange: Option<ExchangeFuture>,
     pub(super) was_polled: bool,
     pub(super) is_done: bool,
     pub(super) _permit: SemaphorePermit<'a>,
 }
 
 impl Future for CallFuture<'_> {
-    type Output = CallOutcome;
+    type Output = RpcOutcome;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CallOutcome> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<RpcOutcome> {
         // Taken out while it is polled: a future that panicked must not be polled again.
         if let Some(mut exchange) = self.exchange.take() {
             // The exchange may complete the call, which must not schedule this task once more.

@@ -18,15 +18,15 @@ use tokio::time::Instant;
 use crate::error::Expiry;
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::error::request_error::RequestError;
-use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::deadline::Deadline;
 use crate::rpc::handlers::ServerEvent;
+use crate::rpc::outcome::RpcOutcome;
 use crate::rpc::pending::PendingCalls;
 use crate::rpc::progress::OnProgress;
 use crate::rpc::request_owner::{OwnerHint, RequestOwner};
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::rpc::{frame, notification, progress};
-use crate::transport::inline_sender::Exchange;
+use crate::transport::inline_sender::ExchangeFuture;
 use crate::transport::{
     Dial, Epoch, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue,
     OutboundSender, RequestId, StreamError, StreamId,
@@ -181,7 +181,7 @@ impl Engine {
         &self,
         settings: CallSettings,
         message: impl FnOnce(RequestId) -> OutboundMessage,
-    ) -> (Option<RequestId>, CallOutcome) {
+    ) -> (Option<RequestId>, RpcOutcome) {
         let now = Instant::now();
         let deadline =
             Deadline::new(settings.started_at.unwrap_or(now), now, settings.timeout, settings.idle_timeout)
@@ -190,17 +190,17 @@ impl Engine {
             Ok(permit) => permit,
             Err(TryAcquireError::NoPermits) => match self.acquire_permit(deadline).await {
                 Ok(permit) => permit,
-                Err(expiry) => return (None, CallOutcome::Expired(expiry)),
+                Err(expiry) => return (None, RpcOutcome::Expired(expiry)),
             },
             Err(TryAcquireError::Closed) => unreachable!("the semaphore is never closed"),
         };
         if self.out.queued_bytes() > MAX_QUEUED_BYTES {
             let error = StreamError::Refused(RequestError::InputNotRead);
-            return (None, CallOutcome::StreamFailed(error));
+            return (None, RpcOutcome::StreamFailed(error));
         }
         let started = match self.pending.insert(deadline, settings.progress, settings.owner_hint) {
             Ok(started) => started,
-            Err(ended) => return (None, CallOutcome::Closed(ended)),
+            Err(ended) => return (None, RpcOutcome::Closed(ended)),
         };
         let mut call = CallFuture {
             pending: &self.pending,
@@ -220,7 +220,7 @@ impl Engine {
     }
 
     /// Sends a request. Returns the exchange if the calling task has to drive it.
-    fn send_request(&self, message: OutboundMessage) -> Option<Exchange> {
+    fn send_request(&self, message: OutboundMessage) -> Option<ExchangeFuture> {
         let Some(inline_sender) = self.out.inline_sender() else {
             self.send(message);
             return None;
@@ -354,13 +354,13 @@ impl Engine {
         let unsolicited = MessageClass::Unsolicited(1);
         match scan(&frame) {
             ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start, .. } => {
-                self.complete(stream, id, CallOutcome::Response { frame, is_error, payload_start })
+                self.complete(stream, id, RpcOutcome::Response { frame, is_error, payload_start })
             }
             ScannedFrame::Response { id: ResponseId::Absent, is_error: true, payload_start, .. } => {
                 match stream {
                     // The server could not read the id. The stream tells which request it was.
                     StreamId::Request(id, _) => {
-                        let outcome = CallOutcome::Response { frame, is_error: true, payload_start };
+                        let outcome = RpcOutcome::Response { frame, is_error: true, payload_start };
                         self.complete(stream, id, outcome)
                     }
                     StreamId::Shared | StreamId::Notifications(_) => {
@@ -422,7 +422,7 @@ impl Engine {
     }
 
     /// Delivers a response to its call.
-    fn complete(&self, stream: StreamId, id: RequestId, outcome: CallOutcome) -> MessageClass {
+    fn complete(&self, stream: StreamId, id: RequestId, outcome: RpcOutcome) -> MessageClass {
         // Counted before the caller can send its next request.
         self.out.count_response();
         if !self.pending.complete(id, outcome) {
@@ -466,7 +466,7 @@ impl FrameSink for Engine {
     }
 
     fn stream_failed(&self, id: RequestId, error: StreamError) {
-        self.pending.complete(id, CallOutcome::StreamFailed(error));
+        self.pending.complete(id, RpcOutcome::StreamFailed(error));
     }
 
     fn noise(&self, bytes: usize) {

@@ -46,13 +46,13 @@ fn call(engine: &Arc<Engine>, settings: CallSettings) -> tokio::task::JoinHandle
             body: frame::request(id, "m", "", ""),
         };
         match engine.call(settings, message).await.1 {
-            CallOutcome::Response { frame, is_error, payload_start } => {
+            RpcOutcome::Response { frame, is_error, payload_start } => {
                 let payload_start = String::from_utf8_lossy(&frame[payload_start..]).into_owned();
                 format!("{} {payload_start}", if is_error { "error" } else { "result" })
             }
-            CallOutcome::StreamFailed(why) => format!("{why:?}"),
-            CallOutcome::Expired(expiry) => format!("{expiry:?}"),
-            CallOutcome::Closed(ended) => format!("closed: {ended}"),
+            RpcOutcome::StreamFailed(why) => format!("{why:?}"),
+            RpcOutcome::Expired(expiry) => format!("{expiry:?}"),
+            RpcOutcome::Closed(ended) => format!("closed: {ended}"),
         }
     })
 }
@@ -228,8 +228,8 @@ async fn calls_are_refused_when_the_server_does_not_read() {
     let mut refused = 0;
     for it in outcomes {
         match it.await.unwrap() {
-            CallOutcome::StreamFailed(StreamError::Refused(_)) => refused += 1,
-            CallOutcome::Expired(_) => {}
+            RpcOutcome::StreamFailed(StreamError::Refused(_)) => refused += 1,
+            RpcOutcome::Expired(_) => {}
             other => panic!("{other:?}"),
         }
     }

@@ -11,8 +11,8 @@ use slab::Slab;
 use tokio::time::Instant;
 
 use crate::error::disconnect::Disconnect;
-use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::deadline::Deadline;
+use crate::rpc::outcome::RpcOutcome;
 use crate::rpc::progress::{OnProgress, Progress};
 use crate::rpc::request_owner::{OwnerHint, RecentCalls, RequestOwner, StreamOrdering};
 use crate::transport::{MAX_CALLS, RequestId, StreamId};
@@ -33,7 +33,7 @@ enum CallState {
     /// No outcome yet, with the waker of the waiting task.
     Waiting(Option<Waker>),
     /// The outcome, until the task takes it.
-    Done(CallOutcome),
+    Done(RpcOutcome),
 }
 
 #[derive(Default)]
@@ -94,7 +94,7 @@ impl PendingCalls {
     }
 
     /// Returns the outcome of call `id` and removes the call, if the outcome is known.
-    pub(crate) fn poll(&self, id: RequestId, context: &mut Context<'_>) -> Poll<CallOutcome> {
+    pub(crate) fn poll(&self, id: RequestId, context: &mut Context<'_>) -> Poll<RpcOutcome> {
         let mut table = self.0.lock();
         let call = table.get(id).expect("only the owner of a call removes it");
         match &mut call.state {
@@ -201,7 +201,7 @@ impl PendingCalls {
     }
 
     /// Sets the outcome of call `id`. Returns false when the call is unknown or already has one.
-    pub(crate) fn complete(&self, id: RequestId, outcome: CallOutcome) -> bool {
+    pub(crate) fn complete(&self, id: RequestId, outcome: RpcOutcome) -> bool {
         let waker = {
             let mut guard = self.0.lock();
             let table = &mut *guard;
@@ -262,7 +262,7 @@ impl PendingCalls {
                 let id = call.serial << SLOT_BITS | slot as u64;
                 expired.push(id);
                 table.recent.record_cancelled(id, &call.owner_hint, now);
-                wakers.extend(call.complete(CallOutcome::Expired(expiry)).flatten());
+                wakers.extend(call.complete(RpcOutcome::Expired(expiry)).flatten());
                 continue;
             }
             next = [next, call.deadline.next()].into_iter().flatten().min();
@@ -283,7 +283,7 @@ impl PendingCalls {
             return;
         }
         for (_, call) in &mut table.calls {
-            wakers.extend(call.complete(CallOutcome::Closed(Arc::clone(&ended))).flatten());
+            wakers.extend(call.complete(RpcOutcome::Closed(Arc::clone(&ended))).flatten());
         }
         table.closed = Some(ended);
         drop(table);
@@ -324,7 +324,7 @@ impl CallTable {
 impl PendingCall {
     /// Sets the outcome. Returns `None` when the call already has one. The inner value is the waker of the waiting
     /// task, if it was polled.
-    fn complete(&mut self, outcome: CallOutcome) -> Option<Option<Waker>> {
+    fn complete(&mut self, outcome: RpcOutcome) -> Option<Option<Waker>> {
         match &mut self.state {
             CallState::Done(_) => None,
             CallState::Waiting(waker) => {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::ConnectError;
-use crate::rpc::call_outcome::CallOutcome;
+use crate::rpc::outcome::RpcOutcome;
 use crate::rpc::request_owner::OwnerHint;
 use crate::session::connection::Connection;
 use crate::session::handshake::failure::{HandshakeFailure, invalid_response, too_large, version_failure};
@@ -44,10 +44,10 @@ async fn send_discover(connection: &Connection, options: &SessionOptions) -> Res
     let meta = modern_meta(version, options, &OwnerHint::None, None, false);
     let outcome = send_request(connection, Epoch(0), Method::Discover, Some(version), "", &meta).await;
     Ok(match outcome {
-        CallOutcome::Response { frame, is_error: false, payload_start } => {
+        RpcOutcome::Response { frame, is_error: false, payload_start } => {
             parse_discover(&frame[payload_start..], version, meta, options)
         }
-        CallOutcome::Response { frame, is_error: true, payload_start } => {
+        RpcOutcome::Response { frame, is_error: true, payload_start } => {
             let error = read_error(&frame[payload_start..]);
             match error.code {
                 code::UNSUPPORTED_PROTOCOL_VERSION => refused_version(error)?,
@@ -56,10 +56,10 @@ async fn send_discover(connection: &Connection, options: &SessionOptions) -> Res
             }
         }
         // The other era would fail too.
-        CallOutcome::StreamFailed(StreamError::Unreachable(error)) => {
+        RpcOutcome::StreamFailed(StreamError::Unreachable(error)) => {
             ProbeOutcome::Failed(HandshakeFailure::Other(ConnectError::Refused(error)))
         }
-        CallOutcome::StreamFailed(StreamError::Refused(error)) => {
+        RpcOutcome::StreamFailed(StreamError::Refused(error)) => {
             let refused = |error| HandshakeFailure::Other(ConnectError::Refused(error));
             match error.status() {
                 // The server was not reached, or it refuses access: the other era would fail too.
@@ -75,17 +75,17 @@ async fn send_discover(connection: &Connection, options: &SessionOptions) -> Res
                 },
             }
         }
-        CallOutcome::StreamFailed(StreamError::Lost(error)) => {
+        RpcOutcome::StreamFailed(StreamError::Lost(error)) => {
             ProbeOutcome::Legacy(HandshakeFailure::Other(ConnectError::Refused(error)))
         }
-        CallOutcome::StreamFailed(StreamError::TooLarge(limit)) => ProbeOutcome::Legacy(too_large(limit)),
-        CallOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
+        RpcOutcome::StreamFailed(StreamError::TooLarge(limit)) => ProbeOutcome::Legacy(too_large(limit)),
+        RpcOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
             ProbeOutcome::Legacy(invalid_response("the server asks for a session"))
         }
-        CallOutcome::Expired(_) => {
+        RpcOutcome::Expired(_) => {
             unreachable!("the handshake as a whole has a deadline, its requests have none")
         }
-        CallOutcome::Closed(disconnect) => ProbeOutcome::Failed(HandshakeFailure::Ended(disconnect)),
+        RpcOutcome::Closed(disconnect) => ProbeOutcome::Failed(HandshakeFailure::Ended(disconnect)),
     })
 }
 

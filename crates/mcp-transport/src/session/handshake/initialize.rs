@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::ConnectError;
-use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::frame;
+use crate::rpc::outcome::RpcOutcome;
 use crate::session::connection::Connection;
 use crate::session::handshake::failure::{HandshakeFailure, invalid_response, too_large, version_failure};
 use crate::session::handshake::request::send_request;
@@ -30,23 +30,23 @@ pub(crate) async fn initialize(
         client_json(&options.client)
     );
     let frame = match send_request(connection, epoch, Method::Initialize, None, &params, "").await {
-        CallOutcome::Response { frame, is_error: false, payload_start } => frame.slice(payload_start..),
-        CallOutcome::Response { frame, is_error: true, payload_start } => {
+        RpcOutcome::Response { frame, is_error: false, payload_start } => frame.slice(payload_start..),
+        RpcOutcome::Response { frame, is_error: true, payload_start } => {
             return Err(HandshakeFailure::Rejected(read_error(&frame[payload_start..])));
         }
-        CallOutcome::StreamFailed(
+        RpcOutcome::StreamFailed(
             StreamError::Unreachable(error) | StreamError::Refused(error) | StreamError::Lost(error),
         ) => {
             return Err(HandshakeFailure::Other(ConnectError::Refused(error)));
         }
-        CallOutcome::StreamFailed(StreamError::TooLarge(limit)) => return Err(too_large(limit)),
-        CallOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
+        RpcOutcome::StreamFailed(StreamError::TooLarge(limit)) => return Err(too_large(limit)),
+        RpcOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
             return Err(invalid_response("the server asks for a session before it opens one"));
         }
-        CallOutcome::Expired(_) => {
+        RpcOutcome::Expired(_) => {
             unreachable!("the handshake as a whole has a deadline, its requests have none")
         }
-        CallOutcome::Closed(disconnect) => return Err(HandshakeFailure::Ended(disconnect)),
+        RpcOutcome::Closed(disconnect) => return Err(HandshakeFailure::Ended(disconnect)),
     };
     let negotiated = parse_initialize(&frame)?;
     let head = MessageHead::new(None, Method::Initialized, Some(negotiated.version));

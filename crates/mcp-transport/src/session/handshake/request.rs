@@ -2,9 +2,9 @@
 
 use mcp_host_model::{Method, ProtocolVersion};
 
-use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::engine::{CallSettings, CancelNotice};
 use crate::rpc::frame;
+use crate::rpc::outcome::RpcOutcome;
 use crate::session::connection::Connection;
 use crate::transport::{Epoch, MessageHead, OutboundMessage};
 
@@ -16,7 +16,7 @@ pub(crate) async fn send_request(
     version: Option<ProtocolVersion>,
     params: &str,
     meta: &str,
-) -> CallOutcome {
+) -> RpcOutcome {
     let message = |id| OutboundMessage {
         epoch,
         head: MessageHead::new(Some(id), method, version),
@@ -25,7 +25,7 @@ pub(crate) async fn send_request(
     // `initialize` must not be cancelled, and the server does not need a cancel notice for a probe.
     let settings = CallSettings { cancel_notice: CancelNotice::Suppress, ..CallSettings::default() };
     let outcome = connection.engine().call(settings, message).await.1;
-    if let CallOutcome::Response { .. } = outcome {
+    if let RpcOutcome::Response { .. } = outcome {
         connection.record_response();
     }
     outcome

@@ -4,8 +4,8 @@
 //! Nothing here waits for a handler: each request is handled in a task of its own, and notifications are delivered in
 //! another task. A handler may therefore call back into the session (SK-11).
 
-pub(crate) mod notification_router;
 pub(crate) mod request_responder;
+pub(crate) mod server_event_router;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use crate::rpc::engine::{Engine, IncomingMessage, ServerRequestGuard, ServerRequ
 use crate::rpc::handlers::ServerEvent;
 use crate::rpc::notification::{self, params};
 use crate::session::cache::ResourceCache;
-use crate::session::incoming::notification_router::{NotificationRouter, QueuePermit};
 use crate::session::incoming::request_responder::RequestResponder;
+use crate::session::incoming::server_event_router::{QueuePermit, ServerEventRouter};
 use crate::session::list_changes::ListChangeCounts;
-use crate::session::subscriptions::subscription_stream::SubscriptionAck;
+use crate::session::subscriptions::notification_stream::SubscriptionAck;
 
 /// The receivers of messages from the server.
 pub(crate) struct DispatchTargets {
     pub(crate) responder: Arc<RequestResponder>,
-    pub(crate) router: NotificationRouter,
+    pub(crate) router: ServerEventRouter,
     pub(crate) changes: watch::Sender<ListChangeCounts>,
     pub(crate) acknowledged: watch::Sender<SubscriptionAck>,
     pub(crate) read_results: Arc<ResourceCache>,

@@ -34,7 +34,7 @@ pub struct SessionNotification {
 pub type OnSessionNotification = Arc<dyn Fn(SessionNotification) + Send + Sync>;
 
 /// The sending end of the listener's queue.
-pub(crate) struct NotificationRouter {
+pub(crate) struct ServerEventRouter {
     on_notification: Option<OnSessionNotification>,
     listener: Option<mpsc::Sender<(ServerEvent, QueuePermit)>>,
     dial: Arc<dyn Dial>,
@@ -46,15 +46,15 @@ pub(crate) struct QueuePermit {
     bytes: usize,
 }
 
-impl NotificationRouter {
+impl ServerEventRouter {
     /// Creates a queue if there is a listener. `dial` redacts secrets.
     pub(crate) fn new(
         has_listener: bool,
         on_notification: Option<OnSessionNotification>,
         dial: Arc<dyn Dial>,
-    ) -> (NotificationRouter, Option<mpsc::Receiver<(ServerEvent, QueuePermit)>>) {
+    ) -> (ServerEventRouter, Option<mpsc::Receiver<(ServerEvent, QueuePermit)>>) {
         let (listener, queue) = has_listener.then(|| mpsc::channel(MAX_QUEUED_EVENTS)).unzip();
-        (NotificationRouter { on_notification, listener, dial }, queue)
+        (ServerEventRouter { on_notification, listener, dial }, queue)
     }
 
     /// Routes an event; `caller` is the caller whose call it belongs to, if known.

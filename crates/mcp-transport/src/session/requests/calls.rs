@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use crate::error::CallError;
 use crate::session::options::CallOptions;
-use crate::session::requests::request::{Params, Request, RequestScope};
+use crate::session::requests::request::{Params, Request, ServerRequestPermission};
 use crate::session::requests::request_params::{self, CallerParams};
 use crate::session::requests::response::{CallResponse, RawResponse};
 use crate::session::state::Session;
@@ -108,14 +108,18 @@ impl Session {
         let started_at = Instant::now();
         let params = Params::Members { text: &params, name };
         // A server must not send requests because of a ping.
-        let scope = if method == Method::Ping { RequestScope::Internal } else { RequestScope::Call };
+        let server_requests = if method == Method::Ping {
+            ServerRequestPermission::Denied
+        } else {
+            ServerRequestPermission::Granted
+        };
         let request = Request {
             method,
             params,
             extra_params: "",
             meta: &meta,
             log_level: None,
-            scope,
+            server_requests,
             options: &options,
             started_at,
         };

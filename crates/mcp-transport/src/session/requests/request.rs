@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use crate::error::CallError;
 use crate::error::Expiry;
 use crate::error::request_error::RequestError;
-use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::deadline::time_after;
 use crate::rpc::engine::CallSettings;
 use crate::rpc::frame::{self, MessageWriter};
+use crate::rpc::outcome::RpcOutcome;
 use crate::rpc::progress::OnProgress;
 use crate::rpc::request_owner::OwnerHint;
 use crate::session::negotiated::Negotiated;
@@ -37,8 +37,7 @@ pub(crate) struct Request<'a> {
     pub(crate) meta: &'a str,
     /// The log level that the caller asks for.
     pub(crate) log_level: Option<LogLevel>,
-    /// Whether the request belongs to a caller.
-    pub(crate) scope: RequestScope,
+    pub(crate) server_requests: ServerRequestPermission,
     pub(crate) options: &'a CallOptions,
     /// The start of the call for its caller.
     pub(crate) started_at: Instant,
@@ -46,11 +45,11 @@ pub(crate) struct Request<'a> {
 
 /// Whether a server may send requests because of this request.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RequestScope {
+pub(crate) enum ServerRequestPermission {
     /// It may; they go to the owner of the call.
-    Call,
-    /// An internal request of the session.
-    Internal,
+    Granted,
+    /// It must not: this is an internal request of the session, or a ping.
+    Denied,
 }
 
 /// The parameters of a request.
@@ -72,7 +71,7 @@ impl<'a> Request<'a> {
             extra_params: "",
             meta: "",
             log_level: None,
-            scope: RequestScope::Internal,
+            server_requests: ServerRequestPermission::Denied,
             options,
             started_at: Instant::now(),
         }
@@ -86,15 +85,21 @@ impl<'a> Request<'a> {
         caller_params: &'a CallerParams,
     ) -> Request<'a> {
         let CallerParams { meta, extra_params, log_level } = caller_params;
-        let scope = RequestScope::Call;
-        Request { extra_params, meta, log_level: *log_level, scope, ..Request::new(method, params, options) }
+        let server_requests = ServerRequestPermission::Granted;
+        Request {
+            extra_params,
+            meta,
+            log_level: *log_level,
+            server_requests,
+            ..Request::new(method, params, options)
+        }
     }
 
     fn owner_hint(&self) -> OwnerHint {
-        match (self.scope, &self.options.context.caller) {
-            (RequestScope::Internal, _) => OwnerHint::None,
-            (RequestScope::Call, None) => OwnerHint::Session,
-            (RequestScope::Call, Some(caller)) => OwnerHint::Caller(Arc::clone(caller)),
+        match (self.server_requests, &self.options.context.caller) {
+            (ServerRequestPermission::Denied, _) => OwnerHint::None,
+            (ServerRequestPermission::Granted, None) => OwnerHint::Session,
+            (ServerRequestPermission::Granted, Some(caller)) => OwnerHint::Caller(Arc::clone(caller)),
         }
     }
 
@@ -231,23 +236,23 @@ impl Session {
             };
             let (id, outcome) = self.connection.engine().call(settings, message).await;
             match outcome {
-                CallOutcome::Response { frame, is_error, payload_start } => {
+                RpcOutcome::Response { frame, is_error, payload_start } => {
                     let request_id = id.expect("a request with a response has an id");
                     let response = RawResponse { frame, payload_start, request_id };
                     return if is_error { Err(self.rpc_error(&response)) } else { Ok(response) };
                 }
-                CallOutcome::Expired(expiry) => return Err(CallError::TimedOut(expiry)),
-                CallOutcome::Closed(ended) if id.is_none() && !retried => {
+                RpcOutcome::Expired(expiry) => return Err(CallError::TimedOut(expiry)),
+                RpcOutcome::Closed(ended) if id.is_none() && !retried => {
                     return Err(CallError::NotSent(ended));
                 }
-                CallOutcome::Closed(ended) => return Err(CallError::Closed(ended)),
-                CallOutcome::StreamFailed(StreamError::Unreachable(error)) => {
+                RpcOutcome::Closed(ended) => return Err(CallError::Closed(ended)),
+                RpcOutcome::StreamFailed(StreamError::Unreachable(error)) => {
                     return Err(self.noted(CallError::Unreachable(error)));
                 }
-                CallOutcome::StreamFailed(StreamError::Refused(error)) => {
+                RpcOutcome::StreamFailed(StreamError::Refused(error)) => {
                     return Err(CallError::Refused(error));
                 }
-                CallOutcome::StreamFailed(StreamError::Lost(error)) => match request.options.retry {
+                RpcOutcome::StreamFailed(StreamError::Lost(error)) => match request.options.retry {
                     RetryPolicy::Once if !retried => retried = true,
                     RetryPolicy::Once | RetryPolicy::Never
                         if request.method.known().is_some_and(Method::is_read_only) =>
@@ -258,13 +263,13 @@ impl Session {
                         return Err(self.noted(CallError::OutcomeUnknown(error)));
                     }
                 },
-                CallOutcome::StreamFailed(StreamError::TooLarge(limit)) => {
+                RpcOutcome::StreamFailed(StreamError::TooLarge(limit)) => {
                     return Err(CallError::ResponseTooLarge(limit));
                 }
-                CallOutcome::StreamFailed(StreamError::NotExecuted(_)) if reopened => {
+                RpcOutcome::StreamFailed(StreamError::NotExecuted(_)) if reopened => {
                     return Err(CallError::Refused(RequestError::SessionLost));
                 }
-                CallOutcome::StreamFailed(StreamError::NotExecuted(epoch)) => {
+                RpcOutcome::StreamFailed(StreamError::NotExecuted(epoch)) => {
                     let deadline = time_after(request.started_at, limit);
                     // Boxed: it is rare, and every request's future would be four times as large.
                     match tokio::time::timeout_at(deadline, Box::pin(self.reopen(epoch))).await {

@@ -20,7 +20,7 @@ use crate::rpc::object_members::ObjectMembers;
 use crate::rpc::progress::Progress;
 use crate::session::options::{CallOptions, RetryPolicy};
 use crate::session::requests::input_requests::InputDeadline;
-use crate::session::requests::request::{Params, Request, RequestScope};
+use crate::session::requests::request::{Params, Request, ServerRequestPermission};
 use crate::session::requests::response::{CallResponse, RawResponse};
 use crate::session::state::Session;
 use crate::session::subscriptions::resubscribe::DetachedRequest;
@@ -107,7 +107,8 @@ impl Session {
 
     /// The state of a task (`tasks/get`).
     pub async fn get_task(&self, id: &str, options: &CallOptions) -> Result<Task, CallError> {
-        let response = self.task_request(Method::GetTask, id, "", RequestScope::Internal, options).await?;
+        let response =
+            self.task_request(Method::GetTask, id, "", ServerRequestPermission::Denied, options).await?;
         Ok(self.redacted_task(response.read()?))
     }
 
@@ -156,7 +157,9 @@ impl Session {
 
     /// Cancels a task. Fails if the task has ended or does not exist.
     pub async fn cancel_task(&self, id: &str, options: &CallOptions) -> Result<(), CallError> {
-        self.task_request(Method::CancelTask, id, "", RequestScope::Internal, options).await.map(drop)
+        self.task_request(Method::CancelTask, id, "", ServerRequestPermission::Denied, options)
+            .await
+            .map(drop)
     }
 
     /// Waits for the result of a task that a call created.
@@ -207,7 +210,8 @@ impl Session {
         }
         let timeout = Some(deadline.at.saturating_duration_since(Instant::now()));
         let options = CallOptions { timeout, ..options.clone() };
-        self.task_request(Method::GetTaskResult, &task.id, "", RequestScope::Call, &options).await
+        self.task_request(Method::GetTaskResult, &task.id, "", ServerRequestPermission::Granted, &options)
+            .await
     }
 
     async fn modern_task_result(
@@ -237,7 +241,7 @@ impl Session {
                     Method::GetTask,
                     &task.id,
                     "",
-                    RequestScope::Call,
+                    ServerRequestPermission::Granted,
                     &self.within(options, deadline),
                 )
                 .await?;
@@ -280,7 +284,7 @@ impl Session {
                         Method::UpdateTask,
                         &task.id,
                         &input,
-                        RequestScope::Call,
+                        ServerRequestPermission::Granted,
                         &self.within(options, deadline),
                     )
                     .await?;
@@ -301,7 +305,7 @@ impl Session {
         method: Method,
         id: &str,
         more: &str,
-        scope: RequestScope,
+        server_requests: ServerRequestPermission,
         options: &CallOptions,
     ) -> Result<RawResponse, CallError> {
         let text = format!("\"taskId\":{}{more}", frame::json_string(id));
@@ -309,7 +313,7 @@ impl Session {
         // Status messages are the progress of a task; its requests have none.
         let mut options = options.clone();
         options.context.progress = None;
-        self.request(&Request { scope, ..Request::new(method, params, &options) }).await
+        self.request(&Request { server_requests, ..Request::new(method, params, &options) }).await
     }
 
     /// Sends `tasks/cancel` without waiting for the response.

@@ -15,11 +15,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::engine::{CallSettings, Engine};
 use crate::rpc::frame::MessageWriter;
 use crate::rpc::handlers::ServerEvent;
-use crate::session::incoming::notification_router::{OnSessionNotification, SessionNotification};
+use crate::rpc::outcome::RpcOutcome;
+use crate::session::incoming::server_event_router::{OnSessionNotification, SessionNotification};
 use crate::session::list_changes::{ListChangeCounts, ListChangeSupport};
 use crate::session::negotiated::Negotiated;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, RequestId, StreamError};
@@ -66,7 +66,7 @@ impl SubscriptionAck {
 
 /// The state of the notification stream.
 #[derive(Clone)]
-pub(crate) struct SubscriptionStream {
+pub(crate) struct NotificationStream {
     pub(crate) engine: Arc<Engine>,
     pub(crate) negotiated: Arc<Negotiated>,
     pub(crate) list_changes_supported: ListChangeSupport,
@@ -78,7 +78,7 @@ pub(crate) struct SubscriptionStream {
 }
 
 /// Keeps the stream open until the connection ends or the server does not support it.
-pub(crate) async fn run(mut stream: SubscriptionStream) {
+pub(crate) async fn run(mut stream: NotificationStream) {
     let mut pause = MIN_PAUSE;
     loop {
         if !stream.list_changes_supported.any()
@@ -88,15 +88,15 @@ pub(crate) async fn run(mut stream: SubscriptionStream) {
         }
         let started_at = tokio::time::Instant::now();
         match stream.listen().await {
-            CallOutcome::Response { is_error: false, .. }
-            | CallOutcome::StreamFailed(StreamError::Lost(_) | StreamError::TooLarge(_)) => {}
+            RpcOutcome::Response { is_error: false, .. }
+            | RpcOutcome::StreamFailed(StreamError::Lost(_) | StreamError::TooLarge(_)) => {}
             // A server that is temporarily unavailable may return; one without support will not.
-            CallOutcome::StreamFailed(StreamError::Unreachable(_)) => {}
-            CallOutcome::StreamFailed(StreamError::Refused(error)) if is_transient(error.status()) => {}
-            CallOutcome::Closed(_) => return,
-            CallOutcome::Response { is_error: true, .. }
-            | CallOutcome::StreamFailed(StreamError::Refused(_) | StreamError::NotExecuted(_))
-            | CallOutcome::Expired(_) => {
+            RpcOutcome::StreamFailed(StreamError::Unreachable(_)) => {}
+            RpcOutcome::StreamFailed(StreamError::Refused(error)) if is_transient(error.status()) => {}
+            RpcOutcome::Closed(_) => return,
+            RpcOutcome::Response { is_error: true, .. }
+            | RpcOutcome::StreamFailed(StreamError::Refused(_) | StreamError::NotExecuted(_))
+            | RpcOutcome::Expired(_) => {
                 stream.acknowledged.send_modify(|it| it.is_unsupported = true);
                 return;
             }
@@ -116,9 +116,9 @@ pub(crate) async fn run(mut stream: SubscriptionStream) {
     }
 }
 
-impl SubscriptionStream {
+impl NotificationStream {
     /// Runs until the server ends the stream; restarts it when the subscriptions change.
-    async fn listen(&self) -> CallOutcome {
+    async fn listen(&self) -> RpcOutcome {
         let mut resources = self.resources.clone();
         let mut current = self.call(&mut resources);
         loop {
@@ -147,9 +147,9 @@ impl SubscriptionStream {
     fn call(
         &self,
         resources: &mut watch::Receiver<BTreeSet<String>>,
-    ) -> Pin<Box<dyn Future<Output = CallOutcome> + Send>> {
+    ) -> Pin<Box<dyn Future<Output = RpcOutcome> + Send>> {
         let resources = resources.borrow_and_update().clone();
-        let SubscriptionStream { engine, negotiated, list_changes_supported, acknowledged, .. } =
+        let NotificationStream { engine, negotiated, list_changes_supported, acknowledged, .. } =
             self.clone();
         Box::pin(async move {
             let message = |id| {

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use mcp_host_model::{LogLevel, Method};
 
-use crate::rpc::call_outcome::CallOutcome;
 use crate::rpc::engine::{CallSettings, Engine};
 use crate::rpc::frame;
 use crate::rpc::handlers::ServerEvent;
-use crate::session::incoming::notification_router::{OnSessionNotification, SessionNotification};
+use crate::rpc::outcome::RpcOutcome;
+use crate::session::incoming::server_event_router::{OnSessionNotification, SessionNotification};
 use crate::session::negotiated::Negotiated;
 use crate::session::server_error::read_error;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, StreamError};
@@ -73,17 +73,17 @@ impl DetachedRequest {
         };
         let settings = CallSettings { timeout: Some(self.limit), ..CallSettings::default() };
         match self.engine.call(settings, message).await.1 {
-            CallOutcome::Response { is_error: false, .. } | CallOutcome::Closed(_) => Ok(()),
-            CallOutcome::Response { is_error: true, frame, payload_start } => {
+            RpcOutcome::Response { is_error: false, .. } | RpcOutcome::Closed(_) => Ok(()),
+            RpcOutcome::Response { is_error: true, frame, payload_start } => {
                 Err(read_error(&frame[payload_start..]).code.to_string())
             }
-            CallOutcome::StreamFailed(
+            RpcOutcome::StreamFailed(
                 StreamError::Lost(_) | StreamError::NotExecuted(_) | StreamError::TooLarge(_),
             ) => Err("the response was lost".to_owned()),
-            CallOutcome::StreamFailed(StreamError::Unreachable(error) | StreamError::Refused(error)) => {
+            RpcOutcome::StreamFailed(StreamError::Unreachable(error) | StreamError::Refused(error)) => {
                 Err(error.to_string())
             }
-            CallOutcome::Expired(_) => Err(format!("no response within {} s", self.limit.as_secs_f64())),
+            RpcOutcome::Expired(_) => Err(format!("no response within {} s", self.limit.as_secs_f64())),
         }
     }
 }

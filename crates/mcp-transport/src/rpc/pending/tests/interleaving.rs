@@ -82,14 +82,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..40)
 }
 
-fn outcome(poll: Poll<CallOutcome>) -> Option<ExpectedOutcome> {
+fn outcome(poll: Poll<RpcOutcome>) -> Option<ExpectedOutcome> {
     match poll {
         Poll::Pending => None,
-        Poll::Ready(CallOutcome::Response { .. }) => Some(ExpectedOutcome::Response),
-        Poll::Ready(CallOutcome::StreamFailed(_)) => Some(ExpectedOutcome::StreamFailed),
-        Poll::Ready(CallOutcome::Expired(Expiry::Absolute(_))) => Some(ExpectedOutcome::Absolute),
-        Poll::Ready(CallOutcome::Expired(Expiry::Idle(_))) => Some(ExpectedOutcome::Idle),
-        Poll::Ready(CallOutcome::Closed(_)) => Some(ExpectedOutcome::Closed),
+        Poll::Ready(RpcOutcome::Response { .. }) => Some(ExpectedOutcome::Response),
+        Poll::Ready(RpcOutcome::StreamFailed(_)) => Some(ExpectedOutcome::StreamFailed),
+        Poll::Ready(RpcOutcome::Expired(Expiry::Absolute(_))) => Some(ExpectedOutcome::Absolute),
+        Poll::Ready(RpcOutcome::Expired(Expiry::Idle(_))) => Some(ExpectedOutcome::Idle),
+        Poll::Ready(RpcOutcome::Closed(_)) => Some(ExpectedOutcome::Closed),
     }
 }
 
@@ -127,9 +127,9 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 let (expected, outcome) = match step {
                     Step::Respond(_) => (
                         ExpectedOutcome::Response,
-                        CallOutcome::Response { frame: Bytes::new(), is_error: false, payload_start: 0 },
+                        RpcOutcome::Response { frame: Bytes::new(), is_error: false, payload_start: 0 },
                     ),
-                    _ => (ExpectedOutcome::StreamFailed, CallOutcome::StreamFailed(StreamError::TooLarge(7))),
+                    _ => (ExpectedOutcome::StreamFailed, RpcOutcome::StreamFailed(StreamError::TooLarge(7))),
                 };
                 prop_assert_eq!(pending.complete(call.id, outcome), call.is_waiting());
                 if call.is_waiting() {

@@ -20,16 +20,16 @@ fn insert_call(pending: &PendingCalls) -> RequestId {
 fn poll(pending: &PendingCalls, id: RequestId) -> String {
     match pending.poll(id, &mut Context::from_waker(Waker::noop())) {
         Poll::Pending => "waiting".to_owned(),
-        Poll::Ready(CallOutcome::Response { frame, .. }) => {
+        Poll::Ready(RpcOutcome::Response { frame, .. }) => {
             format!("answer {}", str::from_utf8(&frame).unwrap())
         }
-        Poll::Ready(CallOutcome::Closed(ended)) => format!("closed: {ended}"),
+        Poll::Ready(RpcOutcome::Closed(ended)) => format!("closed: {ended}"),
         Poll::Ready(other) => format!("{other:?}"),
     }
 }
 
-fn response(text: &'static str) -> CallOutcome {
-    CallOutcome::Response { frame: Bytes::from_static(text.as_bytes()), is_error: false, payload_start: 0 }
+fn response(text: &'static str) -> RpcOutcome {
+    RpcOutcome::Response { frame: Bytes::from_static(text.as_bytes()), is_error: false, payload_start: 0 }
 }
 
 #[test]
