@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::de::location::LocationTable;
-use crate::de::{Location, ValueError, suggest};
+use crate::de::{ForeignKey, Location, ValueError, suggest};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, RawDiagnostic, quoted};
-use crate::profile::foreign_keys::{self, ForeignKey};
 use crate::profile::policy::Policy;
 use crate::syntax::{Key, Member, Syntax, UnspacedKey, child, contains, unspaced_key};
 use mcp_host_model::{Origin, Severity};
@@ -17,6 +16,8 @@ pub(crate) struct ReadContext {
     pub(crate) policy: &'static Policy,
     /// The path of the file, as shown to the user.
     pub(crate) file: String,
+    /// Finds a key of another program.
+    pub(crate) foreign_key: fn(&str) -> Option<ForeignKey>,
     diagnostics: RefCell<Vec<RawDiagnostic>>,
     /// The pointers of all errors. With them, a search for errors of one server does not scan all diagnostics.
     /// `None` if the set must be rebuilt.
@@ -39,6 +40,7 @@ impl ReadContext {
         ReadContext {
             policy,
             file: file.to_owned(),
+            foreign_key: |_| None,
             diagnostics: RefCell::new(Vec::new()),
             errors: RefCell::new(None),
             suggestion_count: Cell::new(0),
@@ -192,7 +194,7 @@ impl ReadContext {
         if self.policy.private_keys.iter().any(|it| key.text.starts_with(it)) {
             return;
         }
-        if let Some(other) = foreign_keys::find(&key.text, self.policy.foreign_keys) {
+        if let Some(other) = (self.foreign_key)(&key.text) {
             self.report_foreign_key(at, key, other, members);
             return;
         }

@@ -9,6 +9,7 @@ mod access;
 mod context;
 mod deserializer;
 mod field;
+mod foreign_key;
 mod known_members;
 mod lax;
 mod location;
@@ -20,6 +21,7 @@ mod value_error;
 
 pub(crate) use context::ReadContext;
 pub(crate) use field::{DeferredField, Field, FieldState, NullableField, OPTIONAL_MARK, OptionalField};
+pub(crate) use foreign_key::ForeignKey;
 pub(crate) use known_members::KnownMembers;
 pub(crate) use location::Location;
 pub(crate) use node_deserializer::NodeDeserializer;

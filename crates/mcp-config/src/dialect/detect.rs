@@ -3,7 +3,8 @@
 use mcp_host_model::{Dialect, Profile};
 
 use crate::dialect::editor::conventions::Program;
-use crate::dialect::editor::{DEV_CONTAINER_SERVERS, is_goose_extensions, is_map_of_servers, is_server};
+use crate::dialect::editor::programs::DEV_CONTAINER_SERVERS;
+use crate::dialect::editor::{is_goose_extensions, is_map_of_servers, is_server};
 use crate::dialect::holodeck;
 use crate::syntax::{self, Content, Node, Syntax, looks_like_json, looks_like_toml};
 

@@ -9,6 +9,7 @@ use mcp_host_model::Profile;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::dialect::editor::conventions::Program;
+use crate::dialect::editor::keys;
 use crate::dialect::write::report::{WriteReport, WrittenFile};
 use crate::dialect::write::values::dominds_value;
 use crate::edit::editable_file::{EditableFile, errors, unsupported_layout};
@@ -90,18 +91,6 @@ pub enum FieldChangeError {
     InvalidJson,
 }
 
-/// The spellings of a field, in all programs.
-const SPELLINGS: &[&[&str]] = &[
-    &["command", "cmd"],
-    &["env", "environment", "envs"],
-    &["headers", "http_headers"],
-    &["url", "serverUrl", "httpUrl", "uri"],
-    &["type", "transport", "transportType"],
-];
-
-/// Fields whose members are texts with names of the user's choice.
-const TEXT_MAPS: &[&str] = &["env", "environment", "envs", "headers", "http_headers"];
-
 /// Changes fields of a server, in order. Changes nothing if one of them fails, or if the file would have a new mistake.
 /// Comments and layout stay.
 ///
@@ -151,7 +140,7 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
             server: name.to_owned(),
             unsupported: &mut unsupported,
         };
-        let is_text_map = parent(&pointer).is_some_and(|it| TEXT_MAPS.contains(&&*last(it)));
+        let is_text_map = parent(&pointer).is_some_and(|it| keys::is_text_map(&last(it)));
         match document.profile {
             Profile::McpJson => {
                 let key = pointer[server.len()..].split('/').nth(1).unwrap_or_default();
@@ -200,7 +189,7 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
         }
         FieldOperation::Set(text) => {
             let value = written(text)?;
-            let is_text_map = parent(&pointer).is_some_and(|it| TEXT_MAPS.contains(&&*last(it)));
+            let is_text_map = parent(&pointer).is_some_and(|it| keys::is_text_map(&last(it)));
             let values: Vec<OutputValue> = match value {
                 OutputValue::Text(text) if !is_text_map => {
                     let list = OutputValue::List(vec![OutputValue::text(&text)]);
@@ -244,8 +233,7 @@ fn field_pointer(
         return Err(unsupported_layout("the server is not a mapping"));
     }
     let others = file.reading.entries.iter().filter_map(|it| file.root.at(&it.pointer));
-    let spellings = SPELLINGS.iter().find(|it| it.contains(&first)).copied().unwrap_or_default();
-    let spelling = |node: &Node| spellings.iter().copied().find(|it| node.get(it).is_some());
+    let spelling = |node: &Node| keys::spellings(first).find(|it| node.get(it).is_some());
     let own = if node.get(first).is_some() { Some(first) } else { spelling(node) };
     let of_program = || program.path_of(first).filter(|_| profile == Profile::McpJson);
     let key = own.or_else(|| others.into_iter().find_map(spelling)).or_else(of_program).unwrap_or(first);
@@ -264,7 +252,7 @@ fn field_pointer(
     }
     Ok(match rest {
         None => pointer,
-        Some(name) if TEXT_MAPS.contains(&&*last(key)) => child(&pointer, name),
+        Some(name) if keys::is_text_map(&last(key)) => child(&pointer, name),
         Some(path) => path.split('.').fold(pointer, |it, segment| child(&it, segment)),
     })
 }

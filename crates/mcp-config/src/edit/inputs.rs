@@ -3,8 +3,8 @@
 use mcp_host_model::Profile;
 
 use crate::dialect::editor::conventions::Program;
+use crate::dialect::editor::programs::{DEV_CONTAINER_INPUTS, DEV_CONTAINER_SERVERS};
 use crate::dialect::editor::references::InputDeclarations;
-use crate::dialect::editor::{DEV_CONTAINER_INPUTS, DEV_CONTAINER_SERVERS};
 use crate::edit::editable_file::EditableFile;
 use crate::edit::error::EditError;
 use crate::edit::server_list::server_list_pointer;

@@ -2,12 +2,13 @@
 
 use mcp_host_model::Profile;
 
-use crate::dialect::editor::DEV_CONTAINER_SERVERS;
 use crate::dialect::editor::conventions::{EntryForm, Program};
+use crate::dialect::editor::program::server_keys;
+use crate::dialect::editor::programs::DEV_CONTAINER_SERVERS;
 use crate::edit::editable_file::EditableFile;
 use crate::edit::error::EditError;
 use crate::read::Document;
-use crate::syntax::{Content, Node, parent};
+use crate::syntax::{Content, Node, child, parent};
 
 /// The pointer to the list or map of servers.
 pub(super) fn server_list_pointer(
@@ -35,21 +36,12 @@ pub(super) fn list_pointers(document: &Document<'_>) -> Vec<String> {
         Profile::Dominds => vec!["/servers".to_owned()],
         Profile::AcpV1 | Profile::AcpV2 => Vec::new(),
         Profile::McpJson => {
-            let usual = match Program::of(document.name).key {
-                "customizations.vscode.mcp.servers" => DEV_CONTAINER_SERVERS.to_owned(),
-                key => format!("/{key}"),
-            };
-            let places = [
-                "/mcpServers",
-                "/servers",
-                "/mcp/servers",
-                "/mcp.servers",
-                "/context_servers",
-                "/amp.mcpServers",
-                "/mcp_servers",
-                DEV_CONTAINER_SERVERS,
-            ];
-            std::iter::once(usual).chain(places.map(str::to_owned)).collect()
+            // The other two keys can have another meaning.
+            let keys = server_keys().filter(|it| !["mcp", "extensions"].contains(it));
+            let mut res = vec![Program::of(document.name).servers_pointer()];
+            res.extend(keys.map(|it| child("", it)));
+            res.extend(["/mcp/servers", DEV_CONTAINER_SERVERS].map(str::to_owned));
+            res
         }
     }
 }

@@ -4,6 +4,7 @@ use mcp_host_model::Profile;
 
 use crate::diagnostic::TextEdit;
 use crate::dialect::editor::conventions::{Disabling, JsonExtensions, Program};
+use crate::dialect::editor::keys::{DISABLED, ENABLED, SwitchKey};
 use crate::dialect::editor::name_lists::{self, NameLists};
 use crate::edit::editable_file::{EditableFile, unsupported_layout};
 use crate::edit::error::EditError;
@@ -26,8 +27,8 @@ pub enum Switch {
 
 /// How a server is switched.
 enum SwitchMethod {
-    /// By the value of a key.
-    Key(&'static str, &'static str),
+    /// By this value of a key.
+    Key(SwitchKey, bool),
     /// By adding its name to the list at a pointer.
     AddTo(&'static str),
     /// By removing its name from the list at a pointer.
@@ -86,13 +87,10 @@ fn switch_once(document: &Document<'_>, name: &str, switch: Switch) -> Result<St
     let node = file.root.at(pointer).ok_or_else(|| unsupported_layout("the server was not found"))?;
     match method(&file, document, seen, node, switch)? {
         SwitchMethod::Unchanged => Ok(document.text.to_owned()),
-        SwitchMethod::Key(key, word) if file.is_toml() => {
-            file.set(&child(pointer, key), &OutputValue::scalar(word))
+        SwitchMethod::Key(key, value) if file.is_toml() => {
+            file.set(&child(pointer, key.name), &OutputValue::scalar(value))
         }
-        SwitchMethod::Key(key, word) => {
-            let (edits, changed) = set_key(&file, node, pointer, (key, word))?;
-            file.apply_verified(&edits, &changed)
-        }
+        SwitchMethod::Key(key, value) => set_key(&file, node, &child(pointer, key.name), value),
         SwitchMethod::AddTo(list) => file.append(list, &OutputValue::text(name)),
         SwitchMethod::RemoveFrom(list) => {
             let items = file.root.at(list).and_then(Node::items).unwrap_or_default();
@@ -120,17 +118,16 @@ fn method(
         Some(Content::Bool(value)) => Some(*value),
         _ => None,
     };
-    let enabled = match switch {
-        Switch::On if value("enabled") != Some(false) => SwitchMethod::Unchanged,
-        Switch::On => SwitchMethod::Key("enabled", "true"),
-        Switch::Off if value("enabled") == Some(false) => SwitchMethod::Unchanged,
-        Switch::Off => SwitchMethod::Key("enabled", "false"),
+    let set = |key: SwitchKey| match (switch, value(key.name) == Some(key.off)) {
+        (Switch::On, true) => SwitchMethod::Key(key, !key.off),
+        (Switch::Off, false) => SwitchMethod::Key(key, key.off),
+        (Switch::On, false) | (Switch::Off, true) => SwitchMethod::Unchanged,
     };
     match document.profile {
         Profile::HoloDeck | Profile::HoloDeck07 | Profile::AcpV1 | Profile::AcpV2 => {
             return Err(EditError::CannotDisable(document.profile.dialect()));
         }
-        Profile::Dominds => return Ok(enabled),
+        Profile::Dominds => return Ok(set(ENABLED)),
         Profile::McpJson => {}
     }
     let list = parent(pointer).unwrap_or_default();
@@ -138,21 +135,25 @@ fn method(
     let lists = NameLists::of(&file.root);
     if switch == Switch::On {
         let obeys_lists = program.disabling == Disabling::NameLists;
-        return Ok(match value("disabled") {
-            Some(true) => SwitchMethod::Key("disabled", "false"),
-            _ if obeys_lists && lists.excludes(name) => SwitchMethod::RemoveFrom(name_lists::EXCLUDED),
-            _ if obeys_lists && lists.lacks(name) => SwitchMethod::AddTo(name_lists::ALLOWED),
-            _ => enabled,
+        return Ok(match set(DISABLED) {
+            SwitchMethod::Unchanged if obeys_lists && lists.excludes(name) => {
+                SwitchMethod::RemoveFrom(name_lists::EXCLUDED)
+            }
+            SwitchMethod::Unchanged if obeys_lists && lists.lacks(name) => {
+                SwitchMethod::AddTo(name_lists::ALLOWED)
+            }
+            SwitchMethod::Unchanged => set(ENABLED),
+            method => method,
         });
     }
     match (program.disabling, program.syntax) {
         (Disabling::NameLists, _) if lists.disables(name) => Ok(SwitchMethod::Unchanged),
         (Disabling::NameLists, _) => Ok(SwitchMethod::AddTo(name_lists::EXCLUDED)),
-        (Disabling::Enabled, _) => Ok(enabled),
         // A program that is not known may obey the key that the entry has.
-        (Disabling::Disabled, _) if value("enabled").is_some() && program.is_unknown() => Ok(enabled),
-        (Disabling::Disabled, _) if value("disabled") == Some(true) => Ok(SwitchMethod::Unchanged),
-        (Disabling::Disabled, _) => Ok(SwitchMethod::Key("disabled", "true")),
+        (Disabling::Key(DISABLED), _) if value(ENABLED.name).is_some() && program.is_unknown() => {
+            Ok(set(ENABLED))
+        }
+        (Disabling::Key(key), _) => Ok(set(key)),
         (Disabling::Unsupported(_), JsonExtensions::Comments | JsonExtensions::CommentsAndCommas) => {
             Ok(SwitchMethod::Comment)
         }
@@ -162,27 +163,21 @@ fn method(
     }
 }
 
-fn set_key(
-    file: &EditableFile<'_>,
-    node: &Node,
-    pointer: &str,
-    (key, word): (&str, &str),
-) -> Result<(Vec<TextEdit>, ChangedPointers), EditError> {
-    let place = child(pointer, key);
-    let (edit, changed) = match node.get(key) {
+/// The text with this value of the key at a pointer, which becomes the first key of the entry if it is missing.
+fn set_key(file: &EditableFile<'_>, node: &Node, pointer: &str, value: bool) -> Result<String, EditError> {
+    let key = last(pointer);
+    let data = OutputValue::scalar(value);
+    let changed = vec![pointer.to_owned()];
+    let (edits, old) = match node.get(&key) {
         Some(member) if matches!(member.value.content, Content::Bool(_)) => {
-            let edit = TextEdit { span: member.value.span.clone(), text: word.to_owned() };
-            (Some(vec![edit]), ChangedPointers { old: vec![place.clone()], new: vec![place] })
+            let edit = TextEdit { span: member.value.span.clone(), text: value.to_string() };
+            (Some(vec![edit]), changed.clone())
         }
-        Some(_) => (None, ChangedPointers::default()),
-        None => {
-            let data = OutputValue::scalar(word);
-            let edit = insert(file.layout, node, InsertPosition::First, NewEntry::Member(key, &data));
-            (edit, ChangedPointers { old: Vec::new(), new: vec![place] })
-        }
+        Some(_) => (None, Vec::new()),
+        None => (insert(file.layout, node, InsertPosition::First, NewEntry::Member(&key, &data)), Vec::new()),
     };
-    let edit = edit.ok_or_else(|| unsupported_layout("the server's entry cannot take another key"))?;
-    Ok((edit, changed))
+    let edits = edits.ok_or_else(|| unsupported_layout("the server's entry cannot take another key"))?;
+    file.apply_verified(&edits, &ChangedPointers { old, new: changed })
 }
 
 /// Turns a commented-out entry into an entry again.

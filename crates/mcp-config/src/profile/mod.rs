@@ -1,4 +1,3 @@
 //! The rules of each profile: a dialect and a version of it.
 
-pub(crate) mod foreign_keys;
 pub(crate) mod policy;

@@ -2,7 +2,6 @@
 
 use mcp_host_model::{Profile, Severity};
 
-use crate::profile::foreign_keys::{self, ForeignKey};
 use crate::syntax::Syntax;
 use crate::syntax::template::ReferenceRule;
 
@@ -17,8 +16,6 @@ pub(crate) struct Policy {
     pub(crate) unknown_key: Severity,
     /// Prefixes of keys that are accepted anywhere without a warning.
     pub(crate) private_keys: &'static [&'static str],
-    /// Keys of other programs.
-    pub(crate) foreign_keys: &'static [(&'static str, ForeignKey)],
     /// The severity of an unsupported YAML tag.
     pub(crate) unknown_tag: Severity,
     /// The allowed keys of a map of names.
@@ -135,7 +132,6 @@ const BASE: Policy = Policy {
     syntax: Syntax::Yaml,
     unknown_key: Severity::Warning,
     private_keys: &[],
-    foreign_keys: &[],
     unknown_tag: Severity::Error,
     keys: KeyRule::Text,
     scalars: ScalarRule::Exact,
@@ -210,7 +206,6 @@ static MCP_JSON: Policy = Policy {
     profile: Profile::McpJson,
     syntax: Syntax::JsonWithComments,
     private_keys: &["_", "x-", "$", "//"],
-    foreign_keys: foreign_keys::EDITOR_KEYS,
     variables: ReferenceRule::Editor,
     folders: &[
         ".vscode",

@@ -172,7 +172,10 @@ fn read_parsed(
     read_entries: impl FnOnce(&Node, &ReadContext) -> Vec<ReadEntry>,
 ) -> Reading {
     let policy = Policy::for_profile(document.profile);
-    let context = ReadContext::new(policy, document.name);
+    let mut context = ReadContext::new(policy, document.name);
+    if document.profile == Profile::McpJson {
+        context.foreign_key = editor::foreign_key;
+    }
     let ParsedText { root, dropped: _, diagnostics, extensions } = parsed;
     for diagnostic in diagnostics {
         let severity =

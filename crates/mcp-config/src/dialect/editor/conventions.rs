@@ -1,5 +1,7 @@
 //! A program that reads MCP servers, and the conventions of its files (DIA-01, DIA-04, DIA-06 to DIA-08).
 
+use crate::dialect::editor::keys::SwitchKey;
+
 /// A program and the conventions of its files. A program with two kinds of files has two entries.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Program {
@@ -70,10 +72,8 @@ pub(crate) enum EnvValues {
 /// How an entry disables its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disabling {
-    /// `"disabled": true`.
-    Disabled,
-    /// `"enabled": false`.
-    Enabled,
+    /// By this key.
+    Key(SwitchKey),
     /// The lists `mcp.excluded` and `mcp.allowed` of the file do, by name.
     NameLists,
     /// No key of the entry does. The text says how the program itself disables a server.
@@ -146,8 +146,9 @@ impl Program {
     /// How a server is disabled in a file of this program, as a help.
     pub(crate) fn way_to_disable(&self) -> String {
         match (self.disabling, self.syntax) {
-            (Disabling::Disabled, _) => "set `disabled` to true; `mcp-host disable` does that".to_owned(),
-            (Disabling::Enabled, _) => "set `enabled` to false; `mcp-host disable` does that".to_owned(),
+            (Disabling::Key(SwitchKey { name, off }), _) => {
+                format!("set `{name}` to {off}; `mcp-host disable` does that")
+            }
             (Disabling::NameLists, _) => {
                 "add the name to the list `mcp.excluded`; `mcp-host disable` does that".to_owned()
             }

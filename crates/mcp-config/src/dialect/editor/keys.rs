@@ -1,11 +1,12 @@
 //! The keys of a server in the files of editors and agents: one row for each (DIA-03 to DIA-07).
 //!
-//! Reading, writing, the JSON Schema and the names in diagnostics follow from the rows. A program whose
-//! entries have other keys needs rows with its [`EntryForm`].
+//! Reading, writing, editing, the JSON Schema and the names in diagnostics follow from the rows. A program whose
+//! entries have other keys needs rows with its [`EntryForm`]. Further tables have the keys that are known and not read.
 
 use EntryField as F;
 use EntryForm::{Codex, Common, Continue, Goose, Opencode};
 
+use crate::de::ForeignKey;
 use crate::dialect::editor::conventions::EntryForm;
 
 /// A key of an entry.
@@ -65,6 +66,27 @@ pub(super) enum EntryField {
     Kept,
 }
 
+impl EntryField {
+    /// The field that an entry can have in place of this one.
+    fn canonical(self) -> EntryField {
+        if self == EntryField::SecondEnvironment { EntryField::Environment } else { self }
+    }
+}
+
+/// A key that disables a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SwitchKey {
+    pub(crate) name: &'static str,
+    /// Its value for a disabled server.
+    pub(crate) off: bool,
+}
+
+/// `"disabled": true`.
+pub(crate) const DISABLED: SwitchKey = SwitchKey { name: "disabled", off: true };
+
+/// `"enabled": false`.
+pub(crate) const ENABLED: SwitchKey = SwitchKey { name: "enabled", off: false };
+
 impl Key {
     /// Whether the key is part of the model. Any other is kept as it is.
     pub(super) fn is_lowered(&self) -> bool {
@@ -95,6 +117,32 @@ pub(super) fn of_field(field: EntryField) -> impl Iterator<Item = &'static Key> 
 /// The key of a field in the common form, or else its first key.
 pub(super) fn primary(field: EntryField) -> &'static str {
     of_field(field).find(|it| it.is_common()).or(of_field(field).next()).map_or("", |it| it.name)
+}
+
+/// The keys that mean the same as this one, and itself. None for a key that is not read.
+pub(crate) fn spellings(name: &str) -> impl Iterator<Item = &'static str> + Clone {
+    let field = find(name).filter(|it| it.is_lowered()).map(|it| it.field.canonical());
+    KEYS.iter().filter(move |it| Some(it.field.canonical()) == field).map(|it| it.name)
+}
+
+/// Whether the members of this key are texts with names of the user's choice.
+pub(crate) fn is_text_map(name: &str) -> bool {
+    find(name).is_some_and(|it| matches!(it.field.canonical(), EntryField::Environment | EntryField::Headers))
+}
+
+/// What happens to a key that is not read.
+pub(crate) fn foreign_key(name: &str) -> Option<ForeignKey> {
+    let folded: String =
+        name.chars().filter(|it| !matches!(it, '_' | '-')).flat_map(char::to_lowercase).collect();
+    if IRRELEVANT.iter().any(|it| it.split(' ').any(|word| word == folded)) {
+        return Some(ForeignKey::Irrelevant);
+    }
+    let synonym = SYNONYMS.iter().find(|it| it.0 == folded);
+    let same = synonym.map(|(_, field)| ForeignKey::SameAs(primary(*field)));
+    same.or_else(|| {
+        let (_, help) = UNSUPPORTED.iter().find(|it| it.0 == folded)?;
+        Some(ForeignKey::Unsupported(help))
+    })
 }
 
 /// The common keys of a program to start and of a URL. An object that has one of them looks like a server.
@@ -201,8 +249,8 @@ pub(super) const KEYS: &[Key] = &[
         "Which clients of a gateway share a running instance. `auto`: all, until the server sends a request such as\n\
          sampling, elicitation or roots; then each client has its own. Default: `auto`.",
     ),
-    key("disabled", F::Disabled, COMMON, "`true` disables the server."),
-    key("enabled", F::Enabled, &[Common, Opencode, Codex, Goose], "`false` disables the server."),
+    key(DISABLED.name, F::Disabled, COMMON, "`true` disables the server."),
+    key(ENABLED.name, F::Enabled, &[Common, Opencode, Codex, Goose], "`false` disables the server."),
     key("includeTools", F::IncludedTools, COMMON, "The exposed tools, by the server's own names."),
     key("enabled_tools", F::IncludedTools, CODEX, "The same as `includeTools`."),
     key(
@@ -239,4 +287,69 @@ pub(super) const KEYS: &[Key] = &[
     key("restartDelay", F::Kept, COMMON, "When a gateway restarts the server; kept."),
     key("required", F::Kept, COMMON, "Whether an editor needs the server; kept."),
     key("sandbox", F::Kept, COMMON, "The sandbox of the server; kept."),
+];
+
+/// Keys of programs that are not imitated, and the fields that they set. Here and below, names are in lower case and
+/// without `_` and `-`.
+const SYNONYMS: &[(&str, EntryField)] = &[
+    // Warp, Visual Studio and others.
+    ("workingdirectory", F::Folder),
+    ("workingdir", F::Folder),
+    ("workdir", F::Folder),
+    ("protocol", F::Transport),
+    ("servertype", F::Transport),
+    // Goose and Cherry Studio.
+    ("cmd", F::Command),
+    ("envs", F::Environment),
+    ("uri", F::Url),
+    ("baseurl", F::Url),
+    ("endpoint", F::Url),
+    // Codex.
+    ("httpheaders", F::Headers),
+];
+
+const HEADERS: &str = "write the headers as `headers`, next to `url`";
+const TOKEN_HEADER: &str = "write `headers: {\"Authorization\": \"Bearer ${NAME}\"}`";
+
+/// Keys that are not supported, and what to write instead.
+const UNSUPPORTED: &[(&str, &str)] = &[
+    // Goose and Cherry Studio.
+    ("isactive", "to switch the server off, write `\"disabled\": true`"),
+    ("envkeys", "write the variables in `env`, such as `\"NAME\": \"${NAME}\"`"),
+    // Codex.
+    ("envhttpheaders", "write `headers: {\"NAME\": \"${VARIABLE}\"}`"),
+    ("bearertokenenvvar", TOKEN_HEADER),
+    // The MCP SDK for TypeScript and programs that pass its options on, such as Mastra.
+    ("requestinit", HEADERS),
+    ("eventsourceinit", HEADERS),
+    // Continue.
+    ("requestoptions", HEADERS),
+    // Claude Code.
+    ("headershelper", "its program is not run here; write `headers`, with a variable for the secret"),
+    // mcp-use and others.
+    ("authtoken", TOKEN_HEADER),
+    ("bearertoken", TOKEN_HEADER),
+    ("apikey", TOKEN_HEADER),
+    // LibreChat and AnythingLLM.
+    ("inittimeout", "write `connectionTimeout`, in milliseconds"),
+];
+
+/// Keys without which a server is started and used in the same way, separated by blanks.
+const IRRELEVANT: &[&str] = &[
+    // Warp.
+    "startonlaunch",
+    // Codex.
+    "supportsparalleltoolcalls envvars oauthresource experimentalenvironment bundled servername faviconurl \
+     oauthheaders ssereadtimeout defaulttoolsapprovalmode",
+    // Claude Code, VS Code and Gemini CLI.
+    "alwaysload sandboxenabled targetaudience targetserviceaccount extensionname",
+    // Roo Code and Cline.
+    "watchpaths remoteconfigured",
+    // LibreChat and AnythingLLM.
+    "serverinstructions customuservars requiresoauth chatmenu iconpath startup stderr anythingllm",
+    // Copilot CLI.
+    "isdefaultserver sourcepath filtermapping oauthclientid oauthscopes scopes",
+    // Descriptions, in many programs.
+    "title displayname author category homepage license logourl provider providerurl registryurl repository \
+     comment note notes id metadata",
 ];

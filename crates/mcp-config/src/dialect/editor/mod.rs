@@ -10,7 +10,7 @@ pub(crate) mod conventions;
 mod entry_fields;
 mod entry_forms;
 mod fields;
-mod keys;
+pub(crate) mod keys;
 mod lower;
 pub(crate) mod name_lists;
 pub(crate) mod program;
@@ -31,12 +31,12 @@ use crate::syntax::{self, Content, Node, contains};
 use conventions::{Disabling, EntryForm, JsonExtensions, Program};
 use entry_fields::EntryFields;
 use fields::DeclaredInputs;
+use keys::SwitchKey;
+pub(crate) use keys::foreign_key;
 use name_lists::NameLists;
 pub(crate) use schema::schema;
 use server_maps::ServerMap;
-pub(crate) use server_maps::{
-    DEV_CONTAINER_INPUTS, DEV_CONTAINER_SERVERS, is_goose_extensions, is_map_of_servers, is_server,
-};
+pub(crate) use server_maps::{is_goose_extensions, is_map_of_servers, is_server};
 
 /// The items of a list of servers, and the help for two of the same name.
 const DUPLICATE_NAME: (&str, &str) = ("servers of this file", "rename one of them");
@@ -179,20 +179,20 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
         return res;
     }
     let fields = EntryFields::read(node, at, context);
-    let switch = Switch::of(&fields);
+    let off = disabling_keys(&fields);
     let program = options.program;
     let is_listed = program.disabling == Disabling::NameLists && options.lists.disables(&res.name);
     let before = context.has_error(at);
     let lowered = lower::lower(name, fields, node, at, options);
     res.transport = lowered.kind;
-    if is_listed || switch.is_off() {
+    if is_listed || !off.is_empty() {
         // A disabled server is not checked; it is often a template.
         context.clear(at);
         res.disabled = true;
         if is_listed {
             options.lists.report(&res.name, program, at, context);
         } else {
-            switch.report_ignored(program, context);
+            report_ignored_keys(&off, program, context);
         }
         return res;
     }
@@ -215,38 +215,19 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
 }
 
 /// The keys of an entry that disable its server, with their places.
-struct Switch {
-    disabled: Option<Location>,
-    not_enabled: Option<Location>,
+fn disabling_keys(fields: &EntryFields) -> Vec<(SwitchKey, Location)> {
+    let keys = [(keys::DISABLED, &fields.disabled), (keys::ENABLED, &fields.enabled)];
+    let off = keys.into_iter().filter(|(key, slot)| slot.value() == Some(&key.off));
+    off.map(|(key, slot)| (key, slot.at)).collect()
 }
 
-impl Switch {
-    fn of(fields: &EntryFields) -> Switch {
-        let EntryFields { disabled, enabled, .. } = fields;
-        Switch {
-            disabled: (disabled.value() == Some(&true)).then_some(disabled.at),
-            not_enabled: (enabled.value() == Some(&false)).then_some(enabled.at),
-        }
-    }
-
-    fn is_off(&self) -> bool {
-        self.disabled.is_some() || self.not_enabled.is_some()
-    }
-
-    /// Warns if the program of the file obeys none of the keys. mcp-host obeys both in every file.
-    fn report_ignored(&self, program: &Program, context: &ReadContext) {
-        let Switch { disabled, not_enabled } = *self;
-        let is_obeyed = match program.disabling {
-            Disabling::Disabled => disabled.is_some(),
-            Disabling::Enabled => not_enabled.is_some(),
-            Disabling::NameLists | Disabling::Unsupported(_) => false,
-        };
-        let key = disabled.map(|it| ("disabled", it)).or(not_enabled.map(|it| ("enabled", it)));
-        let Some((key, at)) = key.filter(|_| !is_obeyed && program.is_of_file(&context.file)) else {
-            return;
-        };
-        let message =
-            format!("{} ignores '{key}' and starts the server; only mcp-host obeys it", program.name);
-        context.warning(Code::DisabledServer, &at.at_key(), message, program.way_to_disable());
-    }
+/// Warns if the program of the file obeys none of the keys that disable a server. mcp-host obeys both in every file.
+fn report_ignored_keys(off: &[(SwitchKey, Location)], program: &Program, context: &ReadContext) {
+    let is_obeyed = off.iter().any(|it| program.disabling == Disabling::Key(it.0));
+    let Some((key, at)) = off.first().filter(|_| !is_obeyed && program.is_of_file(&context.file)) else {
+        return;
+    };
+    let message =
+        format!("{} ignores '{}' and starts the server; only mcp-host obeys it", program.name, key.name);
+    context.warning(Code::DisabledServer, &at.at_key(), message, program.way_to_disable());
 }

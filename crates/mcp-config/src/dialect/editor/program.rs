@@ -5,9 +5,10 @@
 
 use crate::dialect::editor::conventions::{Program, ShellVariables};
 use crate::dialect::editor::programs::{
-    CONTINUE, CRUSH, GEMINI_CLI, LIBRE_CHAT, LIBRE_CHAT_KEYS, PROGRAMS, UNKNOWN,
+    CONTINUE, CRUSH, DEV_CONTAINER, DEV_CONTAINER_SERVERS, GEMINI_CLI, LIBRE_CHAT, LIBRE_CHAT_KEYS, PROGRAMS,
+    UNKNOWN,
 };
-use crate::syntax::{Node, last, segments};
+use crate::syntax::{Node, child, last, segments};
 
 impl Program {
     /// The program of the file at a path. `None` if neither the path nor the file name is in the table.
@@ -70,10 +71,25 @@ impl Program {
         res
     }
 
+    /// The pointer to the servers of its files.
+    pub(crate) fn servers_pointer(&self) -> String {
+        if self.key == DEV_CONTAINER.key { DEV_CONTAINER_SERVERS.to_owned() } else { child("", self.key) }
+    }
+
     /// Whether this is the entry for all programs that are not in the table.
     pub(crate) fn is_unknown(&self) -> bool {
         self.name == UNKNOWN.name
     }
+}
+
+/// The top-level keys of servers, each once; the usual one first.
+pub(crate) fn server_keys() -> impl Iterator<Item = &'static str> {
+    let is_new = |(index, program): &(usize, &Program)| {
+        ![UNKNOWN.key, DEV_CONTAINER.key].contains(&program.key)
+            && PROGRAMS[..*index].iter().all(|it| it.key != program.key)
+    };
+    let others = PROGRAMS.iter().enumerate().filter(is_new).map(|it| it.1.key);
+    std::iter::once(UNKNOWN.key).chain(others)
 }
 
 /// A file with servers of another program.
@@ -94,7 +110,7 @@ pub fn program_files() -> impl Iterator<Item = ProgramFile> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::{Syntax, child, parse_as};
+    use crate::syntax::{Syntax, parse_as};
 
     #[track_caller]
     fn check(path: &str, key: &str, servers: &str, want: &str) {

@@ -6,6 +6,7 @@ use crate::dialect::editor::conventions::{
     Disabling, EntryForm, EnvValues, FileContent, JsonExtensions, Program, ShellVariables, UrlTransport,
     VariableSyntax,
 };
+use crate::dialect::editor::keys::{DISABLED, ENABLED};
 
 /// An unknown program. Its conventions are those of mcp-host itself.
 pub(crate) const UNKNOWN: Program = Program {
@@ -17,7 +18,7 @@ pub(crate) const UNKNOWN: Program = Program {
     variables: VariableSyntax::Plain,
     shell_variables: ShellVariables::Literal,
     env_values: EnvValues::Texts,
-    disabling: Disabling::Disabled,
+    disabling: Disabling::Key(DISABLED),
     entry_form: EntryForm::Common,
     syntax: JsonExtensions::Unknown,
     url_transport: UrlTransport::HttpUnlessDeclared,
@@ -79,7 +80,7 @@ const OPENCODE: Program = Program {
     files: &["opencode.json", "opencode.jsonc"],
     key: "mcp",
     variables: VariableSyntax::Braces,
-    disabling: Disabling::Enabled,
+    disabling: Disabling::Key(ENABLED),
     entry_form: EntryForm::Opencode,
     syntax: JsonExtensions::CommentsAndCommas,
     content: FileContent::Settings,
@@ -116,6 +117,21 @@ pub(super) const LIBRE_CHAT: Program = Program {
     url_transport: UrlTransport::SseUnlessDeclared,
     content: FileContent::Settings,
     ..UNKNOWN
+};
+
+/// The pointer to the servers of a dev container.
+pub(crate) const DEV_CONTAINER_SERVERS: &str = "/customizations/vscode/mcp/servers";
+
+/// The pointer to the inputs of a dev container.
+pub(crate) const DEV_CONTAINER_INPUTS: &str = "/customizations/vscode/mcp/inputs";
+
+pub(super) const DEV_CONTAINER: Program = Program {
+    name: "Dev Containers",
+    home_files: &[],
+    files: &["devcontainer.json", ".devcontainer.json"],
+    key: "customizations.vscode.mcp.servers",
+    content: FileContent::Settings,
+    ..VS_CODE
 };
 
 /// Top-level keys of LibreChat's files, beside `version` and `mcpServers`.
@@ -211,7 +227,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         files: &[".zed/settings.json", "zed/settings.json", "Zed/settings.json"],
         key: "context_servers",
         variables: VariableSyntax::Unsupported,
-        disabling: Disabling::Enabled,
+        disabling: Disabling::Key(ENABLED),
         syntax: JsonExtensions::CommentsAndCommas,
         content: FileContent::Settings,
         ..UNKNOWN
@@ -263,7 +279,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         key: "mcp_servers",
         entry_form: EntryForm::Codex,
         variables: VariableSyntax::Unsupported,
-        disabling: Disabling::Enabled,
+        disabling: Disabling::Key(ENABLED),
         content: FileContent::Settings,
         ..UNKNOWN
     },
@@ -272,19 +288,12 @@ pub(super) const PROGRAMS: &[Program] = &[
         home_files: &[".config/goose/config.yaml"],
         key: "extensions",
         entry_form: EntryForm::Goose,
-        disabling: Disabling::Enabled,
+        disabling: Disabling::Key(ENABLED),
         content: FileContent::Settings,
         ..UNKNOWN
     },
     CONTINUE,
     LIBRE_CHAT,
-    Program {
-        name: "Dev Containers",
-        home_files: &[],
-        files: &["devcontainer.json", ".devcontainer.json"],
-        key: "customizations.vscode.mcp.servers",
-        content: FileContent::Settings,
-        ..VS_CODE
-    },
+    DEV_CONTAINER,
     Program { files: &["mcp.json", "mcp_config.json", "mcp-config.json"], ..UNKNOWN },
 ];

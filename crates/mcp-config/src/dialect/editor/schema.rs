@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::de::{Field, Ignored, NullableField, OptionalField, OrderedMap};
-use crate::dialect::editor::keys::{self, EntryField, KEYS};
+use crate::dialect::editor::keys::{self, EntryField, KEYS, SwitchKey};
 use crate::dialect::editor::transport::{DeclaredTransport, TRANSPORT_NAMES};
 use crate::dialect::editor::wire::{Command, Environment, Headers, RequestOptions, Tools, TransportField};
 use crate::dialect::lowering::SharingKey;
@@ -132,11 +132,11 @@ fn server_map_schema(server: Value) -> Value {
 
 /// The schema of a disabled server, which may have any content, or of another one.
 fn server_or_disabled_schema(server: Value) -> Value {
-    let off = |key: &str, value: bool| {
-        let properties = json!({ key: { "const": value } });
-        json!({ "type": "object", "required": [key], "properties": properties })
+    let off = |SwitchKey { name, off }| {
+        let properties = json!({ name: { "const": off } });
+        json!({ "type": "object", "required": [name], "properties": properties })
     };
-    json!({ "anyOf": [off("disabled", true), off("enabled", false), server] })
+    json!({ "anyOf": [off(keys::DISABLED), off(keys::ENABLED), server] })
 }
 
 fn servers_schema() -> Value {

@@ -4,6 +4,8 @@ use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::{Applicability, Code, FixIntent, quoted};
 use crate::dialect::editor::conventions::{FileContent, Program};
 use crate::dialect::editor::keys;
+use crate::dialect::editor::program::server_keys;
+use crate::dialect::editor::programs::{DEV_CONTAINER_INPUTS, DEV_CONTAINER_SERVERS};
 use crate::syntax::{self, Content, Node};
 
 /// A map or list of servers in a file.
@@ -14,24 +16,6 @@ pub(super) struct ServerMap<'a> {
     /// The last folder of the project that the servers belong to, in Claude Code's settings.
     pub(super) project: Option<String>,
 }
-
-/// The keys of server maps.
-const SERVER_KEYS: [&str; 8] = [
-    "mcpServers",
-    "servers",
-    "mcp.servers",
-    "context_servers",
-    "mcp",
-    "amp.mcpServers",
-    "mcp_servers",
-    "extensions",
-];
-
-/// The pointer to the servers of a dev container.
-pub(crate) const DEV_CONTAINER_SERVERS: &str = "/customizations/vscode/mcp/servers";
-
-/// The pointer to the inputs of a dev container.
-pub(crate) const DEV_CONTAINER_INPUTS: &str = "/customizations/vscode/mcp/inputs";
 
 /// Names of settings files of unknown programs, which are valid without servers.
 const SETTINGS_FILES: [&str; 3] = ["settings.json", "settings.jsonc", "settings.local.json"];
@@ -58,7 +42,7 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
     }
     let by_path = Program::of_file(&context.file);
     let mut res = Vec::new();
-    for key in SERVER_KEYS {
+    for key in server_keys() {
         let Some(member) = root.get(key) else { continue };
         let at = at.member(member, context);
         let node = &member.value;
@@ -100,7 +84,7 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
             let is_nested = member.value.get("servers").is_some();
             let key = &*member.key.text;
             // `{"mcp": {"servers": …}}` is the same as `mcp.servers` in settings.
-            if SERVER_KEYS.contains(&key) && !(key == "mcp" && is_nested && own == "mcp.servers") {
+            if server_keys().any(|it| it == key) && !(key == "mcp" && is_nested && own == "mcp.servers") {
                 check_key(key, &at.member(member, context), context);
             }
         }
@@ -153,7 +137,7 @@ fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
     let members = root.members().unwrap_or_default();
     let near = members
         .iter()
-        .find_map(|it| Some((&it.key.text, closest(&it.key.text.replace('_', ""), SERVER_KEYS)?)));
+        .find_map(|it| Some((&it.key.text, closest(&it.key.text.replace('_', ""), server_keys())?)));
     let help = if is_server(root) {
         "this is a single server: put it under a name, `{\"mcpServers\": {\"some-name\": …}}`".to_owned()
     } else if let Some((key, near)) = near {
@@ -175,9 +159,9 @@ fn report_misspelt_maps(root: &Node, at: &Location, context: &ReadContext) {
         |it: &Node| it.items().is_some_and(|it| !it.is_empty() && it.iter().all(|it| it.get("id").is_some()));
     for member in root.members().unwrap_or_default() {
         let key = &*member.key.text;
-        let candidates: &[&str] = match &member.value {
-            it if is_map_of_servers(it) => &SERVER_KEYS,
-            it if is_list_of_inputs(it) => &["inputs"],
+        let candidates: Vec<&str> = match &member.value {
+            it if is_map_of_servers(it) => server_keys().collect(),
+            it if is_list_of_inputs(it) => vec!["inputs"],
             _ => continue,
         };
         let is_private = context.policy.private_keys.iter().any(|it| key.starts_with(it));

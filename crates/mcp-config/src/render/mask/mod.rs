@@ -14,6 +14,7 @@ use url::Url;
 
 use crate::diagnostic::{Code, ends_key_name, is_invisible, redact_pointer};
 use crate::dialect::editor::is_map_of_servers;
+use crate::dialect::editor::program::server_keys;
 use crate::render::safe_values::{self, WordList};
 use crate::syntax::commented_entry::CommentedEntry;
 use crate::syntax::layout::Layout;
@@ -271,15 +272,13 @@ impl Masker {
             Visibility::Entries => self.hide(value, text),
             Visibility::Keys | Visibility::Items if collection => {
                 let is_servers = match key {
-                    "servers" | "mcpServers" | "mcp.servers" | "context_servers" | "amp.mcpServers"
-                    | "mcp_servers" | "extensions" => true,
                     "mcp" => value.get("servers").is_none() && value.get("inputs").is_none(),
                     // Claude Code: each project is a mapping that contains servers.
                     "projects" => {
                         let projects = value.members().unwrap_or_default();
                         projects.iter().any(|it| it.value.get("mcpServers").is_some())
                     }
-                    _ => false,
+                    _ => server_keys().any(|it| it == key),
                 };
                 let below = match key {
                     _ if is_servers && value.items().is_none() => Visibility::Entries,
