@@ -9,7 +9,7 @@ use crate::de::{ForeignKey, Location, ValueError, suggest};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, RawDiagnostic, quoted};
 use crate::profile::policy::Policy;
 use crate::syntax::{Key, Member, Syntax, UnspacedKey, child, contains, unspaced_key};
-use mcp_host_model::{Origin, Severity};
+use mcp_host_model::{InvalidServerId, Origin, ServerId, Severity};
 
 /// The rules for a file, and the diagnostics reported so far.
 pub(crate) struct ReadContext {
@@ -107,9 +107,28 @@ impl ReadContext {
         diagnostic.label(other.key(self), "the other is here").help("remove one of the two")
     }
 
-    /// Adds a check error about the value at `at`.
-    pub(crate) fn report_check(&self, at: &Location, error: CheckError) {
-        self.error(error.code, at, error.message, error.help);
+    /// Adds the error of a check of the value at `at`, if there is one. Returns whether there is none.
+    pub(crate) fn report_check(&self, at: &Location, checked: Result<(), CheckError>) -> bool {
+        if let Err(CheckError { code, message, help }) = checked {
+            self.error(code, at, message, help);
+            return false;
+        }
+        true
+    }
+
+    /// Parses the name of a server at `at`; reports an invalid one.
+    pub(crate) fn parse_id(&self, name: &str, at: &Location, help: &str) -> Option<ServerId> {
+        let report = |error: InvalidServerId| self.error(Code::InvalidName, at, error.to_string(), help);
+        ServerId::parse(name).map_err(report).ok()
+    }
+
+    /// The help with the candidate that `word` was probably meant to be, as [`ReadContext::closest`].
+    pub(crate) fn did_you_mean<'a>(
+        &self,
+        word: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Option<String> {
+        self.closest(word, candidates).map(|near| format!("did you mean `{near}`?"))
     }
 
     /// Adds the reason why the value at `at` could not be read.

@@ -56,6 +56,19 @@ impl<T, P> WireField<T, P> {
         }
     }
 
+    /// The location of a field that has a value, valid or not.
+    pub(crate) fn given_at(&self) -> Option<&Location> {
+        self.is_given().then_some(&self.at)
+    }
+
+    /// The value, if it is valid. A missing one is reported.
+    pub(crate) fn value_or(&self, report_missing: impl FnOnce()) -> Option<&T> {
+        if let FieldState::Absent | FieldState::Null = self.state {
+            report_missing();
+        }
+        self.value()
+    }
+
     /// A field without a key.
     pub(crate) fn absent(at: Location) -> WireField<T, P> {
         WireField { at, state: FieldState::Absent, presence: PhantomData }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use mcp_host_model::{ConfigValue, RawJson, Sharing, TransportKind};
+use mcp_host_model::{ConfigValue, RawJson, Sharing, TemplatePart, TransportKind, TransportSpec, UrlSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -11,7 +11,7 @@ use crate::de::{Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{Applicability, Code, FixIntent, RawDiagnostic, quoted};
 use crate::dialect::checks::{self, HeaderOwner, UrlRule};
 use crate::profile::policy::UrlPolicy;
-use crate::syntax::template::{BorrowedTemplatePart, ReferenceRule, UnexpandedReference};
+use crate::syntax::template::{ReferenceRule, UnexpandedReference};
 use crate::syntax::{Node, template, to_json};
 
 /// The default timeout of connecting over server-sent events (SK-24).
@@ -138,9 +138,18 @@ pub(crate) fn report_owned_header(name: &str, at: &Location, context: &ReadConte
     }
 }
 
-/// Warns about given fields of another transport, whose values are ignored.
-pub(crate) fn warn_without_effect(transport: &str, fields: &[(bool, &Location)], context: &ReadContext) {
-    for (_, at) in fields.iter().filter(|(is_given, _)| *is_given) {
+/// The transport of this kind with a URL.
+pub(crate) fn url_transport(kind: TransportKind, spec: UrlSpec) -> TransportSpec {
+    match kind {
+        TransportKind::Sse => TransportSpec::Sse(spec),
+        TransportKind::WebSocket => TransportSpec::WebSocket(spec),
+        TransportKind::Stdio | TransportKind::Http | _ => TransportSpec::Http(spec),
+    }
+}
+
+/// Warns about fields of another transport, whose values are ignored. A field that is not given has no location.
+pub(crate) fn warn_without_effect(transport: &str, fields: &[Option<&Location>], context: &ReadContext) {
+    for at in fields.iter().flatten() {
         context.clear(at);
         let pointer = at.pointer(context);
         let message = format!("'{}' has no effect with {transport} transport", crate::syntax::last(&pointer));
@@ -159,14 +168,14 @@ pub(crate) fn warn_literal_reference(text: &str, at: &Location, rule: ReferenceR
 
 /// Like [`warn_literal_reference`], for a text that is split by the rule.
 pub(crate) fn warn_literal_piece(
-    pieces: &[BorrowedTemplatePart<'_>],
+    pieces: &[TemplatePart],
     at: &Location,
     rule: ReferenceRule,
     context: &ReadContext,
 ) {
     let unclosed = pieces.iter().find_map(|piece| match piece {
-        BorrowedTemplatePart::Text(text) if rule == ReferenceRule::Opencode => {
-            template::unclosed_braces(text)
+        TemplatePart::Text(text) if rule == ReferenceRule::Opencode => {
+            template::unclosed_braces(text.expose())
         }
         _ => None,
     });
@@ -251,9 +260,7 @@ pub(crate) fn headers<T>(
 ) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
-        if let Err(error) = checks::check_header_name(&name) {
-            context.report_check(&slot.at.at_key(), error);
-        }
+        context.report_check(&slot.at.at_key(), checks::check_header_name(&name));
         let at = slot.at;
         if let Some(value) = slot.take() {
             res.push((name, lower(value, &at)));

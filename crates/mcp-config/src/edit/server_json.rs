@@ -225,7 +225,7 @@ struct RemoteJson {
 }
 
 /// An argument, a variable or a header.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct InputJson {
     name: Option<String>,
     value: Option<String>,
@@ -264,15 +264,7 @@ impl RemoteJson {
             _ => return None,
         };
         let headers = named_values(headers, wants);
-        let nothing = InputJson {
-            name: None,
-            value: None,
-            default: None,
-            hint: None,
-            description: None,
-            required: true,
-            secret: false,
-        };
+        let nothing = InputJson { required: true, ..InputJson::default() };
         Some(NewTransport::Url { kind, url: replace_placeholders(url, wants, &nothing), headers })
     }
 }

@@ -83,7 +83,7 @@ fn config(config: &Passthrough, resolver: &mut Resolver<'_>) -> Option<Secret> {
         Passthrough::Literal(json) => json.as_str().to_owned(),
         Passthrough::Template(json) => {
             let pointer = resolver.pointer(&["config"]);
-            values::resolve_json(json.as_str(), &pointer, resolver)
+            values::resolve_json(json, &pointer, resolver)
         }
     };
     (text != "{}").then(|| Secret::new(text))

@@ -9,8 +9,7 @@ use crate::de::closest_variable;
 use crate::diagnostic::{CheckError, Code, quoted};
 use crate::profile::policy::{Policy, UrlPolicy};
 use crate::resolve::context::{ResolveContext, ResolveError};
-use crate::syntax::ordered_members::OrderedMembers;
-use crate::syntax::template::{BorrowedTemplatePart, ReferenceRule};
+use crate::syntax::template::ReferenceRule;
 use crate::syntax::{child, template};
 
 /// The inputs for resolving one server's values, and the errors so far.
@@ -51,18 +50,7 @@ impl<'a> Resolver<'a> {
                     None
                 }
             },
-            ConfigValue::Template(parts) => {
-                let parts = parts.iter().map(|it| match it {
-                    TemplatePart::Text(text) => BorrowedTemplatePart::Text(text.expose()),
-                    TemplatePart::Variable(name) => BorrowedTemplatePart::Variable(name),
-                    TemplatePart::VariableOr { name, default } => {
-                        BorrowedTemplatePart::VariableOr { name, default: default.expose() }
-                    }
-                    TemplatePart::Input(id) => BorrowedTemplatePart::Input(id),
-                    TemplatePart::File(path) => BorrowedTemplatePart::File(path),
-                });
-                self.join_pieces(parts, pointer).map(Secret::new)
-            }
+            ConfigValue::Template(parts) => self.join_pieces(parts, pointer).map(Secret::new),
         }
     }
 
@@ -89,8 +77,7 @@ impl<'a> Resolver<'a> {
         if !template::has_reference(text, self.variables) {
             return text.to_owned();
         }
-        self.join_pieces(template::split(text, self.variables).into_iter(), pointer)
-            .unwrap_or_else(|| text.to_owned())
+        self.join_pieces(&template::split(text, self.variables), pointer).unwrap_or_else(|| text.to_owned())
     }
 
     /// Resolves texts that are not values: the description and `server` (HD-054).
@@ -126,22 +113,18 @@ impl<'a> Resolver<'a> {
     }
 
     /// Joins the pieces of a text with the values of their variables. Reports each missing variable once.
-    fn join_pieces<'p>(
-        &mut self,
-        pieces: impl Iterator<Item = BorrowedTemplatePart<'p>>,
-        pointer: &str,
-    ) -> Option<String> {
+    fn join_pieces(&mut self, pieces: &[TemplatePart], pointer: &str) -> Option<String> {
         let mut res = Some(String::new());
         let mut missing = Vec::new();
         for piece in pieces {
             let text = match piece {
-                BorrowedTemplatePart::Text(text) => Some(text.to_owned()),
+                TemplatePart::Text(text) => Some(text.expose().to_owned()),
                 // As in a shell, empty counts as unset.
-                BorrowedTemplatePart::VariableOr { name, default } => {
+                TemplatePart::VariableOr { name, default } => {
                     let found = self.variable(name).filter(|it| !it.is_empty());
-                    Some(found.unwrap_or_else(|| default.to_owned()))
+                    Some(found.unwrap_or_else(|| default.expose().to_owned()))
                 }
-                BorrowedTemplatePart::Input(id) => {
+                TemplatePart::Input(id) => {
                     let literal = self.unset_text(|| format!("${{input:{id}}}"));
                     let found = self.input(id).or(literal);
                     if found.is_none() && !missing.contains(&id) {
@@ -150,8 +133,8 @@ impl<'a> Resolver<'a> {
                     }
                     found
                 }
-                BorrowedTemplatePart::File(path) => self.file(path, pointer),
-                BorrowedTemplatePart::Variable(name) => {
+                TemplatePart::File(path) => self.file(path, pointer),
+                TemplatePart::Variable(name) => {
                     let literal = self.unset_text(|| format!("${{{name}}}"));
                     let found = self.variable(name).or(literal);
                     if found.is_none() && !missing.contains(&name) {
@@ -263,29 +246,21 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Replaces variables in the strings of a JSON text. Keys and all other values stay.
-pub(super) fn resolve_json(text: &str, pointer: &str, resolver: &mut Resolver<'_>) -> String {
-    match text.as_bytes().first() {
-        Some(b'"') => {
-            let plain: String = serde_json::from_str(text).unwrap_or_default();
-            let resolved = resolver.text(&plain, pointer);
-            serde_json::Value::String(resolved).to_string()
-        }
-        Some(b'[') => {
-            let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
-            let items = items.iter().enumerate();
-            let items = items
-                .map(|(index, it)| resolve_json(it.get(), &child(pointer, &index.to_string()), resolver));
-            format!("[{}]", items.collect::<Vec<_>>().join(","))
-        }
-        Some(b'{') => {
-            let OrderedMembers(members) = serde_json::from_str(text).unwrap_or(OrderedMembers(Vec::new()));
-            let members = members.into_iter().map(|(key, value)| {
-                let value = resolve_json(value.get(), &child(pointer, &key), resolver);
-                format!("{}:{value}", serde_json::Value::String(key))
-            });
-            format!("{{{}}}", members.collect::<Vec<_>>().join(","))
-        }
-        _ => text.to_owned(),
+/// Replaces variables in the strings of a JSON value. Keys and all other values stay.
+pub(super) fn resolve_json(json: &RawJson, pointer: &str, resolver: &mut Resolver<'_>) -> String {
+    if let Some(text) = json.to_text() {
+        return serde_json::Value::String(resolver.text(&text, pointer)).to_string();
     }
+    if let Some(members) = json.members() {
+        let members = members.into_iter().map(|(key, value)| {
+            let value = resolve_json(&value, &child(pointer, &key), resolver);
+            format!("{}:{value}", serde_json::Value::String(key.into()))
+        });
+        return format!("{{{}}}", members.collect::<Vec<_>>().join(","));
+    }
+    let Ok(items) = json.read::<Vec<&RawValue>>() else { return json.as_str().to_owned() };
+    let items = items.into_iter().enumerate().map(|(index, it)| {
+        resolve_json(&RawJson::copy_of(it), &child(pointer, &index.to_string()), resolver)
+    });
+    format!("[{}]", items.collect::<Vec<_>>().join(","))
 }

@@ -13,7 +13,6 @@ mod key_interner;
 pub(crate) mod layout;
 mod look_alike;
 mod node;
-pub(crate) mod ordered_members;
 pub(crate) mod output;
 mod parse;
 mod parsed_text;

@@ -2,13 +2,13 @@
 //!
 //! Printed YAML means the same in YAML 1.1 and 1.2: text that either version would read as another type is quoted.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use mcp_host_model::RawJson;
 use serde_json::value::RawValue;
 
 use crate::diagnostic::is_invisible;
-use crate::syntax::ordered_members::OrderedMembers;
 
 /// A value to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,15 +36,20 @@ impl OutputValue {
 
     /// The value of a JSON text, in order and with all digits; `None` if it is too deep.
     pub(crate) fn from_json(json: &RawJson) -> Option<OutputValue> {
-        parse_json(json.as_str(), MAX_DEPTH)
+        parse_json(json, MAX_DEPTH)
+    }
+
+    /// Returns whether this is a list or map without content.
+    pub(crate) fn is_empty_collection(&self) -> bool {
+        match self {
+            OutputValue::List(items) => items.is_empty(),
+            OutputValue::Map(members) => members.is_empty(),
+            OutputValue::Scalar(_) | OutputValue::Text(_) => false,
+        }
     }
 
     fn is_leaf(&self) -> bool {
-        match self {
-            OutputValue::Scalar(_) | OutputValue::Text(_) => true,
-            OutputValue::List(items) => items.is_empty(),
-            OutputValue::Map(members) => members.is_empty(),
-        }
+        matches!(self, OutputValue::Scalar(_) | OutputValue::Text(_)) || self.is_empty_collection()
     }
 
     /// The value on one line, with brackets. With `QuoteStyle::Always` it is JSON.
@@ -200,20 +205,22 @@ fn quote(text: &str) -> String {
     res
 }
 
-fn parse_json(json: &str, depth: usize) -> Option<OutputValue> {
+fn parse_json(json: &RawJson, depth: usize) -> Option<OutputValue> {
     let below = depth.checked_sub(1)?;
     Some(match json.as_bytes().first()? {
         b'{' => {
-            let OrderedMembers(members) = serde_json::from_str(json).ok()?;
-            let member = |(key, value): (String, &RawValue)| Some((key, parse_json(value.get(), below)?));
-            OutputValue::Map(members.into_iter().map(member).collect::<Option<_>>()?)
+            let members = json.members()?.into_iter();
+            let member =
+                |(key, value): (Cow<'_, str>, RawJson)| Some((key.into(), parse_json(&value, below)?));
+            OutputValue::Map(members.map(member).collect::<Option<_>>()?)
         }
         b'[' => {
-            let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
-            OutputValue::List(items.into_iter().map(|it| parse_json(it.get(), below)).collect::<Option<_>>()?)
+            let items: Vec<&RawValue> = json.read().ok()?;
+            let items = items.into_iter().map(|it| parse_json(&RawJson::copy_of(it), below));
+            OutputValue::List(items.collect::<Option<_>>()?)
         }
-        b'"' => OutputValue::Text(serde_json::from_str(json).ok()?),
-        _ => OutputValue::Scalar(json.to_owned()),
+        b'"' => OutputValue::text(json.to_text()?),
+        _ => OutputValue::Scalar(json.as_str().to_owned()),
     })
 }
 
@@ -224,7 +231,7 @@ mod tests {
 
     #[track_caller]
     fn check(json: &str, block: &str, pretty: &str) {
-        let data = parse_json(json, MAX_DEPTH).unwrap();
+        let data = OutputValue::from_json(&RawJson::parse(json.to_owned().into()).unwrap()).unwrap();
         assert_eq!(data.block().join("\n"), block);
         assert_eq!(data.pretty().join("\n"), pretty);
         for text in [data.block().join("\n"), data.flow(QuoteStyle::AsNeeded), data.flow(QuoteStyle::Always)]

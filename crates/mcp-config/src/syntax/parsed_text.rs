@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use crate::diagnostic::{Code, RawDiagnostic};
+use crate::diagnostic::{Code, RawDiagnostic, quoted_key};
 use crate::syntax::look_alike;
 use crate::syntax::node::Node;
+use crate::syntax::pointer::{child, last};
 
 /// The maximum size of a file, in bytes.
 pub(super) const MAX_BYTES: usize = 1 << 20;
@@ -28,6 +29,7 @@ pub enum Syntax {
 }
 
 /// The result of parsing a text.
+#[derive(Default)]
 #[expect(clippy::exhaustive_structs, reason = "not part of the public API")]
 pub struct ParsedText {
     /// The tree; `None` if the text is not well-formed or too large. An empty text is null.
@@ -53,10 +55,12 @@ pub struct ExtensionSpans {
 
 impl ParsedText {
     pub(super) fn too_large() -> ParsedText {
-        let message = "the file is larger than 1 MiB";
-        let diagnostics = vec![RawDiagnostic::new(Code::TooLarge, message, "", 0..0).help(SPLIT_FILE_HELP)];
-        let extensions = ExtensionSpans::default();
-        ParsedText { root: None, dropped: Vec::new(), diagnostics, extensions }
+        ParsedText::failed(too_large("the file is larger than 1 MiB", "", 0..0))
+    }
+
+    /// A text without a tree, because of this mistake.
+    pub(super) fn failed(mistake: RawDiagnostic) -> ParsedText {
+        ParsedText { diagnostics: vec![mistake], ..ParsedText::default() }
     }
 }
 
@@ -87,6 +91,35 @@ pub(super) fn conflict_marker(text: &str, at: usize) -> Option<&'static str> {
     let begins_line = at == 0 || text[..at].ends_with('\n');
     let is_marker = ["<<<<<<<", "=======", ">>>>>>>"].iter().any(|it| text[at..].starts_with(it));
     (begins_line && is_marker).then_some("an unresolved merge conflict")
+}
+
+/// The diagnostic for a text that exceeds a limit.
+pub(super) fn too_large(message: impl Into<String>, pointer: &str, span: Range<usize>) -> RawDiagnostic {
+    RawDiagnostic::new(Code::TooLarge, message, pointer, span).help(SPLIT_FILE_HELP)
+}
+
+/// The message for a text that exceeds [`MAX_VALUES`].
+pub(super) fn too_many_values_message() -> String {
+    format!("the file has more than {MAX_VALUES} values")
+}
+
+/// The message for a text that exceeds [`MAX_DEPTH`].
+pub(super) fn too_deep_message() -> String {
+    format!("the file is nested deeper than {MAX_DEPTH} levels")
+}
+
+/// The diagnostic for a key that the mapping at a pointer has twice; `first` is the earlier one.
+pub(super) fn duplicate_key(
+    pointer: &str,
+    key: &str,
+    span: Range<usize>,
+    first: Range<usize>,
+) -> RawDiagnostic {
+    let shown = quoted_key(&last(pointer), key);
+    let message = format!("the key '{shown}' appears twice");
+    RawDiagnostic::new(Code::DuplicateKey, message, child(pointer, key), span)
+        .label(first, format!("'{shown}' appears here first"))
+        .help("remove one of the two")
 }
 
 pub(super) const SPLIT_FILE_HELP: &str = "split or simplify the file";

@@ -47,34 +47,8 @@ pub enum ReferenceRule {
     Opencode,
 }
 
-/// Literal text or a reference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
-pub enum BorrowedTemplatePart<'a> {
-    /// Literal text.
-    Text(&'a str),
-    /// The name of a variable.
-    Variable(&'a str),
-    /// The name of a variable, and the default.
-    VariableOr {
-        /// The name.
-        name: &'a str,
-        /// The default.
-        default: &'a str,
-    },
-    /// The id of an input.
-    Input(&'a str),
-    /// The path of a file, for its content.
-    File(&'a str),
-}
-
-/// Splits a text by HoloDeck's rules.
-pub(crate) fn split_holodeck(text: &str) -> Vec<BorrowedTemplatePart<'_>> {
-    split(text, ReferenceRule::Expand)
-}
-
 /// Splits a text into literal parts and references.
-pub fn split(text: &str, rule: ReferenceRule) -> Vec<BorrowedTemplatePart<'_>> {
+pub fn split(text: &str, rule: ReferenceRule) -> Vec<TemplatePart> {
     let mut res = Vec::new();
     let mut rest = text;
     let mut searched = 0;
@@ -86,20 +60,24 @@ pub fn split(text: &str, rule: ReferenceRule) -> Vec<BorrowedTemplatePart<'_>> {
             continue;
         };
         if start > 0 {
-            res.push(BorrowedTemplatePart::Text(&rest[..start]));
+            res.push(text_part(&rest[..start]));
         }
         res.push(piece);
         rest = &rest[start + length..];
         searched = 0;
     }
     if !rest.is_empty() {
-        res.push(BorrowedTemplatePart::Text(rest));
+        res.push(text_part(rest));
     }
     res
 }
 
+fn text_part(text: &str) -> TemplatePart {
+    TemplatePart::Text(Secret::new(text))
+}
+
 /// Parses the reference at the start of a text. Returns it and its length in bytes.
-fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(BorrowedTemplatePart<'_>, usize)> {
+fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(TemplatePart, usize)> {
     let editor = match rule {
         ReferenceRule::Literal => return None,
         ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => false,
@@ -110,11 +88,11 @@ fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(BorrowedTemplateP
         let name = &text[1..];
         let length = name_length(name);
         let found = rule == ReferenceRule::EditorAndShell && length > 0;
-        return found.then(|| (BorrowedTemplatePart::Variable(&name[..length]), length + "$".len()));
+        return found.then(|| (TemplatePart::Variable(name[..length].to_owned()), length + "$".len()));
     };
     let length = name_length(inner);
     if length > 0 && inner.as_bytes().get(length) == Some(&b'}') {
-        return Some((BorrowedTemplatePart::Variable(&inner[..length]), length + "${}".len()));
+        return Some((TemplatePart::Variable(inner[..length].to_owned()), length + "${}".len()));
     }
     if !editor {
         return None;
@@ -124,7 +102,7 @@ fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(BorrowedTemplateP
         let end = secret.find("}}")?;
         let name = secret[..end].trim().strip_prefix("secrets.")?;
         let is_name = !name.is_empty() && name_length(name) == name.len();
-        return is_name.then_some((BorrowedTemplatePart::Variable(name), end + "${{}}".len()));
+        return is_name.then_some((TemplatePart::Variable(name.to_owned()), end + "${{}}".len()));
     }
     // References do not nest, so the search is linear.
     let end = inner.find(['{', '}']).filter(|it| inner[*it..].starts_with('}'))?;
@@ -132,36 +110,36 @@ fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(BorrowedTemplateP
 }
 
 /// Parses opencode's reference at the start of a text. Returns it and its length in bytes.
-fn parse_opencode_reference(text: &str) -> Option<(BorrowedTemplatePart<'_>, usize)> {
+fn parse_opencode_reference(text: &str) -> Option<(TemplatePart, usize)> {
     let inner = &text["{".len()..];
     // References do not nest, so the search is linear.
     let end = inner.find(['{', '}']).filter(|it| inner[*it..].starts_with('}'))?;
     let piece = match inner[..end].split_once(':')? {
         ("env", name) if !name.is_empty() && name_length(name) == name.len() => {
-            BorrowedTemplatePart::Variable(name)
+            TemplatePart::Variable(name.to_owned())
         }
-        ("file", path) if !path.is_empty() => BorrowedTemplatePart::File(path),
+        ("file", path) if !path.is_empty() => TemplatePart::File(path.to_owned()),
         _ => return None,
     };
     Some((piece, end + "{}".len()))
 }
 
 /// Parses the text between the braces of an editor's reference. `length` is the length of the name at its start.
-fn parse_editor_reference(inner: &str, length: usize) -> Option<BorrowedTemplatePart<'_>> {
+fn parse_editor_reference(inner: &str, length: usize) -> Option<TemplatePart> {
     let whole_name = |it: &str| !it.is_empty() && name_length(it) == it.len();
     match (&inner[..length], &inner[length..]) {
         ("env", name) if name.starts_with(':') && whole_name(&name[1..]) => {
-            Some(BorrowedTemplatePart::Variable(&name[1..]))
+            Some(TemplatePart::Variable(name[1..].to_owned()))
         }
-        ("input", id) if id.len() > 1 && id.starts_with(':') => Some(BorrowedTemplatePart::Input(&id[1..])),
+        ("input", id) if id.len() > 1 && id.starts_with(':') => Some(TemplatePart::Input(id[1..].to_owned())),
         ("file", path) if path.len() > 1 && path.starts_with(':') => {
-            Some(BorrowedTemplatePart::File(&path[1..]))
+            Some(TemplatePart::File(path[1..].to_owned()))
         }
-        ("", "/") => Some(BorrowedTemplatePart::Text(MAIN_SEPARATOR_STR)),
+        ("", "/") => Some(text_part(MAIN_SEPARATOR_STR)),
         ("", _) => None,
-        (name, rest) => {
-            rest.strip_prefix(":-").map(|default| BorrowedTemplatePart::VariableOr { name, default })
-        }
+        (name, rest) => rest
+            .strip_prefix(":-")
+            .map(|default| TemplatePart::VariableOr { name: name.to_owned(), default: Secret::new(default) }),
     }
 }
 
@@ -188,13 +166,13 @@ pub fn has_reference(text: &str, rule: ReferenceRule) -> bool {
 }
 
 /// Returns whether the text has no reference. `pieces` are its parts.
-fn is_literal(pieces: &[BorrowedTemplatePart<'_>], text: &str) -> bool {
+fn is_literal(pieces: &[TemplatePart], text: &str) -> bool {
     pieces.iter().all(|it| match it {
-        BorrowedTemplatePart::Text(piece) => piece.len() == text.len(),
-        BorrowedTemplatePart::Variable(_)
-        | BorrowedTemplatePart::VariableOr { .. }
-        | BorrowedTemplatePart::Input(_)
-        | BorrowedTemplatePart::File(_) => false,
+        TemplatePart::Text(piece) => piece.expose().len() == text.len(),
+        TemplatePart::Variable(_)
+        | TemplatePart::VariableOr { .. }
+        | TemplatePart::Input(_)
+        | TemplatePart::File(_) => false,
     })
 }
 
@@ -224,9 +202,9 @@ pub(crate) fn unclosed_braces(text: &str) -> Option<UnexpandedReference<'_>> {
 }
 
 /// Finds the first text that looks like a reference but is not expanded.
-pub fn find_unexpanded_reference<'a>(pieces: &[BorrowedTemplatePart<'a>]) -> Option<UnexpandedReference<'a>> {
-    pieces.iter().find_map(|it| match *it {
-        BorrowedTemplatePart::Text(piece) => piece.split("${").skip(1).find_map(|inner| {
+pub fn find_unexpanded_reference(pieces: &[TemplatePart]) -> Option<UnexpandedReference<'_>> {
+    pieces.iter().find_map(|it| match it {
+        TemplatePart::Text(piece) => piece.expose().split("${").skip(1).find_map(|inner| {
             let name = &inner[..name_length(inner)];
             let spaced = inner.trim_start();
             let spaced = &spaced[..name_length(spaced)];
@@ -240,10 +218,10 @@ pub fn find_unexpanded_reference<'a>(pieces: &[BorrowedTemplatePart<'a>]) -> Opt
                 (None, name) => Some(UnexpandedReference::Unclosed(name)),
             }
         }),
-        BorrowedTemplatePart::Variable(_)
-        | BorrowedTemplatePart::VariableOr { .. }
-        | BorrowedTemplatePart::Input(_)
-        | BorrowedTemplatePart::File(_) => None,
+        TemplatePart::Variable(_)
+        | TemplatePart::VariableOr { .. }
+        | TemplatePart::Input(_)
+        | TemplatePart::File(_) => None,
     })
 }
 
@@ -264,16 +242,7 @@ pub fn parse_value<'a>(text: impl Into<Cow<'a, str>>, rule: ReferenceRule) -> Co
     if is_literal(&pieces, &text) {
         return ConfigValue::literal(text.into_owned());
     }
-    let parts = pieces.into_iter().map(|it| match it {
-        BorrowedTemplatePart::Text(text) => TemplatePart::Text(Secret::new(text)),
-        BorrowedTemplatePart::Variable(name) => TemplatePart::Variable(name.to_owned()),
-        BorrowedTemplatePart::VariableOr { name, default } => {
-            TemplatePart::VariableOr { name: name.to_owned(), default: Secret::new(default) }
-        }
-        BorrowedTemplatePart::Input(id) => TemplatePart::Input(id.to_owned()),
-        BorrowedTemplatePart::File(path) => TemplatePart::File(path.to_owned()),
-    });
-    ConfigValue::Template(parts.collect())
+    ConfigValue::Template(pieces)
 }
 
 #[cfg(test)]
@@ -285,11 +254,11 @@ mod tests {
         let shown: Vec<_> = split(text, rule)
             .into_iter()
             .map(|it| match it {
-                BorrowedTemplatePart::Text(text) => format!("'{text}'"),
-                BorrowedTemplatePart::Variable(name) => name.to_owned(),
-                BorrowedTemplatePart::VariableOr { name, default } => format!("{name}|{default}"),
-                BorrowedTemplatePart::Input(id) => format!("?{id}"),
-                BorrowedTemplatePart::File(path) => format!("<{path}"),
+                TemplatePart::Text(text) => format!("'{}'", text.expose()),
+                TemplatePart::Variable(name) => name.to_owned(),
+                TemplatePart::VariableOr { name, default } => format!("{name}|{}", default.expose()),
+                TemplatePart::Input(id) => format!("?{id}"),
+                TemplatePart::File(path) => format!("<{path}"),
             })
             .collect();
         assert_eq!(shown.join(" "), want, "{text}");

@@ -11,36 +11,29 @@ use toml_edit::{Document, Item, Key as TomlKey, Table, TableLike, TomlError, Val
 use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary};
 use crate::syntax::key_interner::KeyInterner;
 use crate::syntax::layout::Layout;
-use crate::syntax::parsed_text::{MAX_BYTES, MAX_DEPTH, MAX_VALUES, SPLIT_FILE_HELP};
-use crate::syntax::{Content, ExtensionSpans, Key, KeyKind, Member, Node, ParsedText, look_alike};
+use crate::syntax::parsed_text::{
+    MAX_BYTES, MAX_DEPTH, MAX_VALUES, too_deep_message, too_large, too_many_values_message,
+};
+use crate::syntax::{Content, Key, KeyKind, Member, Node, ParsedText, look_alike};
 
 /// Reads a text. Never fails, never panics.
 pub(super) fn parse(text: &str) -> ParsedText {
     if text.len() > MAX_BYTES {
         return ParsedText::too_large();
     }
-    let parsed = |root, diagnostics| ParsedText {
-        root,
-        dropped: Vec::new(),
-        diagnostics,
-        extensions: ExtensionSpans::default(),
-    };
-    let failed = |diagnostic| parsed(None, vec![diagnostic]);
     let document = match Document::parse(text) {
         Ok(document) => document,
-        Err(error) => return parsed(None, mistakes(text, error)),
+        Err(error) => return ParsedText { diagnostics: mistakes(text, error), ..ParsedText::default() },
     };
     let mut builder = TreeBuilder { keys: KeyInterner::default() };
     let root = builder.table(document.as_table(), 0..text.len());
-    let too_large =
-        |message: String| failed(RawDiagnostic::new(Code::TooLarge, message, "", 0..0).help(SPLIT_FILE_HELP));
     if root.size > MAX_VALUES {
-        return too_large(format!("the file has more than {MAX_VALUES} values"));
+        return ParsedText::failed(too_large(too_many_values_message(), "", 0..0));
     }
     if root.depth > MAX_DEPTH {
-        return too_large(format!("the file is nested deeper than {MAX_DEPTH} levels"));
+        return ParsedText::failed(too_large(too_deep_message(), "", 0..0));
     }
-    parsed(Some(root), Vec::new())
+    ParsedText { root: Some(root), ..ParsedText::default() }
 }
 
 /// The first mistake, and those after it as long as they are characters that look like others.

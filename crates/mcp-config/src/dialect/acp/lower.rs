@@ -40,8 +40,7 @@ pub(super) fn stdio(
     let context = options.context;
     let server = server_label(&name);
     let id = parse_id(&name, context);
-    let foreign = [(url.is_given(), &url.at), (headers.is_given(), &headers.at)];
-    lowering::warn_without_effect("stdio", &foreign, context);
+    lowering::warn_without_effect("stdio", &[url.given_at(), headers.given_at()], context);
     required("args", &args.state, &args.at, &server, options);
     required("env", &env.state, &env.at, &server, options);
     let args = pairs::arguments(args, context);
@@ -49,12 +48,8 @@ pub(super) fn stdio(
     let cwd = match cwd.value() {
         Some(text) if !checks::is_absolute(text) => {
             let message = format!("{server} cwd must be an absolute path");
-            context.error(
-                Code::RelativePath,
-                &cwd.at,
-                message,
-                "write the absolute path of a folder, or remove it",
-            );
+            let help = "write the absolute path of a folder, or remove it";
+            context.error(Code::RelativePath, &cwd.at, message, help);
             None
         }
         Some(text) => Some(text.clone()),
@@ -78,24 +73,13 @@ pub(super) fn url(
     let context = options.context;
     let server = server_label(&name);
     let id = parse_id(&name, context);
-    let foreign = [
-        (command.is_given(), &command.at),
-        (args.is_given(), &args.at),
-        (env.is_given(), &env.at),
-        (cwd.is_given(), &cwd.at),
-    ];
+    let foreign = [command.given_at(), args.given_at(), env.given_at(), cwd.given_at()];
     lowering::warn_without_effect(kind.as_str(), &foreign, context);
     required("headers", &headers.state, &headers.at, &server, options);
     let headers = pairs::pairs(headers, PairKind::Headers, &server, context);
     let mut spec = UrlSpec::new(url_value(&url, kind, &server, context)?);
     spec.headers = headers;
-    let transport = match kind {
-        TransportKind::Sse => TransportSpec::Sse(spec),
-        TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http | _ => {
-            TransportSpec::Http(spec)
-        }
-    };
-    Some(spec_of(id?, transport, URL_KEYS, node, at, options))
+    Some(spec_of(id?, lowering::url_transport(kind, spec), URL_KEYS, node, at, options))
 }
 
 /// Checks an entry of type `acp`, which uses the ACP connection itself.
@@ -178,13 +162,7 @@ fn parse_name(text: &str, at: &Location, context: &ReadContext) -> Option<Server
         let message = "the server's name contains a control character or unusual whitespace";
         context.warning(Code::InvalidName, at, message, format!("it is read as `{}`", quoted(&safe)));
     }
-    match ServerId::parse(&safe) {
-        Ok(id) => Some(id),
-        Err(error) => {
-            context.error(Code::InvalidName, at, error.to_string(), "write a short name");
-            None
-        }
-    }
+    context.parse_id(&safe, at, "write a short name")
 }
 
 /// Reports a missing list. Version 1 requires `args`, `env` and `headers`, even if they are empty; null is an
@@ -207,27 +185,17 @@ fn command_path(
     options: &SessionOptions<'_>,
 ) -> Option<String> {
     let context = options.context;
-    let text = match &command.state {
-        FieldState::Value(text) => text,
-        FieldState::Invalid => return None,
-        FieldState::Absent | FieldState::Null => {
-            let message = format!("{server} has no command");
-            context.error(
-                Code::MissingCommand,
-                &command.at,
-                message,
-                "add `command`, the path of the program",
-            );
-            return None;
-        }
-    };
+    let text = command.value_or(|| {
+        let message = format!("{server} has no command");
+        let help = "add `command`, the path of the program";
+        context.error(Code::MissingCommand, &command.at, message, help);
+    })?;
     if text.is_empty() {
         let message = format!("{server} command cannot be empty");
         context.error(Code::EmptyValue, &command.at, message, "write the path of the program");
         return None;
     }
-    if let Err(error) = checks::check_argument(text) {
-        context.report_check(&command.at, error);
+    if !context.report_check(&command.at, checks::check_argument(text)) {
         return None;
     }
     if !checks::is_absolute(text) {
@@ -249,16 +217,10 @@ fn url_value(
     server: &str,
     context: &ReadContext,
 ) -> Option<ConfigValue> {
-    let text = match &url.state {
-        FieldState::Value(text) => text,
-        FieldState::Invalid => return None,
-        FieldState::Absent | FieldState::Null => {
-            let message = format!("{server} has no URL");
-            let help = format!("add `url`, which type {} requires", kind.as_str());
-            context.error(Code::MissingUrl, &url.at, message, help);
-            return None;
-        }
-    };
+    let text = url.value_or(|| {
+        let help = format!("add `url`, which type {} requires", kind.as_str());
+        context.error(Code::MissingUrl, &url.at, format!("{server} has no URL"), help);
+    })?;
     if text.is_empty() {
         let message = format!("{server} URL cannot be empty");
         context.error(Code::EmptyValue, &url.at, message, "write the URL of the server");

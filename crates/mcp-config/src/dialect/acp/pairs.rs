@@ -7,7 +7,6 @@ use mcp_host_model::{ConfigValue, Severity};
 use crate::de::{Field, Location, NullableField, ReadContext};
 use crate::diagnostic::{CheckError, Code, quoted};
 use crate::dialect::acp::wire::AcpPair;
-use crate::dialect::checks::HeaderOwner;
 use crate::dialect::{checks, lowering};
 
 /// The kind of a list of pairs.
@@ -23,8 +22,8 @@ pub(super) enum PairKind {
 pub(super) fn arguments(args: NullableField<Vec<Field<String>>>, context: &ReadContext) -> Vec<ConfigValue> {
     let mut res = Vec::new();
     for slot in args.take().unwrap_or_default() {
-        if let Some(Err(error)) = slot.value().map(|it| checks::check_argument(it)) {
-            context.report_check(&slot.at, error);
+        if let Some(text) = slot.value() {
+            context.report_check(&slot.at, checks::check_argument(text));
         }
         res.extend(slot.take().map(ConfigValue::literal));
     }
@@ -47,12 +46,12 @@ pub(super) fn pairs(
             check_name(&text, kind, &name.at, server, context);
             check_repeated(&text, kind, &name.at, &mut seen, context);
         }
-        let checked = value.value().map(|it| match kind {
-            PairKind::Environment => checks::check_env_value(it),
-            PairKind::Headers => checks::check_header_value(it),
-        });
-        if let Some(Err(error)) = checked {
-            context.report_check(&value.at, error);
+        if let Some(text) = value.value() {
+            let check = match kind {
+                PairKind::Environment => checks::check_env_value,
+                PairKind::Headers => checks::check_header_value,
+            };
+            context.report_check(&value.at, check(text));
         }
         if let (Some(name), Some(value)) = (name.take(), value.take()) {
             res.push((name, ConfigValue::literal(value)));
@@ -79,9 +78,7 @@ fn check_name(name: &str, kind: PairKind, at: &Location, server: &str, context: 
         }),
         PairKind::Headers => checks::check_header_name(name),
     };
-    if let Err(error) = checked {
-        context.report_check(at, error);
-    } else if kind == PairKind::Headers && checks::header_owner(name) != HeaderOwner::User {
+    if context.report_check(at, checked) && kind == PairKind::Headers {
         lowering::report_owned_header(name, at, context);
     }
 }

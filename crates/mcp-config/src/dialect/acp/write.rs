@@ -1,133 +1,93 @@
 //! Writes the `mcpServers` of an ACP session.
 
 use mcp_host_model::{
-    Dialect, EnvInherit, NameClass, NamePolicy, ServerSpec, Sharing, StdioSpec, TransportKind, TransportSpec,
-    UrlSpec,
+    ConfigValue, Dialect, EnvInherit, NameClass, NamePolicy, Profile, ServerSpec, Sharing, TransportKind,
+    TransportSpec,
 };
 
 use crate::dialect::checks::{self, UrlRule};
-use crate::dialect::write::common::EXTRA;
-use crate::dialect::write::report::WriteReport;
-use crate::dialect::write::values::{reference_text, rewrite_text};
-use crate::dialect::write::{common, values};
+use crate::dialect::write::common::{self, EXTRA};
+use crate::dialect::write::entry_writer::EntryWriter;
+use crate::dialect::write::report::{Reason, WriteReport};
+use crate::dialect::write::values::{self, reference_text, rewrite_text};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::ReferenceRule;
 
-/// A version of ACP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AcpVersion {
-    V1,
-    V2,
-}
-
 /// ACP expands no variables.
 const VARIABLE_RULE: ReferenceRule = ReferenceRule::Literal;
+
 const META: &str = "_meta";
 
 /// Returns a server's name and its `mcpServers` entry; `None`, which is reported, if ACP cannot express the server.
 pub(crate) fn write_server(
     server: &ServerSpec,
-    version: AcpVersion,
     report: &mut WriteReport<'_>,
 ) -> Option<(String, OutputValue)> {
-    let ServerSpec {
-        id,
-        description,
-        origin,
-        transport,
-        limits,
-        discovery,
-        exposure,
-        sharing,
-        config,
-        metadata,
-        ..
-    } = server;
+    let ServerSpec { id, origin, transport, config, metadata, .. } = server;
     let kind = transport.kind();
-    let mut res = Vec::new();
-    let tag = match (kind, version) {
-        (TransportKind::Stdio, AcpVersion::V1) => None,
-        (TransportKind::Stdio, AcpVersion::V2) => Some("stdio"),
-        (TransportKind::Http, _) => Some("http"),
-        (TransportKind::Sse, AcpVersion::V1) => Some("sse"),
-        (TransportKind::Sse, AcpVersion::V2) | (TransportKind::WebSocket | _, _) => {
-            let why = format!("{} has no {} transport", report.title(), kind.as_str());
-            return report.server_omitted("transport", why);
+    let is_first = report.profile == Profile::AcpV1;
+    let mut entry = EntryWriter::new(server, VARIABLE_RULE, report);
+    match kind {
+        TransportKind::Stdio if is_first => {}
+        TransportKind::Stdio | TransportKind::Http => entry.add_text("type", kind.as_str()),
+        TransportKind::Sse if is_first => entry.add_text("type", "sse"),
+        TransportKind::Sse | TransportKind::WebSocket | _ => {
+            let why = format!("{} has no {} transport", entry.report.title(), kind.as_str());
+            return entry.report.server_omitted("transport", why);
         }
-    };
-    res.extend(tag.map(|it| ("type".to_owned(), OutputValue::text(it))));
-    res.push(("name".to_owned(), OutputValue::text(id.as_str())));
+    }
+    entry.add_text("name", id.as_str());
     match transport {
         TransportSpec::Stdio(spec) => {
-            let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, .. } = spec;
-            res.push((
-                "command".to_owned(),
-                OutputValue::Text(resolve_program(command, origin.dialect(), report)?),
-            ));
-            res.push(("args".to_owned(), OutputValue::List(values::arguments(args, VARIABLE_RULE, report)?)));
+            let command = resolve_program(&spec.command, origin.dialect(), entry.report)?;
+            entry.add_text("command", command);
+            let args = entry.arguments(&spec.args)?;
+            entry.add("args", args);
             // A list may contain a name twice; its reader uses the last value.
-            let mut env = values::entry_list("env", env, report, |it| {
-                reference_text(it, VARIABLE_RULE).map(OutputValue::Text)
-            });
-            common::write_config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
-            res.push(("env".to_owned(), pairs(env)));
-            common::report_inherit(*inherit, EnvInherit::All, report);
-            report.unsupported_if(env_file.is_some(), "env_file", "an env file");
-            match cwd.as_ref().map(|it| rewrite_text(it, origin.dialect(), VARIABLE_RULE)) {
-                Some(Ok(cwd)) if checks::is_absolute(&cwd) => {
-                    res.push(("cwd".to_owned(), OutputValue::Text(cwd)))
-                }
-                Some(Ok(_)) => report.omitted("cwd", "only an absolute path is allowed there"),
-                Some(Err(why)) => report.omitted("cwd", why),
+            let mut env = values::entry_list("env", &spec.env, entry.report, literal);
+            common::write_config(config.as_ref(), Some(&mut env), OutputValue::Text, entry.report);
+            entry.add("env", pairs(env));
+            common::report_inherit(spec.inherit, EnvInherit::All, entry.report);
+            entry.report.unsupported_if(spec.env_file.is_some(), "env_file", "an env file");
+            match spec.cwd.as_ref().map(|it| rewrite_text(it, origin.dialect(), VARIABLE_RULE)) {
+                Some(Ok(cwd)) if checks::is_absolute(&cwd) => entry.add_text("cwd", cwd),
+                Some(Ok(_)) => entry.report.omitted("cwd", "only an absolute path is allowed there"),
+                Some(Err(why)) => entry.report.omitted("cwd", why),
                 None => {}
             }
-            report.unsupported_if(encoding != "utf-8", "encoding", "an encoding");
+            entry.report.unsupported_if(spec.encoding != "utf-8", "encoding", "an encoding");
         }
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
-            let UrlSpec {
-                url,
-                headers,
-                session_id,
-                client_credentials,
-                terminate_on_close,
-                sse_fallback,
-                ..
-            } = spec;
-            report.unsupported_if(client_credentials.is_some(), "auth", "client credentials");
-            common::report_fallback(*sse_fallback, report);
-            common::write_config(config.as_ref(), None, OutputValue::Text, report);
-            let text = report.required("url", reference_text(url, VARIABLE_RULE))?;
+            entry.report.unsupported_if(spec.client_credentials.is_some(), "auth", "client credentials");
+            common::report_fallback(spec.sse_fallback, entry.report);
+            common::write_config(config.as_ref(), None, OutputValue::Text, entry.report);
+            let text = entry.required("url", &spec.url)?;
             if checks::parse_url(&text, UrlRule::Http).is_err() {
-                return report.server_omitted("url", "it is not an http or https URL");
+                return entry.report.server_omitted("url", "it is not an http or https URL");
             }
-            res.push(("url".to_owned(), OutputValue::text(text)));
+            entry.add_text("url", text);
             // A list may contain a name twice; all values are sent.
-            let headers = values::entry_list("headers", headers, report, |it| {
-                reference_text(it, VARIABLE_RULE).map(OutputValue::Text)
-            });
-            res.push(("headers".to_owned(), pairs(headers)));
-            report.unsupported_if(session_id.is_some(), "session_id", "a session id");
-            report.unsupported_if(
-                kind == TransportKind::Http && !terminate_on_close,
-                "terminate_on_close",
-                "keeping a session open",
-            );
+            let headers = values::entry_list("headers", &spec.headers, entry.report, literal);
+            entry.add("headers", pairs(headers));
+            entry.report.unsupported_if(spec.session_id.is_some(), "session_id", "a session id");
+            common::report_open_session(spec, kind, entry.report);
         }
     }
     if let Some(meta) = metadata.get(META).and_then(OutputValue::from_json) {
-        res.push((META.to_owned(), meta));
+        entry.add(META, meta);
     }
+    let EntryWriter { members: mut res, report, .. } = entry;
     if origin.dialect() == Dialect::Acp {
         common::push_extra(&mut res, metadata);
     }
-    report.unsupported_if(description.is_some(), "description", "a description");
-    common::report_discovery(*discovery, report);
-    common::report_exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
+    report.unsupported_if(server.description.is_some(), "description", "a description");
+    common::report_discovery(server.discovery, report);
+    common::report_exposure(&server.exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
     // The sharing of an ACP server is in its `_meta`, which was written above.
     if origin.dialect() != Dialect::Acp {
-        common::report_sharing(*sharing, Sharing::PerOwner, report);
+        common::report_sharing(server.sharing, Sharing::PerOwner, report);
     }
-    common::report_limits(limits, kind, &[], report);
+    common::report_limits(&server.limits, kind, &[], report);
     let written: &[&str] = if origin.dialect() == Dialect::Acp { &[META, EXTRA] } else { &[META] };
     common::report_metadata(metadata, written, report);
     common::report_inputs(origin, report);
@@ -135,13 +95,16 @@ pub(crate) fn write_server(
     Some((id.to_string(), OutputValue::Map(res)))
 }
 
+fn literal(value: &ConfigValue) -> Result<OutputValue, Reason> {
+    reference_text(value, VARIABLE_RULE).map(OutputValue::Text)
+}
+
 /// Returns the program's absolute path. A relative path or a name is looked up on this machine. Reports failure.
 fn resolve_program(command: &str, origin: Dialect, report: &mut WriteReport<'_>) -> Option<String> {
-    let command = match rewrite_text(command, origin, VARIABLE_RULE) {
-        Ok(text) if checks::is_absolute(&text) => return Some(text),
-        Ok(text) => text,
-        Err(why) => return report.server_omitted("command", why),
-    };
+    let command = report.required("command", rewrite_text(command, origin, VARIABLE_RULE))?;
+    if checks::is_absolute(&command) {
+        return Some(command);
+    }
     let why = format!("{} requires the absolute path of a program", report.title());
     let found = (report.program)(&command).filter(|it| checks::is_absolute(it));
     if found.is_none() {

@@ -3,8 +3,7 @@
 //! The serde struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_host_model::{
-    ConfigValue, EnvInherit, Secret, ServerId, ServerSpec, Severity, Sharing, StdioSpec, TransportSpec,
-    UrlSpec,
+    ConfigValue, EnvInherit, Secret, ServerSpec, Severity, Sharing, StdioSpec, TransportSpec, UrlSpec,
 };
 
 use crate::de::{
@@ -44,7 +43,7 @@ pub(super) fn lower(
         transform,
         manual: _,
     } = server;
-    let id = parse_id(name, at, context);
+    let id = context.parse_id(name, &at.at_key(), "give the server a short id");
     if let FieldState::Absent = transport.state {
         let error = ValueError::WrongType {
             expected: Expected::OneOf(&["stdio", "streamable_http"]),
@@ -61,11 +60,7 @@ pub(super) fn lower(
     let named = exposure::lower(ExposureFields { tools, prompts, resources, transform }, context);
     let transport_spec = match transport.value() {
         Some(DomindsTransport::Stdio) => {
-            let foreign = [
-                (url.is_given(), &url.at),
-                (headers.is_given(), &headers.at),
-                (session_id.is_given(), &session_id.at),
-            ];
+            let foreign = [url.given_at(), headers.given_at(), session_id.given_at()];
             lowering::warn_without_effect("stdio", &foreign, context);
             let has_args = args.value().is_some_and(|it| !it.is_empty());
             let args = args.take().unwrap_or_default().into_iter().filter_map(|it| argument(it, context));
@@ -81,12 +76,7 @@ pub(super) fn lower(
             Some(TransportSpec::Stdio(spec))
         }
         Some(DomindsTransport::StreamableHttp) => {
-            let foreign = [
-                (command.is_given(), &command.at),
-                (args.is_given(), &args.at),
-                (cwd.is_given(), &cwd.at),
-                (env.is_given(), &env.at),
-            ];
+            let foreign = [command.given_at(), args.given_at(), cwd.given_at(), env.given_at()];
             lowering::warn_without_effect("streamable_http", &foreign, context);
             let headers = lowering::headers(headers.take(), context, |it, at| {
                 host_value(it, at, checks::check_header_value, context)
@@ -106,17 +96,6 @@ pub(super) fn lower(
     spec.sharing = spec.origin.stated_sharing.unwrap_or(default);
     spec.metadata = metadata([("resources", named.resources.map(Ok))]);
     Some(spec)
-}
-
-fn parse_id(name: &str, at: &Location, context: &ReadContext) -> Option<ServerId> {
-    match ServerId::parse(name) {
-        Ok(id) => Some(id),
-        Err(error) => {
-            let help = "give the server a short id";
-            context.error(Code::InvalidName, &at.at_key(), error.to_string(), help);
-            None
-        }
-    }
 }
 
 /// A text that must not be empty; reports an empty one.
@@ -169,9 +148,7 @@ fn report_missing(code: Code, slot: &OptionalField<String>, help: &str, context:
 
 fn argument(slot: Field<String>, context: &ReadContext) -> Option<ConfigValue> {
     let text = slot.value()?;
-    if let Err(error) = checks::check_argument(text) {
-        context.report_check(&slot.at, error);
-    }
+    context.report_check(&slot.at, checks::check_argument(text));
     check_argument_line(text, &slot.at, context);
     // A shell may replace the variable in a longer text.
     if !text.contains(char::is_whitespace) {
@@ -195,9 +172,7 @@ fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<C
         context.report(diagnostic.warning().help("remove the key").fix(fix));
         return None;
     }
-    if let Err(error) = checks::check_header_value(text) {
-        context.report_check(&slot.at, error);
-    }
+    context.report_check(&slot.at, checks::check_header_value(text));
     slot.take().map(ConfigValue::literal)
 }
 
@@ -220,9 +195,7 @@ fn host_value(
 ) -> ConfigValue {
     match value {
         DomindsValue::Text(text) => {
-            if let Err(error) = check(&text) {
-                context.report_check(at, error);
-            }
+            context.report_check(at, check(&text));
             hint_literal_variable(&text, at, "for a variable, write `{env: NAME}`", context);
             ConfigValue::literal(text)
         }

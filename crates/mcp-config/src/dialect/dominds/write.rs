@@ -1,107 +1,78 @@
 //! Writes Dominds' servers.
 
 use mcp_host_model::{
-    Discovery, EnvInherit, Exposure, Filter, NamePolicy, RawJson, Rules, ServerSpec, Sharing, StdioSpec,
-    Transform, TransportSpec, UrlSpec,
+    Discovery, EnvInherit, Exposure, Filter, NamePolicy, RawJson, Rules, ServerSpec, Sharing, Transform,
+    TransportSpec, UrlSpec,
 };
 use serde::Deserialize;
 
 use crate::dialect::checks::{self, UrlRule};
+use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::WriteReport;
-use crate::dialect::write::values::{dominds_value, reference_text, rewrite_text};
+use crate::dialect::write::values::dominds_value;
 use crate::dialect::write::{common, values};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::ReferenceRule;
-
-const RULE: ReferenceRule = ReferenceRule::Literal;
 
 pub(crate) fn write_server(
     server: &ServerSpec,
     report: &mut WriteReport<'_>,
 ) -> Option<(String, OutputValue)> {
-    let ServerSpec {
-        id,
-        description,
-        origin,
-        transport,
-        limits,
-        discovery,
-        exposure,
-        sharing,
-        config,
-        metadata,
-        ..
-    } = server;
-    let mut res = match transport {
+    let ServerSpec { origin, transport, exposure, sharing, config, metadata, .. } = server;
+    let mut entry = EntryWriter::new(server, ReferenceRule::Literal, report);
+    match transport {
         TransportSpec::Stdio(spec) => {
-            let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, .. } = spec;
-            let command = report.required("command", rewrite_text(command, origin.dialect(), RULE))?;
-            let mut res = vec![
-                ("transport".to_owned(), OutputValue::text("stdio")),
-                ("command".to_owned(), OutputValue::Text(command)),
-            ];
-            common::push_non_empty(
-                &mut res,
-                "args",
-                OutputValue::List(values::arguments(args, RULE, report)?),
-            );
-            res.extend(report.optional(
-                "cwd",
-                "cwd",
-                cwd.as_ref().map(|it| rewrite_text(it, origin.dialect(), RULE)),
-            ));
-            let mut env = values::entry_map("env", env, report, dominds_value);
-            common::write_config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
-            common::push_non_empty(&mut res, "env", OutputValue::Map(env));
-            report.unsupported_if(env_file.is_some(), "env_file", "an env file");
-            report.unsupported_if(encoding != "utf-8", "encoding", "an encoding");
-            common::report_inherit(*inherit, EnvInherit::All, report);
-            res
+            let command = entry.command(&spec.command)?;
+            entry.add_text("transport", "stdio");
+            entry.add_text("command", command);
+            let args = entry.arguments(&spec.args)?;
+            entry.add_non_empty("args", args);
+            entry.add_model_text("cwd", "cwd", spec.cwd.as_ref());
+            let mut env = values::entry_map("env", &spec.env, entry.report, dominds_value);
+            common::write_config(config.as_ref(), Some(&mut env), OutputValue::Text, entry.report);
+            entry.add_non_empty("env", OutputValue::Map(env));
+            entry.report.unsupported_if(spec.env_file.is_some(), "env_file", "an env file");
+            entry.report.unsupported_if(spec.encoding != "utf-8", "encoding", "an encoding");
+            common::report_inherit(spec.inherit, EnvInherit::All, entry.report);
         }
         TransportSpec::Http(spec) => {
-            common::write_config(config.as_ref(), None, OutputValue::Text, report);
-            http(spec, report)?
+            common::write_config(config.as_ref(), None, OutputValue::Text, entry.report);
+            http(spec, &mut entry)?;
         }
         TransportSpec::Sse(_) | TransportSpec::WebSocket(_) => {
-            let why = format!("{} has no {} transport", report.title(), transport.kind().as_str());
-            return report.server_omitted("transport", why);
+            let why = format!("{} has no {} transport", entry.report.title(), transport.kind().as_str());
+            return entry.report.server_omitted("transport", why);
         }
-    };
-    if *sharing != Sharing::PerOwner {
-        res.push(("truely-stateless".to_owned(), OutputValue::scalar(true)));
     }
+    if *sharing != Sharing::PerOwner {
+        entry.add("truely-stateless", OutputValue::scalar(true));
+    }
+    let EntryWriter { members: mut res, report, .. } = entry;
     common::write_sharing(*sharing, *sharing, origin, &mut res, report);
-    report.unsupported_if(description.is_some(), "description", "a description");
-    let hidden = hidden(*discovery, exposure, report);
+    report.unsupported_if(server.description.is_some(), "description", "a description");
+    let hidden = hidden(server.discovery, exposure, report);
     res.extend(exposed(exposure, hidden, metadata.get("resources")));
     common::report_naming(exposure, [NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Slug], report);
-    common::report_limits(limits, transport.kind(), &[], report);
+    common::report_limits(&server.limits, transport.kind(), &[], report);
     common::report_metadata(metadata, &["resources"], report);
     common::report_inputs(origin, report);
-    Some((id.to_string(), OutputValue::Map(res)))
+    Some((server.id.to_string(), OutputValue::Map(res)))
 }
 
-fn http(spec: &UrlSpec, report: &mut WriteReport<'_>) -> Option<Vec<(String, OutputValue)>> {
-    let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback, .. } = spec;
-    report.unsupported_if(client_credentials.is_some(), "auth", "client credentials");
-    common::report_fallback(*sse_fallback, report);
-    let text = report.required("url", reference_text(url, RULE))?;
+fn http(spec: &UrlSpec, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
+    entry.report.unsupported_if(spec.client_credentials.is_some(), "auth", "client credentials");
+    common::report_fallback(spec.sse_fallback, entry.report);
+    let text = entry.required("url", &spec.url)?;
     if checks::parse_url(&text, UrlRule::Http).is_err() {
-        return report.server_omitted("url", "it is not an http or https URL");
+        return entry.report.server_omitted("url", "it is not an http or https URL");
     }
-    let mut res = vec![
-        ("transport".to_owned(), OutputValue::text("streamable_http")),
-        ("url".to_owned(), OutputValue::text(text)),
-    ];
-    let headers = values::entry_map("headers", headers, report, dominds_value);
-    common::push_non_empty(&mut res, "headers", OutputValue::Map(headers));
-    res.extend(report.optional(
-        "sessionId",
-        "session_id",
-        session_id.as_ref().map(|it| reference_text(it, RULE)),
-    ));
-    report.unsupported_if(!terminate_on_close, "terminate_on_close", "keeping a session open");
-    Some(res)
+    entry.add_text("transport", "streamable_http");
+    entry.add_text("url", text);
+    let headers = values::entry_map("headers", &spec.headers, entry.report, dominds_value);
+    entry.add_non_empty("headers", OutputValue::Map(headers));
+    entry.add_value("sessionId", "session_id", spec.session_id.as_ref());
+    entry.report.unsupported_if(!spec.terminate_on_close, "terminate_on_close", "keeping a session open");
+    Some(())
 }
 
 /// Whether a blacklist hides the tools, the prompts and the resources. It does so for tools and prompts that the

@@ -28,10 +28,7 @@ pub(super) fn read(
     for member in auth.members().into_iter().flatten() {
         if !KEYS.contains(&&*member.key.text) {
             let message = format!("`auth` has no key '{}'", quoted(&member.key.text));
-            let help = match context.closest(&member.key.text, KEYS) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "remove it".to_owned(),
-            };
+            let help = context.did_you_mean(&member.key.text, KEYS).unwrap_or_else(|| "remove it".to_owned());
             context.error(Code::UnknownKey, &at.member(member, context), message, help);
         }
     }
@@ -91,10 +88,8 @@ fn read_grant(member: &Member, auth: &Location, context: &ReadContext) -> Option
     if let Some((_, grant)) = GRANTS.iter().find(|(name, _)| *name == text) {
         return Some(*grant);
     }
-    let help = match context.closest(text, GRANTS.map(|(name, _)| name)) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "to log in as a user, leave out `auth`".to_owned(),
-    };
+    let near = context.did_you_mean(text, GRANTS.map(|(name, _)| name));
+    let help = near.unwrap_or_else(|| "to log in as a user, leave out `auth`".to_owned());
     let message = "`grant` must be `client_credentials` or `token_exchange`";
     context.error(Code::UnknownWord, &auth.member(member, context), message, help);
     None

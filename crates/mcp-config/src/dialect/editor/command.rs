@@ -85,8 +85,7 @@ fn check_program(program: String, at: &Location, has_args: bool, values: &ValueR
         return None;
     }
     values.without_shell_syntax().check_references(&program, at);
-    if let Err(error) = checks::check_argument(&program) {
-        context.report_check(at, error);
+    if !context.report_check(at, checks::check_argument(&program)) {
         return None;
     }
     check_command(&program, at, has_args, Severity::Error, context);

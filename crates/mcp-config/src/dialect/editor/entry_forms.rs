@@ -1,13 +1,13 @@
 //! Writes an entry in the form of a program that has keys of its own and refuses or ignores all others.
 
-use mcp_host_model::TransportKind;
+use mcp_host_model::{TemplatePart, TransportKind};
 
 use crate::dialect::editor::conventions::{EntryForm, Program, UrlTransport};
 use crate::dialect::editor::keys::{self, EntryField, Key};
 use crate::dialect::write::common;
 use crate::dialect::write::report::WriteReport;
 use crate::syntax::output::OutputValue;
-use crate::syntax::template::{BorrowedTemplatePart, ReferenceRule, split};
+use crate::syntax::template::{ReferenceRule, split};
 
 /// The form of a program's entries, beyond what the table of keys says.
 struct Form {
@@ -186,7 +186,7 @@ fn move_variables(key: &str, env: &mut Members, out: &mut Members) {
 }
 
 /// The references and texts of a value.
-fn pieces(value: &OutputValue) -> Vec<BorrowedTemplatePart<'_>> {
+fn pieces(value: &OutputValue) -> Vec<TemplatePart> {
     match value {
         OutputValue::Text(text) => split(text, ReferenceRule::Editor),
         OutputValue::Scalar(_) | OutputValue::List(_) | OutputValue::Map(_) => Vec::new(),
@@ -201,13 +201,13 @@ fn codex(members: Members) -> Members {
             ("env", OutputValue::Map(env)) => move_variables("env_vars", env, &mut variables),
             ("http_headers", OutputValue::Map(headers)) => {
                 let mut named = Vec::new();
-                headers.retain(|(name, value)| match pieces(value)[..] {
-                    [BorrowedTemplatePart::Variable(variable)] => {
+                headers.retain(|(name, value)| match &pieces(value)[..] {
+                    [TemplatePart::Variable(variable)] => {
                         named.push((name.clone(), OutputValue::text(variable)));
                         false
                     }
-                    [BorrowedTemplatePart::Text("Bearer "), BorrowedTemplatePart::Variable(variable)]
-                        if name.eq_ignore_ascii_case("authorization") =>
+                    [TemplatePart::Text(text), TemplatePart::Variable(variable)]
+                        if text.expose() == "Bearer " && name.eq_ignore_ascii_case("authorization") =>
                     {
                         variables.push(("bearer_token_env_var".to_owned(), OutputValue::text(variable)));
                         false
@@ -237,11 +237,11 @@ fn goose(name: &str, members: Members) -> Members {
             ("envs", OutputValue::Map(envs)) => move_variables("env_keys", envs, &mut variables),
             ("headers", OutputValue::Map(headers)) => {
                 let names = headers.iter().flat_map(|it| pieces(&it.1)).filter_map(|it| match it {
-                    BorrowedTemplatePart::Variable(name) => Some(OutputValue::text(name)),
-                    BorrowedTemplatePart::Text(_)
-                    | BorrowedTemplatePart::VariableOr { .. }
-                    | BorrowedTemplatePart::Input(_)
-                    | BorrowedTemplatePart::File(_) => None,
+                    TemplatePart::Variable(name) => Some(OutputValue::text(name)),
+                    TemplatePart::Text(_)
+                    | TemplatePart::VariableOr { .. }
+                    | TemplatePart::Input(_)
+                    | TemplatePart::File(_) => None,
                 });
                 let names = OutputValue::List(names.collect());
                 common::push_non_empty(&mut variables, "env_keys", names);

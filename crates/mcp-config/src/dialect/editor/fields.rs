@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_model::{ConfigValue, Exposure, Filter, Limits, NameClass, NamePolicy};
+use mcp_host_model::{ConfigValue, Exposure, Filter, Limits, NameClass, NamePolicy, TemplatePart};
 
 use crate::de::{Field, Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{CheckError, Code, FixIntent, quoted, quoted_key};
@@ -15,7 +15,7 @@ use crate::dialect::editor::server_maps::declared_inputs;
 use crate::dialect::editor::wire::{Environment, Headers, Pair, Scalar, Tools, VariableItem};
 use crate::dialect::program_text::check_argument_line;
 use crate::dialect::{checks, lowering};
-use crate::syntax::template::{BorrowedTemplatePart, ReferenceRule};
+use crate::syntax::template::ReferenceRule;
 use crate::syntax::{Node, template};
 
 /// The inputs that a file declares: their ids and defaults.
@@ -57,10 +57,8 @@ impl ValueReader<'_> {
     ) -> ConfigValue {
         self.check_references(&text, at);
         let res = template::parse_value(text, self.rule);
-        if let ConfigValue::Literal(text) = &res
-            && let Err(error) = check(text.expose())
-        {
-            self.context.report_check(at, error);
+        if let ConfigValue::Literal(text) = &res {
+            self.context.report_check(at, check(text.expose()));
         }
         res
     }
@@ -72,7 +70,7 @@ impl ValueReader<'_> {
         }
         let pieces = template::split(text, self.rule);
         if self.program.variables == VariableSyntax::Unsupported
-            && pieces.iter().any(|it| !matches!(it, BorrowedTemplatePart::Text(_)))
+            && pieces.iter().any(|it| !matches!(it, TemplatePart::Text(_)))
         {
             let name = self.program.name;
             let message = format!("{name} replaces no variables: the server gets `${{…}}` as text");
@@ -80,7 +78,7 @@ impl ValueReader<'_> {
             return;
         }
         for piece in &pieces {
-            let BorrowedTemplatePart::Input(id) = *piece else { continue };
+            let TemplatePart::Input(id) = piece else { continue };
             if self.inputs.ids.contains(id) {
                 continue;
             }
@@ -130,11 +128,11 @@ pub(super) fn editor_text(text: &str, rule: ReferenceRule) -> String {
     if rule != ReferenceRule::Opencode {
         return text.to_owned();
     }
-    let piece = |piece: &BorrowedTemplatePart<'_>| match *piece {
-        BorrowedTemplatePart::Text(text) => text.to_owned(),
-        BorrowedTemplatePart::Variable(name) => format!("${{{name}}}"),
-        BorrowedTemplatePart::File(path) => format!("${{file:{path}}}"),
-        BorrowedTemplatePart::VariableOr { .. } | BorrowedTemplatePart::Input(_) => String::new(),
+    let piece = |piece: &TemplatePart| match piece {
+        TemplatePart::Text(text) => text.expose().to_owned(),
+        TemplatePart::Variable(name) => format!("${{{name}}}"),
+        TemplatePart::File(path) => format!("${{file:{path}}}"),
+        TemplatePart::VariableOr { .. } | TemplatePart::Input(_) => String::new(),
     };
     template::split(text, rule).iter().map(piece).collect()
 }
@@ -244,8 +242,7 @@ fn list_item(item: Field<VariableItem>, values: &ValueReader<'_>) -> Option<(Str
             None => (line.clone(), format!("${{{line}}}"), at),
         },
     };
-    if let Err(error) = checks::check_env_name(&name) {
-        values.context.report_check(&at, error);
+    if !values.context.report_check(&at, checks::check_env_name(&name)) {
         return None;
     }
     let value = values.value_with_shell_check(text, &at, checks::check_env_value);
@@ -273,9 +270,8 @@ pub(super) fn headers(
             for pair in items.into_iter().filter_map(Field::take) {
                 let Pair { name, value: text } = pair;
                 let Some(name_text) = name.value() else { continue };
-                match checks::check_header_name(name_text) {
-                    Err(error) => context.report_check(&name.at, error),
-                    Ok(()) => lowering::report_owned_header(name_text, &name.at, context),
+                if context.report_check(&name.at, checks::check_header_name(name_text)) {
+                    lowering::report_owned_header(name_text, &name.at, context);
                 }
                 let at = text.at;
                 if let (Some(name), Some(text)) = (name.take(), text.take()) {
@@ -318,8 +314,7 @@ pub(super) fn variable_headers(
     }
     for (header, slot) in headers.take().into_iter().flat_map(|it| it.0) {
         let at = slot.at;
-        if let Err(error) = checks::check_header_name(&header) {
-            context.report_check(&at.at_key(), error);
+        if !context.report_check(&at.at_key(), checks::check_header_name(&header)) {
             continue;
         }
         let value = slot.take().and_then(|name| variable_value(&name, "", &at, context));
@@ -330,11 +325,8 @@ pub(super) fn variable_headers(
 
 /// The value of a variable of the environment, after a prefix.
 fn variable_value(name: &str, prefix: &str, at: &Location, context: &ReadContext) -> Option<ConfigValue> {
-    if let Err(error) = checks::check_env_name(name) {
-        context.report_check(at, error);
-        return None;
-    }
-    Some(template::parse_value(format!("{prefix}${{{name}}}"), ReferenceRule::Editor))
+    let is_name = context.report_check(at, checks::check_env_name(name));
+    is_name.then(|| template::parse_value(format!("{prefix}${{{name}}}"), ReferenceRule::Editor))
 }
 
 /// The limits of an entry. Each key has its own unit (DIA-07).

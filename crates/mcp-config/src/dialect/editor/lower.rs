@@ -56,7 +56,7 @@ pub(super) fn lower(
     };
     let values = ValueReader { context, inputs, rule, program };
     let id = match name {
-        Some(name) => parse_id(name, at, context),
+        Some(name) => context.parse_id(name, &at.at_key(), ID_HELP),
         None => parse_own_id(&entry.name, at, context),
     };
     if name.is_some() {
@@ -89,20 +89,19 @@ pub(super) fn lower(
         return LoweredEntry::default();
     };
     // An empty list is accepted: editors' forms write them.
-    let has_content =
-        |is_given: bool, key: &str| is_given && !node.get(key).is_some_and(|member| is_empty(&member.value));
-    let foreign: &[(bool, &Location)] = match choice {
-        TransportChoice::Stdio => &[
-            (has_content(url.slot.is_given(), url.key), &url.slot.at),
-            (has_content(entry.headers.is_given(), "headers"), &entry.headers.at),
-        ],
+    let with_content =
+        |key: &str, at| node.get(key).is_none_or(|it| !is_empty(&it.value)).then_some(at).flatten();
+    let foreign: &[Option<&Location>] = match choice {
+        TransportChoice::Stdio => {
+            &[with_content(url.key, url.slot.given_at()), with_content("headers", entry.headers.given_at())]
+        }
         TransportChoice::Url(..) => &[
-            (has_content(entry.stdio.command.is_given(), "command"), &entry.stdio.command.at),
-            (has_content(entry.stdio.args.is_given(), "args"), &entry.stdio.args.at),
-            (has_content(entry.stdio.env[0].is_given(), "env"), &entry.stdio.env[0].at),
-            (has_content(entry.stdio.env[1].is_given(), "environment"), &entry.stdio.env[1].at),
-            (has_content(entry.stdio.env_file.is_given(), "envFile"), &entry.stdio.env_file.at),
-            (has_content(entry.stdio.cwd.is_given(), "cwd"), &entry.stdio.cwd.at),
+            with_content("command", entry.stdio.command.given_at()),
+            with_content("args", entry.stdio.args.given_at()),
+            with_content("env", entry.stdio.env[0].given_at()),
+            with_content("environment", entry.stdio.env[1].given_at()),
+            with_content("envFile", entry.stdio.env_file.given_at()),
+            with_content("cwd", entry.stdio.cwd.given_at()),
         ],
     };
     lowering::warn_without_effect(choice.kind().as_str(), foreign, context);
@@ -113,8 +112,7 @@ pub(super) fn lower(
         TransportChoice::Url(kind, sse_fallback) => {
             let mut all_headers = Vec::new();
             if kind == TransportKind::WebSocket {
-                let foreign = [(entry.headers.is_given(), &entry.headers.at)];
-                lowering::warn_without_effect(kind.as_str(), &foreign, context);
+                lowering::warn_without_effect(kind.as_str(), &[entry.headers.given_at()], context);
             } else {
                 all_headers = fields::headers(entry.headers, &values);
             }
@@ -132,14 +130,9 @@ pub(super) fn lower(
             }
             url.value(kind, &values).map(|url| {
                 let mut spec = UrlSpec::new(url);
-                spec.headers = all_headers;
-                spec.client_credentials = client_credentials;
+                (spec.headers, spec.client_credentials) = (all_headers, client_credentials);
                 spec.sse_fallback = sse_fallback;
-                match kind {
-                    TransportKind::Sse => TransportSpec::Sse(spec),
-                    TransportKind::WebSocket => TransportSpec::WebSocket(spec),
-                    TransportKind::Stdio | TransportKind::Http | _ => TransportSpec::Http(spec),
-                }
+                lowering::url_transport(kind, spec)
             })
         }
     };
@@ -229,16 +222,7 @@ fn is_empty(node: &Node) -> bool {
     node.members().is_some_and(<[_]>::is_empty) || node.items().is_some_and(<[_]>::is_empty)
 }
 
-fn parse_id(name: &str, at: &Location, context: &ReadContext) -> Option<ServerId> {
-    match ServerId::parse(name) {
-        Ok(id) => Some(id),
-        Err(error) => {
-            let help = "give the server a short name";
-            context.error(Code::InvalidName, &at.at_key(), error.to_string(), help);
-            None
-        }
-    }
-}
+const ID_HELP: &str = "give the server a short name";
 
 fn parse_own_id(name: &NullableField<String>, at: &Location, context: &ReadContext) -> Option<ServerId> {
     if !name.is_given() {
@@ -246,5 +230,5 @@ fn parse_own_id(name: &NullableField<String>, at: &Location, context: &ReadConte
         context.error(Code::MissingKey, &at.missing("name", context), "'name' is required", help);
         return None;
     }
-    parse_id(name.value()?, &name.at, context)
+    context.parse_id(name.value()?, &name.at.at_key(), ID_HELP)
 }

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use mcp_host_model::TemplatePart;
+
 use crate::dialect::editor::conventions::{Program, VariableSyntax};
 use crate::dialect::editor::server_maps::declared_inputs;
 use crate::dialect::write::report::WriteReport;
 use crate::syntax::output::OutputValue;
-use crate::syntax::template::{
-    BorrowedTemplatePart, ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, split,
-};
+use crate::syntax::template::{ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, split};
 use crate::syntax::{self, Syntax, to_json};
 
 impl Program {
@@ -46,19 +46,19 @@ impl Program {
     }
 
     fn text(&self, variables: VariableSyntax, text: &str, seen: &mut FoundReferences) -> String {
-        let spell = |piece: BorrowedTemplatePart<'_>| {
+        let spell = |piece: &TemplatePart| {
             // The arms without a display form return early.
             let (written, is_read) = match piece {
-                BorrowedTemplatePart::Text(text) => return text.to_owned(),
-                BorrowedTemplatePart::Variable(name)
-                    if [WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, USER_HOME].contains(&name) =>
+                TemplatePart::Text(text) => return text.expose().to_owned(),
+                TemplatePart::Variable(name)
+                    if [WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, USER_HOME].contains(&name.as_str()) =>
                 {
                     let is_read =
                         ![VariableSyntax::Unsupported, VariableSyntax::Braces, VariableSyntax::Secrets]
                             .contains(&variables);
                     (format!("${{{name}}}"), is_read)
                 }
-                BorrowedTemplatePart::Variable(name) => match variables {
+                TemplatePart::Variable(name) => match variables {
                     VariableSyntax::Plain => (format!("${{{name}}}"), true),
                     VariableSyntax::EnvPrefix | VariableSyntax::EnvPrefixAndInputs => {
                         (format!("${{env:{name}}}"), true)
@@ -67,18 +67,18 @@ impl Program {
                     VariableSyntax::Secrets => (format!("${{{{ secrets.{name} }}}}"), true),
                     VariableSyntax::Unsupported => (format!("${{{name}}}"), false),
                 },
-                BorrowedTemplatePart::VariableOr { name, default } => {
+                TemplatePart::VariableOr { name, default } => {
                     let is_read = variables == VariableSyntax::Plain;
                     if !is_read {
                         seen.unresolved(format!("${{{name}:-…}}"));
                     }
-                    return format!("${{{name}:-{default}}}");
+                    return format!("${{{name}:-{}}}", default.expose());
                 }
-                BorrowedTemplatePart::File(path) if variables == VariableSyntax::Braces => {
+                TemplatePart::File(path) if variables == VariableSyntax::Braces => {
                     (format!("{{file:{path}}}"), true)
                 }
-                BorrowedTemplatePart::File(path) => (format!("${{file:{path}}}"), false),
-                BorrowedTemplatePart::Input(id) => {
+                TemplatePart::File(path) => (format!("${{file:{path}}}"), false),
+                TemplatePart::Input(id) => {
                     if self.prompts_for_inputs() && !seen.ids.iter().any(|it| it == id) {
                         seen.ids.push(id.to_owned());
                     }
@@ -92,8 +92,8 @@ impl Program {
         };
         // `${/}` splits into a text, so a text without references must stay unchanged.
         match split(text, ReferenceRule::Editor)[..] {
-            [] | [BorrowedTemplatePart::Text(_)] => text.to_owned(),
-            ref pieces => pieces.iter().copied().map(spell).collect(),
+            [] | [TemplatePart::Text(_)] => text.to_owned(),
+            ref pieces => pieces.iter().map(spell).collect(),
         }
     }
 }

@@ -83,10 +83,8 @@ pub(super) fn declared_transport(
 
 fn report_unknown_transport(word: &str, at: &Location, context: &ReadContext) {
     let message = format!("there is no transport '{}'", quoted(word));
-    let help = match context.closest(word, TRANSPORT_NAMES.iter().map(|it| it.0)) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "write one of `stdio`, `http`, `sse`, `ws`".to_owned(),
-    };
+    let near = context.did_you_mean(word, TRANSPORT_NAMES.iter().map(|it| it.0));
+    let help = near.unwrap_or_else(|| "write one of `stdio`, `http`, `sse`, `ws`".to_owned());
     context.error(Code::UnknownWord, at, message, help);
 }
 
@@ -188,15 +186,10 @@ impl EntryUrl {
     pub(super) fn value(&self, kind: TransportKind, values: &ValueReader<'_>) -> Option<ConfigValue> {
         let EntryUrl { key, slot } = self;
         let context = values.context;
-        let text = match &slot.state {
-            FieldState::Value(text) => text,
-            FieldState::Invalid => return None,
-            FieldState::Absent | FieldState::Null => {
-                let message = format!("'url' is required for {} transport", kind.as_str());
-                context.error(Code::MissingUrl, &slot.at, message, "add `url`, or remove the transport");
-                return None;
-            }
-        };
+        let text = slot.value_or(|| {
+            let message = format!("'url' is required for {} transport", kind.as_str());
+            context.error(Code::MissingUrl, &slot.at, message, "add `url`, or remove the transport");
+        })?;
         let value = values.value_with_shell_check(text.clone(), &slot.at, |_| Ok(()));
         if template::has_reference(text, values.rule) {
             return Some(value);

@@ -5,15 +5,14 @@
 
 use mcp_host_model::{
     Dialect, EnvInherit, Exposure, Filter, Limits, NameClass, NamePolicy, Rules, ServerSpec, Sharing,
-    SseFallback, StdioSpec, TransportKind, TransportSpec, UrlSpec,
+    SseFallback, TransportKind, TransportSpec,
 };
 
 use crate::dialect::checks;
 use crate::dialect::lowering::url_rule;
-use crate::dialect::write::common::EXTRA;
+use crate::dialect::write::common::{self, EXTRA};
+use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::WriteReport;
-use crate::dialect::write::values::{reference_text, rewrite_text};
-use crate::dialect::write::{common, values};
 use crate::profile::policy::UrlPolicy;
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{ReferenceRule, has_reference};
@@ -24,100 +23,52 @@ pub(crate) fn write_server(
     server: &ServerSpec,
     report: &mut WriteReport<'_>,
 ) -> Option<(String, OutputValue)> {
-    let ServerSpec {
-        id,
-        description,
-        origin,
-        transport,
-        limits,
-        discovery,
-        exposure,
-        sharing,
-        config,
-        metadata,
-        ..
-    } = server;
+    let ServerSpec { origin, transport, limits, exposure, config, metadata, .. } = server;
     let kind = transport.kind();
-    let mut res = Vec::new();
+    let mut entry = EntryWriter::new(server, RULE, report);
     match transport {
         TransportSpec::Stdio(spec) => {
-            let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, .. } = spec;
-            match rewrite_text(command, origin.dialect(), RULE) {
-                Ok(text) => res.push(("command".to_owned(), OutputValue::Text(text))),
-                Err(why) => return report.server_omitted("command", why),
-            }
-            common::push_non_empty(
-                &mut res,
-                "args",
-                OutputValue::List(values::arguments(args, RULE, report)?),
-            );
-            let mut env =
-                values::entry_map("env", env, report, |it| reference_text(it, RULE).map(OutputValue::Text));
-            common::write_config(config.as_ref(), Some(&mut env), OutputValue::Text, report);
-            common::push_non_empty(&mut res, "env", OutputValue::Map(env));
-            res.extend(report.optional(
-                "envFile",
-                "env_file",
-                env_file.as_ref().map(|it| reference_text(it, RULE)),
-            ));
-            res.extend(report.optional(
-                "cwd",
-                "cwd",
-                cwd.as_ref().map(|it| rewrite_text(it, origin.dialect(), RULE)),
-            ));
-            common::report_inherit(*inherit, EnvInherit::All, report);
-            report.unsupported_if(encoding != "utf-8", "encoding", "an encoding");
+            let command = entry.command(&spec.command)?;
+            entry.add_text("command", command);
+            let args = entry.arguments(&spec.args)?;
+            entry.add_non_empty("args", args);
+            let mut env = entry.values("env", &spec.env);
+            common::write_config(config.as_ref(), Some(&mut env), OutputValue::Text, entry.report);
+            entry.add_non_empty("env", OutputValue::Map(env));
+            entry.add_value("envFile", "env_file", spec.env_file.as_ref());
+            entry.add_model_text("cwd", "cwd", spec.cwd.as_ref());
+            common::report_inherit(spec.inherit, EnvInherit::All, entry.report);
+            entry.report.unsupported_if(spec.encoding != "utf-8", "encoding", "an encoding");
         }
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
-            let UrlSpec {
-                url,
-                headers,
-                session_id,
-                client_credentials,
-                terminate_on_close,
-                sse_fallback,
-                ..
-            } = spec;
             // Files of this dialect keep the key `auth` as it is.
-            report.unsupported_if(
-                client_credentials.is_some() && origin.dialect() != Dialect::McpJson,
-                "auth",
-                "client credentials",
-            );
-            common::write_config(config.as_ref(), None, OutputValue::Text, report);
-            let text = report.required("url", reference_text(url, RULE))?;
+            let loses_credentials = spec.client_credentials.is_some() && origin.dialect() != Dialect::McpJson;
+            entry.report.unsupported_if(loses_credentials, "auth", "client credentials");
+            common::write_config(config.as_ref(), None, OutputValue::Text, entry.report);
+            let text = entry.required("url", &spec.url)?;
             if !has_reference(&text, RULE)
                 && checks::parse_url(&text, url_rule(kind, UrlPolicy::Any)).is_err()
             {
-                return report.server_omitted("url", "it is not a valid URL for its transport");
+                return entry.report.server_omitted("url", "it is not a valid URL for its transport");
             }
             // Without `type`, editors try Streamable HTTP and then server-sent events.
-            if kind != TransportKind::Http || *sse_fallback == SseFallback::Never {
-                res.push(("type".to_owned(), OutputValue::text(kind.as_str())));
+            if kind != TransportKind::Http || spec.sse_fallback == SseFallback::Never {
+                entry.add_text("type", kind.as_str());
             }
-            res.push(("url".to_owned(), OutputValue::text(text)));
-            let headers = values::entry_map("headers", headers, report, |it| {
-                reference_text(it, RULE).map(OutputValue::Text)
-            });
-            common::push_non_empty(&mut res, "headers", OutputValue::Map(headers));
-            report.unsupported_if(session_id.is_some(), "session_id", "a session id");
-            report.unsupported_if(
-                kind == TransportKind::Http && !terminate_on_close,
-                "terminate_on_close",
-                "keeping a session open",
-            );
+            entry.add_text("url", text);
+            let headers = entry.values("headers", &spec.headers);
+            entry.add_non_empty("headers", OutputValue::Map(headers));
+            entry.report.unsupported_if(spec.session_id.is_some(), "session_id", "a session id");
+            common::report_open_session(spec, kind, entry.report);
         }
     }
-    res.extend(report.optional(
-        "description",
-        "description",
-        description.as_ref().map(|it| rewrite_text(it, origin.dialect(), RULE)),
-    ));
+    entry.add_model_text("description", "description", server.description.as_ref());
+    let EntryWriter { members: mut res, report, .. } = entry;
     write_limits(&mut res, limits);
     tool_filter(&mut res, exposure, report);
-    common::report_discovery(*discovery, report);
+    common::report_discovery(server.discovery, report);
     common::report_naming(exposure, [NamePolicy::Qualify { class: NameClass::Strict }; 3], report);
-    common::write_sharing(*sharing, Sharing::Auto, origin, &mut res, report);
+    common::write_sharing(server.sharing, Sharing::Auto, origin, &mut res, report);
     common::report_limits(limits, kind, &["limits.request", "limits.connect", "limits.startup"], report);
     let mut written: &[&str] = &[];
     if origin.dialect() == Dialect::McpJson {
@@ -126,7 +77,7 @@ pub(crate) fn write_server(
     }
     common::report_metadata(metadata, written, report);
     common::report_inputs(origin, report);
-    Some((id.to_string(), OutputValue::Map(res)))
+    Some((server.id.to_string(), OutputValue::Map(res)))
 }
 
 /// Limits that differ from the defaults, under keys with a fixed unit.

@@ -38,13 +38,7 @@ pub(super) fn report_missing_keys(given: &[(&'static str, bool)], at: &Location,
 /// Parses the name of an item (HD-002, HD-003).
 pub(super) fn parse_id(name: &Field<String>, context: &ReadContext) -> Option<ServerId> {
     let text = name.value()?;
-    let id = match ServerId::parse(text) {
-        Ok(id) => id,
-        Err(error) => {
-            context.error(Code::InvalidName, &name.at, error.to_string(), "write a short name");
-            return None;
-        }
-    };
+    let id = context.parse_id(text, &name.at, "write a short name")?;
     let word = text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
     if context.policy.names == NameRule::Word && !word {
         let message = "'name' must have only ASCII letters, digits and `_`";
@@ -158,7 +152,5 @@ pub(super) fn check_literal(
     if context.policy.variables != ReferenceRule::Literal && has_holodeck_reference(text) {
         return;
     }
-    if let Err(error) = check(text) {
-        context.report_check(at, error);
-    }
+    context.report_check(at, check(text));
 }

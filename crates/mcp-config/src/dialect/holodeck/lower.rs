@@ -127,11 +127,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
             if kind != TransportKind::WebSocket {
                 spec.headers = headers;
             }
-            match kind {
-                TransportKind::Sse => TransportSpec::Sse(spec),
-                TransportKind::WebSocket => TransportSpec::WebSocket(spec),
-                TransportKind::Stdio | TransportKind::Http | _ => TransportSpec::Http(spec),
-            }
+            lowering::url_transport(kind, spec)
         }
     };
     let mut spec = ServerSpec::new(id?, context.origin(at, node.span.clone()), transport);

@@ -111,7 +111,7 @@ impl TransportFields<'_> {
         let rules = [UrlRule::HttpsOrLoopback, UrlRule::WebSocket];
         let is_wrong = |rule| checks::parse_url(text, rule).err().filter(|it| it.code == Code::UrlScheme);
         if let [Some(error), Some(_)] = rules.map(is_wrong) {
-            self.context.report_check(&self.url.at, error);
+            self.context.report_check(&self.url.at, Err(error));
         }
     }
 
@@ -134,46 +134,35 @@ impl TransportFields<'_> {
                 [ConfigValue::literal("-y"), ConfigValue::literal(package)];
             return Some(("npx".to_owned(), implied.into_iter().chain(args).collect()));
         }
-        match &command.state {
-            FieldState::Value(text) => {
-                is_allowed_command(text, &command.at, context).then(|| (text.clone(), args))
-            }
-            FieldState::Invalid => None,
-            FieldState::Absent | FieldState::Null => {
-                let help = if *implied && url.is_given() {
-                    "the item has a `url`: add `transport: http` (or sse, websocket)"
-                } else {
-                    "add `command: npx` for an npm package, `command: uvx` for a Python package"
-                };
-                let message = "'command' is required for stdio transport";
-                let missing = at.missing("command", context);
-                let diagnostic = context.new_diagnostic(Code::MissingCommand, &missing, message);
-                let transport = FixIntent::AddMembers {
-                    mapping: at.pointer(context),
-                    after: Some("url"),
-                    members: vec![("transport", json!("http"))],
-                    applicability: Applicability::Suggested,
-                };
-                let forgotten = *implied && url.is_given();
-                context.report(diagnostic.help(help).fix(forgotten.then_some(transport)));
-                None
-            }
-        }
+        let text = command.value_or(|| {
+            let forgotten = *implied && url.is_given();
+            let help = if forgotten {
+                "the item has a `url`: add `transport: http` (or sse, websocket)"
+            } else {
+                "add `command: npx` for an npm package, `command: uvx` for a Python package"
+            };
+            let message = "'command' is required for stdio transport";
+            let missing = at.missing("command", context);
+            let diagnostic = context.new_diagnostic(Code::MissingCommand, &missing, message);
+            let transport = FixIntent::AddMembers {
+                mapping: at.pointer(context),
+                after: Some("url"),
+                members: vec![("transport", json!("http"))],
+                applicability: Applicability::Suggested,
+            };
+            context.report(diagnostic.help(help).fix(forgotten.then_some(transport)));
+        })?;
+        is_allowed_command(text, &command.at, context).then(|| (text.clone(), args))
     }
 
     /// The URL of an item with another transport.
     pub(super) fn url_value(&self, kind: TransportKind) -> Option<ConfigValue> {
         let TransportFields { command: _, url, implied: _, legacy: _, has_args: _, at, context } = self;
-        let text = match &url.state {
-            FieldState::Value(text) => text,
-            FieldState::Invalid => return None,
-            FieldState::Absent | FieldState::Null => {
-                let message = format!("'url' is required for {} transport", kind.as_str());
-                let help = format!("add `url`, or remove `transport: {}`", kind.as_str());
-                context.error(Code::MissingUrl, &at.missing("url", context), message, help);
-                return None;
-            }
-        };
+        let text = url.value_or(|| {
+            let message = format!("'url' is required for {} transport", kind.as_str());
+            let help = format!("add `url`, or remove `transport: {}`", kind.as_str());
+            context.error(Code::MissingUrl, &at.missing("url", context), message, help);
+        })?;
         lowering::warn_literal_reference(text, &url.at, context.policy.variables, context);
         if context.policy.variables == ReferenceRule::Literal || !has_holodeck_reference(text) {
             match checks::parse_url(text, lowering::url_rule(kind, context.policy.urls)) {

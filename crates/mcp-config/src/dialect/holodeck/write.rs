@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use mcp_host_model::{
-    Dialect, Discovery, EnvInherit, NameClass, NamePolicy, Passthrough, RawJson, ServerSpec, Sharing,
-    StdioSpec, TransportKind, TransportSpec, UrlSpec,
+    Dialect, EnvInherit, Limits, NameClass, NamePolicy, Passthrough, RawJson, ServerSpec, Sharing, StdioSpec,
+    TransportKind, TransportSpec, UrlSpec,
 };
 
 use crate::dialect::checks;
 use crate::dialect::lowering::url_rule;
+use crate::dialect::write::common;
+use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::WriteReport;
-use crate::dialect::write::values::{reference_text, rewrite_text};
-use crate::dialect::write::{common, values};
+use crate::dialect::write::values::reference_text;
 use crate::profile::policy::{NameRule, Policy};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{ReferenceRule, has_holodeck_reference};
@@ -24,101 +25,83 @@ pub(crate) fn write_server(
     policy: &Policy,
     report: &mut WriteReport<'_>,
 ) -> Option<(String, OutputValue)> {
-    let ServerSpec {
-        id,
-        description,
-        origin,
-        transport,
-        limits,
-        discovery,
-        exposure,
-        sharing,
-        config,
-        metadata,
-        ..
-    } = server;
+    let ServerSpec { origin, transport, limits, config, metadata, .. } = server;
     let kind = transport.kind();
-    let name = name(id.as_str(), policy, report)?;
-    let mut res = vec![("name".to_owned(), OutputValue::text(&name))];
-    let mut add = |key: &str, value: OutputValue| res.push((key.to_owned(), value));
+    let name = name(server.id.as_str(), policy, report)?;
     let needed = |key: &str| policy.required.contains(&key);
-    match description {
-        Some(text) => match rewrite_text(text, origin.dialect(), policy.variables) {
-            Ok(text) => add("description", OutputValue::Text(text)),
-            Err(why) => report.omitted("description", why),
-        },
-        None if needed("description") => {
-            let why = format!("{} requires a description", report.title());
-            report.replaced("description", why, "wrote the server's name");
-            add("description", OutputValue::text(&name));
-        }
-        None => {}
+    let mut entry = EntryWriter::new(server, policy.variables, report);
+    entry.add_text("name", &name);
+    if server.description.is_none() && needed("description") {
+        let why = format!("{} requires a description", entry.report.title());
+        entry.report.replaced("description", why, "wrote the server's name");
+        entry.add_text("description", &name);
     }
-    add("type", OutputValue::text("mcp"));
-    let package = metadata.get("server").and_then(RawJson::to_text);
-    match package {
-        Some(text) if !policy.unsupported_keys.contains(&"server") => add("server", OutputValue::text(text)),
+    entry.add_model_text("description", "description", server.description.as_ref());
+    entry.add_text("type", "mcp");
+    match metadata.get("server").and_then(RawJson::to_text) {
+        Some(text) if !policy.unsupported_keys.contains(&"server") => entry.add_text("server", text),
         // Reported below.
         Some(_) => {}
         None if needed("server") => {
-            let why = format!("{} requires the name of a package or service", report.title());
+            let why = format!("{} requires the name of a package or service", entry.report.title());
             let (text, words) = match package_of(transport) {
                 Some(package) => (package, "wrote the package of the arguments"),
                 None => (name.clone(), "wrote the server's name"),
             };
-            report.replaced("metadata.server", why, words);
-            add("server", OutputValue::text(text));
+            entry.report.replaced("metadata.server", why, words);
+            entry.add_text("server", text);
         }
         None => {}
     }
     if kind != TransportKind::Stdio {
-        add("transport", OutputValue::text(kind.as_str()));
+        entry.add_text("transport", kind.as_str());
     }
     match transport {
-        TransportSpec::Stdio(spec) => res.extend(stdio(spec, origin.dialect(), policy, report)?),
+        TransportSpec::Stdio(spec) => stdio(spec, policy, &mut entry)?,
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
-            res.extend(url(spec, kind, policy, report)?);
+            url(spec, kind, policy, &mut entry)?;
         }
     }
-    let mut add = |key: &str, value: OutputValue| res.push((key.to_owned(), value));
+    let usual = Limits::default();
     if matches!(kind, TransportKind::Sse | TransportKind::Http) {
         if limits.connect != common::default_connect(kind) {
-            add("timeout", seconds(limits.connect));
+            entry.add("timeout", seconds(limits.connect));
         }
-        if limits.sse_read != mcp_host_model::Limits::default().sse_read {
-            add("sse_read_timeout", seconds(limits.sse_read));
+        if limits.sse_read != usual.sse_read {
+            entry.add("sse_read_timeout", seconds(limits.sse_read));
         }
     }
     if let Some(config) = config
-        && let Some(data) = passthrough(config, policy, report)
+        && let Some(data) = passthrough(config, policy, entry.report)
     {
-        add("config", data);
+        entry.add("config", data);
     }
-    let Discovery { tools, prompts, .. } = discovery;
-    if !tools {
-        add("load_tools", OutputValue::scalar(false));
+    if !server.discovery.tools {
+        entry.add("load_tools", OutputValue::scalar(false));
     }
-    if !prompts {
-        add("load_prompts", OutputValue::scalar(false));
+    if !server.discovery.prompts {
+        entry.add("load_prompts", OutputValue::scalar(false));
     }
-    if limits.request != mcp_host_model::Limits::default().request {
-        add("request_timeout", whole_seconds(limits.request, report));
+    if limits.request != usual.request {
+        let value = whole_seconds(limits.request, entry.report);
+        entry.add("request_timeout", value);
     }
     for key in METADATA_KEYS.iter().skip(1).filter(|it| !policy.unsupported_keys.contains(*it)) {
         if let Some(value) = metadata.get(*key).and_then(OutputValue::from_json) {
-            add(key, value);
+            entry.add(key, value);
         }
     }
+    let EntryWriter { members: mut res, report, .. } = entry;
     let written = METADATA_KEYS.into_iter().filter(|it| !policy.unsupported_keys.contains(it));
     common::report_metadata(metadata, &written.collect::<Vec<_>>(), report);
     common::report_inputs(origin, report);
     common::report_limits(limits, kind, &["limits.request", "limits.connect", "limits.sse_read"], report);
-    common::report_exposure(exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
+    common::report_exposure(&server.exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
     // HoloDeck refuses the key, so it is written only where it was.
     if origin.dialect() == Dialect::HoloDeck {
-        common::write_sharing(*sharing, Sharing::Auto, origin, &mut res, report);
+        common::write_sharing(server.sharing, Sharing::Auto, origin, &mut res, report);
     } else {
-        common::report_sharing(*sharing, Sharing::Auto, report);
+        common::report_sharing(server.sharing, Sharing::Auto, report);
     }
     Some((name, OutputValue::Map(res)))
 }
@@ -141,73 +124,51 @@ fn name(id: &str, policy: &Policy, report: &mut WriteReport<'_>) -> Option<Strin
     }
 }
 
-fn stdio(
-    spec: &StdioSpec,
-    origin: Dialect,
-    policy: &Policy,
-    report: &mut WriteReport<'_>,
-) -> Option<Vec<(String, OutputValue)>> {
-    let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, .. } = spec;
-    let rule = policy.variables;
+fn stdio(spec: &StdioSpec, policy: &Policy, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
+    let command = &spec.command;
     if let Some(commands) = policy.commands
         && !commands.contains(&command.as_str())
     {
-        return report.server_omitted("command", format!("only {} are allowed there", commands.join(", ")));
+        let why = format!("only {} are allowed there", commands.join(", "));
+        return entry.report.server_omitted("command", why);
     }
-    let mut res = vec![("command".to_owned(), OutputValue::text(command))];
-    common::push_non_empty(&mut res, "args", OutputValue::List(values::arguments(args, rule, report)?));
-    let env = values::entry_map("env", env, report, |it| reference_text(it, rule).map(OutputValue::Text));
-    common::push_non_empty(&mut res, "env", OutputValue::Map(env));
-    if let Some(file) = env_file {
-        let key = if policy.unsupported_keys.contains(&"envFile") { "env_file" } else { "envFile" };
-        match reference_text(file, rule) {
-            Ok(text) => res.push((key.to_owned(), OutputValue::text(text))),
-            Err(why) => report.omitted("env_file", why),
-        }
-    }
-    common::report_inherit(*inherit, EnvInherit::Safe, report);
-    report.unsupported_if(cwd.is_some(), "cwd", "a working directory");
-    if encoding != "utf-8" {
-        match rewrite_text(encoding, origin, rule) {
-            Ok(text) => res.push(("encoding".to_owned(), OutputValue::Text(text))),
-            Err(why) => report.omitted("encoding", why),
-        }
-    }
-    Some(res)
+    entry.add_text("command", command);
+    let args = entry.arguments(&spec.args)?;
+    entry.add_non_empty("args", args);
+    let env = entry.values("env", &spec.env);
+    entry.add_non_empty("env", OutputValue::Map(env));
+    let key = if policy.unsupported_keys.contains(&"envFile") { "env_file" } else { "envFile" };
+    entry.add_value(key, "env_file", spec.env_file.as_ref());
+    common::report_inherit(spec.inherit, EnvInherit::Safe, entry.report);
+    entry.report.unsupported_if(spec.cwd.is_some(), "cwd", "a working directory");
+    entry.add_model_text("encoding", "encoding", Some(&spec.encoding).filter(|it| *it != "utf-8"));
+    Some(())
 }
 
-fn url(
-    spec: &UrlSpec,
-    kind: TransportKind,
-    policy: &Policy,
-    report: &mut WriteReport<'_>,
-) -> Option<Vec<(String, OutputValue)>> {
-    let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback, .. } = spec;
-    report.unsupported_if(client_credentials.is_some(), "auth", "client credentials");
-    common::report_fallback(*sse_fallback, report);
-    let rule = policy.variables;
-    let text = report.required("url", reference_text(url, rule))?;
+fn url(spec: &UrlSpec, kind: TransportKind, policy: &Policy, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
+    entry.report.unsupported_if(spec.client_credentials.is_some(), "auth", "client credentials");
+    common::report_fallback(spec.sse_fallback, entry.report);
+    let text = entry.required("url", &spec.url)?;
     if !has_holodeck_reference(&text) && checks::parse_url(&text, url_rule(kind, policy.urls)).is_err() {
-        return report.server_omitted("url", "only https is allowed there, and http for this machine");
+        let why = "only https is allowed there, and http for this machine";
+        return entry.report.server_omitted("url", why);
     }
-    let mut res = vec![("url".to_owned(), OutputValue::text(text))];
+    entry.add_text("url", text);
     match kind {
         TransportKind::Sse | TransportKind::Http => {
-            let headers = values::entry_map("headers", headers, report, |it| {
-                reference_text(it, rule).map(OutputValue::Text)
-            });
-            common::push_non_empty(&mut res, "headers", OutputValue::Map(headers));
+            let headers = entry.values("headers", &spec.headers);
+            entry.add_non_empty("headers", OutputValue::Map(headers));
         }
-        TransportKind::WebSocket if !headers.is_empty() => {
-            report.omitted("headers", "a websocket has no headers there")
+        TransportKind::WebSocket if !spec.headers.is_empty() => {
+            entry.report.omitted("headers", "a websocket has no headers there")
         }
         TransportKind::WebSocket | TransportKind::Stdio | _ => {}
     }
-    report.unsupported_if(session_id.is_some(), "session_id", "a session id");
-    if kind == TransportKind::Http && !terminate_on_close {
-        res.push(("terminate_on_close".to_owned(), OutputValue::scalar(false)));
+    entry.report.unsupported_if(spec.session_id.is_some(), "session_id", "a session id");
+    if kind == TransportKind::Http && !spec.terminate_on_close {
+        entry.add("terminate_on_close", OutputValue::scalar(false));
     }
-    Some(res)
+    Some(())
 }
 
 fn has_no_reference(text: &str, policy: &Policy) -> bool {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_host_model::{
     Discovery, EnvInherit, Exposure, Filter, Limits, NamePolicy, Origin, Passthrough, RawJson, Rules,
-    Sharing, SseFallback, TransportKind,
+    Sharing, SseFallback, TransportKind, UrlSpec,
 };
 
 use crate::diagnostic::quoted;
@@ -69,6 +69,12 @@ pub(crate) fn report_fallback(wanted: SseFallback, report: &mut WriteReport<'_>)
     }
 }
 
+/// Reports a session that is not ended when it is closed, for dialects that always end it.
+pub(crate) fn report_open_session(spec: &UrlSpec, kind: TransportKind, report: &mut WriteReport<'_>) {
+    let stays_open = kind == TransportKind::Http && !spec.terminate_on_close;
+    report.unsupported_if(stays_open, "terminate_on_close", "keeping a session open");
+}
+
 /// Reports limits that differ from the defaults, except those that were written.
 pub(crate) fn report_limits(
     limits: &Limits,
@@ -76,29 +82,18 @@ pub(crate) fn report_limits(
     written: &[&str],
     report: &mut WriteReport<'_>,
 ) {
-    let Limits {
-        request,
-        idle,
-        connect,
-        startup,
-        sse_read,
-        message_bytes,
-        result_bytes,
-        list_items,
-        list_pages,
-        ..
-    } = limits;
     let usual = Limits::default();
+    let is_other_connect = ![default_connect(kind), usual.connect].contains(&limits.connect);
     let changed = [
-        ("limits.request", *request != usual.request),
-        ("limits.idle", idle.is_some()),
-        ("limits.connect", *connect != default_connect(kind) && *connect != usual.connect),
-        ("limits.startup", *startup != usual.startup),
-        ("limits.sse_read", *sse_read != usual.sse_read),
-        ("limits.message_bytes", *message_bytes != usual.message_bytes),
-        ("limits.result_bytes", *result_bytes != usual.result_bytes),
-        ("limits.list_items", *list_items != usual.list_items),
-        ("limits.list_pages", *list_pages != usual.list_pages),
+        ("limits.request", limits.request != usual.request),
+        ("limits.idle", limits.idle.is_some()),
+        ("limits.connect", is_other_connect),
+        ("limits.startup", limits.startup != usual.startup),
+        ("limits.sse_read", limits.sse_read != usual.sse_read),
+        ("limits.message_bytes", limits.message_bytes != usual.message_bytes),
+        ("limits.result_bytes", limits.result_bytes != usual.result_bytes),
+        ("limits.list_items", limits.list_items != usual.list_items),
+        ("limits.list_pages", limits.list_pages != usual.list_pages),
     ];
     for (field, _) in changed.iter().filter(|it| it.1 && !written.contains(&it.0)) {
         report.unsupported(*field, "this limit");
@@ -209,12 +204,7 @@ pub(crate) fn write_config(
 
 /// Adds a member unless its list or map is empty.
 pub(crate) fn push_non_empty(members: &mut Vec<(String, OutputValue)>, key: &str, value: OutputValue) {
-    let empty = match &value {
-        OutputValue::List(items) => items.is_empty(),
-        OutputValue::Map(members) => members.is_empty(),
-        OutputValue::Scalar(_) | OutputValue::Text(_) => false,
-    };
-    if !empty {
+    if !value.is_empty_collection() {
         members.push((key.to_owned(), value));
     }
 }

@@ -1,9 +1,9 @@
 //! Writes servers in each dialect, and lists what the dialect cannot express.
 //!
-//! Reading the output returns the same servers, except for the reported differences. Each dialect's writer destructures
-//! every field of a server, so a new field fails to compile until it is handled.
+//! Reading the output returns the same servers, except for the reported differences.
 
 pub(super) mod common;
+pub(super) mod entry_writer;
 pub(crate) mod report;
 pub(crate) mod values;
 
@@ -94,8 +94,7 @@ pub(crate) fn server_entry(
             holodeck::write::write_server(server, Policy::for_profile(report.profile), report)
         }
         Profile::Dominds => dominds::write::write_server(server, report),
-        Profile::AcpV1 => acp::write::write_server(server, acp::write::AcpVersion::V1, report),
-        Profile::AcpV2 => acp::write::write_server(server, acp::write::AcpVersion::V2, report),
+        Profile::AcpV1 | Profile::AcpV2 => acp::write::write_server(server, report),
         Profile::McpJson => editor::write::write_server(server, report),
     }
 }

@@ -7,8 +7,7 @@ use crate::dialect::write::report::{Reason, WriteReport};
 use crate::profile::policy::Policy;
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{
-    BorrowedTemplatePart, ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, has_reference,
-    parse_value, split,
+    ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, has_reference, parse_value, split,
 };
 
 /// A value as one text, with references if the rule replaces them.
@@ -18,10 +17,10 @@ pub(crate) fn reference_text(value: &ConfigValue, rule: ReferenceRule) -> Result
     let reference = |text: String| {
         let whole = matches!(
             split(&text, rule)[..],
-            [BorrowedTemplatePart::Variable(_)
-                | BorrowedTemplatePart::VariableOr { .. }
-                | BorrowedTemplatePart::Input(_)
-                | BorrowedTemplatePart::File(_)]
+            [TemplatePart::Variable(_)
+                | TemplatePart::VariableOr { .. }
+                | TemplatePart::Input(_)
+                | TemplatePart::File(_)]
         );
         if whole { Ok(text) } else { Err(unsupported_reason(rule)) }
     };
@@ -142,20 +141,4 @@ pub(crate) fn entry_map(
         }
     }
     res
-}
-
-/// Arguments. Returns `None` if one of them cannot be written, because the program would behave differently.
-pub(crate) fn arguments(
-    args: &[ConfigValue],
-    rule: ReferenceRule,
-    report: &mut WriteReport<'_>,
-) -> Option<Vec<OutputValue>> {
-    let mut res = Vec::new();
-    for (index, value) in args.iter().enumerate() {
-        match reference_text(value, rule) {
-            Ok(text) => res.push(OutputValue::text(text)),
-            Err(why) => return report.server_omitted(format!("args.{index}"), why),
-        }
-    }
-    Some(res)
 }

@@ -2,21 +2,21 @@
 
 use std::ops::Range;
 
+use mcp_host_model::TemplatePart;
+
 use crate::render::safe_values;
-use crate::syntax::template::{BorrowedTemplatePart, split_holodeck};
+use crate::syntax::template::{ReferenceRule, split};
 
 /// The ranges of `${NAME}`, `${env:NAME}`, `{env:NAME}`, `{file:path}` and `${input:id}`.
 pub(super) fn reference_ranges(text: &str) -> Vec<Range<usize>> {
     let mut res = prefixed_references(text);
     let mut at = 0;
-    for piece in split_holodeck(text) {
+    for piece in split(text, ReferenceRule::Expand) {
         match piece {
-            BorrowedTemplatePart::Text(text) => at += text.len(),
+            TemplatePart::Text(text) => at += text.expose().len(),
             // Only in editor files, where references are masked like other text.
-            BorrowedTemplatePart::VariableOr { .. }
-            | BorrowedTemplatePart::Input(_)
-            | BorrowedTemplatePart::File(_) => {}
-            BorrowedTemplatePart::Variable(name) => {
+            TemplatePart::VariableOr { .. } | TemplatePart::Input(_) | TemplatePart::File(_) => {}
+            TemplatePart::Variable(name) => {
                 let length = name.len() + "${}".len();
                 res.push(at..at + length);
                 at += length;

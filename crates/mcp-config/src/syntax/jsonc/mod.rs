@@ -14,13 +14,15 @@ use std::rc::Rc;
 use jsonc_parser::Scanner;
 use jsonc_parser::tokens::Token;
 
-use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary, quoted_key};
-use crate::syntax::jsonc::options::{SCANNER, control_character, too_deep_message, too_large};
+use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary};
+use crate::syntax::jsonc::options::{SCANNER, control_character};
 use crate::syntax::key_interner::{KeyIndex, KeyInterner};
-use crate::syntax::parsed_text::{MAX_BYTES, MAX_DEPTH, MAX_VALUES};
+use crate::syntax::parsed_text::{
+    MAX_BYTES, MAX_DEPTH, MAX_VALUES, duplicate_key, too_deep_message, too_large, too_many_values_message,
+};
 use crate::syntax::scalar;
 use crate::syntax::{
-    Content, ExtensionSpans, Key, KeyKind, Member, Node, ParsedText, Syntax, child, last, look_alike, push,
+    Content, ExtensionSpans, Key, KeyKind, Member, Node, ParsedText, Syntax, look_alike, push,
 };
 
 /// Reads a text. Never fails, never panics.
@@ -181,7 +183,7 @@ impl<'a> JsonReader<'a> {
         let span = self.span();
         self.values += 1;
         if self.values > MAX_VALUES {
-            return Err(self.limit(format!("the file has more than {MAX_VALUES} values"), span));
+            return Err(self.limit(too_many_values_message(), span));
         }
         let content = match first {
             Token::Null => Content::Null,
@@ -273,13 +275,7 @@ impl<'a> JsonReader<'a> {
             self.diagnostics.truncate(before.1);
             self.dropped.truncate(before.2);
             let pointer = self.pointer();
-            let shown = quoted_key(&last(&pointer), &key.text);
-            let message = format!("the key '{shown}' appears twice");
-            let diagnostic =
-                RawDiagnostic::new(Code::DuplicateKey, message, child(&pointer, &key.text), key.span)
-                    .label(earlier, format!("'{shown}' appears here first"))
-                    .help("remove one of the two");
-            self.diagnostics.push(diagnostic);
+            self.diagnostics.push(duplicate_key(&pointer, &key.text, key.span, earlier));
             self.dropped.push(value.span);
         }
         Ok(members)
@@ -309,7 +305,7 @@ impl<'a> JsonReader<'a> {
     }
 
     fn limit(&self, message: String, span: Range<usize>) -> Stop {
-        Stop::Limit(Box::new(too_large(message, &self.pointer(), span)))
+        Stop::Limit(Box::new(too_large(message, &self.pointer(), span.start..span.start + 1)))
     }
 
     /// The bytes of the current token in the text.

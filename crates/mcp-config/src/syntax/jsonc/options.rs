@@ -1,12 +1,9 @@
 //! What the JSON parser accepts, and mistakes that both readings of a text report.
 
-use std::ops::Range;
-
 use jsonc_parser::{ParseOptions, ScannerOptions};
 
 use crate::diagnostic::{Code, RawDiagnostic};
 use crate::syntax::Syntax;
-use crate::syntax::parsed_text::{MAX_DEPTH, SPLIT_FILE_HELP};
 
 /// The tokens of JSON, without the extensions of JSON5.
 pub(super) const SCANNER: ScannerOptions = ScannerOptions {
@@ -17,10 +14,6 @@ pub(super) const SCANNER: ScannerOptions = ScannerOptions {
     allow_non_finite_numbers: false,
     allow_extended_string_escapes: false,
 };
-
-pub(super) fn too_deep_message() -> String {
-    format!("the file is nested deeper than {MAX_DEPTH} levels")
-}
 
 /// The options of the library's parser for a syntax.
 pub(super) fn parse_options(syntax: Syntax) -> ParseOptions {
@@ -44,8 +37,4 @@ pub(super) fn control_character(pointer: String, start: usize) -> RawDiagnostic 
     let message = "invalid JSON: a string contains a line break or another control character";
     let help = "write `\\n` for a line break, `\\t` for a tab; or close the quote";
     RawDiagnostic::new(Code::Syntax, message, pointer, start..start + 1).help(help)
-}
-
-pub(super) fn too_large(message: String, pointer: &str, span: Range<usize>) -> RawDiagnostic {
-    RawDiagnostic::new(Code::TooLarge, message, pointer, span.start..span.start + 1).help(SPLIT_FILE_HELP)
 }

@@ -12,9 +12,9 @@ use jsonc_parser::{CollectOptions, ParseStringErrorKind, Scanner, parse_to_ast};
 use crate::diagnostic::{Code, RawDiagnostic};
 use crate::syntax::Syntax;
 use crate::syntax::jsonc::mistakes::{Brackets, BrokenJson};
-use crate::syntax::jsonc::options::{SCANNER, control_character, parse_options, too_deep_message, too_large};
+use crate::syntax::jsonc::options::{SCANNER, control_character, parse_options};
 use crate::syntax::look_alike::{LookAlike, look_alike};
-use crate::syntax::parsed_text::conflict_marker;
+use crate::syntax::parsed_text::{conflict_marker, too_deep_message, too_large};
 
 /// The maximum number of errors of a text.
 const MAX_ERRORS: usize = 10;
@@ -57,7 +57,8 @@ pub(super) fn errors(text: &str, skipped: usize, syntax: Syntax) -> Vec<RawDiagn
                 };
                 let diagnostic = match error.kind() {
                     Kind::NestingDepthExceeded => {
-                        too_large(too_deep_message(), "", range.start + skipped..skipped)
+                        let start = range.start + skipped;
+                        too_large(too_deep_message(), "", start..start + 1)
                     }
                     _ => broken.diagnose(&error, &SCANNER),
                 };

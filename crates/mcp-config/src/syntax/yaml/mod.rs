@@ -13,12 +13,12 @@ use std::rc::Rc;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
-use crate::diagnostic::{Code, RawDiagnostic, quoted, quoted_key};
+use crate::diagnostic::{Code, RawDiagnostic, quoted};
 use crate::syntax::key_interner::{KeyIndex, KeyInterner};
-use crate::syntax::parsed_text::{MAX_BYTES, MAX_DEPTH, MAX_VALUES, SPLIT_FILE_HELP};
-use crate::syntax::{
-    Content, ExtensionSpans, Key, KeyKind, Member, Node, ParsedText, child, look_alike, scalar,
+use crate::syntax::parsed_text::{
+    MAX_BYTES, MAX_DEPTH, MAX_VALUES, duplicate_key, too_deep_message, too_large, too_many_values_message,
 };
+use crate::syntax::{Content, Key, KeyKind, Member, Node, ParsedText, child, look_alike, scalar};
 use mistakes::{Cause, Mistake};
 
 /// Parses a text. Never fails and never panics.
@@ -43,7 +43,7 @@ pub(super) fn parse(text: &str) -> ParsedText {
         }
     }
     let YamlBuilder { dropped, diagnostics, .. } = builder;
-    ParsedText { root, dropped, diagnostics, extensions: ExtensionSpans::default() }
+    ParsedText { root, dropped, diagnostics, ..ParsedText::default() }
 }
 
 /// Reports a syntax error and those after it, as far as the parser can continue.
@@ -181,7 +181,7 @@ impl YamlBuilder {
 
     fn open(&mut self, range: Range<usize>, anchor: usize, kind: FrameKind) -> EventResult {
         if self.stack.len() >= MAX_DEPTH {
-            return Err(self.too_large(format!("the file is nested deeper than {MAX_DEPTH} levels"), range));
+            return Err(self.too_large(too_deep_message(), range));
         }
         self.stack.push(Frame { start: range.start, anchor, kind });
         Ok(())
@@ -210,11 +210,11 @@ impl YamlBuilder {
         let alias = matches!(node.content, Content::Shared(_));
         self.values = self.values.saturating_add(if alias { node.size } else { 1 });
         if self.values > MAX_VALUES {
-            let message = format!("the file has more than {MAX_VALUES} values, aliases followed");
+            let message = too_many_values_message() + ", aliases followed";
             return Err(self.too_large(message, node.span));
         }
         if alias && self.stack.len() + node.depth > MAX_DEPTH {
-            let message = format!("the file is nested deeper than {MAX_DEPTH} levels, aliases followed");
+            let message = too_deep_message() + ", aliases followed";
             return Err(self.too_large(message, node.span));
         }
         let node = if anchor == 0 {
@@ -274,16 +274,7 @@ impl YamlBuilder {
         if let Some(first) = index.find(members, &text) {
             let first = first.key.span.clone();
             let parent = self.pointer();
-            let name = quoted_key(&crate::syntax::last(&parent), &text);
-            let diagnostic = RawDiagnostic::new(
-                Code::DuplicateKey,
-                format!("the key '{name}' appears twice"),
-                child(&parent, &text),
-                node.span,
-            )
-            .label(first, format!("'{name}' appears here first"))
-            .help("remove one of the two");
-            self.diagnostics.push(diagnostic);
+            self.diagnostics.push(duplicate_key(&parent, &text, node.span, first));
             self.set_pending(PendingKey::Dropped);
             return;
         }
@@ -391,16 +382,13 @@ impl YamlBuilder {
     }
 
     fn too_large(&self, message: String, range: Range<usize>) -> Stop {
-        Stop::Limit(Box::new(
-            RawDiagnostic::new(Code::TooLarge, message, self.next_pointer(), range).help(SPLIT_FILE_HELP),
-        ))
+        Stop::Limit(Box::new(too_large(message, &self.next_pointer(), range)))
     }
 
     fn stop(&self, text: &str, error: &granit_parser::ScanError) -> Stop {
         let mistake = mistakes::diagnose(text, self.skipped, error);
         if matches!(error.kind(), granit_parser::ErrorKind::RecursionLimitExceeded) {
-            let message = format!("the file is nested deeper than {MAX_DEPTH} levels");
-            return self.too_large(message, mistake.diagnostic.span);
+            return self.too_large(too_deep_message(), mistake.diagnostic.span);
         }
         Stop::Syntax(Box::new(mistake))
     }
