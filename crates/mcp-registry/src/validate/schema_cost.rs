@@ -344,7 +344,7 @@ impl<'a> Expansion<'a> {
         if !pointer.contains('%') {
             return self.root.pointer(pointer);
         }
-        self.root.pointer(&percent_decoded(pointer)?)
+        self.root.pointer(&decode_percent(pointer)?)
     }
 }
 
@@ -385,7 +385,7 @@ fn check_depth(depth: u64) -> Result<(), String> {
     if depth <= MAX_DEPTH { Ok(()) } else { Err("its schema is nested too deeply".to_owned()) }
 }
 
-pub(super) fn percent_decoded(text: &str) -> Option<String> {
+pub(super) fn decode_percent(text: &str) -> Option<String> {
     let mut res = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {

@@ -6,7 +6,7 @@
 use mcp_host_model::RawJson;
 use serde_json::{Map, Value};
 
-use super::schema_cost::{MAX_SCHEMA_BYTES, percent_decoded};
+use super::schema_cost::{MAX_SCHEMA_BYTES, decode_percent};
 use crate::name::display::{quote, truncate};
 
 /// The types of JSON Schema.
@@ -144,7 +144,7 @@ impl<'a> Walk<'a> {
         let Some(pointer) = reference.strip_prefix('#').filter(|it| it.starts_with('/')) else {
             return false;
         };
-        let decoded = if pointer.contains('%') { percent_decoded(pointer) } else { None };
+        let decoded = if pointer.contains('%') { decode_percent(pointer) } else { None };
         self.root.pointer(decoded.as_deref().unwrap_or(pointer)).is_none()
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn configured_headers(
 pub(crate) fn basic_credentials(url: &Url) -> Option<String> {
     let (user, password) = (url.username(), url.password().unwrap_or_default());
     let is_present = !user.is_empty() || !password.is_empty();
-    is_present.then(|| STANDARD.encode(format!("{}:{}", percent_decoded(user), percent_decoded(password))))
+    is_present.then(|| STANDARD.encode(format!("{}:{}", decode_percent(user), decode_percent(password))))
 }
 
 /// A redactor for the secrets of an endpoint and of its options.
@@ -87,7 +87,7 @@ pub(crate) fn secrets(endpoint: &UrlEndpoint) -> Vec<Secret> {
     let url = &endpoint.url;
     let (user, password) = (url.username(), url.password().unwrap_or_default());
     res.extend([user, password].map(Secret::from));
-    res.extend([user, password].map(|part| Secret::new(percent_decoded(part))));
+    res.extend([user, password].map(|part| Secret::new(decode_percent(part))));
     res.extend(basic_credentials(url).map(Secret::new));
     res.extend(url.query().map(Secret::from));
     res.extend(url.query_pairs().map(|(_, value)| Secret::new(value)));
@@ -97,7 +97,7 @@ pub(crate) fn secrets(endpoint: &UrlEndpoint) -> Vec<Secret> {
 }
 
 /// Decodes percent escapes.
-fn percent_decoded(part: &str) -> Cow<'_, str> {
+fn decode_percent(part: &str) -> Cow<'_, str> {
     percent_decode_str(part).decode_utf8_lossy()
 }
 

@@ -90,8 +90,8 @@ impl Identity {
             // Their targets depend on the way to them.
             "$dynamicRef" | "$recursiveRef" => false,
             "items" if left.value.is_array() != right.value.is_array() => false,
-            "allOf" | "anyOf" | "oneOf" | "prefixItems" => self.lists(keyword, one, other, depth),
-            "items" if left.value.is_array() => self.lists(keyword, one, other, depth),
+            "allOf" | "anyOf" | "oneOf" | "prefixItems" => self.same_lists(keyword, one, other, depth),
+            "items" if left.value.is_array() => self.same_lists(keyword, one, other, depth),
             "properties" | "patternProperties" | "dependentSchemas" | "dependencies" => {
                 let (left, right) = (one.map(keyword), other.map(keyword));
                 left.len() == right.len()
@@ -131,7 +131,7 @@ impl Identity {
         }
     }
 
-    fn lists(&mut self, keyword: &str, one: &Node<'_>, other: &Node<'_>, depth: usize) -> bool {
+    fn same_lists(&mut self, keyword: &str, one: &Node<'_>, other: &Node<'_>, depth: usize) -> bool {
         let (left, right) = (one.list(keyword), other.list(keyword));
         left.len() == right.len()
             && left.iter().zip(&right).all(|(one, other)| self.schemas(one, other, depth))

@@ -128,8 +128,8 @@ impl KeyCache {
 
     async fn fetch(&self) -> Result<KeySet, String> {
         let url = self.discover().await?;
-        let document = self.get(&url).await.map_err(|why| format!("{}: {why}", shown(url.as_str())))?;
-        KeySet::read(&document).map_err(|why| format!("{}: {why}", shown(url.as_str())))
+        let document = self.get(&url).await.map_err(|why| format!("{}: {why}", clean_text(url.as_str())))?;
+        KeySet::read(&document).map_err(|why| format!("{}: {why}", clean_text(url.as_str())))
     }
 
     /// The URL of the key set, from the metadata of the issuer.
@@ -144,15 +144,15 @@ impl KeyCache {
             let document = match self.get(&url).await {
                 Ok(document) => document,
                 Err(why) => {
-                    failure = format!("{}: {why}", shown(url.as_str()));
+                    failure = format!("{}: {why}", clean_text(url.as_str()));
                     continue;
                 }
             };
-            let invalid = |why: String| format!("{}: {why}", shown(url.as_str()));
+            let invalid = |why: String| format!("{}: {why}", clean_text(url.as_str()));
             let MetadataJson { issuer, jwks_uri } = serde_json::from_slice(&document)
                 .map_err(|_| invalid("it is not the metadata of an authorization server".to_owned()))?;
             if issuer != self.issuer {
-                return Err(invalid(format!("it is the metadata of the issuer {:?}", shown(&issuer))));
+                return Err(invalid(format!("it is the metadata of the issuer {:?}", clean_text(&issuer))));
             }
             let keys = jwks_uri.ok_or_else(|| invalid("it names no `jwks_uri`".to_owned()))?;
             let is_local = is_loopback(&keys) && Url::parse(&self.issuer).is_ok_and(|url| is_loopback(&url));
@@ -225,7 +225,7 @@ fn metadata_urls(issuer: &str) -> Vec<Url> {
 }
 
 /// Foreign text for a message.
-fn shown(text: &str) -> String {
+fn clean_text(text: &str) -> String {
     text.chars().filter(|char| !char.is_control()).take(MAX_SHOWN).collect()
 }
 
