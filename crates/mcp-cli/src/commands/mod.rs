@@ -1,41 +1,28 @@
-//! The commands, one module each.
+//! The commands, one module each, in folders by what they do.
 //!
 //! A command that runs no servers returns a report, which is printed here. The others print their output themselves and
 //! return the exit code. A failure is printed here for all commands.
 
-mod acp_check;
-mod call;
-mod check;
+mod calls;
 pub(crate) mod completions;
-mod convert;
-mod demo_server;
-mod doctor;
-mod edit;
-mod explain;
-mod import;
-mod list;
-mod lock;
-mod login;
+mod files;
 mod man;
-mod read;
-mod record;
-mod replay;
-mod schema;
-mod serve;
-mod shell;
-mod skills;
-mod tasks;
-mod watch;
+mod servers;
+mod serving;
 
 use mcp_host_config::Switch;
 
 use crate::args::{
     Arguments, Command, Format, FormatName, GlobalArgs, ResourcesArgs, SchemaArgs, ServerArgs, ToolsArgs,
 };
-use crate::commands::list::ListTarget;
-use crate::commands::list::name_filter::NameFilter;
-use crate::commands::list::tools::ToolsView;
-use crate::commands::read::SaveTarget;
+use crate::commands::calls::{call, record, shell, tasks};
+use crate::commands::files::{acp_check, check, convert, edit, import, schema};
+use crate::commands::servers::list::ListTarget;
+use crate::commands::servers::list::name_filter::NameFilter;
+use crate::commands::servers::list::tools::ToolsView;
+use crate::commands::servers::read::SaveTarget;
+use crate::commands::servers::{doctor, explain, list, lock, login, read, skills, watch};
+use crate::commands::serving::{demo_server, replay, serve};
 use crate::config::context::Context;
 use crate::output::console::{Console, Report};
 use crate::output::failure::Failure;

@@ -10,7 +10,7 @@ use crate::args::{DialectOptions, Format, GlobalArgs};
 use crate::config::lock_mode::LockMode;
 use crate::output::console::{Console, Report, WriteOutcome};
 use crate::output::failure::Failure;
-use crate::output::progress::{Progress, ProgressMode};
+use crate::output::progress::{ProgressDisplay, ProgressMode};
 use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::Signal;
@@ -48,8 +48,8 @@ impl Context {
     }
 
     /// A new progress display.
-    pub(crate) fn progress(&self) -> Progress {
-        Progress::new(self.progress_mode)
+    pub(crate) fn progress(&self) -> ProgressDisplay {
+        ProgressDisplay::new(self.progress_mode)
     }
 
     /// Prints a report and returns its exit code. A reader that does not read blocks only a separate thread.
@@ -66,7 +66,7 @@ impl Context {
     }
 
     /// Prints a part of the result while the progress line is hidden.
-    pub(crate) async fn print_part(&self, progress: &Progress, text: String) -> WriteOutcome {
+    pub(crate) async fn print_part(&self, progress: &ProgressDisplay, text: String) -> WriteOutcome {
         if text.is_empty() {
             return WriteOutcome::Complete;
         }

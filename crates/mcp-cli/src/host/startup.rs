@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_host_runtime::{Host, HostSnapshot, ServerState};
 
-use crate::output::progress::{Progress, waiting_text};
+use crate::output::progress::{ProgressDisplay, waiting_text};
 
 /// The condition to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ const SLOW_START: Duration = Duration::from_secs(4);
 pub(crate) const NOTE_AFTER: Duration = Duration::from_secs(20);
 
 /// Waits until the condition holds or no server is starting any more.
-pub(crate) async fn wait_for_servers(host: &Host, progress: &Progress, condition: WaitFor<'_>) {
+pub(crate) async fn wait_for_servers(host: &Host, progress: &ProgressDisplay, condition: WaitFor<'_>) {
     wait_and_show(host, progress, condition, async |_| ControlFlow::Continue(())).await;
 }
 
@@ -32,7 +32,7 @@ pub(crate) async fn wait_for_servers(host: &Host, progress: &Progress, condition
 /// each change; the wait ends if `show` breaks it.
 pub(crate) async fn wait_and_show(
     host: &Host,
-    progress: &Progress,
+    progress: &ProgressDisplay,
     condition: WaitFor<'_>,
     mut show: impl AsyncFnMut(&HostSnapshot) -> ControlFlow<()>,
 ) {

@@ -51,14 +51,14 @@ impl ProgressMode {
 
 /// A progress display. Clones share one line.
 #[derive(Debug, Clone)]
-pub(crate) struct Progress {
+pub(crate) struct ProgressDisplay {
     mode: ProgressMode,
     bar: ProgressBar,
 }
 
-impl Progress {
+impl ProgressDisplay {
     /// Creates a display that shows nothing yet.
-    pub(crate) fn new(mode: ProgressMode) -> Progress {
+    pub(crate) fn new(mode: ProgressMode) -> ProgressDisplay {
         let bar = match mode {
             ProgressMode::Spinner => ProgressBar::with_draw_target(
                 None,
@@ -67,7 +67,7 @@ impl Progress {
             ProgressMode::Lines | ProgressMode::ServerOnly | ProgressMode::Off => ProgressBar::hidden(),
         };
         bar.set_style(style("{spinner} {wide_msg}"));
-        Progress { mode, bar }
+        ProgressDisplay { mode, bar }
     }
 
     /// Shows what the program is doing.
@@ -96,7 +96,7 @@ impl Progress {
         }
     }
 
-    /// Prints a note where [`show`](Progress::show) shows nothing, unless the output is quiet.
+    /// Prints a note where [`show`](ProgressDisplay::show) shows nothing, unless the output is quiet.
     pub(crate) fn note(&self, text: &str) {
         if self.mode == ProgressMode::ServerOnly {
             write(&format!("note: {text}"));
@@ -174,7 +174,7 @@ impl ProgressLine {
 }
 
 /// Clears the progress line when it is dropped.
-pub(crate) struct ClearOnDrop<'a>(&'a Progress);
+pub(crate) struct ClearOnDrop<'a>(&'a ProgressDisplay);
 
 impl Drop for ClearOnDrop<'_> {
     fn drop(&mut self) {

@@ -15,10 +15,10 @@ use mcp_host_runtime::{Approval, DesiredServers, Host, HostSnapshot, ServerState
 
 use crate::args::{Format, ServerArgs};
 use crate::call_arguments::schema::with_schema_problems;
-pub(crate) use crate::commands::list::target::ListTarget;
-use crate::commands::list::target::NO_SERVERS;
-use crate::commands::list::tool_stream::ToolStream;
-use crate::commands::list::tools::ToolsView;
+pub(crate) use crate::commands::servers::list::target::ListTarget;
+use crate::commands::servers::list::target::NO_SERVERS;
+use crate::commands::servers::list::tool_stream::ToolStream;
+use crate::commands::servers::list::tools::ToolsView;
 use crate::config::context::Context;
 use crate::config::refusal::{StartRefusal, open_approved};
 use crate::host::known_tools::remember_tools;

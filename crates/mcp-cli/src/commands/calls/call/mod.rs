@@ -22,7 +22,7 @@ use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::host::with_servers;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
-use crate::output::progress::{Progress, fraction, progress_text};
+use crate::output::progress::{ProgressDisplay, fraction, progress_text};
 use crate::output::{json, sanitize, style};
 use crate::render::call_result::result_text;
 use crate::render::status::server_lines_where;
@@ -120,7 +120,7 @@ fn refusal_report(context: &Context, args: &CallArgs, refusal: &StartRefusal) ->
 /// Calls a tool and shows its progress.
 pub(super) async fn call(
     host: &Host,
-    progress: &Progress,
+    progress: &ProgressDisplay,
     tool: &str,
     arguments: &CallArguments,
 ) -> CallResult {

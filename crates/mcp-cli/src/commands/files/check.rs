@@ -123,7 +123,7 @@ fn text(checked: &FileCheck, colour: Colour) -> String {
     match &checked.opened {
         Ok(file) => {
             let mut diff = String::new();
-            let mut counts = Counts::new(file);
+            let mut counts = FileSummary::new(file);
             if let Some(AppliedFixes { before, diagnostics }) = &checked.fixed {
                 diff = render_diff(&file.loaded.path, before, &file.loaded.text, colour) + "\n";
                 counts.fixed = diagnostics.len();
@@ -139,7 +139,7 @@ fn text(checked: &FileCheck, colour: Colour) -> String {
 
 /// The numbers in the summary line of a file.
 #[derive(Debug, Clone, Copy)]
-struct Counts<'a> {
+struct FileSummary<'a> {
     path: &'a str,
     dialect: Dialect,
     servers: usize,
@@ -150,11 +150,11 @@ struct Counts<'a> {
     fixed: usize,
 }
 
-impl Counts<'_> {
-    fn new(file: &ConfigFile) -> Counts<'_> {
+impl FileSummary<'_> {
+    fn new(file: &ConfigFile) -> FileSummary<'_> {
         let loaded = &file.loaded;
         let count = |severity| loaded.diagnostics.iter().filter(|it| it.severity == severity).count();
-        Counts {
+        FileSummary {
             path: &loaded.path,
             dialect: loaded.profile.dialect(),
             servers: loaded.reading.entries.len(),
@@ -168,8 +168,8 @@ impl Counts<'_> {
 }
 
 /// The summary line of a file: `✗ agent.yaml: holodeck, 3 servers, 2 accepted, 1 disabled; 1 error, 2 warnings`.
-fn summary(counts: &Counts<'_>, colour: Colour) -> String {
-    let Counts { path, dialect, servers, accepted, disabled, errors, warnings, fixed } = *counts;
+fn summary(counts: &FileSummary<'_>, colour: Colour) -> String {
+    let FileSummary { path, dialect, servers, accepted, disabled, errors, warnings, fixed } = *counts;
     // The file name is untrusted, like the content.
     let path = sanitize::line(path);
     let is_valid = errors == 0 && servers == accepted;
@@ -312,7 +312,7 @@ mod tests {
 
     #[track_caller]
     fn check(servers: usize, accepted: usize, errors: usize, warnings: usize, want: &str) {
-        let counts = Counts {
+        let counts = FileSummary {
             path: "a.yaml",
             dialect: Dialect::Dominds,
             servers,
@@ -323,9 +323,9 @@ mod tests {
             fixed: 0,
         };
         assert_eq!(summary(&counts, Colour::Never), want);
-        let fixed = Counts { fixed: 2, ..counts };
+        let fixed = FileSummary { fixed: 2, ..counts };
         assert_eq!(summary(&fixed, Colour::Never), format!("{want}; 2 fixed"));
-        let disabled = Counts { disabled: 1, ..counts };
+        let disabled = FileSummary { disabled: 1, ..counts };
         let (servers, findings) =
             want.split_once("; ").map_or((want, String::new()), |it| (it.0, format!("; {}", it.1)));
         assert_eq!(summary(&disabled, Colour::Never), format!("{servers}, 1 disabled{findings}"));

@@ -26,7 +26,11 @@ pub(crate) fn run(args: &AcpCheckArgs) -> Result<Report, Failure> {
         .map_err(|error| Failure::new(format!("cannot read standard input: {error}")))?;
     let Ok(request) = RawJson::parse(text.into()) else {
         let error = RpcError::new(code::PARSE_ERROR, "standard input is not valid JSON");
-        return Ok(response(response_id(&RawJson::empty_object()), Outcome::Error(error), Exit::Failure));
+        return Ok(response(
+            response_id(&RawJson::empty_object()),
+            SessionOutcome::Error(error),
+            Exit::Failure,
+        ));
     };
     let id = response_id(&request);
     let negotiated = || AcpVersion::negotiated_number(capabilities).and_then(AcpVersion::from_number);
@@ -36,24 +40,24 @@ pub(crate) fn run(args: &AcpCheckArgs) -> Result<Report, Failure> {
     Ok(match SessionRequest::read(&request).and_then(|request| validate(&request, &agent)) {
         Ok(validated) => {
             let servers = validated.server_names().map(str::to_owned).collect();
-            let report = response(id, Outcome::Result(AcceptedServers { servers }), Exit::Success);
+            let report = response(id, SessionOutcome::Result(AcceptedServers { servers }), Exit::Success);
             Report { err: notes(&validated), ..report }
         }
-        Err(refusal) => response(id, Outcome::Error(RpcError::from(&refusal)), Exit::Failure),
+        Err(refusal) => response(id, SessionOutcome::Error(RpcError::from(&refusal)), Exit::Failure),
     })
 }
 
 #[derive(Serialize)]
-struct Response {
+struct SessionResponse {
     jsonrpc: &'static str,
     id: RawJson,
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: SessionOutcome,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Outcome {
+enum SessionOutcome {
     Result(AcceptedServers),
     Error(RpcError),
 }
@@ -63,8 +67,8 @@ struct AcceptedServers {
     servers: Vec<String>,
 }
 
-fn response(id: RawJson, outcome: Outcome, exit: Exit) -> Report {
-    let mut out = json::indented(&json::line(&Response { jsonrpc: "2.0", id, outcome }));
+fn response(id: RawJson, outcome: SessionOutcome, exit: Exit) -> Report {
+    let mut out = json::indented(&json::line(&SessionResponse { jsonrpc: "2.0", id, outcome }));
     out.push('\n');
     Report { out, exit, ..Report::default() }
 }

@@ -9,9 +9,9 @@ use mcp_host_registry::ExposedTool;
 use mcp_host_runtime::{HostSnapshot, ServerState, ServerStatus};
 
 use crate::args::Format;
-use crate::commands::list::name_filter::NameFilter;
-use crate::commands::list::target::{ListTarget, NO_SERVERS};
-use crate::commands::list::tools::{COLUMNS, ToolsView, server_tree, tool_row, total_line};
+use crate::commands::servers::list::name_filter::NameFilter;
+use crate::commands::servers::list::target::{ListTarget, NO_SERVERS};
+use crate::commands::servers::list::tools::{COLUMNS, ToolsView, server_tree, tool_row, total_line};
 use crate::config::context::Context;
 use crate::output::table::{TableStyle, TableWriter};
 use crate::render::status::{problem_lines, server_lines_where};
@@ -52,7 +52,7 @@ impl<'a> ToolStream<'a> {
 
     /// The servers that are done since the last part. Empty if there are none.
     pub(super) fn part(&mut self, published: &HostSnapshot) -> String {
-        let mut text = self.lists(published, |status| status.state != ServerState::Starting);
+        let mut text = self.take_lists(published, |status| status.state != ServerState::Starting);
         if !self.is_tree {
             text.push_str(&self.server_lines(published, |status| status.state == ServerState::Failed));
         }
@@ -62,7 +62,7 @@ impl<'a> ToolStream<'a> {
 
     /// The remaining servers and the summary.
     pub(super) fn rest(mut self, published: &HostSnapshot) -> String {
-        let mut text = self.lists(published, |_| true);
+        let mut text = self.take_lists(published, |_| true);
         let mut sections = Vec::new();
         if !self.is_tree {
             let tools = published.catalog.tools().iter().filter(|tool| self.filter.accepts(tool));
@@ -83,7 +83,7 @@ impl<'a> ToolStream<'a> {
     }
 
     /// The tools of the servers that `is_due` accepts and that were not printed yet.
-    fn lists(&mut self, published: &HostSnapshot, is_due: impl Fn(&ServerStatus) -> bool) -> String {
+    fn take_lists(&mut self, published: &HostSnapshot, is_due: impl Fn(&ServerStatus) -> bool) -> String {
         let due = published.servers.iter().filter(|it| is_due(it) && !self.printed.contains(&it.id));
         let due: Vec<&ServerStatus> = due.collect();
         let text = if self.is_tree {

@@ -19,13 +19,13 @@ use crate::config::context::Context;
 use crate::host::startup::{NOTE_AFTER, SHOW_AFTER};
 use crate::output::console::{Report, WriteOutcome};
 use crate::output::json;
-use crate::output::progress::{Progress, waiting_text};
+use crate::output::progress::{ProgressDisplay, waiting_text};
 use crate::render::status::problem_lines;
 
 /// The tests of all servers.
 pub(super) struct ServerTests<'a> {
     context: &'a Context,
-    progress: Progress,
+    progress: ProgressDisplay,
     /// In the order of the file; invalid entries are last.
     tests: Vec<ServerTest>,
     running: JoinSet<(usize, Option<ServerEntry>)>,

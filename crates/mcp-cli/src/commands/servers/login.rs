@@ -67,7 +67,7 @@ struct ErrorJson {
 }
 
 /// A configured server with a URL.
-struct HttpServer {
+struct LoginServer {
     server: ResolvedServer,
     url: Url,
 }
@@ -138,7 +138,7 @@ async fn try_log_out(context: &Context, target: &LoginTarget) -> Result<Report, 
     Ok(Report { err, ..success(context, &document, text) })
 }
 
-async fn revoke(server: &HttpServer, logins: &Logins) -> Result<Revocation, String> {
+async fn revoke(server: &LoginServer, logins: &Logins) -> Result<Revocation, String> {
     let ResolvedServer { spec, endpoint, config: _, .. } = &server.server;
     let options = DialOptions::default();
     logins.revoke(&spec.id, endpoint, options.authorities()).await.map_err(|error| error.to_string())
@@ -162,7 +162,7 @@ fn pasted_lines() -> mpsc::Receiver<String> {
 }
 
 /// Connects and lists the tools, because some servers require a login only for requests.
-async fn connect(server: &HttpServer, logins: &Logins) -> Result<(), (ErrorKind, String)> {
+async fn connect(server: &LoginServer, logins: &Logins) -> Result<(), (ErrorKind, String)> {
     let ResolvedServer { spec, endpoint, config, .. } = &server.server;
     let mut limits = spec.limits.clone();
     (limits.startup, limits.request) = (LOGIN_TIMEOUT, LOGIN_TIMEOUT);
@@ -188,7 +188,7 @@ async fn connect(server: &HttpServer, logins: &Logins) -> Result<(), (ErrorKind,
 }
 
 /// The named server of the configuration. Only servers over HTTP or SSE can have a login.
-async fn find_server(context: &Context, target: &LoginTarget) -> Result<HttpServer, Failure> {
+async fn find_server(context: &Context, target: &LoginTarget) -> Result<LoginServer, Failure> {
     let LoginTarget { server, file } = target;
     let config = context.open_and_report(file.as_deref()).await?;
     if config.loaded.refused {
@@ -206,7 +206,7 @@ async fn find_server(context: &Context, target: &LoginTarget) -> Result<HttpServ
             return Err(Failure::usage(message));
         }
     };
-    Ok(HttpServer { server: found, url })
+    Ok(LoginServer { server: found, url })
 }
 
 /// The registered client of the arguments.
@@ -227,7 +227,7 @@ fn known_client(args: &LoginArgs) -> Result<Option<RegisteredClient>, Failure> {
     }))
 }
 
-fn document(server: &HttpServer, grant: Option<Grant>) -> LoginJson<'_> {
+fn document(server: &LoginServer, grant: Option<Grant>) -> LoginJson<'_> {
     let (name, url) = (server.server.spec.id.as_str(), server.server.endpoint.label());
     let document = LoginJson { server: name, url, ..LoginJson::default() };
     match grant {
@@ -240,7 +240,7 @@ fn document(server: &HttpServer, grant: Option<Grant>) -> LoginJson<'_> {
 
 fn login_report(
     context: &Context,
-    server: &HttpServer,
+    server: &LoginServer,
     connected: Result<(), (ErrorKind, String)>,
     grant: Option<Grant>,
 ) -> Report {

@@ -20,7 +20,7 @@ use mcp_host_runtime::{
 use tokio::sync::mpsc;
 
 use crate::args::{Format, ShellArgs};
-use crate::commands::record::{check_output_path, save_recording};
+use crate::commands::calls::record::{check_output_path, save_recording};
 use crate::config::context::Context;
 use crate::config::follow::{FollowedConfig, follow};
 use crate::config::refusal::StartRefusal;
@@ -35,7 +35,7 @@ use crate::render::status::server_lines_where;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signal, Signals};
 use command::ShellCommand;
-use editor::{Input, LineReader};
+use editor::{LineReader, LineResult};
 use tokenize::split_words;
 
 const PROMPT: &str = "mcp> ";
@@ -164,9 +164,9 @@ impl Shell<'_> {
                 input = next(&mut source) => input,
             };
             let line = match input {
-                Ok(Input::Line(line)) => line,
-                Ok(Input::Cancelled) => continue,
-                Ok(Input::End) => {
+                Ok(LineResult::Line(line)) => line,
+                Ok(LineResult::Cancelled) => continue,
+                Ok(LineResult::End) => {
                     if let (false, Err(error)) = (pending.trim().is_empty(), split_words(&pending)) {
                         last_failure = self.usage_error(&error.message()).await;
                     }
@@ -278,12 +278,12 @@ async fn if_ready<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-async fn next(source: &mut LineSource) -> io::Result<Input> {
+async fn next(source: &mut LineSource) -> io::Result<LineResult> {
     match source {
         LineSource::Terminal(lines) => Ok(lines.next(PROMPT).await),
         LineSource::Script(lines) => match lines.recv().await {
-            Some(line) => line.map(Input::Line),
-            None => Ok(Input::End),
+            Some(line) => line.map(LineResult::Line),
+            None => Ok(LineResult::End),
         },
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct View {
     pub(super) selected: Option<String>,
     /// The number of lines that are scrolled out of the view at the top.
     pub(super) scroll: usize,
-    counts: BTreeMap<String, Counts>,
+    counts: BTreeMap<String, StartCounts>,
 }
 
 /// The content of the view.
@@ -76,7 +76,7 @@ pub(super) struct ServerRow {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Counts {
+struct StartCounts {
     starts: usize,
     failures: usize,
 }
@@ -130,7 +130,7 @@ impl View {
         self.keep_selection();
     }
 
-    /// Counts starts and failures, and logs retries.
+    /// StartCounts starts and failures, and logs retries.
     pub(super) fn record_event(&mut self, event: &HostEvent) {
         let counts = self.counts.entry(event.server.clone()).or_default();
         match &event.kind {

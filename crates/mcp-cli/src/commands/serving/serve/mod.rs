@@ -35,7 +35,7 @@ use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, serve_until_signalled};
 use events::{log_file_events, log_server_events};
 use metrics::MetricsRecorder;
-use tokens::{OtherViews, TokenSource, publish_scopes};
+use tokens::{OtherViews, TokenInput, publish_scopes};
 
 /// How long the shutdown may take after running requests have ended or were cancelled.
 const SHUTDOWN_MARGIN: Duration = Duration::from_secs(1);
@@ -117,13 +117,13 @@ struct PreparedServe {
     bounds: Bounds,
     rates: RateLimits,
     audit: Option<AuditLog>,
-    endpoint: Endpoint,
+    endpoint: ServeEndpoint,
 }
 
 /// The endpoint at which clients connect.
-enum Endpoint {
+enum ServeEndpoint {
     Stdio,
-    Http(SocketAddr, Box<HttpOptions>, TokenSource, Option<MetricsRecorder>),
+    Http(SocketAddr, Box<HttpOptions>, TokenInput, Option<MetricsRecorder>),
 }
 
 /// The key of this user's gateways for ids of tasks. Without a state folder it is random.
@@ -148,18 +148,18 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
     let server = server.map_err(|error| Failure::usage(error.to_string()))?;
     let names = if args.raw_names { NameStyle::Original } else { NameStyle::Exposed };
     let endpoint = match args.http {
-        None => Endpoint::Stdio,
+        None => ServeEndpoint::Stdio,
         Some(address) => {
             let tls = args.tls_cert.clone().zip(args.tls_key.clone());
             let tls = tls.map(|(certificate, key)| TlsFiles::new(certificate, key));
-            let source = TokenSource::new(args.token_file.clone(), args.token_env.as_deref())?;
+            let source = TokenInput::new(args.token_file.clone(), args.token_env.as_deref())?;
             let tokens = source.read_at_start().await?;
             let resource_server = authorization::resource_server(args).await?;
             let (hosts, origins) = (args.allow_host.clone(), args.allow_origin.clone());
             // Installed before any server starts, so that gauges count every increment and decrement.
             let recorder = MetricsRecorder::install();
             let metrics = recorder.as_ref().map(MetricsRecorder::page);
-            Endpoint::Http(
+            ServeEndpoint::Http(
                 address,
                 Box::new({
                     let mut options = HttpOptions::default();
@@ -226,7 +226,7 @@ async fn serve(
     let gateway = Gateway::new(Arc::clone(host), options);
     let served = async {
         match endpoint {
-            Endpoint::Stdio => {
+            ServeEndpoint::Stdio => {
                 publish_scopes(host, &Tokens::default(), &others).await;
                 tokio::select! {
                     () = serve_stdio(&gateway, tokio::io::stdin(), tokio::io::stdout()) => {}
@@ -234,7 +234,7 @@ async fn serve(
                 }
                 Ok(())
             }
-            Endpoint::Http(address, options, source, recorder) => {
+            ServeEndpoint::Http(address, options, source, recorder) => {
                 let upkeep = async {
                     match &recorder {
                         Some(recorder) => recorder.run_upkeep().await,

@@ -18,21 +18,21 @@ use crate::runtime::bounded_read::read_file;
 const MAX_TOKEN_FILE: u64 = 1024 * 1024;
 
 /// Where the tokens come from.
-pub(super) struct TokenSource {
+pub(super) struct TokenInput {
     file: Option<PathBuf>,
     /// The lines of the environment variable.
     variable: Option<Secret>,
 }
 
-impl TokenSource {
+impl TokenInput {
     /// The file and the variable of this name.
-    pub(super) fn new(file: Option<PathBuf>, variable: Option<&str>) -> Result<TokenSource, Failure> {
+    pub(super) fn new(file: Option<PathBuf>, variable: Option<&str>) -> Result<TokenInput, Failure> {
         let read = |name| {
             std::env::var(name).map(Secret::new).map_err(|_| {
                 Failure::new(format!("the environment variable {name} is not set or not valid UTF-8"))
             })
         };
-        Ok(TokenSource { file, variable: variable.map(read).transpose()? })
+        Ok(TokenInput { file, variable: variable.map(read).transpose()? })
     }
 
     /// The tokens at the start; none if there is neither a file nor a variable.

@@ -10,7 +10,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use unicode_width::UnicodeWidthStr;
 
-use crate::commands::list::name_filter::NameFilter;
+use crate::commands::servers::list::name_filter::NameFilter;
 use crate::output::table::{Column, TableStyle, table, truncate};
 use crate::output::{count, json, sanitize, style};
 use crate::render::schema_table::{argument_table, result_table};

@@ -14,8 +14,8 @@ use serde::Serialize;
 
 use crate::args::{Format, RecordArgs};
 use crate::call_arguments::{self, CallArguments};
-use crate::commands::call;
-use crate::commands::shell::tokenize::split_words;
+use crate::commands::calls::call;
+use crate::commands::calls::shell::tokenize::split_words;
 use crate::config::context::Context;
 use crate::config::refusal::StartRefusal;
 use crate::host::startup::{WaitFor, wait_for_servers};

@@ -1,7 +1,7 @@
 //! What a list command shows.
 
-use crate::commands::list::name_filter::NameFilter;
-use crate::commands::list::tools::ToolsView;
+use crate::commands::servers::list::name_filter::NameFilter;
+use crate::commands::servers::list::tools::ToolsView;
 
 /// The output for a configuration without servers.
 pub(super) const NO_SERVERS: &str = "no servers are configured\n";

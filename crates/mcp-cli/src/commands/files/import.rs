@@ -13,7 +13,7 @@ use mcp_host_runtime::save;
 use serde::Serialize;
 
 use crate::args::{Format, ImportArgs};
-use crate::commands::convert::loss_lines;
+use crate::commands::files::convert::loss_lines;
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, open};
 use crate::config::file_error::ConfigFileError;

@@ -6,7 +6,7 @@ use mcp_host_runtime::{DesiredServers, Host, TaskHandling, ToolCall};
 
 use crate::args::CallArgs;
 use crate::call_arguments::CallArguments;
-use crate::commands::tasks::{render_task, result_report};
+use crate::commands::calls::tasks::{render_task, result_report};
 use crate::config::context::Context;
 use crate::output::console::Report;
 use crate::output::failure::Failure;

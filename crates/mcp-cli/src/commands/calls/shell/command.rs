@@ -95,7 +95,7 @@ pub(super) fn help() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::shell::tokenize::split_words;
+    use crate::commands::calls::shell::tokenize::split_words;
 
     #[track_caller]
     fn check(line: &str, want: Result<ShellCommand, &str>) {

@@ -6,7 +6,7 @@ use mcp_host_runtime::HostSnapshot;
 use serde_json::Value;
 
 use crate::call_arguments::schema::{is_required, resolve_ref};
-use crate::commands::shell::command::COMMANDS;
+use crate::commands::calls::shell::command::COMMANDS;
 use crate::output::sanitize;
 
 /// The maximum number of candidates.

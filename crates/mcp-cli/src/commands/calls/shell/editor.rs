@@ -21,8 +21,8 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::commands::shell::complete::{complete, is_history_allowed};
-use crate::commands::shell::tokenize::split_words;
+use crate::commands::calls::shell::complete::{complete, is_history_allowed};
+use crate::commands::calls::shell::tokenize::split_words;
 use crate::output::style;
 
 /// The maximum number of lines in the history.
@@ -30,7 +30,7 @@ const MAX_HISTORY: usize = 1000;
 
 /// The result of reading a line.
 #[derive(Debug)]
-pub(super) enum Input {
+pub(super) enum LineResult {
     /// A line; a continued line contains line feeds.
     Line(String),
     /// Ctrl-C.
@@ -73,11 +73,11 @@ impl LineReader {
     }
 
     /// Reads the next line.
-    pub(super) async fn next(&self, prompt: &str) -> Input {
+    pub(super) async fn next(&self, prompt: &str) -> LineResult {
         let (reply, input) = oneshot::channel();
         match self.requests.send(ReadRequest { prompt: prompt.to_owned(), reply }) {
-            Ok(()) => input.await.unwrap_or(Input::End),
-            Err(_) => Input::End,
+            Ok(()) => input.await.unwrap_or(LineResult::End),
+            Err(_) => LineResult::End,
         }
     }
 }
@@ -85,7 +85,7 @@ impl LineReader {
 /// A request to read one line.
 struct ReadRequest {
     prompt: String,
-    reply: oneshot::Sender<Input>,
+    reply: oneshot::Sender<LineResult>,
 }
 
 fn read_lines(
@@ -108,10 +108,10 @@ fn read_lines(
                 if is_allowed && editor.add_history_entry(line.as_str()).unwrap_or(false) {
                     save_history(&mut editor, history);
                 }
-                Input::Line(line)
+                LineResult::Line(line)
             }
-            Err(ReadlineError::Interrupted) => Input::Cancelled,
-            Err(_) => Input::End,
+            Err(ReadlineError::Interrupted) => LineResult::Cancelled,
+            Err(_) => LineResult::End,
         };
         if reply.send(input).is_err() {
             return;

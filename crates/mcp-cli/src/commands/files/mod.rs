@@ -1,0 +1,8 @@
+//! Commands that read and change configurations, and start no server.
+
+pub(crate) mod acp_check;
+pub(crate) mod check;
+pub(crate) mod convert;
+pub(crate) mod edit;
+pub(crate) mod import;
+pub(crate) mod schema;
