@@ -81,7 +81,7 @@ pub use servers::ServerSource;
 pub use session::registry::{ReplacedServers, SessionRegistry, SessionSlot};
 pub use session::{PendingSession, SessionMcp};
 pub use status::update::{NoticeSupport, StatusUpdate, StatusUpdates};
-pub use status::{ConnectionState, ServerStatus, StatusStream};
+pub use status::{ConnectionState, SessionServerStatus, StatusStream};
 /// For [`OAuthLogins`].
 #[cfg(feature = "oauth")]
 #[doc(no_inline)]

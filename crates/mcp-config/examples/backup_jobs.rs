@@ -5,7 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
-use mcp_host_config::reader::{Document, Format, Optional, Report, Required, fix_all, read};
+use mcp_host_config::reader::{Configuration, Format, Optional, Reporter, Required, fix_all, read};
 use mcp_host_config::{Applicability, Diagnostic};
 use serde::Deserialize;
 
@@ -42,7 +42,7 @@ impl Schedule {
 }
 
 /// The rule that the types cannot express.
-fn check(backups: &Backups, report: &Report<'_>) {
+fn check(backups: &Backups, report: &Reporter<'_>) {
     for job in backups.jobs.value().into_iter().flatten().filter_map(Required::value) {
         let most = job.schedule.value().map_or(365, Schedule::most);
         if job.keep.value().is_some_and(|keep| !(1..=most).contains(keep)) {
@@ -78,7 +78,7 @@ pub(crate) const TEXTS: [(&str, Format, &str); 3] = [
 
 /// The mistakes of a text, as `LINE:COLUMN MESSAGE (HELP)`.
 pub(crate) fn mistakes(text: &str, format: Format) -> Vec<String> {
-    let document: Document<Backups> = read(text, format, check);
+    let document: Configuration<Backups> = read(text, format, check);
     let line = |it: &Diagnostic| {
         format!("{}:{} {} ({})", it.line, it.column, it.message, it.help.as_deref().unwrap_or_default())
     };
@@ -92,7 +92,7 @@ pub(crate) fn fixed(text: &str, format: Format) -> String {
 
 /// What the program would run.
 pub(crate) fn jobs(text: &str, format: Format) -> Vec<String> {
-    let document: Document<Backups> = read(text, format, check);
+    let document: Configuration<Backups> = read(text, format, check);
     let Some(backups) = document.value else { return Vec::new() };
     let jobs = backups.jobs.value().into_iter().flatten().filter_map(Required::value);
     jobs.filter_map(|job| {

@@ -7,7 +7,7 @@
 //! verify it. Messages do not quote values, because these may be secrets.
 //!
 //! ```
-//! use mcp_host_config::reader::{Format, Optional, Report, Required, read};
+//! use mcp_host_config::reader::{Format, Optional, Reporter, Required, read};
 //! use serde::Deserialize;
 //!
 //! #[derive(Deserialize)]
@@ -16,7 +16,7 @@
 //!     keep: Optional<i64>,
 //! }
 //!
-//! let check = |job: &Job, report: &Report| {
+//! let check = |job: &Job, report: &Reporter| {
 //!     if job.keep.value().is_some_and(|keep| *keep < 1) {
 //!         report.error(&job.keep, "'keep' must be at least 1", "write the number of backups to keep");
 //!     }
@@ -39,7 +39,7 @@
 //! A type may implement `Deserialize` itself, for example by `#[serde(try_from = "String")]`. Its error
 //! ([`serde::de::Error::custom`]) is reported at the value with its message, which should not quote a secret.
 //!
-//! [`Document::render`] prints the diagnostics with their lines, and masks the secrets that the program names.
+//! [`Configuration::render`] prints the diagnostics with their lines, and masks the secrets that the program names.
 //! [`render`](crate::render()) is for configurations of MCP servers: it masks nearly all values of others.
 //! Diagnostics have the codes of this crate's own dialects; [`Code::explain`] has examples from these.
 
@@ -51,7 +51,7 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use crate::de::{Field, Location, OptionalField, ReadContext};
 use crate::diagnostic::{Applicability, Code, Diagnostic, FixIntent, LineIndex, RawDiagnostic};
 use crate::edit::fix::{FixError, FixedFile, apply_with, fix_all_with};
-use crate::profile::policy::{GENERAL_JSON, GENERAL_TOML, GENERAL_YAML, Policy};
+use crate::profile::rules::{GENERAL_JSON, GENERAL_TOML, GENERAL_YAML, ProfileRules};
 use crate::read::fix_plan::SourceTree;
 use crate::read::sort_diagnostics;
 use crate::render::{Colour, MaskedText, ShownValues, render_masked};
@@ -74,7 +74,7 @@ impl Format {
         self.policy().syntax
     }
 
-    fn policy(self) -> &'static Policy {
+    fn policy(self) -> &'static ProfileRules {
         match self {
             Format::Yaml => &GENERAL_YAML,
             Format::Json => &GENERAL_JSON,
@@ -148,15 +148,15 @@ mod sealed {
 }
 
 /// Receives the mistakes that a program finds itself.
-pub struct Report<'a>(&'a ReadContext);
+pub struct Reporter<'a>(&'a ReadContext);
 
-impl std::fmt::Debug for Report<'_> {
+impl std::fmt::Debug for Reporter<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Report").finish_non_exhaustive()
+        f.debug_struct("Reporter").finish_non_exhaustive()
     }
 }
 
-impl Report<'_> {
+impl Reporter<'_> {
     /// Adds an error at a field, with the code [`Code::OutOfRange`]. The message should not quote a value that may be a
     /// secret.
     pub fn error(&self, field: &impl Spanned, message: impl Into<String>, help: impl Into<String>) {
@@ -172,17 +172,17 @@ impl Report<'_> {
 /// A text that was read.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Document<T> {
+pub struct Configuration<T> {
     /// What was understood; `None` if the text has no readable root. Fields with mistakes have no value.
     pub value: Option<T>,
-    /// Every mistake, in the order of the text. [`Document::render`] prints them.
+    /// Every mistake, in the order of the text. [`Configuration::render`] prints them.
     pub diagnostics: Vec<Diagnostic>,
     format: Format,
     /// The starts of the values that were read.
     read: BTreeSet<usize>,
 }
 
-impl<T> Document<T> {
+impl<T> Configuration<T> {
     /// Returns whether a diagnostic is an error. A program should not run with such a configuration.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|it| it.severity == Severity::Error)
@@ -204,14 +204,14 @@ impl<T> Document<T> {
 pub fn read<T: DeserializeOwned>(
     text: &str,
     format: Format,
-    check: impl FnOnce(&T, &Report<'_>),
-) -> Document<T> {
+    check: impl FnOnce(&T, &Reporter<'_>),
+) -> Configuration<T> {
     let ParsedText { root, dropped: _, diagnostics, extensions: _ } = syntax::parse_as(text, format.syntax());
     let context = ReadContext::new(format.policy(), "");
     diagnostics.into_iter().for_each(|it| context.report(it));
     let value: Option<T> = root.as_ref().and_then(|root| context.read(root, &Location::root(root, &context)));
     if let Some(value) = &value {
-        check(value, &Report(&context));
+        check(value, &Reporter(&context));
     }
     let read = context.locations.value_starts();
     let lines = LineIndex::new(text);
@@ -231,7 +231,7 @@ pub fn read<T: DeserializeOwned>(
         })
         .collect();
     sort_diagnostics(&mut diagnostics);
-    Document { value, diagnostics, format, read }
+    Configuration { value, diagnostics, format, read }
 }
 
 /// Removes the missing keys that another diagnostic already reports as misspelt.
@@ -251,7 +251,7 @@ fn remove_misspelt(diagnostics: &mut Vec<RawDiagnostic>) {
 pub fn apply_fixes<'a, T: DeserializeOwned>(
     text: &str,
     format: Format,
-    check: impl Fn(&T, &Report<'_>),
+    check: impl Fn(&T, &Reporter<'_>),
     diagnostics: impl IntoIterator<Item = &'a Diagnostic>,
 ) -> Result<String, FixError> {
     apply_with(text, format.syntax(), &|text| read(text, format, &check).diagnostics, diagnostics)
@@ -262,7 +262,7 @@ pub fn apply_fixes<'a, T: DeserializeOwned>(
 pub fn fix_all<T: DeserializeOwned>(
     text: &str,
     format: Format,
-    check: impl Fn(&T, &Report<'_>),
+    check: impl Fn(&T, &Reporter<'_>),
     least: Applicability,
 ) -> FixedFile {
     fix_all_with(text, format.syntax(), &|text| read(text, format, &check).diagnostics, least)

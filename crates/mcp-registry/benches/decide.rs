@@ -11,8 +11,8 @@ use mcp_host_model::{
     StdioEndpoint, Transform, read_tools,
 };
 use mcp_host_registry::{
-    Builtins, Catalog, CompiledRules, DesiredServer, ExposureSettings, ReloadPlan, RuntimeSettings,
-    ServerEntry, ServerLists, ValidatorCache, decide,
+    Builtins, Catalog, CatalogServer, CompiledRules, DesiredServer, ExposureSettings, ReloadPlan,
+    RuntimeSettings, ServerLists, ValidatorCache, decide,
 };
 use regex::RegexSet;
 
@@ -54,7 +54,7 @@ fn with_blacklist(blacklist: Vec<String>) -> Rules {
     rules
 }
 
-fn servers(tools: usize, count: usize) -> Vec<ServerEntry> {
+fn servers(tools: usize, count: usize) -> Vec<CatalogServer> {
     let names = names(tools);
     let naming = NamePolicy::Qualify { class: NameClass::Strict };
     let server = |(at, names): (usize, &[String])| {
@@ -64,7 +64,7 @@ fn servers(tools: usize, count: usize) -> Vec<ServerEntry> {
         };
         let page = format!("{{\"tools\":[{}]}}", names.iter().map(tool).collect::<Vec<_>>().join(","));
         let page = RawJson::parse(page.into_bytes().into()).expect("this is JSON");
-        ServerEntry::new(
+        CatalogServer::new(
             ServerId::parse(&format!("server{at}")).expect("a short id"),
             Exposure::all(naming),
             Arc::new(ServerLists::of_tools(read_tools(&page).expect("this is a list").into_shared())),

@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 use mcp_host_model::{Exposure, NameClass, NamePolicy, RawJson, ServerId, Transform, read_tools};
 use mcp_host_registry::{
-    Builtins, Catalog, ListKind, Selection, ServerEntry, ServerLists, ToolLookup, ViewFilter,
+    Builtins, Catalog, CatalogServer, ListKind, Selection, ServerLists, ToolLookup, ViewFilter,
 };
 
 /// A server whose tools have these names.
-fn server(id: &str, exposure: Exposure, tools: &[&str]) -> Result<ServerEntry, Box<dyn Error>> {
+fn server(id: &str, exposure: Exposure, tools: &[&str]) -> Result<CatalogServer, Box<dyn Error>> {
     let tools: Vec<_> =
         tools.iter().map(|name| format!(r#"{{"name": "{name}", "inputSchema": {{}}}}"#)).collect();
     let page = RawJson::parse(format!(r#"{{"tools": [{}]}}"#, tools.join(",")).into_bytes().into())?;
     let lists = ServerLists::of_tools(read_tools(&page)?.into_shared());
-    Ok(ServerEntry::new(ServerId::parse(id)?, exposure, Arc::new(lists)))
+    Ok(CatalogServer::new(ServerId::parse(id)?, exposure, Arc::new(lists)))
 }
 
 /// The names of the tools that a view shows.

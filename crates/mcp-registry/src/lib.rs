@@ -12,7 +12,7 @@
 //! use std::sync::Arc;
 //!
 //! use mcp_host_model::{Exposure, NameClass, NamePolicy, RawJson, ServerId, read_tools};
-//! use mcp_host_registry::{Builtins, Catalog, ServerLists, ToolLookup, ServerEntry, ValidatorCache};
+//! use mcp_host_registry::{Builtins, Catalog, ServerLists, ToolLookup, CatalogServer, ValidatorCache};
 //!
 //! let page = br#"{"tools": [{"name": "read.file", "inputSchema": {
 //!     "type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]
@@ -20,7 +20,7 @@
 //! let tools = read_tools(&RawJson::parse(page.as_slice().into())?)?.into_shared();
 //! let lists = ServerLists::of_tools(tools);
 //! let exposure = Exposure::all(NamePolicy::Qualify { class: NameClass::Strict });
-//! let files = ServerEntry::new(ServerId::parse("files")?, exposure, Arc::new(lists));
+//! let files = CatalogServer::new(ServerId::parse("files")?, exposure, Arc::new(lists));
 //! let catalog = Catalog::build(&Builtins::default(), &[files]);
 //! assert_eq!(catalog.tools()[0].name.as_str(), "files__read-file");
 //!
@@ -74,9 +74,9 @@ pub use catalog::server_slice::decide_all;
 pub use catalog::snapshot::Catalog;
 pub use catalog::tool_budget::{BudgetUse, ToolBudget};
 pub use catalog::view::{CatalogView, NamedView, Selection, ViewFilter};
-pub use filter::rules::{CompiledRules, Decision, RuleKind, RuleStep, Verdict, decide};
+pub use filter::rules::{CompiledRules, Decision, ExposureVerdict, RuleKind, RuleStep, decide};
 pub use hash::CatalogHash;
-pub use lists::{Builtins, ListKind, RejectedItem, ServerEntry, ServerLists};
+pub use lists::{Builtins, CatalogServer, ListKind, RejectedItem, ServerLists};
 pub use lock::{
     DefinitionPart, Drift, DriftConsequence, DriftPolicy, Enforcement, IdentityPart, ItemChange, ItemDrift,
     ItemKind, ItemSnapshot, JsonDigest, LockFile, LockParseError, ServerIdentity, ServerSnapshot,

@@ -70,7 +70,7 @@ impl ListKind {
 /// A server as the input of a catalog.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct ServerEntry {
+pub struct CatalogServer {
     /// The id, which is also the name of its toolset (DM-030).
     pub id: ServerId,
     /// The exposure rules.
@@ -79,10 +79,10 @@ pub struct ServerEntry {
     pub lists: Arc<ServerLists>,
 }
 
-impl ServerEntry {
+impl CatalogServer {
     /// The lists of a server with its rules.
-    pub fn new(id: ServerId, exposure: Exposure, lists: Arc<ServerLists>) -> ServerEntry {
-        ServerEntry { id, exposure, lists }
+    pub fn new(id: ServerId, exposure: Exposure, lists: Arc<ServerLists>) -> CatalogServer {
+        CatalogServer { id, exposure, lists }
     }
 }
 

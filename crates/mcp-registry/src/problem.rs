@@ -9,7 +9,7 @@ use std::fmt;
 use mcp_host_model::{ServerId, Severity};
 use serde::{Serialize, Serializer};
 
-use crate::filter::rules::{Decision, NEVER_APPROVED, Verdict};
+use crate::filter::rules::{Decision, ExposureVerdict, NEVER_APPROVED};
 use crate::lists::ListKind;
 use crate::name::display::escape_name;
 
@@ -52,8 +52,8 @@ pub enum ProblemKind {
     Hidden {
         /// The list that contains it.
         list: ListKind,
-        /// The reason; never [`Verdict::Exposed`].
-        verdict: Verdict,
+        /// The reason; never [`ExposureVerdict::Exposed`].
+        verdict: ExposureVerdict,
     },
     /// An item is exposed although it differs from the approved one.
     Drifted {
@@ -240,26 +240,26 @@ impl Problem {
     pub(crate) fn hidden(list: ListKind, decision: &Decision) -> Option<Problem> {
         let Decision { server, original, exposed: _, verdict, rule } = decision;
         let what = match verdict {
-            Verdict::Exposed => return None,
-            Verdict::NotWhitelisted | Verdict::Blacklisted => "is filtered out",
-            Verdict::InvalidName => "has a name that providers refuse",
-            Verdict::Collision => "is skipped",
-            Verdict::Malformed => "is malformed",
+            ExposureVerdict::Exposed => return None,
+            ExposureVerdict::NotWhitelisted | ExposureVerdict::Blacklisted => "is filtered out",
+            ExposureVerdict::InvalidName => "has a name that providers refuse",
+            ExposureVerdict::Collision => "is skipped",
+            ExposureVerdict::Malformed => "is malformed",
             // One problem of the server reports this for all its items.
-            Verdict::NotApproved if rule == NEVER_APPROVED => return None,
-            Verdict::NotApproved => "is withheld",
+            ExposureVerdict::NotApproved if rule == NEVER_APPROVED => return None,
+            ExposureVerdict::NotApproved => "is withheld",
         };
         let (kind, name) = (list.as_str(), escape_name(original));
         let id = format!("mcp/server/{server}/{kind}_{}/{name}", verdict.as_str());
         let message = format!("{kind} `{name}` of server `{server}` {what}: {rule}");
         let problem_kind = ProblemKind::Hidden { list, verdict: *verdict };
         let severity = match verdict {
-            Verdict::NotWhitelisted | Verdict::Blacklisted => Severity::Info,
-            Verdict::Exposed
-            | Verdict::InvalidName
-            | Verdict::Collision
-            | Verdict::Malformed
-            | Verdict::NotApproved => Severity::Warning,
+            ExposureVerdict::NotWhitelisted | ExposureVerdict::Blacklisted => Severity::Info,
+            ExposureVerdict::Exposed
+            | ExposureVerdict::InvalidName
+            | ExposureVerdict::Collision
+            | ExposureVerdict::Malformed
+            | ExposureVerdict::NotApproved => Severity::Warning,
         };
         let warning = Problem::warning(id, problem_kind, Some(server), Some(original), message);
         Some(Problem { severity, ..warning })

@@ -28,7 +28,7 @@ use crate::server_set::{ServerSet, ServerSetParts};
 use crate::servers::{AgentSettings, ServerDescription, ServerSource, SessionServers, session_servers};
 use crate::start_error;
 use crate::status::update::{NoticeSupport, StatusUpdates};
-use crate::status::{ConnectionState, ServerStatus, SessionPhase, StatusBoard, StatusStream};
+use crate::status::{ConnectionState, SessionPhase, SessionServerStatus, StatusBoard, StatusStream};
 
 /// The servers of a session.
 ///
@@ -185,7 +185,7 @@ impl SessionMcp {
     }
 
     /// Returns the current state of every server, in the order of the request; then the agent's own.
-    pub fn statuses(&self) -> Vec<ServerStatus> {
+    pub fn statuses(&self) -> Vec<SessionServerStatus> {
         self.board.statuses(self.set.snapshot().as_deref())
     }
 
@@ -389,7 +389,7 @@ impl SessionMcp {
         let mut statuses = self.statuses();
         statuses.retain(|status| status.is_in(required));
         let has_failed = statuses.iter().any(|status| matches!(status.state, ConnectionState::Failed(_)));
-        let error = |ServerStatus { name, state, .. }: ServerStatus| match state {
+        let error = |SessionServerStatus { name, state, .. }: SessionServerStatus| match state {
             // The user can log in only if there is a session.
             ConnectionState::Connected | ConnectionState::LoginRequired(_) => None,
             ConnectionState::Failed(error) => Some(error),

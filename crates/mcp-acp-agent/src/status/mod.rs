@@ -26,7 +26,7 @@ use crate::start_error::{self, FailureContext};
 /// failed, or `"loginUrl"` if it requires a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ServerStatus {
+pub struct SessionServerStatus {
     /// Its name.
     pub name: String,
     /// Where it comes from.
@@ -39,7 +39,7 @@ pub struct ServerStatus {
     pub tools: usize,
 }
 
-impl ServerStatus {
+impl SessionServerStatus {
     /// Returns whether the session requires the server. The agent's own servers never are.
     pub(crate) fn is_in(&self, required: &RequiredServers) -> bool {
         self.source == ServerSource::Client && required.contains(&self.name)
@@ -83,9 +83,9 @@ impl ConnectionState {
     }
 }
 
-impl Serialize for ServerStatus {
+impl Serialize for SessionServerStatus {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ServerStatus { name, source, transport, state, tools } = self;
+        let SessionServerStatus { name, source, transport, state, tools } = self;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", name)?;
         map.serialize_entry("source", source)?;
@@ -169,7 +169,7 @@ impl StatusBoard {
     }
 
     /// Returns every status, in the order of the descriptions. `None`: the host is not started.
-    pub(crate) fn statuses(&self, snapshot: Option<&HostSnapshot>) -> Vec<ServerStatus> {
+    pub(crate) fn statuses(&self, snapshot: Option<&HostSnapshot>) -> Vec<SessionServerStatus> {
         // A session whose servers do not run has no tools, even while the host still lists them.
         let snapshot = snapshot.filter(|_| self.is_active());
         let mut tools: HashMap<&str, usize> = HashMap::new();
@@ -179,7 +179,7 @@ impl StatusBoard {
         let servers = snapshot.iter().flat_map(|snapshot| &snapshot.servers);
         let states: HashMap<&str, &mcp_host_runtime::ServerStatus> =
             servers.map(|status| (status.id.as_str(), status)).collect();
-        let status = |server: &ServerDescription| ServerStatus {
+        let status = |server: &ServerDescription| SessionServerStatus {
             name: server.name.clone(),
             source: server.source,
             transport: server.transport.clone(),
@@ -226,8 +226,8 @@ impl StatusBoard {
             return false;
         }
         let statuses = self.statuses(Some(snapshot));
-        let is_connecting = |status: &ServerStatus| status.state == ConnectionState::Connecting;
-        let has_failed = |status: &ServerStatus| matches!(status.state, ConnectionState::Failed(_));
+        let is_connecting = |status: &SessionServerStatus| status.state == ConnectionState::Connecting;
+        let has_failed = |status: &SessionServerStatus| matches!(status.state, ConnectionState::Failed(_));
         !statuses.iter().any(is_connecting)
             || statuses.iter().any(|status| has_failed(status) && status.is_in(required))
     }
@@ -261,8 +261,8 @@ pub struct StatusStream {
     board: Arc<StatusBoard>,
     /// `None` without servers, and after the end.
     changes: Option<StatusChanges>,
-    reported: Vec<ServerStatus>,
-    queued: VecDeque<ServerStatus>,
+    reported: Vec<SessionServerStatus>,
+    queued: VecDeque<SessionServerStatus>,
     is_started: bool,
 }
 
@@ -273,7 +273,7 @@ impl StatusStream {
 
     /// Returns the next changed status; `None` after the session has ended and all changes were returned.
     /// Cancel-safe.
-    pub async fn next(&mut self) -> Option<ServerStatus> {
+    pub async fn next(&mut self) -> Option<SessionServerStatus> {
         loop {
             if let Some(status) = self.queued.pop_front() {
                 return Some(status);
@@ -296,7 +296,7 @@ impl StatusStream {
     }
 
     /// Converts to a [`Stream`](futures_util::Stream).
-    pub fn stream(self) -> futures_util::stream::BoxStream<'static, ServerStatus> {
+    pub fn stream(self) -> futures_util::stream::BoxStream<'static, SessionServerStatus> {
         let next =
             |mut stream: StatusStream| async move { stream.next().await.map(|status| (status, stream)) };
         Box::pin(futures_util::stream::unfold(self, next))

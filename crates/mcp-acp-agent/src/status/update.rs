@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::{ConnectionState, ServerStatus, StatusStream};
+use super::{ConnectionState, SessionServerStatus, StatusStream};
 
 /// Whether a client shows notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,13 +37,13 @@ impl From<&agent_client_protocol::v1::schema::ClientCapabilities> for NoticeSupp
 /// Converts to `SessionUpdate` of both versions of the SDK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusUpdate {
-    status: ServerStatus,
+    status: SessionServerStatus,
     notices: NoticeSupport,
 }
 
 impl StatusUpdate {
     /// Returns the status that it reports.
-    pub fn status(&self) -> &ServerStatus {
+    pub fn status(&self) -> &SessionServerStatus {
         &self.status
     }
 

@@ -120,11 +120,11 @@ mod tests {
     fn tool_is_available_once_earlier_servers_have_started() {
         use ServerState::{Ready, Starting};
         use mcp_host_model::{Exposure, NamePolicy, RawJson, ServerId, read_tools};
-        use mcp_host_registry::{Builtins, ServerEntry, ServerLists};
+        use mcp_host_registry::{Builtins, CatalogServer, ServerLists};
 
         let json = r#"{"tools":[{"name":"t","inputSchema":{}}]}"#;
         let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().into_shared();
-        let entry = ServerEntry::new(
+        let entry = CatalogServer::new(
             ServerId::parse("b").unwrap(),
             Exposure::all(NamePolicy::Reject),
             Arc::new(ServerLists::of_tools(tools)),

@@ -284,7 +284,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use mcp_host_model::{Era, ErrorKind, Exposure, NamePolicy, RawJson, read_tools};
-    use mcp_host_registry::{Builtins, Problem, ServerEntry, ServerLists};
+    use mcp_host_registry::{Builtins, CatalogServer, Problem, ServerLists};
 
     use super::*;
     use crate::tests::published;
@@ -295,7 +295,7 @@ mod tests {
         let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, tools.join(",")).into()).unwrap();
         let lists = Arc::new(ServerLists::of_tools(read_tools(&page).unwrap().into_shared()));
         let id = ServerId::parse("s").unwrap();
-        let entry = ServerEntry::new(id, Exposure::all(NamePolicy::Reject), lists);
+        let entry = CatalogServer::new(id, Exposure::all(NamePolicy::Reject), lists);
         let catalog = Arc::new(Catalog::build(&Builtins::default(), &[entry]));
         let mut snapshot = before;
         snapshot.generation += 1;

@@ -1,7 +1,7 @@
 //! Renders server states and problems as text lines.
 
 use mcp_host_config::Colour;
-use mcp_host_registry::{ListKind, Problem, ProblemKind, Verdict};
+use mcp_host_registry::{ExposureVerdict, ListKind, Problem, ProblemKind};
 use mcp_host_runtime::{ActiveProblem, HostSnapshot, ServerState, ServerStatus};
 
 use crate::output::{count, sanitize, style};
@@ -28,7 +28,7 @@ pub(crate) fn server_lines_where(
 /// The first invalid definition reported for a ready server.
 pub(crate) fn server_warning<'a>(published: &'a HostSnapshot, status: &ServerStatus) -> Option<&'a Problem> {
     let is_own = |active: &&ActiveProblem| {
-        let (ProblemKind::Hidden { verdict: Verdict::Malformed, list: _ } | ProblemKind::Unvalidated) =
+        let (ProblemKind::Hidden { verdict: ExposureVerdict::Malformed, list: _ } | ProblemKind::Unvalidated) =
             active.problem.kind
         else {
             return false;
@@ -123,7 +123,10 @@ pub(crate) fn problem_lines(published: &HostSnapshot, colour: Colour) -> String 
 fn is_same_group(first: &Problem, other: &Problem) -> bool {
     let by_filter = matches!(
         first.kind,
-        ProblemKind::Hidden { list: _, verdict: Verdict::NotWhitelisted | Verdict::Blacklisted }
+        ProblemKind::Hidden {
+            list: _,
+            verdict: ExposureVerdict::NotWhitelisted | ExposureVerdict::Blacklisted
+        }
     );
     first.id == other.id || by_filter && first.kind == other.kind && first.server == other.server
 }
@@ -132,7 +135,7 @@ fn is_same_group(first: &Problem, other: &Problem) -> bool {
 fn filter_summary(group: &[&ActiveProblem]) -> String {
     let first = &group[0].problem;
     let ProblemKind::Hidden { list, verdict } = first.kind else { return first.message.clone() };
-    let filter = if verdict == Verdict::Blacklisted { "blacklist" } else { "whitelist" };
+    let filter = if verdict == ExposureVerdict::Blacklisted { "blacklist" } else { "whitelist" };
     let names: Vec<&str> = group.iter().filter_map(|it| it.problem.tool.as_deref()).collect();
     let server = first.server.as_ref().map(|it| it.as_str()).unwrap_or_default();
     format!(
@@ -168,14 +171,16 @@ fn help(kind: ProblemKind) -> Option<&'static str> {
             Some("the dialog continues after the tool or its server has changed")
         }
         ProblemKind::Hidden { list, verdict } => match (verdict, list) {
-            (Verdict::NotWhitelisted, _) => Some("to show it, add a matching pattern to the whitelist"),
-            (Verdict::Blacklisted, _) => Some("to show it, remove the pattern from the blacklist"),
-            (Verdict::InvalidName, ListKind::Tool | ListKind::Prompt) => {
+            (ExposureVerdict::NotWhitelisted, _) => {
+                Some("to show it, add a matching pattern to the whitelist")
+            }
+            (ExposureVerdict::Blacklisted, _) => Some("to show it, remove the pattern from the blacklist"),
+            (ExposureVerdict::InvalidName, ListKind::Tool | ListKind::Prompt) => {
                 Some("a name has 1 to 64 letters, digits, `_` and `-`; a transform can shorten it")
             }
-            (Verdict::Collision, _) => Some("rename one of the two servers, or add a prefix"),
-            (Verdict::NotApproved, _) => Some(DRIFT_HELP),
-            (Verdict::Malformed, _) => {
+            (ExposureVerdict::Collision, _) => Some("rename one of the two servers, or add a prefix"),
+            (ExposureVerdict::NotApproved, _) => Some(DRIFT_HELP),
+            (ExposureVerdict::Malformed, _) => {
                 Some("only the server's author can correct it; the other items are available")
             }
             _ => None,
@@ -238,14 +243,14 @@ mod tests {
     #[test]
     fn items_hidden_by_one_filter_share_a_line() {
         use mcp_host_model::{Exposure, Filter, NamePolicy, RawJson, read_tools};
-        use mcp_host_registry::{Builtins, ServerEntry, ServerLists};
+        use mcp_host_registry::{Builtins, CatalogServer, ServerLists};
 
         let mut exposure = Exposure::all(NamePolicy::Reject);
         exposure.tools.filter = Filter { whitelist: vec!["keep".into()], blacklist: vec![] };
         let json = r#"{"tools":[{"name":"a","inputSchema":{}},{"name":"keep","inputSchema":{}},{"name":"b","inputSchema":{}}]}"#;
         let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().into_shared();
         let lists = Arc::new(ServerLists::of_tools(tools));
-        let entry = ServerEntry::new(ServerId::parse("s").unwrap(), exposure, lists);
+        let entry = CatalogServer::new(ServerId::parse("s").unwrap(), exposure, lists);
         let catalog = Catalog::build(&Builtins::default(), &[entry]);
         let active = |problem: &Problem| ActiveProblem { problem: problem.clone(), since: UNIX_EPOCH };
         let problems_found = catalog.problems().iter().map(active).collect();

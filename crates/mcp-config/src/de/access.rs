@@ -5,7 +5,7 @@ use serde::de::{
 };
 
 use crate::de::{Expected, Location, NodeDeserializer, ReadContext, ValueError};
-use crate::profile::policy::KeyRule;
+use crate::profile::rules::KeyRule;
 use crate::syntax::{Content, KeyKind, Member, Node};
 
 /// Reads an item, a member or a field, or reports at that value why it cannot be read. The returned error makes the

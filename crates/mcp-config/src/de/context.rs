@@ -7,13 +7,13 @@ use std::ops::Range;
 use crate::de::location::LocationTable;
 use crate::de::{ForeignKey, Location, ValueError, suggest};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, RawDiagnostic, quoted};
-use crate::profile::policy::Policy;
+use crate::profile::rules::ProfileRules;
 use crate::syntax::{Key, Member, Syntax, UnspacedKey, child, contains, unspaced_key};
 use mcp_host_model::{InvalidServerId, Origin, ServerId, Severity};
 
 /// The rules for a file, and the diagnostics reported so far.
 pub(crate) struct ReadContext {
-    pub(crate) policy: &'static Policy,
+    pub(crate) policy: &'static ProfileRules,
     /// The path of the file, as shown to the user.
     pub(crate) file: String,
     /// Finds a key of another program.
@@ -36,7 +36,7 @@ impl AsRef<LocationTable> for ReadContext {
 
 impl ReadContext {
     /// A context without diagnostics.
-    pub(crate) fn new(policy: &'static Policy, file: &str) -> ReadContext {
+    pub(crate) fn new(policy: &'static ProfileRules, file: &str) -> ReadContext {
         ReadContext {
             policy,
             file: file.to_owned(),

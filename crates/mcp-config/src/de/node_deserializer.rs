@@ -1,7 +1,7 @@
 //! A node of the tree that is deserialized, as the scalars that it can be read as.
 
 use crate::de::{Expected, Location, ReadContext, ValueError, lax};
-use crate::profile::policy::ScalarRule;
+use crate::profile::rules::ScalarRule;
 use crate::syntax::{Content, Node, Syntax, UnspacedKey, unspaced_key};
 
 /// Deserializes one node of the tree.

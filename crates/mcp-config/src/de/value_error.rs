@@ -7,7 +7,7 @@ use serde::de;
 
 use crate::de::suggest;
 use crate::diagnostic::{Applicability, Code, FixIntent, ScalarKind, quoted, quoted_key};
-use crate::profile::policy::Wording;
+use crate::profile::rules::Wording;
 use crate::syntax::{last, segments};
 
 /// The reason why a value could not be read.

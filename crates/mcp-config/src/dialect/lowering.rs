@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::de::{Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{Applicability, Code, FixIntent, RawDiagnostic, quoted};
 use crate::dialect::checks::{self, HeaderOwner, UrlRule};
-use crate::profile::policy::UrlPolicy;
+use crate::profile::rules::UrlPolicy;
 use crate::syntax::template::{ReferenceRule, UnexpandedReference};
 use crate::syntax::{Node, template, to_json};
 

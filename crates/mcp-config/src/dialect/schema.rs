@@ -6,13 +6,13 @@ use mcp_host_model::Profile;
 
 use crate::dialect::wire_schema::wire_schema;
 use crate::dialect::{acp, dominds, editor, holodeck};
-use crate::profile::policy::{ForeignRule, NameRule, OtherTypes, Policy};
+use crate::profile::rules::{ForeignRule, NameRule, OtherTypes, ProfileRules};
 
 /// The JSON Schema (draft 2020-12) of the files of a profile.
 ///
 /// HoloDeck's schema describes the MCP items of `tools` and allows any other content of an agent.
 pub fn schema(profile: Profile) -> Value {
-    let policy = Policy::for_profile(profile);
+    let policy = ProfileRules::for_profile(profile);
     match profile {
         Profile::HoloDeck | Profile::HoloDeck07 => holodeck_schema(policy),
         Profile::Dominds => dominds_schema(),
@@ -41,7 +41,7 @@ fn dominds_schema() -> Value {
 }
 
 /// The schema of an agent: a list of tools; those of type `mcp` are described.
-fn holodeck_schema(policy: &Policy) -> Value {
+fn holodeck_schema(policy: &ProfileRules) -> Value {
     let mut item = wire_schema::<holodeck::ToolItem>();
     let members = item.as_object_mut().expect("the schema of a struct is an object");
     let mut definitions = match members.remove("$defs") {
@@ -81,7 +81,7 @@ fn holodeck_schema(policy: &Policy) -> Value {
 }
 
 /// Adapts the schema of an item to a profile.
-fn apply_policy(item: &mut Map<String, Value>, policy: &Policy) {
+fn apply_policy(item: &mut Map<String, Value>, policy: &ProfileRules) {
     if let Some(Value::Array(required)) = item.get_mut("required") {
         required.extend(policy.required.iter().map(|it| Value::from(*it)));
     }
@@ -98,8 +98,8 @@ fn apply_policy(item: &mut Map<String, Value>, policy: &Policy) {
 }
 
 /// The keys that each transport requires and excludes.
-fn conditions(policy: &Policy) -> Value {
-    let given =
+fn conditions(policy: &ProfileRules) -> Value {
+    let has_value =
         |key: &str| json!({ "required": [key], "properties": { key: { "not": { "type": "null" } } } });
     let url_based = json!({
         "required": ["transport"],
@@ -107,10 +107,10 @@ fn conditions(policy: &Policy) -> Value {
     });
     let exclusive = policy.foreign_fields == ForeignRule::Exclusive;
     let with_url = match exclusive {
-        true => json!({ "allOf": [given("url"), { "not": given("command") }] }),
-        false => given("url"),
+        true => json!({ "allOf": [has_value("url"), { "not": has_value("command") }] }),
+        false => has_value("url"),
     };
-    let mut started = vec![given("command")];
+    let mut started = vec![has_value("command")];
     if !policy.unsupported_keys.contains(&"server") {
         started.push(json!({
             "not": { "required": ["transport"] },
@@ -121,12 +121,12 @@ fn conditions(policy: &Policy) -> Value {
         }));
     }
     let with_command = match exclusive {
-        true => json!({ "anyOf": started, "not": given("url") }),
+        true => json!({ "anyOf": started, "not": has_value("url") }),
         false => json!({ "anyOf": started }),
     };
     let mut res = vec![json!({ "if": url_based, "then": with_url, "else": with_command })];
     if !policy.unsupported_keys.contains(&"envFile") {
-        res.push(json!({ "not": { "allOf": [given("envFile"), given("env_file")] } }));
+        res.push(json!({ "not": { "allOf": [has_value("envFile"), has_value("env_file")] } }));
     }
     Value::Array(res)
 }

@@ -6,7 +6,7 @@ use crate::diagnostic::{Code, Diagnostic, TextEdit, apply_edits};
 use crate::dialect::editor::conventions::Program;
 use crate::edit::error::EditError;
 use crate::edit::toml;
-use crate::profile::policy::Policy;
+use crate::profile::rules::ProfileRules;
 use crate::read::{Document, Reading, ServerEntry, read};
 use crate::syntax::commented_entry::CommentedEntry;
 use crate::syntax::entry_edits::{self, InsertPosition, NewEntry, insert, remove, replace};
@@ -39,7 +39,7 @@ pub(super) struct EditableFile<'a> {
 impl<'a> EditableFile<'a> {
     pub(super) fn open(document: &Document<'a>) -> Result<EditableFile<'a>, EditError> {
         let reading = read(document);
-        let syntax = Policy::for_profile(document.profile).syntax_of(document.name, document.text);
+        let syntax = ProfileRules::for_profile(document.profile).syntax_of(document.name, document.text);
         let syntax::ParsedText { root, dropped: _, diagnostics, extensions: _ } =
             syntax::parse_as(document.text, syntax);
         let spoils = |it: &Diagnostic| {

@@ -1,7 +1,7 @@
 //! Applies fixes and verifies that they change nothing else.
 
 use crate::diagnostic::{Applicability, Code, Diagnostic, RawDiagnostic, apply_edits};
-use crate::profile::policy::Policy;
+use crate::profile::rules::ProfileRules;
 use crate::read::{Document, read};
 use crate::syntax::{self, ChangedPointers, Syntax, difference};
 
@@ -44,7 +44,7 @@ pub fn apply_fixes<'a>(
 }
 
 fn syntax_of(document: &Document<'_>) -> Syntax {
-    Policy::for_profile(document.profile).syntax_of(document.name, document.text)
+    ProfileRules::for_profile(document.profile).syntax_of(document.name, document.text)
 }
 
 /// Applies fixes to a text of any configuration; `read` returns its diagnostics.

@@ -17,7 +17,7 @@ mod toml;
 
 use mcp_host_model::{Profile, ServerSpec};
 
-use crate::dialect::editor::conventions::{FileContent, Program};
+use crate::dialect::editor::conventions::{FilePurpose, Program};
 use crate::dialect::write;
 use crate::dialect::write::report::{FieldFallback, UnsupportedField, WriteReport, WrittenFile};
 use crate::edit::editable_file::{EditableFile, errors, unsupported_layout};
@@ -111,7 +111,7 @@ pub fn remove_server(document: &Document<'_>, name: &str) -> Result<String, Edit
         Profile::HoloDeck | Profile::HoloDeck07 => true,
         Profile::McpJson => {
             let list = parent(pointer).unwrap_or_default();
-            Program::of_servers(document.name, &file.root, list).content == FileContent::Settings
+            Program::of_servers(document.name, &file.root, list).content == FilePurpose::Settings
         }
         Profile::Dominds | Profile::AcpV1 | Profile::AcpV2 => false,
     };

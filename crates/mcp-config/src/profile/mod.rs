@@ -1,3 +1,3 @@
 //! The rules of each profile: a dialect and a version of it.
 
-pub(crate) mod policy;
+pub(crate) mod rules;

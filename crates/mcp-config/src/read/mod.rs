@@ -19,7 +19,7 @@ use crate::dialect::entry::{MAX_SERVERS, ReadEntry};
 use crate::dialect::{detect, dominds, editor, holodeck};
 #[cfg(not(feature = "files"))]
 use crate::dialect::{unsupported as dominds, unsupported as editor, unsupported as holodeck};
-use crate::profile::policy::{Policy, Scope};
+use crate::profile::rules::{ErrorScope, ProfileRules};
 #[cfg(feature = "files")]
 use crate::resolve::context::ResolveError;
 use crate::syntax::{self, Node, ParsedText, Syntax, contains};
@@ -152,7 +152,7 @@ pub fn read_detecting(dialect: Dialect, name: &str, text: &str) -> DetectedReadi
 }
 
 fn parse(document: &Document<'_>) -> (Syntax, ParsedText) {
-    let syntax = Policy::for_profile(document.profile).syntax_of(document.name, document.text);
+    let syntax = ProfileRules::for_profile(document.profile).syntax_of(document.name, document.text);
     (syntax, syntax::parse_as(document.text, syntax))
 }
 
@@ -171,7 +171,7 @@ fn read_parsed(
     (syntax, parsed): (Syntax, ParsedText),
     read_entries: impl FnOnce(&Node, &ReadContext) -> Vec<ReadEntry>,
 ) -> Reading {
-    let policy = Policy::for_profile(document.profile);
+    let policy = ProfileRules::for_profile(document.profile);
     let mut context = ReadContext::new(policy, document.name);
     if document.profile == Profile::McpJson {
         context.foreign_key = editor::foreign_key;
@@ -218,7 +218,7 @@ fn finish(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<'_>) ->
     for diagnostic in raw {
         let owner = owner(&diagnostic.pointer);
         if diagnostic.severity == Severity::Error {
-            refused |= policy.scope == Scope::File || owner.is_none() || diagnostic.code.rejects_file();
+            refused |= policy.scope == ErrorScope::File || owner.is_none() || diagnostic.code.rejects_file();
             if let Some(owner) = owner {
                 has_error[owner] = true;
             }

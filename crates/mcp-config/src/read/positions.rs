@@ -10,7 +10,7 @@ use mcp_host_model::{Secret, ServerSpec};
 
 use crate::de::{Location, ReadContext};
 use crate::diagnostic::LineIndex;
-use crate::profile::policy::Policy;
+use crate::profile::rules::ProfileRules;
 use crate::syntax::{self, Node, Syntax};
 
 /// Source positions by JSON pointer. `Debug` does not print the text.
@@ -18,7 +18,7 @@ use crate::syntax::{self, Node, Syntax};
 pub(crate) struct ValuePositions {
     text: Secret,
     syntax: Syntax,
-    policy: &'static Policy,
+    policy: &'static ProfileRules,
     positions: OnceLock<BTreeMap<String, SourcePosition>>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct SourcePosition {
 
 impl ValuePositions {
     /// The positions in a text.
-    pub(crate) fn new(text: &str, syntax: Syntax, policy: &'static Policy) -> ValuePositions {
+    pub(crate) fn new(text: &str, syntax: Syntax, policy: &'static ProfileRules) -> ValuePositions {
         ValuePositions { text: Secret::new(text), syntax, policy, positions: OnceLock::new() }
     }
 

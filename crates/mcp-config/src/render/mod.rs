@@ -36,7 +36,7 @@ const MAX_DRAWN_BYTES: usize = 4 << 20;
 /// Diagnostics as text, one block each, in the given order. `text` is the text they were read from.
 ///
 /// Of the values, only those are shown that cannot be secrets in a configuration of MCP servers.
-/// [`reader::Document::render`](crate::reader::Document::render) is for other configurations.
+/// [`reader::Configuration::render`](crate::reader::Configuration::render) is for other configurations.
 pub fn render(name: &str, text: &str, diagnostics: &[Diagnostic], colour: Colour) -> String {
     render_masked(name, text, MaskedText::new(&printable(name), text), diagnostics, colour)
 }

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::de::closest_variable;
 use crate::diagnostic::{CheckError, Code, quoted};
-use crate::profile::policy::{Policy, UrlPolicy};
+use crate::profile::rules::{ProfileRules, UrlPolicy};
 use crate::resolve::context::{ResolveContext, ResolveError};
 use crate::syntax::template::ReferenceRule;
 use crate::syntax::{child, template};
@@ -26,7 +26,7 @@ pub(super) struct Resolver<'a> {
 
 impl<'a> Resolver<'a> {
     pub(super) fn new(spec: &'a ServerSpec, context: &'a ResolveContext<'a>) -> Resolver<'a> {
-        let policy = Policy::for_profile(spec.origin.profile);
+        let policy = ProfileRules::for_profile(spec.origin.profile);
         Resolver {
             origin: &spec.origin,
             variables: policy.variables,

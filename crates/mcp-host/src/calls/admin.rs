@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_host_model::{ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_tools};
-use mcp_host_registry::{ServerEntry, ServerLists};
+use mcp_host_registry::{CatalogServer, ServerLists};
 use serde::Deserialize;
 
 use crate::calls::supervisor_handle::not_loaded;
@@ -57,7 +57,7 @@ pub(crate) enum AdminCommand {
 }
 
 /// The catalog entry of the toolset.
-pub(crate) fn catalog_entry() -> ServerEntry {
+pub(crate) fn catalog_entry() -> CatalogServer {
     let schema = serde_json::json!({
         "type": "object",
         "properties": { "serverId": { "type": "string", "description": "The server's name in the configuration." } },
@@ -69,7 +69,7 @@ pub(crate) fn catalog_entry() -> ServerEntry {
     });
     let page = RawJson::from_value(&serde_json::json!({ "tools": tools })).expect("a list of tools is JSON");
     let tools = read_tools(&page).expect("these tools are well formed").into_shared();
-    ServerEntry::new(toolset_id(), Exposure::all(NamePolicy::Pass), Arc::new(ServerLists::of_tools(tools)))
+    CatalogServer::new(toolset_id(), Exposure::all(NamePolicy::Pass), Arc::new(ServerLists::of_tools(tools)))
 }
 
 /// The name of the toolset as a server id.

@@ -9,7 +9,7 @@ use mcp_host_model::ServerId;
 
 use crate::catalog::server_slice::{ExposedItem, ServerSlice};
 use crate::catalog::snapshot::Catalog;
-use crate::lists::{Builtins, ServerEntry};
+use crate::lists::{Builtins, CatalogServer};
 use crate::lock::Drift;
 use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::name::exposed_name::ExposedName;
@@ -21,7 +21,7 @@ impl Catalog {
     /// Builds a catalog. `before` are slices of the same builtins without regard to collisions.
     pub(super) fn assemble(
         builtins: &Builtins,
-        servers: &[ServerEntry],
+        servers: &[CatalogServer],
         drifts: &Drifts,
         before: &[Arc<ServerSlice>],
     ) -> Catalog {
@@ -70,7 +70,7 @@ impl Catalog {
     fn slice_after_others(
         &self,
         builtins: &Builtins,
-        entry: &ServerEntry,
+        entry: &CatalogServer,
         drift: Option<&Arc<Drift>>,
     ) -> ServerSlice {
         let withheld = |list: usize, name: &str| {
@@ -89,7 +89,7 @@ impl Catalog {
 
     /// Appends a slice.
     fn add(&mut self, slice: Arc<ServerSlice>) {
-        let ServerEntry { id, exposure: _, lists } = &slice.entry;
+        let CatalogServer { id, exposure: _, lists } = &slice.entry;
         self.tool_index.reserve(slice.tools.len());
         self.tools.reserve(slice.tools.len());
         for (at, name) in &slice.tools {

@@ -170,7 +170,7 @@ mod tests {
 
     use super::*;
     use crate::catalog::snapshot::tests::{dominds, full};
-    use crate::lists::{Builtins, ServerEntry, ServerLists};
+    use crate::lists::{Builtins, CatalogServer, ServerLists};
 
     fn build(text: &str) -> Catalog {
         match text {
@@ -233,7 +233,7 @@ mod tests {
     fn catalog_with(prompts: &str, resources: &str, settings: &str) -> Catalog {
         let pairs: Vec<(&str, &str)> =
             resources.split_whitespace().map(|it| it.split_once('=').expect("a pair has `=`")).collect();
-        let mut entry: ServerEntry = dominds(&format!("s: {settings}")).remove(0);
+        let mut entry: CatalogServer = dominds(&format!("s: {settings}")).remove(0);
         entry.exposure.resources = entry.exposure.tools.clone();
         entry.lists = Arc::new(ServerLists { ..full("", prompts, &pairs) });
         Catalog::build(&Builtins::default(), &[entry])

@@ -10,9 +10,9 @@ use std::sync::{Arc, OnceLock};
 use mcp_host_model::{RawJson, Rules, ServerId, Severity};
 
 use crate::catalog::name_owner::NameOwner;
-use crate::filter::rules::{CompiledRules, Decision, Verdict, transform};
+use crate::filter::rules::{CompiledRules, Decision, ExposureVerdict, transform};
 use crate::hash::{CatalogHash, Encoder};
-use crate::lists::{Builtins, ListKind, RejectedItem, ServerEntry, ServerLists};
+use crate::lists::{Builtins, CatalogServer, ListKind, RejectedItem, ServerLists};
 use crate::lock::{Drift, DriftConsequence, Enforcement, ItemKind};
 use crate::name::display::{quote, truncate};
 use crate::name::exposed_name::ExposedName;
@@ -24,7 +24,7 @@ pub(crate) type ExposedItem = (usize, ExposedName);
 /// One server's slice of a catalog.
 #[derive(Debug)]
 pub(crate) struct ServerSlice {
-    pub(crate) entry: ServerEntry,
+    pub(crate) entry: CatalogServer,
     drift: Option<Arc<Drift>>,
     /// Whether the server has a toolset; false if the toolset's name collides.
     pub(crate) is_toolset: bool,
@@ -67,7 +67,7 @@ impl ServerSlice {
     /// Computes the slice of a server as if there were no other servers.
     pub(crate) fn standalone(
         builtins: &Builtins,
-        entry: &ServerEntry,
+        entry: &CatalogServer,
         drift: Option<&Arc<Drift>>,
     ) -> ServerSlice {
         ServerSlice::after_others(builtins, entry, drift, [&|_| None, &|_| None])
@@ -76,7 +76,7 @@ impl ServerSlice {
     /// Computes the slice of a server. Earlier servers already use the names that `tools` and `prompts` find.
     pub(crate) fn after_others<'a>(
         builtins: &'a Builtins,
-        entry: &ServerEntry,
+        entry: &CatalogServer,
         drift: Option<&Arc<Drift>>,
         [tools, prompts]: [OtherNames<'a>; 2],
     ) -> ServerSlice {
@@ -103,7 +103,7 @@ impl ServerSlice {
     }
 
     /// The slice of a server whose toolset name is already used by `owner`: everything is hidden (DM-033, X-19).
-    pub(crate) fn toolset_collision(entry: &ServerEntry, owner: &str) -> ServerSlice {
+    pub(crate) fn toolset_collision(entry: &CatalogServer, owner: &str) -> ServerSlice {
         let mut res = ServerSlice { is_toolset: false, ..ServerSlice::empty(entry, None) };
         let id = &entry.id;
         let message = format!("Toolset name collision: {id} ({owner}); its tools are not shown");
@@ -112,7 +112,7 @@ impl ServerSlice {
             server: id.clone(),
             original: original.to_owned(),
             exposed: None,
-            verdict: Verdict::Collision,
+            verdict: ExposureVerdict::Collision,
             rule: format!("toolset name {}: {owner}", quote(id.as_str())).into(),
         };
         let ServerLists { tools, prompts, resources, templates, rejected: _ } = &*entry.lists;
@@ -126,7 +126,7 @@ impl ServerSlice {
     }
 
     /// An empty slice.
-    fn empty(entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> ServerSlice {
+    fn empty(entry: &CatalogServer, drift: Option<&Arc<Drift>>) -> ServerSlice {
         ServerSlice {
             entry: entry.clone(),
             drift: drift.cloned(),
@@ -143,13 +143,13 @@ impl ServerSlice {
     }
 
     /// Returns whether the inputs are unchanged. Lists and drifts are immutable, so pointer equality suffices.
-    pub(crate) fn is_unchanged(&self, entry: &ServerEntry, drift: Option<&Arc<Drift>>) -> bool {
+    pub(crate) fn is_unchanged(&self, entry: &CatalogServer, drift: Option<&Arc<Drift>>) -> bool {
         let same_drift = match (&self.drift, drift) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
-        let ServerEntry { id, exposure, lists } = &self.entry;
+        let CatalogServer { id, exposure, lists } = &self.entry;
         same_drift && Arc::ptr_eq(lists, &entry.lists) && *id == entry.id && *exposure == entry.exposure
     }
 
@@ -179,9 +179,12 @@ impl ServerSlice {
             return decision;
         };
         match enforcement {
-            Enforcement::Withhold => {
-                Decision { exposed: None, verdict: Verdict::NotApproved, rule: reason.into(), ..decision }
-            }
+            Enforcement::Withhold => Decision {
+                exposed: None,
+                verdict: ExposureVerdict::NotApproved,
+                rule: reason.into(),
+                ..decision
+            },
             Enforcement::Warn => {
                 // A server that was never approved has one problem for all its items.
                 if drift.is_some_and(|it| !it.is_never_approved()) {
@@ -236,10 +239,10 @@ impl ServerSlice {
 
     /// Adds decisions for malformed items.
     fn add_malformed(&mut self) {
-        let ServerEntry { id, exposure: _, lists } = self.entry.clone();
+        let CatalogServer { id, exposure: _, lists } = self.entry.clone();
         for (at, RejectedItem { list, item }) in lists.rejected.iter().enumerate() {
             let original = item.name.clone().unwrap_or_else(|| format!("#{}", at + 1));
-            let (verdict, rule) = (Verdict::Malformed, truncate(item.reason.clone(), 300).into());
+            let (verdict, rule) = (ExposureVerdict::Malformed, truncate(item.reason.clone(), 300).into());
             self.record_decision(
                 *list,
                 Decision { server: id.clone(), original, exposed: None, verdict, rule },
@@ -287,7 +290,7 @@ fn decide_label(decider: &CompiledRules<'_>, rules: &Rules, name: &str, uri: &st
         Ok(rule) => {
             let shown = Some(transform(&rules.transforms, name)).filter(|it| !it.is_empty());
             let shown = shown.unwrap_or(Cow::Borrowed(uri));
-            (Some(shown).filter(|it| !it.is_empty()), Verdict::Exposed, rule)
+            (Some(shown).filter(|it| !it.is_empty()), ExposureVerdict::Exposed, rule)
         }
         Err((verdict, rule)) => (None, verdict, rule),
     };
@@ -301,7 +304,7 @@ fn show_uri_once<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decisi
         return decision;
     }
     let rule = format!("it lists its URI {} twice", quote(uri)).into();
-    Decision { exposed: None, verdict: Verdict::Collision, rule, ..decision }
+    Decision { exposed: None, verdict: ExposureVerdict::Collision, rule, ..decision }
 }
 
 /// The names that are used in one list: by the host, by earlier servers, and by this server.
@@ -343,6 +346,6 @@ impl<'a, 'n> NameTable<'a, 'n> {
             self.own.insert(name.clone(), original);
             return decision;
         };
-        Decision { exposed: None, verdict: Verdict::Collision, rule: rule.into(), ..decision }
+        Decision { exposed: None, verdict: ExposureVerdict::Collision, rule: rule.into(), ..decision }
     }
 }

@@ -6,8 +6,8 @@ use mcp_host_model::{RawJson, read_prompts, read_resources, read_tools};
 
 use super::*;
 use crate::catalog::snapshot::Catalog;
-use crate::filter::rules::Verdict;
-use crate::lists::{Builtins, ListKind, ServerEntry};
+use crate::filter::rules::ExposureVerdict;
+use crate::lists::{Builtins, CatalogServer, ListKind};
 
 fn json(text: &str) -> RawJson {
     RawJson::parse(text.to_owned().into()).unwrap()
@@ -142,7 +142,7 @@ fn check_shown(before: Option<&[&str]>, now: &[&str], policy: DriftPolicy, want:
     let before = before.map(approved);
     let drift = Arc::new(Drift::compute(before.as_ref(), &now, &ALL, policy));
     let naming = mcp_host_model::NamePolicy::Qualify { class: mcp_host_model::NameClass::Strict };
-    let entry = ServerEntry {
+    let entry = CatalogServer {
         id: id.clone(),
         exposure: mcp_host_model::Exposure::all(naming),
         lists: Arc::new(lists),
@@ -152,7 +152,7 @@ fn check_shown(before: Option<&[&str]>, now: &[&str], policy: DriftPolicy, want:
     words.extend(catalog.problems().iter().map(|it| format!("\n{} {}: {}", it.id, it.kind, it.message)));
     assert_eq!(words.join(" "), want);
     for decision in catalog.decisions(ListKind::Tool) {
-        assert_eq!(decision.exposed.is_none(), decision.verdict == Verdict::NotApproved);
+        assert_eq!(decision.exposed.is_none(), decision.verdict == ExposureVerdict::NotApproved);
     }
 }
 
@@ -204,13 +204,13 @@ fn a_withheld_tool_keeps_its_name_from_others() {
     let ids = ["s", "t"].map(|it| ServerId::parse(it).unwrap());
     let exposure = mcp_host_model::Exposure::all(mcp_host_model::NamePolicy::Reject);
     let entries =
-        ids.clone().map(|id| ServerEntry { id, exposure: exposure.clone(), lists: Arc::new(lists(&[A])) });
+        ids.clone().map(|id| CatalogServer { id, exposure: exposure.clone(), lists: Arc::new(lists(&[A])) });
     let drift =
         Drift::compute(Some(&ServerSnapshot::default()), &approved(&[A]), &ALL, DriftPolicy::default());
     let drifts = BTreeMap::from([(ids[0].clone(), Arc::new(drift))]);
     let catalog = Catalog::build_approved(&Builtins::default(), &entries, &drifts);
-    let verdicts: Vec<Verdict> = catalog.decisions(ListKind::Tool).map(|it| it.verdict).collect();
-    assert_eq!(verdicts, [Verdict::NotApproved, Verdict::Collision]);
+    let verdicts: Vec<ExposureVerdict> = catalog.decisions(ListKind::Tool).map(|it| it.verdict).collect();
+    assert_eq!(verdicts, [ExposureVerdict::NotApproved, ExposureVerdict::Collision]);
     assert!(catalog.tools().is_empty());
 }
 

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mcp_host_model::{Discovery, Endpoint, Limits, ServerId, Sharing, StdioEndpoint};
 use mcp_host_registry::{
-    Catalog, CatalogStep, DesiredServer, ExposedName, ExposureSettings, ListKind, NameOwner, ReloadPlan,
-    RuntimeSettings, ServerEntry,
+    Catalog, CatalogServer, CatalogStep, DesiredServer, ExposedName, ExposureSettings, ListKind, NameOwner,
+    ReloadPlan, RuntimeSettings,
 };
 use proptest::prelude::*;
 
 use crate::{builtins, servers};
 
 /// A server for a reload plan. Its lists are part of the runtime settings, so other lists require a restart.
-fn desired(entry: &ServerEntry) -> DesiredServer {
+fn desired(entry: &CatalogServer) -> DesiredServer {
     let endpoint = Endpoint::Stdio(StdioEndpoint::new(format!("{:?}", entry.lists)));
     DesiredServer::new(
         entry.id.clone(),
@@ -22,13 +22,13 @@ fn desired(entry: &ServerEntry) -> DesiredServer {
 }
 
 /// Keeps one server per id, and none with the name of a toolset of the host.
-fn with_unique_ids(mut servers: Vec<ServerEntry>) -> Vec<ServerEntry> {
+fn with_unique_ids(mut servers: Vec<CatalogServer>) -> Vec<CatalogServer> {
     let mut ids: BTreeSet<String> = builtins().toolsets.into_iter().collect();
     servers.retain(|server| ids.insert(server.id.to_string()));
     servers
 }
 
-fn order(servers: &[ServerEntry]) -> Vec<ServerId> {
+fn order(servers: &[CatalogServer]) -> Vec<ServerId> {
     servers.iter().map(|server| server.id.clone()).collect()
 }
 
@@ -122,7 +122,7 @@ proptest! {
     #[test]
     fn dm_095_plan_transforms_the_old_generation_into_the_new(old in servers(), new in servers()) {
         let (old, new) = (with_unique_ids(old), with_unique_ids(new));
-        let desired = |entries: &[ServerEntry]| entries.iter().map(desired).collect::<Vec<_>>();
+        let desired = |entries: &[CatalogServer]| entries.iter().map(desired).collect::<Vec<_>>();
         let ReloadPlan { added, removed, changed, re_exposed, unchanged: _,
             .. } = ReloadPlan::compute(&desired(&old), &desired(&new));
         let mut servers = old.clone();
@@ -214,7 +214,7 @@ proptest! {
                 arriving.swap(at, (state >> 33) as usize % (at + 1));
             }
             let order = order(&servers);
-            let mut present: Vec<ServerEntry> = Vec::new();
+            let mut present: Vec<CatalogServer> = Vec::new();
             let mut catalog = Catalog::build(&builtins(), &[]);
             for entry in arriving {
                 present.push(entry);

@@ -11,7 +11,7 @@ use mcp_host_model::{
     Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_prompts,
     read_resources, read_tools,
 };
-use mcp_host_registry::{Builtins, Catalog, ListKind, ServerEntry, ServerLists, ToolLookup, decide};
+use mcp_host_registry::{Builtins, Catalog, CatalogServer, ListKind, ServerLists, ToolLookup, decide};
 use proptest::prelude::*;
 
 fn naming() -> impl Strategy<Value = NamePolicy> {
@@ -55,7 +55,7 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 /// A server with tools and prompts, and with resources that have the names of the prompts.
-fn entry() -> impl Strategy<Value = ServerEntry> {
+fn entry() -> impl Strategy<Value = CatalogServer> {
     let names = || prop::collection::vec(name(), 0..8);
     ("[abc_ é]{1,2}", rules(naming()), names(), rules(naming()), names()).prop_map(
         |(id, rules, tools, other_rules, others)| {
@@ -63,7 +63,7 @@ fn entry() -> impl Strategy<Value = ServerEntry> {
             (exposure.tools, exposure.prompts, exposure.resources) =
                 (rules, other_rules.clone(), other_rules);
             let id = ServerId::parse(&id).expect("a short printable id");
-            ServerEntry::new(id, exposure, Arc::new(lists(&tools, &others)))
+            CatalogServer::new(id, exposure, Arc::new(lists(&tools, &others)))
         },
     )
 }
@@ -91,7 +91,7 @@ fn builtins() -> Builtins {
     builtins
 }
 
-fn servers() -> impl Strategy<Value = Vec<ServerEntry>> {
+fn servers() -> impl Strategy<Value = Vec<CatalogServer>> {
     prop::collection::vec(entry(), 0..5)
 }
 
@@ -103,9 +103,9 @@ struct Listed {
 }
 
 impl Listed {
-    fn of(servers: &[ServerEntry]) -> Listed {
+    fn of(servers: &[CatalogServer]) -> Listed {
         let mut res = Listed { tools: Vec::new(), prompts: Vec::new(), resources: Vec::new() };
-        for ServerEntry { id, lists, .. } in servers {
+        for CatalogServer { id, lists, .. } in servers {
             let owned = |name: &str| (id.clone(), name.to_owned());
             res.tools.extend(lists.tools.iter().map(|item| owned(&item.name)));
             res.prompts.extend(lists.prompts.iter().map(|item| owned(&item.name)));

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use mcp_host_model::{Filter, NameClass, NamePolicy, Rules, ServerId, Transform};
-use mcp_host_registry::{CompiledRules, Verdict, decide};
+use mcp_host_registry::{CompiledRules, ExposureVerdict, decide};
 use serde_json::Value;
 
 /// The version of Dominds whose results are compared.
@@ -66,8 +66,8 @@ fn server(id: &str) -> ServerId {
 fn ruling(rules: &Rules, name: &str) -> String {
     let decision = decide(&server("s"), rules, name);
     match decision.verdict {
-        Verdict::Exposed => "accepted".to_owned(),
-        Verdict::Blacklisted => decision.rule.into_owned(),
+        ExposureVerdict::Exposed => "accepted".to_owned(),
+        ExposureVerdict::Blacklisted => decision.rule.into_owned(),
         other => other.as_str().to_owned(),
     }
 }
@@ -115,7 +115,7 @@ fn dm_042_to_dm_045_transforms_change_names_as_dominds_does() {
             let got = decide(&server("s"), &rules, name);
             let nameless = name.is_empty() || want.is_empty();
             assert_eq!(got.exposed.as_ref().map(|it| it.as_str()), (!nameless).then_some(want), "{row}");
-            assert_eq!(got.verdict == Verdict::InvalidName, nameless, "{row}");
+            assert_eq!(got.verdict == ExposureVerdict::InvalidName, nameless, "{row}");
         }
     }
 }
@@ -141,10 +141,10 @@ fn dm_047_dm_048_each_files_names_come_out_as_dominds_has_them() {
                 let decision = decide(&server(id), &rules, text(&tool["name"]));
                 let got = (decision.verdict, decision.exposed.as_ref().map(|it| it.as_str()), decision.rule);
                 let want = match text(&tool["result"]) {
-                    "registered" => (Verdict::Exposed, Some(text(&tool["as"]))),
-                    "invalid_name" | "invalid_after_transform" => (Verdict::InvalidName, None),
-                    "blacklisted" => (Verdict::Blacklisted, None),
-                    "not_whitelisted" => (Verdict::NotWhitelisted, None),
+                    "registered" => (ExposureVerdict::Exposed, Some(text(&tool["as"]))),
+                    "invalid_name" | "invalid_after_transform" => (ExposureVerdict::InvalidName, None),
+                    "blacklisted" => (ExposureVerdict::Blacklisted, None),
+                    "not_whitelisted" => (ExposureVerdict::NotWhitelisted, None),
                     other => panic!("{file}: unknown result {other}"),
                 };
                 assert_eq!((got.0, got.1), want, "{file}, {id}: {tool}");

@@ -8,8 +8,9 @@ use mcp_host_model::{
 use mcp_host_registry::internal::{escape_name, is_valid, shorten};
 use mcp_host_registry::pattern::first_match;
 use mcp_host_registry::{
-    Builtins, Catalog, CompiledRules, Drift, DriftPolicy, JsonDigest, ListKind, LockFile, Provider,
-    ServerEntry, ServerLists, ServerSnapshot, ValidationOutcome, ValidatorCache, Verdict, decide, project,
+    Builtins, Catalog, CatalogServer, CompiledRules, Drift, DriftPolicy, ExposureVerdict, JsonDigest,
+    ListKind, LockFile, Provider, ServerLists, ServerSnapshot, ValidationOutcome, ValidatorCache, decide,
+    project,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -31,7 +32,7 @@ pub fn tools(bytes: &[u8]) {
     let class = NameClass::Strict;
     for naming in [NamePolicy::Qualify { class }, NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Pass] {
         let id = ServerId::parse("fuzzed").expect("an id");
-        let entry = ServerEntry::new(id, Exposure::all(naming), Arc::clone(&lists));
+        let entry = CatalogServer::new(id, Exposure::all(naming), Arc::clone(&lists));
         let catalog = Catalog::build(&Builtins::default(), std::slice::from_ref(&entry));
         assert_eq!(catalog.decisions(ListKind::Tool).count(), lists.tools.len());
         assert_eq!(catalog.hash(), Catalog::build(&Builtins::default(), &[entry]).hash());
@@ -141,7 +142,7 @@ pub fn names(bytes: &[u8]) {
             for name in &names {
                 let decision = decider.decide(name);
                 assert_eq!(decision, decide(&server, &rules, name), "a single decision differs");
-                assert_eq!(decision.exposed.is_some(), decision.verdict == Verdict::Exposed);
+                assert_eq!(decision.exposed.is_some(), decision.verdict == ExposureVerdict::Exposed);
                 assert!(!decision.rule.is_empty());
                 let Some(exposed) = decision.exposed else { continue };
                 let kept =

@@ -21,7 +21,7 @@ use crate::dialect::{checks, lowering};
 use crate::syntax::{Node, to_json};
 
 /// The parameters of lowering an entry.
-pub(super) struct SessionOptions<'a> {
+pub(super) struct SessionContext<'a> {
     pub(super) context: &'a ReadContext,
     pub(super) rules: &'static ProtocolRules,
     pub(super) leniency: Leniency,
@@ -34,7 +34,7 @@ pub(super) fn stdio(
     entry: AcpStdio,
     node: &Node,
     at: &Location,
-    options: &SessionOptions<'_>,
+    options: &SessionContext<'_>,
 ) -> Option<ServerSpec> {
     let AcpStdio { tag: _, name, command, args, env, cwd, url, headers } = entry;
     let context = options.context;
@@ -67,7 +67,7 @@ pub(super) fn url(
     kind: TransportKind,
     node: &Node,
     at: &Location,
-    options: &SessionOptions<'_>,
+    options: &SessionContext<'_>,
 ) -> Option<ServerSpec> {
     let AcpUrl { tag: _, name, url, headers, command, args, env, cwd } = entry;
     let context = options.context;
@@ -124,7 +124,7 @@ fn spec_of(
     known: &[&str],
     node: &Node,
     at: &Location,
-    options: &SessionOptions<'_>,
+    options: &SessionContext<'_>,
 ) -> ServerSpec {
     let meta = node.get("_meta").and_then(|it| to_json(&it.value)).map(|it| RawJson::parse(it.into()));
     let sharing = node.get("_meta").and_then(|it| it.value.get(META_SHARING)).and_then(|it| it.value.text());
@@ -167,7 +167,7 @@ fn parse_name(text: &str, at: &Location, context: &ReadContext) -> Option<Server
 
 /// Reports a missing list. Version 1 requires `args`, `env` and `headers`, even if they are empty; null is an
 /// empty list (ACPX-09).
-fn required<T>(key: &str, got: &FieldState<T>, at: &Location, server: &str, options: &SessionOptions<'_>) {
+fn required<T>(key: &str, got: &FieldState<T>, at: &Location, server: &str, options: &SessionContext<'_>) {
     let absent = matches!(got, FieldState::Absent) && options.rules.list_requirement == Requirement::Required;
     if absent {
         let message = format!("{server}: '{key}' is required");
@@ -182,7 +182,7 @@ fn command_path(
     command: &DeferredField<String>,
     has_args: bool,
     server: &str,
-    options: &SessionOptions<'_>,
+    options: &SessionContext<'_>,
 ) -> Option<String> {
     let context = options.context;
     let text = command.value_or(|| {

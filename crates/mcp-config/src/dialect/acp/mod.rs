@@ -33,7 +33,7 @@ pub use types::{
     EnvVariable, HttpHeader, HttpTransport, HttpType, McpServerConfig, SseTransport, SseType, StdioTransport,
 };
 
-use lower::SessionOptions;
+use lower::SessionContext;
 use request::EntryNode;
 use rules::{ProtocolRules, UntypedEntry};
 
@@ -49,13 +49,13 @@ pub(crate) fn read_session(root: &Node, context: &ReadContext, leniency: Lenienc
     let members = SessionMembers::of(root);
     let mut nodes = request::find_servers(root, &members, context, rules).unwrap_or_default();
     nodes.truncate(MAX_SERVERS + 1);
-    let options = SessionOptions { context, rules, leniency, cwd: members.cwd.as_deref() };
+    let options = SessionContext { context, rules, leniency, cwd: members.cwd.as_deref() };
     check_unique_names(&nodes, context);
     let entries = nodes.into_iter().map(|EntryNode { label, node, at }| entry(label, node, &at, &options));
     ReadSession { entries: entries.collect(), members }
 }
 
-fn entry(label: String, node: &Node, at: &Location, options: &SessionOptions<'_>) -> ReadEntry {
+fn entry(label: String, node: &Node, at: &Location, options: &SessionContext<'_>) -> ReadEntry {
     let context = options.context;
     let name = node.get("name").and_then(|it| it.value.text());
     let name = name.filter(|name| !name.is_empty()).map_or(label, display_name);
@@ -126,8 +126,8 @@ enum EntryTransport<'a> {
     Extension(&'a str),
 }
 
-fn transport<'a>(node: &'a Node, at: &Location, options: &SessionOptions<'_>) -> Option<EntryTransport<'a>> {
-    let SessionOptions { context, rules, .. } = options;
+fn transport<'a>(node: &'a Node, at: &Location, options: &SessionContext<'_>) -> Option<EntryTransport<'a>> {
+    let SessionContext { context, rules, .. } = options;
     let Some(member) = node.get("type") else {
         if rules.untyped == UntypedEntry::Stdio {
             return Some(EntryTransport::Stdio);

@@ -7,7 +7,7 @@ use crate::diagnostic::Code;
 use crate::dialect::checks;
 use crate::dialect::editor::entry_fields::StdioFields;
 use crate::dialect::editor::fields::{self, ValueReader};
-use crate::dialect::editor::wire::{Command, CommandMapping};
+use crate::dialect::editor::wire::{CommandMapping, CommandValue};
 use crate::dialect::program_text::check_command;
 
 impl StdioFields {
@@ -37,8 +37,8 @@ impl StdioFields {
                 }
                 return None;
             }
-            Some(Command::Program(program)) => (Some(program), command_at),
-            Some(Command::List(list)) => {
+            Some(CommandValue::Program(program)) => (Some(program), command_at),
+            Some(CommandValue::List(list)) => {
                 let mut list = list.into_iter();
                 let Some(first) = list.next() else {
                     let message = "'command' must not be empty";
@@ -50,7 +50,7 @@ impl StdioFields {
                 let at = first.at;
                 (first.take(), at)
             }
-            Some(Command::Mapping(mapping)) => {
+            Some(CommandValue::Mapping(mapping)) => {
                 let CommandMapping { path, args: own_args, env: own_env } = *mapping;
                 if own_args.is_given() && args.is_given() {
                     let message = "the arguments are given twice; only one is allowed";

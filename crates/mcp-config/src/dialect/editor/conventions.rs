@@ -31,7 +31,7 @@ pub(crate) struct Program {
     /// The transport of a URL.
     pub(crate) url_transport: UrlTransport,
     /// Whether the file holds other settings too, so that it is valid without servers.
-    pub(crate) content: FileContent,
+    pub(crate) content: FilePurpose,
     /// The lines without which the program refuses the file.
     pub(crate) required_lines: &'static [&'static str],
 }
@@ -123,7 +123,7 @@ pub(crate) enum UrlTransport {
 
 /// What a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileContent {
+pub(crate) enum FilePurpose {
     /// MCP servers.
     Servers,
     /// Settings, which may contain servers.

@@ -4,7 +4,9 @@ use serde::Deserialize;
 
 use crate::de::{Field, KnownMembers, Location, NullableField, OrderedMap, ReadContext};
 use crate::dialect::editor::keys::{self, EntryField};
-use crate::dialect::editor::wire::{Command, Environment, Headers, RequestOptions, Tools, TransportField};
+use crate::dialect::editor::wire::{
+    CommandValue, ContinueOptions, Environment, Headers, Tools, TransportField,
+};
 use crate::dialect::lowering::SharingKey;
 use crate::syntax::{Content, Node};
 
@@ -33,7 +35,7 @@ pub(super) struct EntryFields {
 
 /// The fields that describe a program.
 pub(super) struct StdioFields {
-    pub(super) command: NullableField<Command>,
+    pub(super) command: NullableField<CommandValue>,
     pub(super) args: Texts,
     /// Under `env`, and under `environment`.
     pub(super) env: [NullableField<Environment>; 2],
@@ -72,7 +74,7 @@ impl EntryFields {
     pub(super) fn read(node: &Node, at: &Location, context: &ReadContext) -> EntryFields {
         let reader = FieldReader { members: KnownMembers::new(node, *at, &keys::NAMES, context), context };
         let mut headers = reader.all(EntryField::Headers);
-        let options: NullableField<RequestOptions> = reader.one(EntryField::RequestOptions);
+        let options: NullableField<ContinueOptions> = reader.one(EntryField::ContinueOptions);
         headers.extend(options.take().map(|it| it.headers));
         let is_given = |name: &str| {
             node.get(name).is_some_and(|member| !matches!(member.value.content(), Content::Null))
@@ -82,7 +84,7 @@ impl EntryFields {
             description: reader.one(EntryField::Description),
             transports: reader.all(EntryField::Transport),
             stdio: StdioFields {
-                command: reader.one(EntryField::Command),
+                command: reader.one(EntryField::CommandValue),
                 args: reader.one(EntryField::Arguments),
                 env: [reader.one(EntryField::Environment), reader.one(EntryField::SecondEnvironment)],
                 required_variables: reader.one(EntryField::RequiredVariables),

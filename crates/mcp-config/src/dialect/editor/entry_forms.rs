@@ -3,7 +3,7 @@
 use mcp_host_model::{TemplatePart, TransportKind};
 
 use crate::dialect::editor::conventions::{EntryForm, Program, UrlTransport};
-use crate::dialect::editor::keys::{self, EntryField, Key};
+use crate::dialect::editor::keys::{self, EntryField, EntryKey};
 use crate::dialect::write::common;
 use crate::dialect::write::report::WriteReport;
 use crate::syntax::output::OutputValue;
@@ -66,7 +66,7 @@ fn form_of(form: EntryForm) -> Option<&'static Form> {
 }
 
 /// Where a form has a common key: a key, or two keys with a `/`.
-fn path(form: EntryForm, key: &Key) -> Option<&'static str> {
+fn path(form: EntryForm, key: &EntryKey) -> Option<&'static str> {
     if let Some((_, path)) = form_of(form)?.moved.iter().find(|it| it.0 == key.name) {
         return Some(path);
     }
@@ -133,7 +133,7 @@ fn entry(
     }
     for key in keys::KEYS.iter().filter(|it| it.is_primary()) {
         let Some(path) = path(form, key) else { continue };
-        let value = if key.field == EntryField::Command { command.take() } else { take(key.name) };
+        let value = if key.field == EntryField::CommandValue { command.take() } else { take(key.name) };
         let Some(value) = value else { continue };
         let (key, value) = match path.split_once('/') {
             Some((outer, inner)) => (outer, OutputValue::Map(vec![(inner.to_owned(), value)])),

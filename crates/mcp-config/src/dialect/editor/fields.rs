@@ -10,9 +10,9 @@ use crate::de::{Field, Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{CheckError, Code, FixIntent, quoted, quoted_key};
 use crate::dialect::editor::conventions::{EnvValues, Program, VariableSyntax};
 use crate::dialect::editor::entry_fields::{Durations, ToolLists};
-use crate::dialect::editor::keys::{self, Key};
+use crate::dialect::editor::keys::{self, EntryKey};
 use crate::dialect::editor::server_maps::declared_inputs;
-use crate::dialect::editor::wire::{Environment, Headers, Pair, Scalar, Tools, VariableItem};
+use crate::dialect::editor::wire::{Environment, Headers, NamedValue, Scalar, Tools, VariableItem};
 use crate::dialect::program_text::check_argument_line;
 use crate::dialect::{checks, lowering};
 use crate::syntax::template::ReferenceRule;
@@ -224,7 +224,7 @@ fn warn_if_not_text(found: &str, at: &Location, values: &ValueReader<'_>) {
 /// Warns about a list where the programs of these files read a mapping.
 pub(super) fn warn_about_list(at: &Location, context: &ReadContext) {
     let key = crate::syntax::last(&at.pointer(context));
-    if !keys::find(&key).is_some_and(Key::is_common) {
+    if !keys::find(&key).is_some_and(EntryKey::is_common) {
         return;
     }
     let message = format!("'{key}' is a list; the programs that have such files read a mapping");
@@ -235,7 +235,9 @@ pub(super) fn warn_about_list(at: &Location, context: &ReadContext) {
 fn list_item(item: Field<VariableItem>, values: &ValueReader<'_>) -> Option<(String, ConfigValue)> {
     let at = item.at;
     let (name, text, at) = match item.take()? {
-        VariableItem::Pair(Pair { name, value }) => (name.take()?, value.value()?.clone(), value.at),
+        VariableItem::NamedValue(NamedValue { name, value }) => {
+            (name.take()?, value.value()?.clone(), value.at)
+        }
         // A name without value passes the host's variable of that name.
         VariableItem::Line(line) => match line.split_once('=') {
             Some((name, value)) => (name.to_owned(), value.to_owned(), at),
@@ -268,7 +270,7 @@ pub(super) fn headers(
         Some(Headers::List(items)) => {
             let mut res = Vec::new();
             for pair in items.into_iter().filter_map(Field::take) {
-                let Pair { name, value: text } = pair;
+                let NamedValue { name, value: text } = pair;
                 let Some(name_text) = name.value() else { continue };
                 if context.report_check(&name.at, checks::check_header_name(name_text)) {
                     lowering::report_owned_header(name_text, &name.at, context);

@@ -10,7 +10,7 @@ use crate::de::ForeignKey;
 use crate::dialect::editor::conventions::EntryForm;
 
 /// A key of an entry.
-pub(super) struct Key {
+pub(super) struct EntryKey {
     /// Its name.
     pub(super) name: &'static str,
     /// What it sets. Keys of one field are spellings of it.
@@ -28,7 +28,7 @@ pub(super) enum EntryField {
     Name,
     Description,
     Transport,
-    Command,
+    CommandValue,
     Arguments,
     Environment,
     /// The environment under the key of opencode.
@@ -43,7 +43,7 @@ pub(super) enum EntryField {
     HeaderVariables,
     /// The name of the variable that holds a token.
     TokenVariable,
-    RequestOptions,
+    ContinueOptions,
     /// A time without a fixed unit.
     Timeout,
     RequestMilliseconds,
@@ -87,7 +87,7 @@ pub(crate) const DISABLED: SwitchKey = SwitchKey { name: "disabled", off: true }
 /// `"enabled": false`.
 pub(crate) const ENABLED: SwitchKey = SwitchKey { name: "enabled", off: false };
 
-impl Key {
+impl EntryKey {
     /// Whether the key is part of the model. Any other is kept as it is.
     pub(super) fn is_lowered(&self) -> bool {
         !matches!(self.field, EntryField::Tools | EntryField::Provided | EntryField::Kept)
@@ -105,12 +105,12 @@ impl Key {
 }
 
 /// The key with this name.
-pub(super) fn find(name: &str) -> Option<&'static Key> {
+pub(super) fn find(name: &str) -> Option<&'static EntryKey> {
     KEYS.iter().find(|it| it.name == name)
 }
 
 /// The keys of a field.
-pub(super) fn of_field(field: EntryField) -> impl Iterator<Item = &'static Key> + Clone {
+pub(super) fn of_field(field: EntryField) -> impl Iterator<Item = &'static EntryKey> + Clone {
     KEYS.iter().filter(move |it| it.field == field)
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn foreign_key(name: &str) -> Option<ForeignKey> {
 
 /// The common keys of a program to start and of a URL. An object that has one of them looks like a server.
 pub(super) fn that_start() -> impl Iterator<Item = &'static str> {
-    let keys = of_field(EntryField::Command).chain(of_field(EntryField::Url));
+    let keys = of_field(EntryField::CommandValue).chain(of_field(EntryField::Url));
     keys.filter(|it| it.is_common()).map(|it| it.name)
 }
 
@@ -176,12 +176,12 @@ const fn key(
     field: EntryField,
     forms: &'static [EntryForm],
     description: &'static str,
-) -> Key {
-    Key { name, field, forms, description }
+) -> EntryKey {
+    EntryKey { name, field, forms, description }
 }
 
 /// All keys, in the order of the JSON Schema and of written entries.
-pub(super) const KEYS: &[Key] = &[
+pub(super) const KEYS: &[EntryKey] = &[
     key("name", F::Name, &[Common, Goose, Continue], "Its name, if the servers are a list."),
     key("description", F::Description, &[Common, Goose], "What it is for."),
     key(
@@ -192,8 +192,8 @@ pub(super) const KEYS: &[Key] = &[
     ),
     key("transport", F::Transport, COMMON, "The same as `type`."),
     key("transportType", F::Transport, COMMON, "The same as `type`."),
-    key("command", F::Command, ALL_BUT_GOOSE, "The program to start."),
-    key("cmd", F::Command, GOOSE, "The same as `command`."),
+    key("command", F::CommandValue, ALL_BUT_GOOSE, "The program to start."),
+    key("cmd", F::CommandValue, GOOSE, "The same as `command`."),
     key("args", F::Arguments, ALL_BUT_OPENCODE, "Its arguments."),
     key(
         "env",
@@ -224,7 +224,7 @@ pub(super) const KEYS: &[Key] = &[
         CODEX,
         "The variable of the environment that holds the bearer token of every request.",
     ),
-    key("requestOptions", F::RequestOptions, CONTINUE, "The headers of every request, in Continue's form."),
+    key("requestOptions", F::ContinueOptions, CONTINUE, "The headers of every request, in Continue's form."),
     key(
         "timeout",
         F::Timeout,
@@ -299,7 +299,7 @@ const SYNONYMS: &[(&str, EntryField)] = &[
     ("protocol", F::Transport),
     ("servertype", F::Transport),
     // Goose and Cherry Studio.
-    ("cmd", F::Command),
+    ("cmd", F::CommandValue),
     ("envs", F::Environment),
     ("uri", F::Url),
     ("baseurl", F::Url),

@@ -13,7 +13,7 @@ use crate::dialect::editor::client_credentials;
 use crate::dialect::editor::conventions::{EntryForm, Program, ShellVariables, VariableSyntax};
 use crate::dialect::editor::entry_fields::EntryFields;
 use crate::dialect::editor::fields::{self, DeclaredInputs, ValueReader};
-use crate::dialect::editor::keys::{self, EntryField, Key};
+use crate::dialect::editor::keys::{self, EntryField, EntryKey};
 use crate::dialect::editor::name_lists::NameLists;
 use crate::dialect::editor::transport::{
     DeclaredTransport, TransportChoice, choose_transport, declared_transport, entry_url,
@@ -148,7 +148,7 @@ pub(super) fn lower(
     let mut spec = ServerSpec::new(id, origin, transport);
     spec.description = entry.description.take();
     spec.sharing = spec.origin.stated_sharing.unwrap_or(Sharing::Auto);
-    let is_lowered = |name: &str| keys::find(name).is_some_and(Key::is_lowered);
+    let is_lowered = |name: &str| keys::find(name).is_some_and(EntryKey::is_lowered);
     spec.metadata = metadata([("extra", lowering::unknown_members(node, is_lowered))]);
     (spec.limits, spec.exposure) = (limits, exposure);
     LoweredEntry { kind, nothing_to_start: false, spec: Some(spec) }
@@ -160,7 +160,7 @@ fn report_goose_keys(node: &Node, at: &Location, context: &ReadContext) {
     for key in keys::KEYS.iter().filter(|it| it.forms == [EntryForm::Goose]) {
         let common = keys::primary(key.field);
         let is_of_transport =
-            matches!(key.field, EntryField::Command | EntryField::Environment | EntryField::Url);
+            matches!(key.field, EntryField::CommandValue | EntryField::Environment | EntryField::Url);
         let Some(member) = node.get(key.name).filter(|_| is_of_transport) else { continue };
         // Both keys are reported together.
         if node.get(common).is_some() {
@@ -196,10 +196,12 @@ fn report_shared_use(
 fn report_nested_fields(entry: &Node, at: &Location, context: &ReadContext) -> bool {
     let Some(transport) = entry.get("transport") else { return false };
     let at = at.member(transport, context);
-    let is_of_transport = |key: &Key| {
+    let is_of_transport = |key: &EntryKey| {
         let field = key.field;
-        matches!(field, EntryField::Url | EntryField::Headers | EntryField::Command | EntryField::Arguments)
-            || matches!(field, EntryField::Environment | EntryField::Folder)
+        matches!(
+            field,
+            EntryField::Url | EntryField::Headers | EntryField::CommandValue | EntryField::Arguments
+        ) || matches!(field, EntryField::Environment | EntryField::Folder)
     };
     let mut res = false;
     for member in transport.value.members().unwrap_or_default() {

@@ -3,7 +3,7 @@
 //! The only place that knows these programs. New knowledge about a program is a row or a field here.
 
 use crate::dialect::editor::conventions::{
-    Disabling, EntryForm, EnvValues, FileContent, JsonExtensions, Program, ShellVariables, UrlTransport,
+    Disabling, EntryForm, EnvValues, FilePurpose, JsonExtensions, Program, ShellVariables, UrlTransport,
     VariableSyntax,
 };
 use crate::dialect::editor::keys::{DISABLED, ENABLED};
@@ -22,7 +22,7 @@ pub(crate) const UNKNOWN: Program = Program {
     entry_form: EntryForm::Common,
     syntax: JsonExtensions::Unknown,
     url_transport: UrlTransport::HttpUnlessDeclared,
-    content: FileContent::Servers,
+    content: FilePurpose::Servers,
     required_lines: &[],
 };
 
@@ -57,7 +57,7 @@ pub(super) const GEMINI_CLI: Program = Program {
     shell_variables: ShellVariables::Replaced,
     disabling: Disabling::NameLists,
     syntax: JsonExtensions::Comments,
-    content: FileContent::Settings,
+    content: FilePurpose::Settings,
     ..UNKNOWN
 };
 
@@ -83,7 +83,7 @@ const OPENCODE: Program = Program {
     disabling: Disabling::Key(ENABLED),
     entry_form: EntryForm::Opencode,
     syntax: JsonExtensions::CommentsAndCommas,
-    content: FileContent::Settings,
+    content: FilePurpose::Settings,
     ..UNKNOWN
 };
 
@@ -94,7 +94,7 @@ pub(super) const CRUSH: Program = Program {
     key: "mcp",
     shell_variables: ShellVariables::Replaced,
     syntax: JsonExtensions::None,
-    content: FileContent::Settings,
+    content: FilePurpose::Settings,
     ..UNKNOWN
 };
 
@@ -105,7 +105,7 @@ pub(super) const CONTINUE: Program = Program {
     required_lines: &["name: Local Assistant", "version: 1.0.0", "schema: v1"],
     variables: VariableSyntax::Secrets,
     disabling: Disabling::Unsupported("Continue starts every server of its file"),
-    content: FileContent::Settings,
+    content: FilePurpose::Settings,
     ..UNKNOWN
 };
 
@@ -115,7 +115,7 @@ pub(super) const LIBRE_CHAT: Program = Program {
     files: &["librechat.yaml", "librechat.yml"],
     disabling: Disabling::Unsupported("LibreChat connects to every server of its file"),
     url_transport: UrlTransport::SseUnlessDeclared,
-    content: FileContent::Settings,
+    content: FilePurpose::Settings,
     ..UNKNOWN
 };
 
@@ -130,7 +130,7 @@ pub(super) const DEV_CONTAINER: Program = Program {
     home_files: &[],
     files: &["devcontainer.json", ".devcontainer.json"],
     key: "customizations.vscode.mcp.servers",
-    content: FileContent::Settings,
+    content: FilePurpose::Settings,
     ..VS_CODE
 };
 
@@ -145,7 +145,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         home_files: &[],
         files: &[".vscode/settings.json", "Code/User/settings.json"],
         key: "mcp.servers",
-        content: FileContent::Settings,
+        content: FilePurpose::Settings,
         ..VS_CODE
     },
     Program {
@@ -200,7 +200,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         home_files: &[".claude.json"],
         files: &[],
         disabling: Disabling::Unsupported("`/mcp` in Claude Code disables it for a project"),
-        content: FileContent::Settings,
+        content: FilePurpose::Settings,
         ..CLAUDE_CODE
     },
     GEMINI_CLI,
@@ -229,7 +229,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         variables: VariableSyntax::Unsupported,
         disabling: Disabling::Key(ENABLED),
         syntax: JsonExtensions::CommentsAndCommas,
-        content: FileContent::Settings,
+        content: FilePurpose::Settings,
         ..UNKNOWN
     },
     OPENCODE,
@@ -270,7 +270,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         files: &[".amp/settings.json", ".amp/settings.jsonc", "amp/settings.json"],
         key: "amp.mcpServers",
         syntax: JsonExtensions::CommentsAndCommas,
-        content: FileContent::Settings,
+        content: FilePurpose::Settings,
         ..UNKNOWN
     },
     Program {
@@ -280,7 +280,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         entry_form: EntryForm::Codex,
         variables: VariableSyntax::Unsupported,
         disabling: Disabling::Key(ENABLED),
-        content: FileContent::Settings,
+        content: FilePurpose::Settings,
         ..UNKNOWN
     },
     Program {
@@ -289,7 +289,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         key: "extensions",
         entry_form: EntryForm::Goose,
         disabling: Disabling::Key(ENABLED),
-        content: FileContent::Settings,
+        content: FilePurpose::Settings,
         ..UNKNOWN
     },
     CONTINUE,

@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 use crate::de::{Field, Ignored, NullableField, OptionalField, OrderedMap};
 use crate::dialect::editor::keys::{self, EntryField, KEYS, SwitchKey};
 use crate::dialect::editor::transport::{DeclaredTransport, TRANSPORT_NAMES};
-use crate::dialect::editor::wire::{Command, Environment, Headers, RequestOptions, Tools, TransportField};
+use crate::dialect::editor::wire::{
+    CommandValue, ContinueOptions, Environment, Headers, Tools, TransportField,
+};
 use crate::dialect::lowering::SharingKey;
 use crate::dialect::wire_schema::resolve_optional_marks;
 
@@ -38,7 +40,7 @@ pub(crate) fn schema() -> Value {
     starts.extend(["McpCommandGiven", "McpUrlGiven"].map(|it| json!({ "$ref": format!("#/$defs/{it}") })));
     server["anyOf"] = starts.into();
     server["allOf"] = conditions();
-    definitions["McpCommandGiven"] = json!({ "anyOf": have_value(EntryField::Command) });
+    definitions["McpCommandGiven"] = json!({ "anyOf": have_value(EntryField::CommandValue) });
     definitions["McpUrlGiven"] = json!({ "anyOf": have_value(EntryField::Url) });
     definitions["McpServer"] = server;
     definitions["McpServerOrOff"] = server_or_disabled_schema(json!({ "$ref": "#/$defs/McpServer" }));
@@ -85,7 +87,7 @@ fn value_schema(field: EntryField, generator: &mut SchemaGenerator) -> Schema {
         | EntryField::Url
         | EntryField::TokenVariable => NullableField::<String>::json_schema(generator),
         EntryField::Transport => NullableField::<TransportField>::json_schema(generator),
-        EntryField::Command => NullableField::<Command>::json_schema(generator),
+        EntryField::CommandValue => NullableField::<CommandValue>::json_schema(generator),
         EntryField::Environment | EntryField::SecondEnvironment => {
             NullableField::<Environment>::json_schema(generator)
         }
@@ -96,7 +98,7 @@ fn value_schema(field: EntryField, generator: &mut SchemaGenerator) -> Schema {
         | EntryField::ExcludedTools => NullableField::<Vec<Field<String>>>::json_schema(generator),
         EntryField::Headers => NullableField::<Headers>::json_schema(generator),
         EntryField::HeaderVariables => NullableField::<OrderedMap<String>>::json_schema(generator),
-        EntryField::RequestOptions => NullableField::<RequestOptions>::json_schema(generator),
+        EntryField::ContinueOptions => NullableField::<ContinueOptions>::json_schema(generator),
         EntryField::Timeout
         | EntryField::RequestMilliseconds
         | EntryField::RequestSeconds
@@ -113,7 +115,7 @@ fn value_schema(field: EntryField, generator: &mut SchemaGenerator) -> Schema {
 
 /// For each key of a field, the schema of an object that has it with a value.
 fn have_value(field: EntryField) -> Vec<Value> {
-    let value = |key: &keys::Key| {
+    let value = |key: &keys::EntryKey| {
         let name = key.name;
         json!({ "required": [name], "properties": { name: { "not": { "type": "null" } } } })
     };

@@ -2,7 +2,7 @@
 
 use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::{Applicability, Code, FixIntent, quoted};
-use crate::dialect::editor::conventions::{FileContent, Program};
+use crate::dialect::editor::conventions::{FilePurpose, Program};
 use crate::dialect::editor::keys;
 use crate::dialect::editor::program::server_keys;
 use crate::dialect::editor::programs::{DEV_CONTAINER_INPUTS, DEV_CONTAINER_SERVERS};
@@ -96,7 +96,7 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
 fn check_key(key: &str, at: &Location, context: &ReadContext) {
     let Some(program) = Program::of_file(&context.file).filter(|it| !it.is_unknown()) else { return };
     // Settings have the keys of extensions too, such as `amp.mcpServers`.
-    let is_extension = program.content == FileContent::Settings && key.contains('.');
+    let is_extension = program.content == FilePurpose::Settings && key.contains('.');
     if key == program.key || program.other_keys.contains(&key) || is_extension {
         return;
     }
@@ -124,7 +124,7 @@ fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
     let at = &at.at_key();
     let name = context.file.rsplit(['/', '\\']).next().unwrap_or_default();
     let program = Program::of_file(&context.file);
-    if program.is_some_and(|it| it.content == FileContent::Settings) || SETTINGS_FILES.contains(&name) {
+    if program.is_some_and(|it| it.content == FilePurpose::Settings) || SETTINGS_FILES.contains(&name) {
         let message = "these settings have no MCP servers";
         context.warning(
             Code::NoServers,

@@ -12,7 +12,7 @@ use crate::de::{Field, Ignored, NullableField, OptionalField, OrderedMap};
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "McpRequestOptions")]
 #[expect(dead_code, reason = "what has no effect is known, and so no unknown key")]
-pub(crate) struct RequestOptions {
+pub(crate) struct ContinueOptions {
     /// Headers of every request.
     pub(super) headers: NullableField<Headers>,
     /// Whether certificates are checked; without effect.
@@ -53,7 +53,7 @@ pub(crate) struct TransportObject {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "shape: the name or path of a program")]
 #[schemars(rename = "McpCommand", untagged)]
-pub(crate) enum Command {
+pub(crate) enum CommandValue {
     #[serde(rename = "text")]
     Program(#[schemars(regex(pattern = r"\S"))] String),
     #[serde(rename = "list")]
@@ -97,7 +97,7 @@ pub(crate) enum Headers {
     #[serde(rename = "mapping")]
     Mapping(OrderedMap<String>),
     #[serde(rename = "list")]
-    List(Vec<Field<Pair>>),
+    List(Vec<Field<NamedValue>>),
 }
 
 /// The value of a variable. A number or boolean means its text; null means no variable.
@@ -123,13 +123,13 @@ pub(crate) enum VariableItem {
     #[serde(rename = "text")]
     Line(String),
     #[serde(rename = "mapping")]
-    Pair(Pair),
+    NamedValue(NamedValue),
 }
 
 /// A variable or a header in a list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "McpPair")]
-pub(crate) struct Pair {
+pub(crate) struct NamedValue {
     /// Its name.
     pub(super) name: Field<String>,
     /// Its value.

@@ -13,7 +13,7 @@ use crate::dialect::lowering::url_rule;
 use crate::dialect::write::common::{self, EXTRA};
 use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::WriteReport;
-use crate::profile::policy::UrlPolicy;
+use crate::profile::rules::UrlPolicy;
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{ReferenceRule, has_reference};
 

@@ -7,7 +7,7 @@ use mcp_host_model::{ConfigValue, Limits, Passthrough, ServerId};
 use crate::de::{Field, Location, NullableField, OptionalField, OrderedMap, RawObject, ReadContext};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent};
 use crate::dialect::{checks, lowering};
-use crate::profile::policy::NameRule;
+use crate::profile::rules::NameRule;
 use crate::syntax::template::{ReferenceRule, has_holodeck_reference, parse_value};
 
 /// Reports missing keys that the profile requires or recommends. `given` has each key and whether the entry has it.

@@ -14,7 +14,7 @@ use crate::de::{Location, ReadContext, suggest};
 use crate::diagnostic::{Code, FixIntent, quoted};
 use crate::dialect::entry::{ReadEntry, display_name};
 use crate::dialect::lowering::UniqueNames;
-use crate::profile::policy::OtherTypes;
+use crate::profile::rules::OtherTypes;
 use crate::syntax::{Content, Node};
 
 pub use types::{CommandType, McpToolConfig, ToolType, TransportType};

@@ -8,7 +8,7 @@ use crate::de::{FieldState, Location, NullableField, ReadContext};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, quoted};
 use crate::dialect::checks::UrlRule;
 use crate::dialect::{checks, lowering};
-use crate::profile::policy::ForeignRule;
+use crate::profile::rules::ForeignRule;
 use crate::syntax::template::{ReferenceRule, has_holodeck_reference, parse_value};
 
 /// The number of arguments of a command that is derived from `server`.

@@ -1,7 +1,7 @@
 //! Serde struct of an MCP item of an `agent.yaml` (HD-002 to HD-031).
 //!
 //! The doc comments appear in the JSON Schema. The struct has the keys of all profiles;
-//! `Policy::unsupported_keys` lists those that a profile does not have.
+//! `ProfileRules::unsupported_keys` lists those that a profile does not have.
 
 use mcp_host_model::TransportKind;
 use schemars::JsonSchema;

@@ -13,7 +13,7 @@ use crate::dialect::write::common;
 use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::WriteReport;
 use crate::dialect::write::values::reference_text;
-use crate::profile::policy::{NameRule, Policy};
+use crate::profile::rules::{NameRule, ProfileRules};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{ReferenceRule, has_holodeck_reference};
 
@@ -22,7 +22,7 @@ const METADATA_KEYS: [&str; 4] = ["server", "registry_name", "is_retrieval", "de
 
 pub(crate) fn write_server(
     server: &ServerSpec,
-    policy: &Policy,
+    policy: &ProfileRules,
     report: &mut WriteReport<'_>,
 ) -> Option<(String, OutputValue)> {
     let ServerSpec { origin, transport, limits, config, metadata, .. } = server;
@@ -106,7 +106,7 @@ pub(crate) fn write_server(
     Some((name, OutputValue::Map(res)))
 }
 
-fn name(id: &str, policy: &Policy, report: &mut WriteReport<'_>) -> Option<String> {
+fn name(id: &str, policy: &ProfileRules, report: &mut WriteReport<'_>) -> Option<String> {
     if has_holodeck_reference(id) || id.contains("${") {
         return report.server_omitted("id", "a name must not contain `${`");
     }
@@ -124,7 +124,7 @@ fn name(id: &str, policy: &Policy, report: &mut WriteReport<'_>) -> Option<Strin
     }
 }
 
-fn stdio(spec: &StdioSpec, policy: &Policy, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
+fn stdio(spec: &StdioSpec, policy: &ProfileRules, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
     let command = &spec.command;
     if let Some(commands) = policy.commands
         && !commands.contains(&command.as_str())
@@ -145,7 +145,12 @@ fn stdio(spec: &StdioSpec, policy: &Policy, entry: &mut EntryWriter<'_, '_>) -> 
     Some(())
 }
 
-fn url(spec: &UrlSpec, kind: TransportKind, policy: &Policy, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
+fn url(
+    spec: &UrlSpec,
+    kind: TransportKind,
+    policy: &ProfileRules,
+    entry: &mut EntryWriter<'_, '_>,
+) -> Option<()> {
     entry.report.unsupported_if(spec.client_credentials.is_some(), "auth", "client credentials");
     common::report_fallback(spec.sse_fallback, entry.report);
     let text = entry.required("url", &spec.url)?;
@@ -171,13 +176,17 @@ fn url(spec: &UrlSpec, kind: TransportKind, policy: &Policy, entry: &mut EntryWr
     Some(())
 }
 
-fn has_no_reference(text: &str, policy: &Policy) -> bool {
+fn has_no_reference(text: &str, policy: &ProfileRules) -> bool {
     policy.variables == ReferenceRule::Literal || !has_holodeck_reference(text)
 }
 
 /// The `config` of an item. If the reader replaces variables it may be a template; otherwise it must not contain
 /// text that looks like a reference.
-fn passthrough(config: &Passthrough, policy: &Policy, report: &mut WriteReport<'_>) -> Option<OutputValue> {
+fn passthrough(
+    config: &Passthrough,
+    policy: &ProfileRules,
+    report: &mut WriteReport<'_>,
+) -> Option<OutputValue> {
     let json = match config {
         Passthrough::Literal(json) if has_no_reference(json.as_str(), policy) => json,
         Passthrough::Literal(_) => {

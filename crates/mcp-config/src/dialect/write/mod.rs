@@ -15,7 +15,7 @@ use crate::dialect::editor::conventions::Program;
 use crate::dialect::editor::references::InputDeclarations;
 use crate::dialect::write::report::{FieldFallback, ProgramLookup, WriteReport, WrittenFile};
 use crate::dialect::{acp, dominds, editor, holodeck};
-use crate::profile::policy::Policy;
+use crate::profile::rules::ProfileRules;
 use crate::syntax::output::OutputValue;
 
 /// Writes servers in the given order.
@@ -91,7 +91,7 @@ pub(crate) fn server_entry(
 ) -> Option<(String, OutputValue)> {
     match report.profile {
         Profile::HoloDeck | Profile::HoloDeck07 => {
-            holodeck::write::write_server(server, Policy::for_profile(report.profile), report)
+            holodeck::write::write_server(server, ProfileRules::for_profile(report.profile), report)
         }
         Profile::Dominds => dominds::write::write_server(server, report),
         Profile::AcpV1 | Profile::AcpV2 => acp::write::write_server(server, report),

@@ -4,7 +4,7 @@ use mcp_host_model::{ConfigValue, Dialect, Profile, TemplatePart};
 
 use crate::diagnostic::quoted;
 use crate::dialect::write::report::{Reason, WriteReport};
-use crate::profile::policy::Policy;
+use crate::profile::rules::ProfileRules;
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{
     ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, has_reference, parse_value, split,
@@ -56,7 +56,7 @@ pub(crate) fn reference_text(value: &ConfigValue, rule: ReferenceRule) -> Result
 
 /// A text of the model, such as a working directory, which may contain references of its source dialect.
 pub(crate) fn rewrite_text(text: &str, origin: Dialect, rule: ReferenceRule) -> Result<String, Reason> {
-    let read_by = Policy::for_profile(Profile::default_for(origin)).variables;
+    let read_by = ProfileRules::for_profile(Profile::default_for(origin)).variables;
     reference_text(&parse_value(text, read_by), rule)
 }
 

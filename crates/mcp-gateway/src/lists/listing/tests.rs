@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_host_model::{Exposure, NameClass, NamePolicy, RawJson, read_resource_templates, read_tools};
-use mcp_host_registry::{Builtins, Selection, ServerEntry, ServerLists, ViewFilter};
+use mcp_host_registry::{Builtins, CatalogServer, Selection, ServerLists, ViewFilter};
 
 use super::*;
 use crate::access::scope::NameStyle;
@@ -14,7 +14,7 @@ fn json(text: String) -> RawJson {
 }
 
 /// A server with these tools, each with a definition of at least `bytes` bytes, and these templates.
-fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEntry {
+fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> CatalogServer {
     let filling = "x".repeat(bytes);
     let tools: Vec<String> = tools
         .iter()
@@ -27,7 +27,7 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEn
     let tools = read_tools(&json(format!(r#"{{"tools":[{}]}}"#, tools.join(",")))).unwrap().into_shared();
     let templates = json(format!(r#"{{"resourceTemplates":[{}]}}"#, templates.join(",")));
     let templates = read_resource_templates(&templates).unwrap().into_shared();
-    ServerEntry::new(
+    CatalogServer::new(
         ServerId::parse(id).unwrap(),
         Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
         Arc::new({
@@ -39,7 +39,7 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> ServerEn
     )
 }
 
-fn listing(entries: &[ServerEntry], scope: &Scope) -> Listing {
+fn listing(entries: &[CatalogServer], scope: &Scope) -> Listing {
     let catalog = Catalog::build(&Builtins::default(), entries);
     let definitions = Arc::new(Definitions::of(&catalog, scope.names, &[]));
     let filter = ListFilter { scope, audience: Audience::Models, budget: ToolBudget::default() };

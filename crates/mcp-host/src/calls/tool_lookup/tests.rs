@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use mcp_host_model::{RawJson, read_tools};
-use mcp_host_registry::ServerEntry;
+use mcp_host_registry::CatalogServer;
 
 use super::*;
 use crate::calls::tool_ref::ToolRef;
@@ -144,7 +144,7 @@ fn tool_that_was_found_before_is_the_same_or_missing() {
     let page = r#"{"tools":[{"name":"write","inputSchema":{"type":"object","required":["to"]}}]}"#;
     let tools = read_tools(&RawJson::parse(page.into()).unwrap()).unwrap().into_shared();
     let lists = Arc::new(ServerLists::of_tools(tools));
-    let entry = ServerEntry::new(tool.tool().server.clone(), server("b=1.1").spec.exposure.clone(), lists);
+    let entry = CatalogServer::new(tool.tool().server.clone(), server("b=1.1").spec.exposure.clone(), lists);
     let mut snapshot = HostSnapshot::clone(&table.snapshot);
     snapshot.catalog = Arc::new(Catalog::empty().successor(&[entry], &BTreeMap::new()));
     let old = ToolRef::find(&Arc::new(snapshot), "b__write").unwrap();

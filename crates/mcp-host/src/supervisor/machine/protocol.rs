@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Era, Method, ServerId};
-use mcp_host_registry::{Builtins, NamedView, Problem, ServerEntry, ServerLists, ToolBudget};
+use mcp_host_registry::{Builtins, CatalogServer, NamedView, Problem, ServerLists, ToolBudget};
 use tokio::time::Instant;
 
 use super::lease::{LeaseReply, LeaseRequest, WaiterId};
@@ -197,7 +197,7 @@ pub(crate) struct MachineSettings {
     /// Limits for leases.
     pub(crate) leases: LeasePolicy,
     /// The host's own tools, which precede those of all servers.
-    pub(crate) own: Vec<ServerEntry>,
+    pub(crate) own: Vec<CatalogServer>,
     /// The approved definitions; `None` approves everything.
     pub(crate) approval: Option<Approval>,
     /// The limits on the tools of each view.

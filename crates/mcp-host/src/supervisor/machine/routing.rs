@@ -6,7 +6,9 @@ use std::time::SystemTime;
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{ServerId, Severity, Sharing};
-use mcp_host_registry::{Catalog, ListKind, Problem, ProblemKind, ServerEntry, ServerIdentity, ServerLists};
+use mcp_host_registry::{
+    Catalog, CatalogServer, ListKind, Problem, ProblemKind, ServerIdentity, ServerLists,
+};
 
 use super::slot::{ServerSlot, SlotConfig, SlotMode, StartState};
 use super::{DialogStop, Machine, Phase};
@@ -132,10 +134,10 @@ impl<I: Clone> Machine<I> {
         RoutingTable { snapshot: Arc::new(snapshot), routes, unavailable, fault: None, stopped }
     }
 
-    fn entries(&self) -> Vec<ServerEntry> {
+    fn entries(&self) -> Vec<CatalogServer> {
         let running = self.slots.iter().filter_map(|it| it.running.as_ref());
         let running = running.map(|it| {
-            ServerEntry::new(
+            CatalogServer::new(
                 it.ticket.server.clone(),
                 it.server.spec.exposure.clone(),
                 Arc::clone(&it.listed.lists),

@@ -13,7 +13,7 @@ use crate::catalog::name_owner::NameOwner;
 use crate::catalog::server_slice::ServerSlice;
 use crate::filter::rules::Decision;
 use crate::hash::{CatalogHash, Encoder};
-use crate::lists::{Builtins, ListKind, ServerEntry};
+use crate::lists::{Builtins, CatalogServer, ListKind};
 use crate::lock::Drift;
 use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::name::exposed_name::ExposedName;
@@ -52,15 +52,15 @@ impl Catalog {
     /// Of two items with one name, the host's own has priority, then the earlier server, then the earlier item of a
     /// server. The other is hidden with a problem that names both (DM-032, DM-051). A server whose id is the name of
     /// another toolset is hidden completely (DM-033).
-    pub fn build(builtins: &Builtins, servers: &[ServerEntry]) -> Catalog {
+    pub fn build(builtins: &Builtins, servers: &[CatalogServer]) -> Catalog {
         Catalog::build_approved(builtins, servers, &BTreeMap::new())
     }
 
     /// Builds a catalog in which `drifts` applies: by its policy, an item that differs from the approved one is
-    /// hidden ([`Verdict::NotApproved`](crate::filter::rules::Verdict)) or exposed with a problem.
+    /// hidden ([`ExposureVerdict::NotApproved`](crate::filter::rules::ExposureVerdict)) or exposed with a problem.
     pub fn build_approved(
         builtins: &Builtins,
-        servers: &[ServerEntry],
+        servers: &[CatalogServer],
         drifts: &BTreeMap<ServerId, Arc<Drift>>,
     ) -> Catalog {
         Catalog::assemble(builtins, servers, drifts, &[])
@@ -68,7 +68,7 @@ impl Catalog {
 
     /// Builds the catalog of [`build_approved`](Catalog::build_approved) with the builtins of this one, reusing the
     /// slices of servers whose lists, rules and drift are unchanged.
-    pub fn successor(&self, servers: &[ServerEntry], drifts: &BTreeMap<ServerId, Arc<Drift>>) -> Catalog {
+    pub fn successor(&self, servers: &[CatalogServer], drifts: &BTreeMap<ServerId, Arc<Drift>>) -> Catalog {
         Catalog::assemble(&self.builtins, servers, drifts, &self.standalone)
     }
 

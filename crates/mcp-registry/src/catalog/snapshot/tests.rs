@@ -10,7 +10,7 @@ use mcp_host_model::{
 use super::*;
 use crate::catalog::name_owner::NameOwner;
 use crate::catalog::server_slice::decide_all;
-use crate::filter::rules::Verdict;
+use crate::filter::rules::ExposureVerdict;
 use crate::filter::rules::tests::rules;
 use crate::lists::{ListKind, RejectedItem, ServerLists};
 
@@ -29,15 +29,15 @@ fn lists(tools: &str) -> ServerLists {
 }
 
 /// A server with these tools. `settings` are rules in the notation of `filter::rules::tests`.
-fn server(naming: NamePolicy, id: &str, tools: &str, settings: &str) -> ServerEntry {
+fn server(naming: NamePolicy, id: &str, tools: &str, settings: &str) -> CatalogServer {
     let tools_rules = rules(naming, settings);
     let mut exposure = Exposure::all(naming);
     exposure.tools = tools_rules;
-    ServerEntry { id: ServerId::parse(id).unwrap(), exposure, lists: Arc::new(lists(tools)) }
+    CatalogServer { id: ServerId::parse(id).unwrap(), exposure, lists: Arc::new(lists(tools)) }
 }
 
 /// Servers under Dominds' rules, such as `a: x y |white=x; b: z`.
-pub(crate) fn dominds(text: &str) -> Vec<ServerEntry> {
+pub(crate) fn dominds(text: &str) -> Vec<CatalogServer> {
     text.split(';')
         .map(|it| {
             let (id, rest) = it.trim().split_once(':').expect("a server has `:`");
@@ -317,7 +317,7 @@ fn dmx_07_dmx_10_each_list_has_rules_of_its_own() {
     let mut exposure = Exposure::all(NamePolicy::Reject);
     exposure.prompts = rules(NamePolicy::Slug, "black=no* suffix=_p");
     exposure.resources = rules(NamePolicy::Reject, "white=*.md prefix=r-");
-    let entry = ServerEntry {
+    let entry = CatalogServer {
         id: ServerId::parse("a").unwrap(),
         exposure,
         lists: Arc::new(full("ask.me tell", "ask.me nothing", &[("f:1", "ask me.md"), ("f:2", "x.tmp")])),
@@ -347,9 +347,9 @@ fn x_19_a_server_that_is_left_out_is_left_out_of_every_list() {
     let catalog = Catalog::build(&builtins(), &[entry]);
     assert!(catalog.tools().is_empty() && catalog.prompts().is_empty() && catalog.resources().is_empty());
     let verdicts = |list| catalog.decisions(list).map(|it| it.verdict).collect::<Vec<_>>();
-    assert_eq!(verdicts(ListKind::Tool), [Verdict::Collision]);
-    assert_eq!(verdicts(ListKind::Prompt), [Verdict::Collision]);
-    assert_eq!(verdicts(ListKind::Resource), [Verdict::Collision; 2]);
+    assert_eq!(verdicts(ListKind::Tool), [ExposureVerdict::Collision]);
+    assert_eq!(verdicts(ListKind::Prompt), [ExposureVerdict::Collision]);
+    assert_eq!(verdicts(ListKind::Resource), [ExposureVerdict::Collision; 2]);
     assert_eq!(catalog.problems().len(), 1, "one problem says it all");
 }
 
@@ -403,7 +403,7 @@ fn prompts_have_names_of_their_own_and_resources_their_uris() {
     let mut exposure = Exposure::all(NamePolicy::Reject);
     exposure.prompts = rules(NamePolicy::Reject, "black=hidden");
     exposure.resources = rules(NamePolicy::Reject, "black=*.tmp prefix=the-");
-    let entry = |id: &str| ServerEntry {
+    let entry = |id: &str| CatalogServer {
         id: ServerId::parse(id).unwrap(),
         exposure: exposure.clone(),
         lists: Arc::new(full(
@@ -446,7 +446,7 @@ fn prompts_have_names_of_their_own_and_resources_their_uris() {
 fn dm_034_dm_061_a_tool_is_written_with_its_schema_as_it_came() {
     let page = json(r#"{"tools":[{"name":"t","description":"x\ty","inputSchema":{"type":"object", "b":1,"a":2}},{"name":"u","inputSchema":{}}]}"#.to_owned());
     let lists = ServerLists { tools: read_tools(&page).unwrap().into_shared(), ..ServerLists::default() };
-    let entry = ServerEntry { lists: Arc::new(lists), ..server(NamePolicy::Reject, "s", "", "prefix=p_") };
+    let entry = CatalogServer { lists: Arc::new(lists), ..server(NamePolicy::Reject, "s", "", "prefix=p_") };
     assert_eq!(
         serde_json::to_string(Catalog::build(&Builtins::default(), &[entry]).tools()).unwrap(),
         concat!(

@@ -25,7 +25,7 @@ pub struct Decision {
     /// The exposed name; `None` if hidden.
     pub exposed: Option<ExposedName>,
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: ExposureVerdict,
     /// The deciding rule, as text.
     pub rule: Cow<'static, str>,
 }
@@ -35,7 +35,7 @@ pub struct Decision {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
-pub enum Verdict {
+pub enum ExposureVerdict {
     /// Exposed.
     Exposed,
     /// There is a whitelist without a blacklist, and it does not match (DM-038).
@@ -55,7 +55,7 @@ pub enum Verdict {
 /// The rule of items of a server that was never approved.
 pub(crate) const NEVER_APPROVED: &str = "nothing of its server was ever approved";
 
-impl Verdict {
+impl ExposureVerdict {
     /// `exposed`, `not_whitelisted`, `blacklisted`, `invalid_name`, `collision`, `malformed` or
     /// `not_approved`.
     pub fn as_str(self) -> &'static str {
@@ -95,10 +95,10 @@ impl<'a> CompiledRules<'a> {
     /// Decides on one name, without regard to collisions.
     ///
     /// The order: the validity of the original name (`Reject` only), the filter, the transforms in order, the naming
-    /// policy with its limit. Never returns [`Verdict::Collision`] or [`Verdict::Malformed`].
+    /// policy with its limit. Never returns [`ExposureVerdict::Collision`] or [`ExposureVerdict::Malformed`].
     pub fn decide(&self, original: &str) -> Decision {
         let (verdict, exposed, rule) = match self.apply(original) {
-            Ok((name, rule)) => (Verdict::Exposed, Some(ExposedName::new(name)), rule),
+            Ok((name, rule)) => (ExposureVerdict::Exposed, Some(ExposedName::new(name)), rule),
             Err((verdict, rule)) => (verdict, None, rule),
         };
         Decision { server: self.server.clone(), original: original.to_owned(), exposed, verdict, rule }
@@ -113,20 +113,20 @@ impl<'a> CompiledRules<'a> {
         }
     }
 
-    fn apply<'n>(&self, original: &'n str) -> Result<(Cow<'n, str>, Reason), (Verdict, Reason)> {
+    fn apply<'n>(&self, original: &'n str) -> Result<(Cow<'n, str>, Reason), (ExposureVerdict, Reason)> {
         let Rules { filter: _, transforms, naming, limit, .. } = self.rules;
         if original.is_empty() {
-            return Err((Verdict::InvalidName, "a name must not be empty".into()));
+            return Err((ExposureVerdict::InvalidName, "a name must not be empty".into()));
         }
         if *naming == NamePolicy::Reject && !is_valid(*limit, original) {
             return Err((
-                Verdict::InvalidName,
+                ExposureVerdict::InvalidName,
                 format!("the original name must match {}", pattern_text(*limit)).into(),
             ));
         }
         let why = self.filter_reason(original)?;
         let name = transform(transforms, original);
-        let invalid = |why: Reason| Err((Verdict::InvalidName, why));
+        let invalid = |why: Reason| Err((ExposureVerdict::InvalidName, why));
         // A renaming policy makes a valid name of any text that is not empty. The other policies check the name
         // again only if the transforms changed it.
         let is_changed = matches!(name, Cow::Owned(_));
@@ -152,7 +152,7 @@ impl<'a> CompiledRules<'a> {
     }
 
     /// Returns why the filter allows the name, or the verdict and the reason.
-    pub(crate) fn filter_reason(&self, original: &str) -> Result<Reason, (Verdict, Reason)> {
+    pub(crate) fn filter_reason(&self, original: &str) -> Result<Reason, (ExposureVerdict, Reason)> {
         match match_filter(&self.rules.filter, original) {
             FilterMatch::Unfiltered => Ok("no filter".into()),
             FilterMatch::Unlisted => Ok("neither whitelist nor blacklist matches".into()),
@@ -163,9 +163,11 @@ impl<'a> CompiledRules<'a> {
                 Ok(words.into())
             }
             FilterMatch::Blacklisted(pattern) => {
-                Err((Verdict::Blacklisted, format!("blacklist {}", quote(pattern)).into()))
+                Err((ExposureVerdict::Blacklisted, format!("blacklist {}", quote(pattern)).into()))
             }
-            FilterMatch::NotWhitelisted => Err((Verdict::NotWhitelisted, self.unlisted.clone().into())),
+            FilterMatch::NotWhitelisted => {
+                Err((ExposureVerdict::NotWhitelisted, self.unlisted.clone().into()))
+            }
         }
     }
 }

@@ -41,7 +41,7 @@ fn check(naming: NamePolicy, rules_text: &str, original: &str, want: &str) {
     let last = stages.last().expect("there is always a rule to ask");
     assert_eq!(last.name.as_deref(), it.exposed.as_ref().map(ExposedName::as_str), "{stages:?}");
     assert_eq!((it.server, it.original.as_str()), (server, original));
-    assert_eq!(it.exposed.is_some(), it.verdict == Verdict::Exposed);
+    assert_eq!(it.exposed.is_some(), it.verdict == ExposureVerdict::Exposed);
     let name = it.exposed.map_or_else(|| format!("!{}", it.verdict.as_str()), |it| it.to_string());
     assert_eq!(format!("{name} ({})", it.rule), want);
 }
@@ -154,7 +154,7 @@ fn x_01_x_03_sk_01_a_normalised_name_stands_alone() {
 /// Checks the length of the longest name that is kept unchanged, and the name that results if it is one letter
 /// longer.
 #[track_caller]
-fn check_limit(naming: NamePolicy, limit: NameLimit, longest: usize, longer: Verdict) {
+fn check_limit(naming: NamePolicy, limit: NameLimit, longest: usize, longer: ExposureVerdict) {
     let mut rules = rules(naming, "");
     rules.limit = limit;
     let server = ServerId::parse("s").unwrap();
@@ -174,15 +174,15 @@ fn check_limit(naming: NamePolicy, limit: NameLimit, longest: usize, longer: Ver
 #[test]
 fn a_limit_cuts_only_where_the_policy_may_rename() {
     for limit in [NameLimit::Common, NameLimit::Gemini, NameLimit::Anthropic] {
-        check_limit(NamePolicy::Reject, limit, limit.bytes(), Verdict::InvalidName);
+        check_limit(NamePolicy::Reject, limit, limit.bytes(), ExposureVerdict::InvalidName);
         check_limit(
             NamePolicy::Normalise { class: NameClass::Strict },
             limit,
             limit.bytes(),
-            Verdict::Exposed,
+            ExposureVerdict::Exposed,
         );
-        check_limit(HOLODECK, limit, limit.bytes() - "s__".len(), Verdict::Exposed);
-        check_limit(NamePolicy::Pass, limit, limit.bytes(), Verdict::Exposed);
+        check_limit(HOLODECK, limit, limit.bytes() - "s__".len(), ExposureVerdict::Exposed);
+        check_limit(NamePolicy::Pass, limit, limit.bytes(), ExposureVerdict::Exposed);
     }
     assert_eq!(
         [NameLimit::Common, NameLimit::Gemini, NameLimit::Anthropic].map(NameLimit::bytes),

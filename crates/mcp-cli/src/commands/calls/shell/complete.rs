@@ -183,7 +183,7 @@ mod tests {
     use std::sync::Arc;
 
     use mcp_host_model::{Exposure, NamePolicy, ServerId, read_prompts, read_tools};
-    use mcp_host_registry::{Builtins, Catalog, ServerEntry, ServerLists};
+    use mcp_host_registry::{Builtins, Catalog, CatalogServer, ServerLists};
     use mcp_host_runtime::ServerState;
 
     use super::*;
@@ -199,7 +199,7 @@ mod tests {
         let tools = read_tools(&RawJson::parse(tools.into()).unwrap()).unwrap().into_shared();
         let prompts = r#"{"prompts":[{"name":"greet","arguments":[{"name":"who"},{"name":"how"}]}]}"#;
         let prompts = read_prompts(&RawJson::parse(prompts.into()).unwrap()).unwrap().into_shared();
-        let entry = ServerEntry::new(
+        let entry = CatalogServer::new(
             ServerId::parse("s").unwrap(),
             Exposure::all(NamePolicy::Pass),
             Arc::new({

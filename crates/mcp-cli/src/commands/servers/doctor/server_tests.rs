@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_registry::{Builtins, Catalog, ListKind, Problem, ProblemKind, ServerEntry, Verdict};
+use mcp_host_registry::{Builtins, Catalog, CatalogServer, ExposureVerdict, ListKind, Problem, ProblemKind};
 use mcp_host_runtime::{ActiveProblem, DesiredServers, FailedServer, HostSnapshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -28,7 +28,7 @@ pub(super) struct ServerTests<'a> {
     progress: ProgressDisplay,
     /// In the order of the file; invalid entries are last.
     tests: Vec<ServerTest>,
-    running: JoinSet<(usize, Option<ServerEntry>)>,
+    running: JoinSet<(usize, Option<CatalogServer>)>,
     /// Whether a report was printed.
     has_output: bool,
 }
@@ -42,7 +42,7 @@ struct ServerTest {
     is_done: bool,
     is_printed: bool,
     /// What the server offers, if its lists were read.
-    entry: Option<ServerEntry>,
+    entry: Option<CatalogServer>,
 }
 
 impl<'a> ServerTests<'a> {
@@ -158,7 +158,7 @@ impl<'a> ServerTests<'a> {
 
     /// The catalog of all servers that were read, with the problems that a single test cannot find.
     fn published(&self) -> HostSnapshot {
-        let entries: Vec<ServerEntry> = self.tests.iter().filter_map(|test| test.entry.clone()).collect();
+        let entries: Vec<CatalogServer> = self.tests.iter().filter_map(|test| test.entry.clone()).collect();
         let catalog = Catalog::build(&Builtins::default(), &entries);
         let since = SystemTime::now();
         let problems = catalog.problems().iter().filter(|problem| is_about_names(problem));
@@ -177,7 +177,7 @@ fn is_about_names(problem: &Problem) -> bool {
         problem.kind,
         ProblemKind::Hidden {
             list: ListKind::Tool | ListKind::Prompt,
-            verdict: Verdict::Collision | Verdict::InvalidName
+            verdict: ExposureVerdict::Collision | ExposureVerdict::InvalidName
         }
     );
     // Of a catalog, only a collision of toolsets has this kind.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Endpoint, Secret, StdioEndpoint};
-use mcp_host_registry::{ServerEntry, ServerLists};
+use mcp_host_registry::{CatalogServer, ServerLists};
 use mcp_host_runtime::ServerDefinitions;
 use mcp_host_transport::{
     ConnectError, DialOptions, ProcessExit, ProgramSearch, ProgramSearchResult, Session, SessionOptions,
@@ -34,12 +34,12 @@ pub(super) async fn examine(
     examination: Examination,
     server: ResolvedServer,
     lock: LockState,
-) -> Option<ServerEntry> {
+) -> Option<CatalogServer> {
     let mut lists = None;
     // The result is not needed: a failure is visible in the last step.
     let _ = run_steps(&examination, &server, &lock, &mut lists).await;
     let (id, exposure) = (server.spec.id, server.spec.exposure);
-    lists.map(|lists| ServerEntry::new(id, exposure, Arc::new(lists)))
+    lists.map(|lists| CatalogServer::new(id, exposure, Arc::new(lists)))
 }
 
 async fn run_steps(

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use mcp_host_config::Colour;
 use mcp_host_model::{Exposure, Rules, ServerId};
 use mcp_host_registry::{
-    Builtins, Catalog, CompiledRules, Decision, ListKind, RuleStep, ServerEntry, ToolLookup, Verdict,
-    decide_all,
+    Builtins, Catalog, CatalogServer, CompiledRules, Decision, ExposureVerdict, ListKind, RuleStep,
+    ToolLookup, decide_all,
 };
 use mcp_host_runtime::{Approval, LoadedConfig, ServerDefinitions, Supervision};
 use serde::Serialize;
@@ -142,7 +142,7 @@ fn explanations(
     }
     if let Some(offer) = offer {
         let (exposure, lists) = (exposure.clone(), Arc::clone(&offer.lists));
-        let entry = ServerEntry::new(server.clone(), exposure, lists);
+        let entry = CatalogServer::new(server.clone(), exposure, lists);
         let catalog = Catalog::build(&Builtins::default(), &[entry]);
         let offered = offered_names(offer);
         for explanation in explanations.iter_mut().filter(|it| offer.read_lists.contains(&it.kind)) {
@@ -299,7 +299,7 @@ impl Explanation {
             };
             let _ = writeln!(text, "  {:9}  {} → {name}", rule.as_str(), sanitize::line(message));
         }
-        if *verdict == Verdict::Collision {
+        if *verdict == ExposureVerdict::Collision {
             let hidden = style::paint(colour, style::FAILURE, "hidden");
             let _ = writeln!(text, "  {:9}  {} → {hidden}", "collision", sanitize::line(rule));
         }

@@ -272,7 +272,7 @@ pub(super) mod tests {
     use std::sync::Arc;
 
     use mcp_host_model::{Exposure, NamePolicy, RawJson, ServerId, read_tools};
-    use mcp_host_registry::{Builtins, Catalog, ServerEntry, ServerLists};
+    use mcp_host_registry::{Builtins, Catalog, CatalogServer, ServerLists};
     use mcp_host_runtime::ServerState;
 
     use super::*;
@@ -287,7 +287,7 @@ pub(super) mod tests {
             {"name":"wipe","annotations":{"destructiveHint":true},"inputSchema":{"type":"object"}},
             {"name":"note","inputSchema":{}}]}"#;
         let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().into_shared();
-        let entry = ServerEntry::new(
+        let entry = CatalogServer::new(
             ServerId::parse("files").unwrap(),
             Exposure::all(NamePolicy::Pass),
             Arc::new(ServerLists::of_tools(tools)),

@@ -317,7 +317,7 @@ pub(super) mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
     use mcp_host_model::{Era, ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_tools};
-    use mcp_host_registry::{Builtins, Catalog, ServerEntry, ServerLists};
+    use mcp_host_registry::{Builtins, Catalog, CatalogServer, ServerLists};
     use mcp_host_runtime::{ActiveProblem, HostError};
 
     use super::*;
@@ -331,7 +331,7 @@ pub(super) mod tests {
         let page = RawJson::parse(page.into()).unwrap();
         let lists = Arc::new(ServerLists::of_tools(read_tools(&page).unwrap().into_shared()));
         let entry =
-            ServerEntry::new(ServerId::parse("files").unwrap(), Exposure::all(NamePolicy::Pass), lists);
+            CatalogServer::new(ServerId::parse("files").unwrap(), Exposure::all(NamePolicy::Pass), lists);
         let states = [
             ("files", ServerState::Ready),
             ("search", ServerState::Starting),

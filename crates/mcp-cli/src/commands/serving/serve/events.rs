@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use mcp_host_model::Severity;
-use mcp_host_registry::{ProblemKind, Verdict};
+use mcp_host_registry::{ExposureVerdict, ProblemKind};
 use mcp_host_runtime::{ActiveProblem, FollowEvent, FollowHandle, Host, HostSnapshot, ServerState};
 use tracing::Level;
 
@@ -86,15 +86,16 @@ fn change_log(before: &HostSnapshot, after: &HostSnapshot) -> Vec<LogLine> {
             EventLine::Problem(ActiveProblem { problem, since: _ }) => match problem.kind {
                 // The line of its server says the same.
                 ProblemKind::ServerError => continue,
-                ProblemKind::Hidden { verdict: Verdict::NotApproved, list: _ } => {
+                ProblemKind::Hidden { verdict: ExposureVerdict::NotApproved, list: _ } => {
                     let server = problem.server.map(|id| id.to_string()).unwrap_or_default();
                     withheld.entry(server).or_default().extend(problem.tool);
                     continue;
                 }
                 // The configuration asks for this.
-                ProblemKind::Hidden { verdict: Verdict::NotWhitelisted | Verdict::Blacklisted, list: _ } => {
-                    (Level::DEBUG, problem.message)
-                }
+                ProblemKind::Hidden {
+                    verdict: ExposureVerdict::NotWhitelisted | ExposureVerdict::Blacklisted,
+                    list: _,
+                } => (Level::DEBUG, problem.message),
                 _ if problem.severity == Severity::Error => (Level::ERROR, problem.message),
                 _ if problem.severity == Severity::Info => (Level::INFO, problem.message),
                 _ => (Level::WARN, problem.message),
@@ -179,7 +180,7 @@ mod tests {
     fn withheld_items_of_a_server_share_a_line() {
         let server = ServerId::parse("a").unwrap();
         let problem = |number: usize| {
-            let kind = ProblemKind::Hidden { list: ListKind::Tool, verdict: Verdict::NotApproved };
+            let kind = ProblemKind::Hidden { list: ListKind::Tool, verdict: ExposureVerdict::NotApproved };
             let mut problem = Problem::server_error(&server, Severity::Warning, "m");
             (problem.id, problem.kind) = (format!("p{number}"), kind);
             problem.tool = Some(format!("t{number}"));

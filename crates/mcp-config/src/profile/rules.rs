@@ -7,7 +7,7 @@ use crate::syntax::template::ReferenceRule;
 
 /// The rules of one profile.
 #[derive(Debug)]
-pub(crate) struct Policy {
+pub(crate) struct ProfileRules {
     /// Its profile.
     pub(crate) profile: Profile,
     /// The syntax of the file.
@@ -45,7 +45,7 @@ pub(crate) struct Policy {
     /// Folders of a workspace that contain the configuration file. Relative paths start at their parent.
     pub(crate) folders: &'static [&'static str],
     /// The effect of one error.
-    pub(crate) scope: Scope,
+    pub(crate) scope: ErrorScope,
     /// The wording of type errors.
     pub(crate) wording: Wording,
 }
@@ -108,7 +108,7 @@ pub(crate) enum ForeignRule {
 
 /// The effect of one error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum ErrorScope {
     /// Rejects the file.
     File,
     /// Rejects its server, or the file if no server contains it.
@@ -127,7 +127,7 @@ pub(crate) enum Wording {
 }
 
 /// The most common value of each rule.
-const BASE: Policy = Policy {
+const BASE: ProfileRules = ProfileRules {
     profile: Profile::McpJson,
     syntax: Syntax::Yaml,
     unknown_key: Severity::Warning,
@@ -146,11 +146,11 @@ const BASE: Policy = Policy {
     foreign_fields: ForeignRule::Warn,
     variables: ReferenceRule::Literal,
     folders: &[],
-    scope: Scope::File,
+    scope: ErrorScope::File,
     wording: Wording::Json,
 };
 
-static HOLODECK: Policy = Policy {
+static HOLODECK: ProfileRules = ProfileRules {
     profile: Profile::HoloDeck,
     unknown_key: Severity::Error,
     unsupported_keys: &["registry_name", "is_retrieval", "defer_loading"],
@@ -164,7 +164,7 @@ static HOLODECK: Policy = Policy {
     ..BASE
 };
 
-static HOLODECK_07: Policy = Policy {
+static HOLODECK_07: ProfileRules = ProfileRules {
     profile: Profile::HoloDeck07,
     unknown_key: Severity::Error,
     scalars: ScalarRule::Lax,
@@ -181,17 +181,17 @@ static HOLODECK_07: Policy = Policy {
     ..BASE
 };
 
-static DOMINDS: Policy = Policy {
+static DOMINDS: ProfileRules = ProfileRules {
     profile: Profile::Dominds,
     unknown_tag: Severity::Warning,
     keys: KeyRule::AnyScalar,
     folders: &[".minds"],
-    scope: Scope::Server,
+    scope: ErrorScope::Server,
     wording: Wording::Dominds,
     ..BASE
 };
 
-static ACP_V1: Policy = Policy {
+static ACP_V1: ProfileRules = ProfileRules {
     profile: Profile::AcpV1,
     syntax: Syntax::Json,
     private_keys: &["_"],
@@ -199,10 +199,10 @@ static ACP_V1: Policy = Policy {
     ..BASE
 };
 
-static ACP_V2: Policy =
-    Policy { profile: Profile::AcpV2, syntax: Syntax::Json, private_keys: &["_"], ..BASE };
+static ACP_V2: ProfileRules =
+    ProfileRules { profile: Profile::AcpV2, syntax: Syntax::Json, private_keys: &["_"], ..BASE };
 
-static MCP_JSON: Policy = Policy {
+static MCP_JSON: ProfileRules = ProfileRules {
     profile: Profile::McpJson,
     syntax: Syntax::JsonWithComments,
     private_keys: &["_", "x-", "$", "//"],
@@ -219,20 +219,20 @@ static MCP_JSON: Policy = Policy {
         ".claude",
         ".amazonq",
     ],
-    scope: Scope::Server,
+    scope: ErrorScope::Server,
     ..BASE
 };
 
 /// Configurations that have nothing to do with MCP.
-const GENERAL: Policy = Policy { unknown_key: Severity::Error, wording: Wording::Plain, ..BASE };
-pub(crate) static GENERAL_YAML: Policy = GENERAL;
-pub(crate) static GENERAL_JSON: Policy =
-    Policy { syntax: Syntax::JsonWithComments, wording: Wording::Json, ..GENERAL };
-pub(crate) static GENERAL_TOML: Policy = Policy { syntax: Syntax::Toml, ..GENERAL };
+const GENERAL: ProfileRules = ProfileRules { unknown_key: Severity::Error, wording: Wording::Plain, ..BASE };
+pub(crate) static GENERAL_YAML: ProfileRules = GENERAL;
+pub(crate) static GENERAL_JSON: ProfileRules =
+    ProfileRules { syntax: Syntax::JsonWithComments, wording: Wording::Json, ..GENERAL };
+pub(crate) static GENERAL_TOML: ProfileRules = ProfileRules { syntax: Syntax::Toml, ..GENERAL };
 
-impl Policy {
+impl ProfileRules {
     /// The rules of `profile`.
-    pub(crate) fn for_profile(profile: Profile) -> &'static Policy {
+    pub(crate) fn for_profile(profile: Profile) -> &'static ProfileRules {
         match profile {
             Profile::HoloDeck => &HOLODECK,
             Profile::HoloDeck07 => &HOLODECK_07,
