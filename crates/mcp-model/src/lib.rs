@@ -66,6 +66,7 @@ pub use protocol::trace::{InvalidTraceContext, TraceContext};
 pub use result::call::{CallFailure, CallMetadata, CallResult, StructuredError, ToolResult};
 pub use result::completion::Completion;
 pub use result::content::Content;
+pub use result::kind::{ResultInfo, ResultKind, ResultType, read_result};
 pub use result::task::{TASKS_EXTENSION, Task, TaskStatus, read_created_task};
 /// For [`RawJson::copy_of`], and for errors of reading.
 #[doc(no_inline)]

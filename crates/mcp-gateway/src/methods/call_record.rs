@@ -2,19 +2,15 @@
 //! and tool, and a line of the audit log.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
 
-use bytes::Bytes;
-use mcp_host_model::{Method, RawJson, RpcError, ServerId};
-use memchr::memmem::Finder;
+use mcp_host_model::{Method, ResultKind, RpcError, ServerId};
 use tokio::time::Instant;
 
 use crate::audit::record::{AuditLog, AuditRecord};
 use crate::lists::definitions::Target;
 use crate::methods::context::{RequestContext, printable};
 use crate::metrics::call_counters::{CallOutcome, EndedCall};
-use crate::protocol::json_splice;
 use crate::protocol::result_body::HandledResult;
 
 /// Maximum length of a name that a client gives, in characters.
@@ -45,9 +41,9 @@ impl<'a> CallRecord<'a> {
         match result {
             Ok(result) => {
                 let is_call = self.context.request.method == Method::CallTool;
-                self.outcome = match is_call && is_tool_error(result.object()) {
-                    true => CallOutcome::ToolError,
-                    false => CallOutcome::Success,
+                self.outcome = match result.kind {
+                    ResultKind::ToolError if is_call => CallOutcome::ToolError,
+                    _ => CallOutcome::Success,
                 };
                 self.result_bytes = result.len();
             }
@@ -146,43 +142,6 @@ impl RequestContext<'_> {
         if self.gateway.options.audit.is_some() {
             // It stays the first one.
             let _ = self.server.set(server.clone());
-        }
-    }
-}
-
-/// Whether the result has `"isError": true`.
-fn is_tool_error(result: &Bytes) -> bool {
-    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"isError\""));
-    // Fast path: most results do not contain the member with this value.
-    let may_be_true = |at: usize| {
-        let value = result[at + FINDER.needle().len()..].trim_ascii_start().strip_prefix(b":");
-        value.is_some_and(|value| value.trim_ascii_start().starts_with(b"true"))
-    };
-    if !FINDER.find_iter(result).any(may_be_true) {
-        return false;
-    }
-    let result = RawJson::parse(result.clone());
-    result.is_ok_and(|result| {
-        json_splice::member(&result, "isError").is_some_and(|value| value.as_str() == "true")
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_member_of_the_result_is_its_error() {
-        for (result, want) in [
-            (r#"{"content":[],"isError":true}"#, true),
-            ("{\"isError\" :\n true}", true),
-            (r#"{"isError":false}"#, false),
-            (r#"{"content":[{"isError":true}]}"#, false),
-            (r#"{"text":"\"isError\":true"}"#, false),
-            (r#"{"content":["isError"]}"#, false),
-            ("{}", false),
-        ] {
-            assert_eq!(is_tool_error(&Bytes::from(result)), want, "{result}");
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::lists::definitions::{ListKind, Target};
 use crate::methods::context::RequestContext;
-use crate::protocol::checked_result::CheckedResult;
+use crate::protocol::result_body::CheckedResult;
 
 /// How long servers may take to accept a log level.
 const LOG_LEVEL_TIMEOUT: Duration = Duration::from_secs(5);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use mcp_host_model::{Era, Method, MethodName, RawJson, RpcError, code};
+use mcp_host_model::{Era, Method, MethodName, RawJson, ResultKind, ResultType, RpcError, code};
 use mcp_host_runtime::TaskMethod;
 use mcp_host_transport::SkillMethod;
 use tokio::time::Instant;
@@ -15,11 +15,10 @@ use crate::lists::resolution::Resolution;
 use crate::methods::call_record::CallRecord;
 use crate::methods::context::{RequestContext, printable};
 use crate::methods::initialize;
-use crate::protocol::checked_result::{CheckedResult, ResultKind};
 use crate::protocol::frame::{Notification, Request};
 use crate::protocol::json_splice;
 use crate::protocol::params::Params;
-use crate::protocol::result_body::{HandledResult, ResultBody};
+use crate::protocol::result_body::{CheckedResult, HandledResult, ResultBody};
 use crate::session::caller::Caller;
 use crate::session::pending_input::{PendingInputs, RunningCall};
 use crate::session::supported_requests::SupportedRequests;
@@ -94,7 +93,7 @@ impl GatewayInner {
         let method = &context.request.method;
         let Some(known) = method.known() else { return Err(unknown_method(method)) };
         let era = context.caller.era();
-        let CheckedResult { object, kind } = match (known, era) {
+        let CheckedResult { object, info } = match (known, era) {
             (Method::ListTools, _) => return context.list(ListKind::Tools),
             (Method::ListPrompts, _) => return context.list(ListKind::Prompts),
             (Method::ListResources, _) => return context.list(ListKind::Resources),
@@ -109,26 +108,28 @@ impl GatewayInner {
             (Method::ListSkills, _) => context.list_skills().await?,
             (Method::GetSkill, _) => context.skill_request(SkillMethod::Get).await?,
             (Method::ReadDirectory, _) => context.skill_request(SkillMethod::ReadDirectory).await?,
-            (Method::GetTask, _) => context.task_request(TaskMethod::Get).await?.into(),
-            (Method::CancelTask, _) => context.task_request(TaskMethod::Cancel).await?.into(),
-            (Method::UpdateTask, Era::Modern) => context.task_request(TaskMethod::Update).await?.into(),
-            (Method::GetTaskResult, Era::Legacy) => context.task_request(TaskMethod::Result).await?.into(),
+            (Method::GetTask, _) => context.task_request(TaskMethod::Get).await?,
+            (Method::CancelTask, _) => context.task_request(TaskMethod::Cancel).await?,
+            (Method::UpdateTask, Era::Modern) => context.task_request(TaskMethod::Update).await?,
+            (Method::GetTaskResult, Era::Legacy) => context.task_request(TaskMethod::Result).await?,
             (Method::Ping, Era::Legacy) => RawJson::empty_object().into(),
             (Method::SetLevel, Era::Legacy) => context.set_log_level().await?.into(),
             (Method::Subscribe, Era::Legacy) => context.subscribe().await?.into(),
             (Method::Unsubscribe, Era::Legacy) => context.unsubscribe().await?.into(),
             _ => return Err(unknown_method(method)),
         };
-        Ok(match (era, kind) {
-            (Era::Legacy, _) | (Era::Modern, ResultKind::InputRequired) => object.into(),
+        let body = match (era, info.result_type) {
+            (Era::Legacy, _) => object.into(),
+            (Era::Modern, _) if info.kind == ResultKind::InputRequired => object.into(),
             (Era::Modern, _) if known.has_cacheable_result() => {
                 let complete = ("resultType", r#""complete""#);
                 let defaults = [complete, ("ttlMs", "0"), ("cacheScope", r#""private""#)];
                 json_splice::with_defaults(&object, &defaults).into()
             }
-            (Era::Modern, ResultKind::Unstated) => ResultBody::complete(object),
-            (Era::Modern, ResultKind::Other) => object.into(),
-        })
+            (Era::Modern, ResultType::Missing) => ResultBody::complete(object),
+            (Era::Modern, ResultType::Stated | ResultType::Void) => object.into(),
+        };
+        Ok(body.of_kind(info.kind))
     }
 
     /// Handles a notification of a client with a session.

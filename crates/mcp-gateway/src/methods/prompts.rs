@@ -4,7 +4,7 @@ use mcp_host_model::{RpcError, code};
 
 use crate::lists::definitions::{ListKind, Target};
 use crate::methods::context::{RequestContext, printable};
-use crate::protocol::checked_result::CheckedResult;
+use crate::protocol::result_body::CheckedResult;
 
 impl RequestContext<'_> {
     /// Renders a prompt.

@@ -12,7 +12,7 @@ use crate::lists::definitions::{ListKind, Target};
 use crate::lists::exposed_uri;
 use crate::lists::gateway_resources::GatewayResource;
 use crate::methods::context::RequestContext;
-use crate::protocol::checked_result::CheckedResult;
+use crate::protocol::result_body::CheckedResult;
 use crate::session::resource_origins::OriginKey;
 
 /// Maximum size of a URI in bytes that is subscribed or remembered.

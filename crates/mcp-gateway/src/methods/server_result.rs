@@ -3,16 +3,13 @@
 //!
 //! Only the members that describe the kind of result are changed; everything else is forwarded as bytes.
 
-use std::sync::LazyLock;
-
-use mcp_host_model::{Era, Method, MethodName, RawJson, RpcError, ServerId, code};
+use mcp_host_model::{Era, Method, MethodName, RawJson, ResultKind, ResultType, RpcError, ServerId, code};
 use mcp_host_runtime::{RawResult, RequestError};
-use memchr::memmem::Finder;
 
 use crate::methods::context::RequestContext;
-use crate::protocol::checked_result::{CheckedResult, ResultKind};
 use crate::protocol::message_writer::json_string;
 use crate::protocol::request_state::StateBinding;
+use crate::protocol::result_body::CheckedResult;
 use crate::protocol::{json_splice, upstream_error};
 use crate::session::pending_input::MAX_INPUT_REQUESTS;
 use crate::session::supported_requests::SupportedRequests;
@@ -20,69 +17,65 @@ use crate::session::supported_requests::SupportedRequests;
 /// The member with the kind of result.
 const RESULT_TYPE: &str = "resultType";
 
+/// What is wrong with an ambiguous result.
+pub(super) const REPEATED_MEMBER: &str = "repeats a member that describes its result";
+
 /// The members that results have in the modern era only.
 const MODERN_MEMBERS: [&str; 3] = [RESULT_TYPE, "ttlMs", "cacheScope"];
 
 impl RequestContext<'_> {
     /// The result for the client. `name` is the name in the request.
     pub(super) fn check_result(&self, raw: RawResult, name: &str) -> Result<CheckedResult, RpcError> {
-        let RawResult { result, server, request_id: _, .. } = raw;
+        let RawResult { result, info, server, .. } = raw;
         self.note_server(&server);
-        let CheckedResult { object, kind } = self.check_result_type(result, &server, name)?;
-        Ok(CheckedResult { object: self.expose_uris(object, &server, name), kind })
+        let object = self.check_result_kind(CheckedResult { object: result, info }, &server, name)?;
+        Ok(CheckedResult { object: self.expose_uris(object, &server, name), info })
     }
 
     /// The result with the members that describe it, as the client's era has them.
-    fn check_result_type(
+    fn check_result_kind(
+        &self,
+        CheckedResult { object, info }: CheckedResult,
+        server: &ServerId,
+        name: &str,
+    ) -> Result<RawJson, RpcError> {
+        let failed = |what: &str| Err(protocol_error(server, what));
+        if !object.is_object() {
+            return failed("returned a result that is not an object");
+        }
+        let is_legacy = self.caller.era() == Era::Legacy;
+        let is_cacheable = self.request.method.known().is_some_and(Method::has_cacheable_result);
+        let object = match (info.result_type, info.kind) {
+            (_, ResultKind::Unreadable) => return failed("returned a result with an invalid name"),
+            (ResultType::Missing, _) if !is_cacheable => return Ok(object),
+            (ResultType::Missing, _) => object,
+            (ResultType::Void, _) => {
+                let complete = |key: &str| (key == RESULT_TYPE).then(|| json_string("complete"));
+                json_splice::replace_values(&object, |key, _| complete(key))
+            }
+            (ResultType::Stated, ResultKind::Ambiguous) => return failed(REPEATED_MEMBER),
+            (ResultType::Stated, ResultKind::Complete | ResultKind::ToolError) => object,
+            (ResultType::Stated, ResultKind::Task) => return self.check_task(server, object),
+            (ResultType::Stated, ResultKind::InputRequired) => {
+                return self.check_input_required(object, server, name);
+            }
+        };
+        Ok(if is_legacy { json_splice::without_members(&object, &MODERN_MEMBERS) } else { object })
+    }
+
+    /// Checks a result that requests input, and seals its state.
+    fn check_input_required(
         &self,
         result: RawJson,
         server: &ServerId,
         name: &str,
-    ) -> Result<CheckedResult, RpcError> {
-        let failed = |what: &str| {
-            RpcError::new(code::INTERNAL_ERROR, format!("MCPProtocolError: server '{server}' {what}"))
-        };
-        if !result.is_object() {
-            return Err(failed("returned a result that is not an object"));
-        }
-        // Fast path: most results of legacy servers do not contain the member's name.
-        let text = result.as_bytes();
-        static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESULT_TYPE));
-        let is_cacheable = self.request.method.known().is_some_and(Method::has_cacheable_result)
-            && self.caller.era() == Era::Legacy;
-        if !is_cacheable && FINDER.find(text).is_none() && memchr::memchr(b'\\', text).is_none() {
-            return Ok(CheckedResult { object: result, kind: ResultKind::Unstated });
-        }
+    ) -> Result<RawJson, RpcError> {
+        let failed = |what: &str| protocol_error(server, what);
         let members = result.members().ok_or_else(|| failed("returned a result with an invalid name"))?;
         let all =
             |name: &'static str| members.iter().filter(move |(key, _)| key == name).map(|(_, value)| value);
-        let for_client = |result: RawJson, kind: ResultKind| {
-            let object = match self.caller.era() {
-                Era::Legacy => json_splice::without_members(&result, &MODERN_MEMBERS),
-                Era::Modern => result,
-            };
-            CheckedResult { object, kind }
-        };
-        let Some(result_type) = all(RESULT_TYPE).next() else {
-            return Ok(for_client(result, ResultKind::Unstated));
-        };
-        // In the legacy era the member has no meaning: every result is complete.
-        if self.gateway.era(server) == Some(Era::Legacy) {
-            let complete = json_string("complete");
-            let replacement =
-                |key: &str, value: &str| (key == RESULT_TYPE && value != complete).then(|| complete.clone());
-            return Ok(for_client(json_splice::replace_values(&result, replacement), ResultKind::Other));
-        }
-        if [RESULT_TYPE, "inputRequests", "requestState"].iter().any(|name| all(name).nth(1).is_some()) {
-            return Err(failed("repeats a member that describes its result"));
-        }
-        match result_type.to_text().as_deref() {
-            Some("input_required") => {}
-            Some("task") => {
-                let object = self.check_task(server, result)?;
-                return Ok(CheckedResult { object, kind: ResultKind::Other });
-            }
-            _ => return Ok(for_client(result, ResultKind::Other)),
+        if ["inputRequests", "requestState"].iter().any(|name| all(name).nth(1).is_some()) {
+            return Err(failed(REPEATED_MEMBER));
         }
         if self.caller.era() == Era::Legacy || !self.may_need_input() {
             return Err(failed("requests input where that is not allowed"));
@@ -95,16 +88,13 @@ impl RequestContext<'_> {
         let Some(state) = all("requestState").next() else {
             return match count {
                 0 => Err(failed("requests input without naming any")),
-                _ => Ok(CheckedResult { object: result, kind: ResultKind::InputRequired }),
+                _ => Ok(result),
             };
         };
         let state =
             state.to_text().ok_or_else(|| failed("returned a `requestState` that is not a string"))?;
-        let sealed = self.gateway.sealer.seal(&self.state_binding(server, name), &state);
-        let sealed = json_string(&sealed);
-        let object =
-            json_splice::replace_values(&result, |key, _| (key == "requestState").then(|| sealed.clone()));
-        Ok(CheckedResult { object, kind: ResultKind::InputRequired })
+        let sealed = json_string(&self.gateway.sealer.seal(&self.state_binding(server, name), &state));
+        Ok(json_splice::replace_values(&result, |key, _| (key == "requestState").then(|| sealed.clone())))
     }
 
     /// The error for a call without a result.
@@ -121,6 +111,11 @@ impl RequestContext<'_> {
     pub(super) fn may_need_input(&self) -> bool {
         self.request.method.known().is_some_and(Method::may_require_input)
     }
+}
+
+/// The error for a result that breaks the protocol.
+pub(super) fn protocol_error(server: &ServerId, what: &str) -> RpcError {
+    RpcError::new(code::INTERNAL_ERROR, format!("MCPProtocolError: server '{server}' {what}"))
 }
 
 /// Checks that the client supports these requests for input, and returns their number.

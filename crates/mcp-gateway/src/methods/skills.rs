@@ -4,7 +4,7 @@
 //! server's page. A skill keeps its URIs unless another server has the same one; its files are read from the
 //! server of its `SKILL.md`.
 
-use mcp_host_model::{RawJson, RpcError, ServerId, code};
+use mcp_host_model::{RawJson, RpcError, ServerId};
 use mcp_host_transport::SkillMethod;
 use serde_json::value::RawValue;
 
@@ -13,9 +13,10 @@ use crate::lists::exposed_uri;
 use crate::methods::context::RequestContext;
 use crate::methods::lists::stale_cursor;
 use crate::methods::resources::MAX_URI_BYTES;
-use crate::protocol::checked_result::CheckedResult;
+use crate::methods::server_result::protocol_error;
 use crate::protocol::json_splice;
 use crate::protocol::message_writer::json_string;
+use crate::protocol::result_body::CheckedResult;
 use crate::session::resource_origins::OriginKey;
 
 impl RequestContext<'_> {
@@ -37,7 +38,12 @@ impl RequestContext<'_> {
         let mut failure = None;
         for (at, server) in servers.iter().enumerate().skip(first) {
             match self.skills_of(server, server_cursor.take()).await {
-                Ok(page) => return Ok(next_page(&page, server, servers.get(at + 1)).into()),
+                Ok(CheckedResult { object, info }) => {
+                    return Ok(CheckedResult {
+                        object: next_page(&object, server, servers.get(at + 1)),
+                        info,
+                    });
+                }
                 // The skills of the other servers are listed nevertheless.
                 Err(error) => {
                     tracing::warn!(%server, error = error.message, "the skills could not be listed");
@@ -52,17 +58,16 @@ impl RequestContext<'_> {
     }
 
     /// A page of a server's skills, with the URIs that the client can use for them.
-    async fn skills_of(&self, server: &ServerId, cursor: Option<&str>) -> Result<RawJson, RpcError> {
+    async fn skills_of(&self, server: &ServerId, cursor: Option<&str>) -> Result<CheckedResult, RpcError> {
         self.admit_server(server)?;
         let cursor = cursor.map(|cursor| format!(r#"{{"cursor":{}}}"#, json_string(cursor)));
         let mut options = self.request_options(Some(server.clone()), "", &["cursor"])?;
         options.context.extra_params = cursor.map(|it| RawJson::parse(it.into()).expect("it is an object"));
         let page = self.gateway.host.skill_request_raw(SkillMethod::List, None, options).await;
-        let page = self.check_result(page.map_err(|error| self.call_error(error))?, "")?.object;
-        let skills = json_splice::member(&page, "skills").ok_or_else(|| {
-            let message = format!("MCPProtocolError: server '{server}' returned no list of skills");
-            RpcError::new(code::INTERNAL_ERROR, message)
-        })?;
+        let page = page.map_err(|error| self.call_error(error))?;
+        let CheckedResult { object: page, info } = self.check_result(page, "")?;
+        let skills = json_splice::member(&page, "skills")
+            .ok_or_else(|| protocol_error(server, "returned no list of skills"))?;
         let skills: Vec<String> = elements(&skills)
             .iter()
             .filter_map(|skill| {
@@ -74,7 +79,8 @@ impl RequestContext<'_> {
             })
             .collect();
         let skills = format!("[{}]", skills.join(","));
-        Ok(json_splice::replace_values(&page, |key, _| (key == "skills").then(|| skills.clone())))
+        let object = json_splice::replace_values(&page, |key, _| (key == "skills").then(|| skills.clone()));
+        Ok(CheckedResult { object, info })
     }
 
     /// A skill, or the entries of a folder.
@@ -87,9 +93,9 @@ impl RequestContext<'_> {
         let result = self.check_result(result, &uri)?;
         let names_server = exposed_uri::split_authority(&uri).is_some();
         if names_server {
-            let CheckedResult { object, kind } = result;
+            let CheckedResult { object, info } = result;
             let named = |uri: &str| exposed_uri::with_server_authority(uri, &server);
-            return Ok(CheckedResult { object: exposed_uri::replace_skill_uris(&object, named), kind });
+            return Ok(CheckedResult { object: exposed_uri::replace_skill_uris(&object, named), info });
         }
         if method == SkillMethod::Get && uri.len() <= MAX_URI_BYTES {
             self.gateway.origins.claim(&OriginKey::of(self.caller), &uri, &server);

@@ -108,7 +108,7 @@ impl TaskClient {
     async fn poll(&self, request: Request, notified: Option<RawJson>, pause: Duration) -> TaskPoll {
         sleep(pause).await;
         let context = RequestContext::new(&self.gateway, &self.caller, &request);
-        let outcome = context.task_request(TaskMethod::Get).await;
+        let outcome = context.task_request(TaskMethod::Get).await.map(|it| it.object);
         TaskPoll { request, notified, outcome }
     }
 }

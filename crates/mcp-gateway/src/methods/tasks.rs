@@ -5,12 +5,13 @@
 //! ids](crate::protocol::task_ids).
 
 use mcp_host_model::{Era, RawJson, RpcError, ServerId, TASKS_EXTENSION, code};
-use mcp_host_runtime::{RequestOptions, TaskHandling, TaskMethod};
+use mcp_host_runtime::{RawResult, RequestOptions, TaskHandling, TaskMethod};
 use serde_json::json;
 
 use crate::methods::context::RequestContext;
-use crate::methods::server_result::check_input_requests;
+use crate::methods::server_result::{REPEATED_MEMBER, check_input_requests, protocol_error};
 use crate::protocol::json_splice;
+use crate::protocol::result_body::CheckedResult;
 use crate::protocol::task_ids::task_id;
 
 impl RequestContext<'_> {
@@ -38,7 +39,7 @@ impl RequestContext<'_> {
     }
 
     /// Handles a request about a task.
-    pub(super) async fn task_request(&self, method: TaskMethod) -> Result<RawJson, RpcError> {
+    pub(super) async fn task_request(&self, method: TaskMethod) -> Result<CheckedResult, RpcError> {
         self.require_tasks()?;
         let sealed = self.text("taskId")?;
         let opened = self.gateway.task_ids.open(&self.caller.principal, &sealed);
@@ -57,23 +58,21 @@ impl RequestContext<'_> {
         options.dialog = self.caller.dialog_id();
         options.context = self.task_context();
         let result = self.gateway.host.task_request_raw(method, &id, input, options).await;
-        let result = result.map_err(|it| self.call_error(it))?.result;
+        let RawResult { result, info, .. } = result.map_err(|it| self.call_error(it))?;
         let result = self.check_task(&server, result)?;
-        Ok(self.expose_uris(result, &server, ""))
+        Ok(CheckedResult { object: self.expose_uris(result, &server, ""), info })
     }
 
     /// The task for the client: with the sealed id, and with requests for input only if the client supports them.
     pub(super) fn check_task(&self, server: &ServerId, result: RawJson) -> Result<RawJson, RpcError> {
-        let failed = |what: &str| {
-            RpcError::new(code::INTERNAL_ERROR, format!("MCPProtocolError: server '{server}' {what}"))
-        };
+        let failed = |what: &str| protocol_error(server, what);
         {
             let members = json_splice::members(&result);
             let mut requests =
                 members.iter().filter(|(key, _)| key == "inputRequests").map(|(_, value)| value);
             let first = requests.next().filter(|it| it.as_str() != "null");
             if requests.next().is_some() {
-                return Err(failed("repeats a member that describes its result"));
+                return Err(failed(REPEATED_MEMBER));
             }
             if let Some(requests) = first {
                 let supported = self.caller.features.supported_requests;

@@ -1,6 +1,8 @@
 //! `tools/call`: arguments and results are forwarded unchanged.
 
-use mcp_host_model::{APPS_EXTENSION, Era, ErrorKind, ProtocolVersion, RawJson, RpcError, code};
+use mcp_host_model::{
+    APPS_EXTENSION, Era, ErrorKind, ProtocolVersion, RawJson, ResultInfo, ResultKind, RpcError, code,
+};
 use mcp_host_registry::{ExposedTool, ToolLookup};
 use mcp_host_runtime::{CalledTool, RequestError, TaskHandling, ToolCall, ToolRef};
 use serde_json::json;
@@ -8,7 +10,7 @@ use serde_json::json;
 use crate::lists::definitions::{ListKind, Target};
 use crate::lists::listing::Listing;
 use crate::methods::context::{RequestContext, printable};
-use crate::protocol::checked_result::{CheckedResult, ResultKind};
+use crate::protocol::result_body::CheckedResult;
 
 impl RequestContext<'_> {
     /// Calls a tool.
@@ -34,8 +36,8 @@ impl RequestContext<'_> {
             // A legacy result does not say that it is a task.
             Ok(result) if tasks == TaskHandling::Return && self.caller.era() == Era::Legacy => {
                 let server = result.server.clone();
-                let CheckedResult { object, kind } = self.check_result(result, &requested_name)?;
-                Ok(CheckedResult { object: self.check_task(&server, object)?, kind })
+                let CheckedResult { object, info } = self.check_result(result, &requested_name)?;
+                Ok(CheckedResult { object: self.check_task(&server, object)?, info })
             }
             Ok(result) => self.check_result(result, &requested_name),
             Err(request_error) => self.tool_error(request_error),
@@ -129,7 +131,7 @@ impl RequestContext<'_> {
         let content = json!([{"type": "text", "text": request_error.error.to_string()}]);
         let result = json!({"content": content, "isError": true});
         let object = RawJson::from_value(&result).expect("its keys are strings");
-        Ok(CheckedResult { object, kind: ResultKind::Unstated })
+        Ok(CheckedResult { object, info: ResultInfo::of_kind(ResultKind::ToolError) })
     }
 }
 

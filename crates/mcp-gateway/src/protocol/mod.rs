@@ -1,6 +1,5 @@
 //! Reading and writing MCP messages.
 
-pub(crate) mod checked_result;
 pub mod frame;
 pub mod json_splice;
 pub(crate) mod message_writer;

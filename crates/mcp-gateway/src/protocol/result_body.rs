@@ -1,14 +1,30 @@
 //! The result of a request, as it is written into the response.
 
 use bytes::Bytes;
-use mcp_host_model::{RawJson, RpcError};
+use mcp_host_model::{RawJson, ResultInfo, ResultKind, RpcError};
+
+/// The result of a server, checked for a client.
+#[derive(Debug)]
+pub(crate) struct CheckedResult {
+    pub(crate) object: RawJson,
+    pub(crate) info: ResultInfo,
+}
+
+impl From<RawJson> for CheckedResult {
+    /// A result of the gateway, which states no type.
+    fn from(object: RawJson) -> CheckedResult {
+        CheckedResult { object, info: ResultInfo::default() }
+    }
+}
 
 /// A result: a JSON object, and a member that is written in front of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ResultBody {
-    object: Bytes,
+    pub(crate) object: Bytes,
     /// A member that the object does not have; may be empty.
     first_member: &'static str,
+    /// What it is.
+    pub(crate) kind: ResultKind,
 }
 
 /// The outcome of a request.
@@ -22,7 +38,7 @@ impl From<RawJson> for ResultBody {
 
 impl From<Bytes> for ResultBody {
     fn from(object: Bytes) -> ResultBody {
-        ResultBody { object, first_member: "" }
+        ResultBody { object, first_member: "", kind: ResultKind::Complete }
     }
 }
 
@@ -30,12 +46,12 @@ impl ResultBody {
     /// An object without `resultType`, which is written with it.
     pub(crate) fn complete(object: RawJson) -> ResultBody {
         let first_member = if object.is_object() { r#""resultType":"complete""# } else { "" };
-        ResultBody { object: object.into_bytes(), first_member }
+        ResultBody { first_member, ..ResultBody::from(object) }
     }
 
-    /// The object without the member in front.
-    pub(crate) fn object(&self) -> &Bytes {
-        &self.object
+    /// The same result, of this kind.
+    pub(crate) fn of_kind(self, kind: ResultKind) -> ResultBody {
+        ResultBody { kind, ..self }
     }
 
     /// The size when it is written.

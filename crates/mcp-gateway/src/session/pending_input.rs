@@ -229,7 +229,7 @@ mod tests {
     }
 
     fn state(result: &ResultBody) -> String {
-        let value: serde_json::Value = serde_json::from_slice(result.object()).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&result.object).unwrap();
         assert_eq!(value["inputRequests"]["input-1"]["method"], "roots/list");
         value["requestState"].as_str().unwrap().to_owned()
     }
@@ -255,7 +255,7 @@ mod tests {
         assert_ne!(first_state, second);
         let completed = take(&second, &ann, Some(&responses)).unwrap();
         let completed = pending_inputs.advance(completed, &ann, wait).await.unwrap();
-        assert_eq!(completed.object(), r#"{"roots":[]}"#);
+        assert_eq!(completed.object, r#"{"roots":[]}"#);
         assert!(take(&second, &ann, Some(&responses)).is_err());
     }
 
@@ -288,12 +288,12 @@ mod tests {
         while !short.task.is_finished() {
             tokio::task::yield_now().await;
         }
-        assert_eq!(pending_inputs.advance(short, &ann, wait).await.unwrap().object(), "{}");
+        assert_eq!(pending_inputs.advance(short, &ann, wait).await.unwrap().object, "{}");
         let returned = state(&pending_inputs.advance(long, &ann, wait).await.unwrap());
         let responses = json(r#"{"input-1":{"roots":[]}}"#);
         let resumed = pending_inputs.take(&returned, &ann, Some(&responses), Instant::now()).unwrap();
         let resumed = pending_inputs.advance(resumed, &ann, wait).await.unwrap();
-        assert_eq!(resumed.object(), r#"{"roots":[]}"#);
+        assert_eq!(resumed.object, r#"{"roots":[]}"#);
         assert!(calls.latest().is_none());
     }
 

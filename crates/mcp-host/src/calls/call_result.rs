@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_model::{CallMetadata, CallResult, Content, ErrorKind, ServerId, Tool, ToolResult};
+use mcp_host_model::{CallMetadata, CallResult, Content, ErrorKind, ResultInfo, ServerId, Tool, ToolResult};
 use mcp_host_registry::{Problem, ProblemKind};
 use mcp_host_transport::RequestId;
 
@@ -36,6 +36,8 @@ pub(super) struct CallTarget {
 pub(super) struct CallSuccess<T> {
     pub(super) request_id: Option<RequestId>,
     pub(super) value: T,
+    /// The kind of the result.
+    pub(super) info: ResultInfo,
     /// Deviations of the result from the tool's output schema.
     pub(super) warnings: Vec<String>,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{ErrorKind, Task};
-use mcp_host_transport::{CallError, CallOptions, RetryPolicy, Session};
+use mcp_host_transport::{CallError, CallOptions, CallResponse, RetryPolicy, Session};
 use tokio::time::Instant;
 
 use crate::calls::raw_result::RequestError;
@@ -93,10 +93,10 @@ impl CallDeadline {
         session: &Session,
         task: &Task,
         mut options: CallOptions,
-    ) -> Result<T, RequestError> {
+    ) -> Result<CallResponse<T>, RequestError> {
         let timeout = self.limit.map(|it| self.remaining(it));
         options.timeout = timeout;
-        let result = session.follow_task(task, &options).await.and_then(|it| T::from_task(it.value));
+        let result = session.follow_task(task, &options).await.and_then(|it| it.try_map(T::from_task));
         result.map_err(|it| RequestError::new(call_error(server, &it), &it))
     }
 

@@ -1,6 +1,6 @@
 //! A result as its server sent it, and the error of a request.
 
-use mcp_host_model::{RawJson, RpcError, ServerId};
+use mcp_host_model::{RawJson, ResultInfo, RpcError, ServerId};
 use mcp_host_transport::{CallError, RequestId};
 
 use crate::error::HostError;
@@ -11,6 +11,8 @@ use crate::error::HostError;
 pub struct RawResult {
     /// The bytes of the `result` member, neither cut nor checked.
     pub result: RawJson,
+    /// Its kind.
+    pub info: ResultInfo,
     /// The server.
     pub server: ServerId,
     /// The request id; `None` for the host's own tools.

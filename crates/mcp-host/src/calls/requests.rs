@@ -222,7 +222,8 @@ impl RequestRouter {
     ) -> Result<RawResult, RequestError> {
         let ServerReply { value, server } =
             self.send(method, item, options, CatalogVersion::Latest, send).await?;
-        Ok(RawResult { result: value.value, server, request_id: Some(value.request_id) })
+        let CallResponse { value: result, request_id, info, .. } = value;
+        Ok(RawResult { result, info, server, request_id: Some(request_id) })
     }
 
     /// Sends a request in a span of its own.

@@ -18,9 +18,9 @@ pub(super) trait ResultFormat: Sized {
     ) -> Result<CallResponse<StartedCall<Self>>, CallError>;
 
     /// Reads the result of a task.
-    fn from_task(result: RawJson) -> Result<Self, CallError>;
+    fn from_task(result: RawJson) -> Result<Self, serde_json::Error>;
 
-    /// The task that a result describes, if the server created one.
+    /// The task in a result of this kind.
     fn created_task(&self) -> Option<Task>;
 
     /// The result of one of the host's own tools.
@@ -41,8 +41,8 @@ impl ResultFormat for ToolResult {
         session.start_tool_call(tool, arguments, options).await
     }
 
-    fn from_task(result: RawJson) -> Result<ToolResult, CallError> {
-        result.read().map_err(|it| CallError::InvalidResponse(it.to_string()))
+    fn from_task(result: RawJson) -> Result<ToolResult, serde_json::Error> {
+        result.read()
     }
 
     fn created_task(&self) -> Option<Task> {
@@ -76,12 +76,12 @@ impl ResultFormat for RawJson {
         }
     }
 
-    fn from_task(result: RawJson) -> Result<RawJson, CallError> {
+    fn from_task(result: RawJson) -> Result<RawJson, serde_json::Error> {
         Ok(result)
     }
 
     fn created_task(&self) -> Option<Task> {
-        read_created_task(self.as_bytes())?.ok()
+        read_created_task(self.as_bytes()).ok()
     }
 
     fn from_text(text: String) -> RawJson {

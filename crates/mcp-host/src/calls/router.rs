@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use mcp_host_model::{CallResult, RawJson, TaskSupport, Tool};
+use mcp_host_model::{CallResult, RawJson, ResultInfo, ResultKind, TaskSupport, Tool};
 use mcp_host_registry::ValidatorCache;
 use mcp_host_transport::{CallOptions, CallResponse, RetryPolicy, StartedCall, TaskRequest};
 use tokio::time::Instant;
@@ -71,10 +71,10 @@ impl CallRouter {
                 self.run::<RawJson>(&call, version, &guard).await;
             let server = target.map(|it| it.server);
             let outcome = match outcome {
-                Ok(CallSuccess { request_id, value, warnings: _ }) => {
+                Ok(CallSuccess { request_id, value, info, warnings: _ }) => {
                     guard.record_bytes(value.as_bytes().len());
                     let server = server.expect("a successful call has a tool");
-                    Ok(RawResult { result: value, server, request_id })
+                    Ok(RawResult { result: value, info, server, request_id })
                 }
                 Err(error) => Err(RequestError { server, ..error }),
             };
@@ -130,7 +130,8 @@ impl CallRouter {
         let target = target.insert(CallTarget { server, tool, result_bytes: usize::MAX });
         self.schema_check(target).check_arguments(call)?;
         let text = run_admin_command(self.supervisor(), call, &target.tool).await?;
-        Ok(CallSuccess { request_id: None, value: T::from_text(text), warnings: Vec::new() })
+        let (value, info) = (T::from_text(text), ResultInfo::default());
+        Ok(CallSuccess { request_id: None, value, info, warnings: Vec::new() })
     }
 
     /// Finds the tool and its instance, validates the arguments, sends the call and checks the result.
@@ -168,25 +169,29 @@ impl CallRouter {
         };
         let session = &instance.session;
         let send = |options| T::fetch(session, &tool.name, &call.arguments, options, call.tasks);
-        let CallResponse { value, request_id, .. } = scope.deadline.send(&server, options(), send).await?;
+        let CallResponse { value, request_id, info, .. } =
+            scope.deadline.send(&server, options(), send).await?;
         let tasks = &self.supervisor().shared.tasks;
-        let value = match value {
+        let (value, info) = match value {
             StartedCall::Complete(value) => {
                 if call.tasks == TaskHandling::Return
+                    && info.kind == ResultKind::Task
                     && let Some(task) = value.created_task()
                 {
                     tasks.add(&target.server, instance, &task, Instant::now());
                 }
-                value
+                (value, info)
             }
             // Boxed, because it is rare and would enlarge the future of every call.
             StartedCall::Task(task) => {
                 let _held = tasks.hold(&target.server, instance, &task, Instant::now());
-                Box::pin(scope.deadline.follow_task(&server, session, &task, options())).await?
+                let followed = Box::pin(scope.deadline.follow_task(&server, session, &task, options()));
+                let CallResponse { value, info, .. } = followed.await?;
+                (value, info)
             }
         };
         let warnings = value.parsed().map(|it| check.check_result(it)).unwrap_or_default();
-        Ok(CallSuccess { request_id: Some(request_id), value, warnings })
+        Ok(CallSuccess { request_id: Some(request_id), value, info, warnings })
     }
 
     fn schema_check<'a>(&'a self, target: &'a CallTarget) -> SchemaCheck<'a> {

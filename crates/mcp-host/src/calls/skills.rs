@@ -62,7 +62,7 @@ pub(crate) async fn read_skill_file(
     options: RequestOptions,
 ) -> Result<ReadResult, HostError> {
     let found = skill_request_raw(router, SkillMethod::Get, Some(skill_uri), options.clone()).await;
-    let RawResult { result, server, request_id: _ } = found.map_err(|it| it.error)?;
+    let RawResult { result, server, .. } = found.map_err(|it| it.error)?;
     let skill = read_skill_result(&result);
     let skill = skill.map_err(|error| invalid(&server, &format!("a skill: {error}")))?;
     let listed = skill.file(file_uri);

@@ -59,7 +59,7 @@ impl RawJson {
     }
 
     /// Returns the part of `whole` at the offset that `json` has from `start`, or a copy if there is none.
-    fn slice_at(whole: &ByteString, start: *const u8, json: &str) -> RawJson {
+    pub(crate) fn slice_at(whole: &ByteString, start: *const u8, json: &str) -> RawJson {
         let start = (json.as_ptr() as usize).wrapping_sub(start as usize);
         let part = start.checked_add(json.len()).and_then(|end| whole.get(start..end));
         RawJson(part.map_or_else(|| ByteString::from(json), |it| whole.slice_ref(it)))

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::error_kind::ErrorKind;
 use crate::json::raw::RawJson;
 use crate::result::content::{Content, ContentBlockJson};
+use crate::result::kind::{ResultInfo, ResultKind, ResultType};
 use crate::server::id::ServerId;
 
 /// The result of `tools/call`.
@@ -53,11 +54,12 @@ impl<'de> Deserialize<'de> for ToolResult {
 }
 
 impl ToolResult {
-    /// Reads the result at the start of `text` in one pass if every block has a known form. Otherwise returns `None`,
-    /// and [`Deserialize`] decides. What follows the result is ignored.
+    /// Reads the result at the start of `text` and its kind in one pass, if it is complete and every block has a known
+    /// form. Otherwise returns `None`; [`read_result`](crate::read_result) and [`Deserialize`] decide. What follows the
+    /// result is ignored.
     ///
     /// [`Deserialize`] scans a block twice, to keep unknown blocks unchanged; this avoids that for large ones.
-    pub fn parse_known_blocks(text: &str) -> Option<ToolResult> {
+    pub fn parse_known_blocks(text: &str) -> Option<(ToolResult, ResultInfo)> {
         #[derive(Deserialize)]
         struct Plain<'a> {
             #[serde(borrow, default)]
@@ -68,9 +70,12 @@ impl ToolResult {
             is_error: Option<bool>,
             #[serde(borrow, rename = "resultType")]
             result_type: Option<Cow<'a, str>>,
+            /// The task of 2025-11-25.
+            task: Option<IgnoredAny>,
         }
         let plain = Plain::deserialize(&mut serde_json::Deserializer::from_str(text)).ok()?;
-        if plain.result_type.is_some_and(|it| it != "complete") {
+        let is_typed = plain.result_type.is_some();
+        if plain.task.is_some() || plain.result_type.is_some_and(|it| it != "complete") {
             return None;
         }
         // `collect` would shrink the larger vector in place, which costs more than this allocation.
@@ -78,11 +83,13 @@ impl ToolResult {
         for block in plain.content {
             content.push(block.content()?);
         }
-        Some(ToolResult {
-            content,
-            structured: plain.structured.map(RawJson::copy_of),
-            is_error: plain.is_error == Some(true),
-        })
+        let is_error = plain.is_error == Some(true);
+        let info = ResultInfo {
+            kind: if is_error { ResultKind::ToolError } else { ResultKind::Complete },
+            result_type: if is_typed { ResultType::Stated } else { ResultType::Missing },
+        };
+        let structured = plain.structured.map(RawJson::copy_of);
+        Some((ToolResult { content, structured, is_error }, info))
     }
 
     /// Returns the text blocks, joined with newlines (HD-110).
@@ -279,7 +286,7 @@ mod tests {
         let got = serde_json::from_str::<ToolResult>(wire).ok();
         // Reading in one pass must agree, or give up.
         let plain = ToolResult::parse_known_blocks(&format!("{wire},\"id\":7}}"));
-        assert!(plain.is_none() || plain == got, "{wire}");
+        assert!(plain.is_none_or(|(it, _)| Some(it) == got), "{wire}");
         assert_eq!(
             got.map(|it| {
                 assert_eq!(it.text(), it.clone().into_text());

@@ -4,11 +4,8 @@
 //! 2026-07-28.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use memchr::memmem::Finder;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -113,33 +110,20 @@ fn milliseconds(number: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(number / 1000.0).ok()
 }
 
-/// Reads the result of `tools/call` as a created task. `None` if the call is complete or requires input.
-pub fn read_created_task(result: &[u8]) -> Option<Result<Task, serde_json::Error>> {
+/// Reads the task in a result of the kind [`ResultKind::Task`](crate::ResultKind::Task). What follows the result is
+/// ignored.
+pub fn read_created_task(result: &[u8]) -> Result<Task, serde_json::Error> {
     #[derive(Deserialize)]
     struct Created<'a> {
         #[serde(borrow, rename = "resultType")]
-        result_type: Option<Cow<'a, str>>,
+        result_type: Option<&'a RawValue>,
         /// The task of 2025-11-25.
         #[serde(borrow)]
         task: Option<&'a RawValue>,
     }
-    #[derive(Deserialize)]
-    struct WithId {
-        #[serde(rename = "taskId")]
-        _id: IgnoredAny,
-    }
-    // Most results do not contain the word.
-    static TASK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"task\""));
-    TASK.find(result)?;
-    match Created::deserialize(&mut serde_json::Deserializer::from_slice(result)) {
-        Ok(Created { result_type: Some(kind), .. }) if kind == "task" => {
-            Some(Task::deserialize(&mut serde_json::Deserializer::from_slice(result)))
-        }
-        // A result may have a member of this name with another content.
-        Ok(Created { result_type: None, task: Some(task) }) => {
-            serde_json::from_str::<WithId>(task.get()).is_ok().then(|| serde_json::from_str(task.get()))
-        }
-        Ok(_) | Err(_) => None,
+    match Created::deserialize(&mut serde_json::Deserializer::from_slice(result))? {
+        Created { result_type: None, task: Some(task) } => serde_json::from_str(task.get()),
+        Created { .. } => Task::deserialize(&mut serde_json::Deserializer::from_slice(result)),
     }
 }
 
@@ -148,46 +132,36 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(result: &str, want: Option<&str>) {
-        let got = read_created_task(format!("{result},\"id\":1}}").as_bytes()).map(|it| match it {
+    fn check(result: &str, want: &str) {
+        let got = match read_created_task(format!("{result},\"id\":1}}").as_bytes()) {
             Ok(it) => format!("{} {} {:?} {:?}", it.id, it.status.as_str(), it.ttl, it.poll_interval),
             Err(error) => error.to_string().split(" at line").next().unwrap_or_default().to_owned(),
-        });
-        assert_eq!(got.as_deref(), want, "{result}");
+        };
+        assert_eq!(got, want, "{result}");
     }
 
     #[test]
     fn created_tasks_of_both_forms_are_read() {
         check(
             r#"{"task":{"taskId":"a","status":"working","ttl":30000,"pollInterval":500,"createdAt":"2026"}}"#,
-            Some("a working Some(30s) Some(500ms)"),
+            "a working Some(30s) Some(500ms)",
         );
         check(
             r#"{"resultType":"task","taskId":"b","status":"input_required","ttlMs":null,"pollIntervalMs":0}"#,
-            Some("b input_required None Some(0ns)"),
+            "b input_required None Some(0ns)",
         );
         check(
             r#"{"resultType":"task","taskId":"b","status":"completed","ttlMs":-1,"pollIntervalMs":1e300}"#,
-            Some("b completed None None"),
+            "b completed None None",
         );
-        check(r#"{"task":{"taskId":"b"}}"#, Some("missing field `status`"));
-        check(r#"{"resultType":"task","taskId":"","status":"working"}"#, Some("the id of the task is empty"));
-        check(r#"{"resultType":"task","status":"working"}"#, Some("missing field `taskId`"));
+        check(r#"{"task":{"taskId":"b"}}"#, "missing field `status`");
+        check(r#"{"resultType":"task","taskId":"","status":"working"}"#, "the id of the task is empty");
+        check(r#"{"resultType":"task","status":"working"}"#, "missing field `taskId`");
         check(
             r#"{"resultType":"task","taskId":"b","status":"asleep"}"#,
-            Some(
-                "unknown variant `asleep`, expected one of `working`, `input_required`, `completed`, `failed`, \
-                `cancelled`",
-            ),
+            "unknown variant `asleep`, expected one of `working`, `input_required`, `completed`, `failed`, \
+            `cancelled`",
         );
-        for complete in [
-            r#"{"content":[]}"#,
-            r#"{"content":[],"task":{"title":"wash"}}"#,
-            r#"{"content":[{"type":"text","text":"task"}],"structuredContent":{"task":"x","a":"task"}}"#,
-            r#"{"resultType":"complete","task":{"taskId":"a","status":"working"}}"#,
-        ] {
-            check(complete, None);
-        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::error::CallError;
 use crate::session::options::CallOptions;
 use crate::session::requests::request::{Params, Request, ServerRequestPermission};
 use crate::session::requests::request_params::{self, CallerParams};
-use crate::session::requests::response::{CallResponse, RawResponse};
+use crate::session::requests::response::{CallResponse, ReadResponse, ResultForm};
 use crate::session::state::Session;
 
 impl Session {
@@ -25,12 +25,10 @@ impl Session {
     ) -> Result<CallResponse<ToolResult>, CallError> {
         let options = options.with_handled_input();
         let response = self.call(name, arguments, &options).await?;
-        let response = match self.created_task(&response, &options)? {
-            None => response,
-            // Boxed: it is rare, and would enlarge the future of every call.
-            Some(task) => Box::pin(self.follow_created_task(task, &options)).await?,
-        };
-        Ok(CallResponse { value: response.tool_result()?, request_id: response.request_id })
+        let Some(task) = self.created_task(&response, &options)? else { return response.into_response() };
+        let options = CallOptions { timeout: None, ..options };
+        // Boxed: it is rare, and would enlarge the future of every call.
+        Box::pin(self.follow_task(&task, &options)).await?.try_map(|it| it.read())
     }
 
     /// Calls a tool and returns its result byte for byte; if the server makes a task of the call, that is the created
@@ -41,16 +39,15 @@ impl Session {
         arguments: &RawJson,
         options: CallOptions,
     ) -> Result<CallResponse<RawJson>, CallError> {
-        let response = self.call(name, arguments, &options).await?;
-        Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
+        self.call(name, arguments, &options).await?.into_response()
     }
 
-    pub(super) async fn call(
+    pub(super) async fn call<T: ResultForm + Send>(
         &self,
         name: &str,
         arguments: &RawJson,
         options: &CallOptions,
-    ) -> Result<RawResponse, CallError> {
+    ) -> Result<ReadResponse<T>, CallError> {
         if !arguments.is_object() {
             return Err(CallError::InvalidParams("a tool's arguments are a JSON object".to_owned()));
         }
@@ -74,11 +71,11 @@ impl Session {
 
     /// The server rejected the call because arguments are missing in the headers: the tool's schema may have changed.
     /// The call did not run. It is sent once more if the new list declares other headers.
-    async fn retry_with_headers(
+    async fn retry_with_headers<T: ResultForm + Send>(
         &self,
         request: &Request<'_>,
         error: RpcError,
-    ) -> Result<RawResponse, CallError> {
+    ) -> Result<ReadResponse<T>, CallError> {
         let old_headers = self.negotiated().tool_headers.clone();
         self.cache.tools.clear();
         self.list_tools().await?;
@@ -123,7 +120,6 @@ impl Session {
             options: &options,
             started_at,
         };
-        let response = self.request(&request).await?;
-        Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
+        self.request(&request).await?.into_response()
     }
 }

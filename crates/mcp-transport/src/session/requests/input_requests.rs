@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_model::{Era, MethodName, RawJson};
+use mcp_host_model::{MethodName, RawJson, ResultKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -20,7 +20,7 @@ use crate::rpc::request_owner::RequestOwner;
 use crate::session::options::{CallOptions, InputHandling};
 use crate::session::requests::request::Request;
 use crate::session::requests::request_params;
-use crate::session::requests::response::RawResponse;
+use crate::session::requests::response::{RawResponse, ReadResponse, ResultForm};
 use crate::session::state::Session;
 
 /// Maximum number of rounds.
@@ -64,17 +64,18 @@ impl InputDeadline {
 
 impl Session {
     /// Sends a request and provides input until the result is final.
-    pub(crate) async fn request_with_input(&self, request: &Request<'_>) -> Result<RawResponse, CallError> {
-        let input = self.request(request).await?;
-        // Only modern servers state the type of a result.
+    pub(crate) async fn request_with_input<T: ResultForm + Send>(
+        &self,
+        request: &Request<'_>,
+    ) -> Result<ReadResponse<T>, CallError> {
+        let response = T::read(self.request(request).await?);
         if request.options.context.input == InputHandling::ReturnToCaller
-            || self.era() == Era::Legacy
-            || !input.is_input_required()
+            || response.info.kind != ResultKind::InputRequired
         {
-            return Ok(input);
+            return Ok(response);
         }
         Box::pin(async move {
-            let mut response = input;
+            let mut response = response;
             let mut request = request.clone();
             let mut max_pause = request.options.context.max_deadline_pause();
             // The caller's own values apply to the first round only.
@@ -82,7 +83,7 @@ impl Session {
                 request_params::without_members(request.extra_params, &["inputResponses", "requestState"]);
             for _ in 0..MAX_ROUNDS {
                 let since = Instant::now();
-                let input_params = self.provide_input(&request, &response, max_pause).await?;
+                let input_params = self.provide_input(&request, &response.raw, max_pause).await?;
                 // The time that the caller needed does not count against the server.
                 let waited = since.elapsed().min(max_pause);
                 max_pause -= waited;
@@ -90,8 +91,9 @@ impl Session {
                 let parts = [&*other_params, &*input_params];
                 let extra_params =
                     parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(",");
-                response = self.request(&Request { extra_params: &extra_params, ..request.clone() }).await?;
-                if !response.is_input_required() {
+                let request = Request { extra_params: &extra_params, ..request.clone() };
+                response = T::read(self.request(&request).await?);
+                if response.info.kind != ResultKind::InputRequired {
                     return Ok(response);
                 }
             }
@@ -108,9 +110,7 @@ impl Session {
         response: &RawResponse,
         max_pause: Duration,
     ) -> Result<String, CallError> {
-        let response = response.raw()?;
-        let InputRequired { requests, state } =
-            response.read().map_err(|it| CallError::InvalidResponse(it.to_string()))?;
+        let InputRequired { requests, state } = response.read()?;
         let mut extra_params = Vec::new();
         if let Some(ObjectMembers(requests)) = requests {
             let limit = request.options.timeout.unwrap_or(self.limits().request);

@@ -6,6 +6,8 @@
 use std::sync::Arc;
 
 use mcp_host_model::{Era, LogLevel, Method, MethodName, RawJson, RpcError, TraceContext};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::error::CallError;
@@ -146,10 +148,10 @@ impl<'a> Request<'a> {
                 tool_headers.for_call(name, arguments).map_err(CallError::InvalidParams)
             }
             Params::Members { text, name: Some(name) } => {
-                #[derive(serde::Deserialize)]
+                #[derive(Deserialize)]
                 struct Call<'a> {
                     #[serde(borrow)]
-                    arguments: Option<&'a serde_json::value::RawValue>,
+                    arguments: Option<&'a RawValue>,
                 }
                 let members = format!("{{{text}}}");
                 let call = serde_json::from_str::<Call<'_>>(&members).ok();
@@ -227,6 +229,7 @@ impl Session {
                 ..CallSettings::default()
             };
             let own_meta = self.request_meta(request, &negotiated);
+            let era = negotiated.version.era();
             let wants_progress = settings.progress.is_some() || settings.idle_timeout.is_some();
             let message = move |id| {
                 let mut message =
@@ -238,7 +241,7 @@ impl Session {
             match outcome {
                 RpcOutcome::Response { frame, is_error, payload_start } => {
                     let request_id = id.expect("a request with a response has an id");
-                    let response = RawResponse { frame, payload_start, request_id };
+                    let response = RawResponse { frame, payload_start, era, request_id };
                     return if is_error { Err(self.rpc_error(&response)) } else { Ok(response) };
                 }
                 RpcOutcome::Expired(expiry) => return Err(CallError::TimedOut(expiry)),

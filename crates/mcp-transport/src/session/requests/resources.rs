@@ -67,9 +67,7 @@ impl Session {
         options: CallOptions,
     ) -> Result<CallResponse<PromptResult>, CallError> {
         let options = options.with_handled_input();
-        let CallResponse { value, request_id } = self.get_prompt_raw(name, arguments, options).await?;
-        let value = read_prompt_result(&value).map_err(|it| CallError::InvalidResponse(it.to_string()))?;
-        Ok(CallResponse { value, request_id })
+        self.get_prompt_raw(name, arguments, options).await?.try_map(|it| read_prompt_result(&it))
     }
 
     /// Gets a prompt and returns the result byte for byte.
@@ -90,8 +88,7 @@ impl Session {
             &options,
             &caller_params,
         );
-        let response = self.request_with_input(&request).await?;
-        Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
+        self.request_with_input(&request).await?.into_response()
     }
 
     /// Reads a resource. After a lost response the request is sent once more. A result is cached for the time that the
@@ -107,8 +104,7 @@ impl Session {
         let options = options.with_handled_input();
         let response = self.read_resource_raw(uri, options).await?;
         let received = Instant::now();
-        let result =
-            read_resource_result(&response.value).map_err(|it| CallError::InvalidResponse(it.to_string()))?;
+        let result = response.try_map(|it| read_resource_result(&it))?.value;
         self.cache.read_results.insert(uri, &result, (generation, changes), received);
         Ok(result)
     }
@@ -123,7 +119,7 @@ impl Session {
         let caller_params = CallerParams::of(&options.context)?;
         let request = Request::for_caller(Method::ReadResource, Params::Uri(uri), &options, &caller_params);
         match self.request_with_input(&request).await {
-            Ok(response) => Ok(CallResponse { value: response.raw()?, request_id: response.request_id }),
+            Ok(response) => response.into_response(),
             // The only parameter is the URI, so invalid parameters mean that the resource does not exist.
             Err(CallError::Rpc(error))
                 if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) =>
@@ -141,8 +137,7 @@ impl Session {
         argument: &CompletionArgument,
         options: CallOptions,
     ) -> Result<Completion, CallError> {
-        let CallResponse { value, .. } = self.complete_raw(reference, argument, options).await?;
-        value.read().map_err(|it| CallError::InvalidResponse(it.to_string()))
+        Ok(self.complete_raw(reference, argument, options).await?.try_map(|it| it.read())?.value)
     }
 
     /// Completes an argument and returns the result byte for byte.
@@ -167,8 +162,7 @@ impl Session {
         let caller_params = CallerParams::of(&options.context)?;
         let params = Params::Members { text: &text, name: None };
         let request = Request::for_caller(Method::Complete, params, &options, &caller_params);
-        let response = self.request(&request).await?;
-        Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
+        self.request(&request).await?.into_response()
     }
 
     /// Pings the server. The modern era has no ping.

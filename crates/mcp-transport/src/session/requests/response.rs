@@ -1,13 +1,14 @@
 //! Responses to requests.
 
 use bytes::Bytes;
-use mcp_host_model::{RawJson, ToolResult};
-use serde::de::DeserializeOwned;
+use mcp_host_model::{Era, RawJson, ResultInfo, ToolResult, read_result};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::error::CallError;
 use crate::transport::RequestId;
 
-/// A response with the id of its request.
+/// A response with the id of its request, and the kind of its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallResponse<T> {
@@ -15,12 +16,24 @@ pub struct CallResponse<T> {
     pub value: T,
     /// The JSON-RPC id of the request.
     pub request_id: RequestId,
+    /// The kind of the result as the server sent it.
+    pub info: ResultInfo,
 }
 
 impl<T> CallResponse<T> {
     /// Converts the result.
     pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> CallResponse<U> {
-        CallResponse { value: convert(self.value), request_id: self.request_id }
+        CallResponse { value: convert(self.value), request_id: self.request_id, info: self.info }
+    }
+
+    /// Reads the result in another form. An error is that of an invalid response.
+    pub fn try_map<U>(
+        self,
+        read: impl FnOnce(T) -> Result<U, serde_json::Error>,
+    ) -> Result<CallResponse<U>, CallError> {
+        let CallResponse { value, request_id, info } = self;
+        let value = read(value).map_err(|it| CallError::InvalidResponse(it.to_string()))?;
+        Ok(CallResponse { value, request_id, info })
     }
 }
 
@@ -28,16 +41,71 @@ impl<T> CallResponse<T> {
 pub(crate) struct RawResponse {
     pub(super) frame: Bytes,
     pub(super) payload_start: usize,
-    pub(crate) request_id: RequestId,
+    /// The era of the server.
+    pub(super) era: Era,
+    pub(super) request_id: RequestId,
+}
+
+/// A response whose result was read.
+pub(crate) struct ReadResponse<T> {
+    pub(super) raw: RawResponse,
+    /// The kind of the result. It is known even if the result cannot be read in this form.
+    pub(super) info: ResultInfo,
+    value: Result<T, CallError>,
+}
+
+/// A form in which a result is read.
+pub(crate) trait ResultForm: Sized {
+    /// Reads a result, and notes its kind in the same pass.
+    fn read(response: RawResponse) -> ReadResponse<Self>;
+}
+
+impl ResultForm for RawJson {
+    fn read(raw: RawResponse) -> ReadResponse<RawJson> {
+        let (info, value) = match read_result(raw.frame.slice(raw.payload_start..), raw.era) {
+            Ok((result, info)) => (info, Ok(result)),
+            Err(error) => (ResultInfo::default(), Err(raw.parse_error(&error))),
+        };
+        ReadResponse { raw, info, value }
+    }
+}
+
+impl ResultForm for ToolResult {
+    fn read(raw: RawResponse) -> ReadResponse<ToolResult> {
+        let text = str::from_utf8(raw.payload());
+        if let Some((result, info)) = text.ok().and_then(ToolResult::parse_known_blocks) {
+            return ReadResponse { raw, info, value: Ok(result) };
+        }
+        let (value, ReadResponse { raw, info, .. }) = (raw.read(), <RawJson as ResultForm>::read(raw));
+        ReadResponse { raw, info, value }
+    }
+}
+
+impl<T> ReadResponse<T> {
+    /// The response for the caller.
+    pub(super) fn into_response(self) -> Result<CallResponse<T>, CallError> {
+        let ReadResponse { raw, info, value } = self;
+        Ok(CallResponse { value: value?, request_id: raw.request_id, info })
+    }
+
+    /// The response for the caller, with another value.
+    pub(super) fn with_value<U>(self, value: U) -> CallResponse<U> {
+        CallResponse { value, request_id: self.raw.request_id, info: self.info }
+    }
 }
 
 impl RawResponse {
-    /// A response whose payload is this result.
-    pub(crate) fn of_result(result: RawJson, request_id: RequestId) -> RawResponse {
-        RawResponse { frame: result.into_bytes(), payload_start: 0, request_id }
+    /// A response whose result is this part of the result.
+    pub(super) fn part(&self, result: &RawValue) -> RawResponse {
+        RawResponse { frame: self.frame.slice_ref(result.get().as_bytes()), payload_start: 0, ..*self }
     }
 
-    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, CallError> {
+    /// The response for the caller, with the result as it is.
+    pub(super) fn into_response(self) -> Result<CallResponse<RawJson>, CallError> {
+        <RawJson as ResultForm>::read(self).into_response()
+    }
+
+    pub(crate) fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, CallError> {
         T::deserialize(&mut serde_json::Deserializer::from_slice(self.payload()))
             .map_err(|it| self.parse_error(&it))
     }
@@ -47,36 +115,12 @@ impl RawResponse {
         read(self.payload()).map_err(|it| self.parse_error(&it))
     }
 
-    /// The result of a tool, with a fast path for the usual form.
-    pub(crate) fn tool_result(&self) -> Result<ToolResult, CallError> {
-        match str::from_utf8(self.payload()).ok().and_then(ToolResult::parse_known_blocks) {
-            Some(result) => Ok(result),
-            None => self.read(),
-        }
-    }
-
-    /// The result unchanged.
-    pub(crate) fn raw(&self) -> Result<RawJson, CallError> {
-        RawJson::parse_prefix(self.frame.slice(self.payload_start..)).map_err(|it| self.parse_error(&it))
-    }
-
     /// The parse error. A wrong encoding is an error of its own, because the user can correct it.
     fn parse_error(&self, error: &serde_json::Error) -> CallError {
         match std::str::from_utf8(self.payload()) {
             Err(utf8_error) => CallError::NotUtf8 { byte: utf8_error.valid_up_to() + 1 },
             Ok(_) => CallError::InvalidResponse(error.to_string()),
         }
-    }
-
-    /// Whether the result requires input.
-    pub(crate) fn is_input_required(&self) -> bool {
-        #[derive(serde::Deserialize)]
-        struct Typed {
-            #[serde(rename = "resultType")]
-            result_type: Option<String>,
-        }
-        memchr::memmem::find(self.payload(), b"\"input_required\"").is_some()
-            && self.read::<Typed>().is_ok_and(|it| it.result_type.as_deref() == Some("input_required"))
     }
 
     /// The payload, followed by the rest of the message.

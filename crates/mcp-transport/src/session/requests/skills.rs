@@ -61,9 +61,8 @@ impl Session {
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let caller_params = CallerParams::of(&options.context)?;
         let params = Params::Members { text: &text, name: None };
-        let response =
-            self.request(&Request::for_caller(method.method(), params, &options, &caller_params)).await?;
-        Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
+        let request = Request::for_caller(method.method(), params, &options, &caller_params);
+        self.request(&request).await?.into_response()
     }
 
     fn require_skills(&self) -> Result<(), CallError> {

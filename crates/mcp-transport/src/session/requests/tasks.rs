@@ -8,7 +8,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_model::{Era, Method, RawJson, RpcError, Task, TaskStatus, ToolResult, code, read_created_task};
+use mcp_host_model::{
+    Era, Method, RawJson, ResultKind, RpcError, Task, TaskStatus, ToolResult, code, read_created_task,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -21,7 +23,7 @@ use crate::rpc::progress::Progress;
 use crate::session::options::{CallOptions, RetryPolicy};
 use crate::session::requests::input_requests::InputDeadline;
 use crate::session::requests::request::{Params, Request, ServerRequestPermission};
-use crate::session::requests::response::{CallResponse, RawResponse};
+use crate::session::requests::response::{CallResponse, RawResponse, ReadResponse};
 use crate::session::state::Session;
 use crate::session::subscriptions::resubscribe::DetachedRequest;
 
@@ -83,11 +85,7 @@ impl Session {
     ) -> Result<CallResponse<StartedCall<ToolResult>>, CallError> {
         let options = options.with_handled_input();
         let response = self.call(name, arguments, &options).await?;
-        let value = match self.created_task(&response, &options)? {
-            Some(task) => StartedCall::Task(task),
-            None => StartedCall::Complete(response.tool_result()?),
-        };
-        Ok(CallResponse { value, request_id: response.request_id })
+        self.started_call(response, &options)
     }
 
     /// Calls a tool like [`Session::start_tool_call`], and returns a complete result byte for byte.
@@ -98,11 +96,18 @@ impl Session {
         options: CallOptions,
     ) -> Result<CallResponse<StartedCall<RawJson>>, CallError> {
         let response = self.call(name, arguments, &options).await?;
-        let value = match self.created_task(&response, &options)? {
-            Some(task) => StartedCall::Task(task),
-            None => StartedCall::Complete(response.raw()?),
-        };
-        Ok(CallResponse { value, request_id: response.request_id })
+        self.started_call(response, &options)
+    }
+
+    fn started_call<T>(
+        &self,
+        response: ReadResponse<T>,
+        options: &CallOptions,
+    ) -> Result<CallResponse<StartedCall<T>>, CallError> {
+        match self.created_task(&response, options)? {
+            Some(task) => Ok(response.with_value(StartedCall::Task(task))),
+            None => Ok(response.into_response()?.map(StartedCall::Complete)),
+        }
     }
 
     /// The state of a task (`tasks/get`).
@@ -128,7 +133,7 @@ impl Session {
             Era::Legacy => self.legacy_task_result(task, &options, deadline).await?,
             Era::Modern => self.modern_task_result(task, &options, deadline).await?,
         };
-        Ok(CallResponse { value: response.raw()?, request_id: response.request_id })
+        response.into_response()
     }
 
     /// Waits for the result of a task, like [`Session::task_result_raw`].
@@ -137,9 +142,7 @@ impl Session {
         task: &Task,
         options: &CallOptions,
     ) -> Result<CallResponse<ToolResult>, CallError> {
-        let CallResponse { value, request_id } = self.task_result_raw(task, options).await?;
-        let value = value.read().map_err(|it| CallError::InvalidResponse(it.to_string()))?;
-        Ok(CallResponse { value, request_id })
+        self.task_result_raw(task, options).await?.try_map(|it| it.read())
     }
 
     /// Waits for the result of a task, like [`Session::task_result_raw`], and cancels the task if the future is dropped
@@ -162,29 +165,19 @@ impl Session {
             .map(drop)
     }
 
-    /// Waits for the result of a task that a call created.
-    pub(crate) async fn follow_created_task(
-        &self,
-        task: Task,
-        options: &CallOptions,
-    ) -> Result<RawResponse, CallError> {
-        let options = CallOptions { timeout: None, ..options.clone() };
-        let CallResponse { value, request_id } = self.follow_task(&task, &options).await?;
-        Ok(RawResponse::of_result(value, request_id))
-    }
-
     /// The task that the response to a tool call created. A legacy server creates one on request only.
-    pub(crate) fn created_task(
+    pub(crate) fn created_task<T>(
         &self,
-        response: &RawResponse,
+        response: &ReadResponse<T>,
         options: &CallOptions,
     ) -> Result<Option<Task>, CallError> {
-        if options.task.is_none() && self.era() == Era::Legacy {
+        let may_be_task = options.task.is_some() || self.era() == Era::Modern;
+        if !may_be_task || response.info.kind != ResultKind::Task {
             return Ok(None);
         }
-        let task = read_created_task(response.payload()).transpose();
+        let task = read_created_task(response.raw.payload());
         let task = task.map_err(|it| CallError::InvalidResponse(format!("the created task: {it}")))?;
-        Ok(task.map(|it| self.redacted_task(it)))
+        Ok(Some(self.redacted_task(task)))
     }
 
     fn redacted_task(&self, mut task: Task) -> Task {
@@ -245,16 +238,14 @@ impl Session {
                     &self.within(options, deadline),
                 )
                 .await?;
-            let raw = response.raw()?;
-            let payload: Payload<'_> = raw.read().map_err(|it| CallError::InvalidResponse(it.to_string()))?;
+            let payload: Payload<'_> = response.read()?;
             task = self.redacted_task(response.read()?);
             match task.status {
                 TaskStatus::Working => {}
                 TaskStatus::Completed => {
                     let missing =
                         || CallError::InvalidResponse("a completed task without a result".to_owned());
-                    let result = raw.slice(payload.result.ok_or_else(missing)?);
-                    return Ok(RawResponse::of_result(result, response.request_id));
+                    return Ok(response.part(payload.result.ok_or_else(missing)?));
                 }
                 TaskStatus::Failed => {
                     let unknown = || RpcError::new(code::INTERNAL_ERROR, "the task failed without an error");

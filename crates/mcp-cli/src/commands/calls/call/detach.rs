@@ -1,6 +1,6 @@
 //! `call --detach`: prints the task that the server makes of a call, instead of waiting for its result.
 
-use mcp_host_model::{RawJson, ServerId, TaskSupport, TransportKind, read_created_task};
+use mcp_host_model::{RawJson, ResultKind, ServerId, TaskSupport, TransportKind, read_created_task};
 use mcp_host_registry::ToolLookup;
 use mcp_host_runtime::{DesiredServers, Host, TaskHandling, ToolCall};
 
@@ -44,8 +44,9 @@ pub(super) async fn detach(
     let result = host.call_raw(call).await.map_err(|it| Failure::from(it.error))?;
     let server = &result.server;
     let invalid = |error: serde_json::Error| Failure::new(format!("server '{server}': {error}"));
-    match read_created_task(result.result.as_bytes()).transpose().map_err(invalid)? {
-        Some(task) => {
+    match result.info.kind {
+        ResultKind::Task => {
+            let task = read_created_task(result.result.as_bytes()).map_err(invalid)?;
             let after = context.console.suggestion(&format!(
                 "`mcp-host tasks {} {} --server {server} --wait` waits for the result",
                 quote_path(&args.file),
@@ -53,6 +54,6 @@ pub(super) async fn detach(
             ));
             Ok(Report { out: render_task(context, server, &task), after, ..Report::default() })
         }
-        None => Ok(result_report(context, server, result.result.read().map_err(invalid)?)),
+        _ => Ok(result_report(context, server, result.result.read().map_err(invalid)?)),
     }
 }
