@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mcp_host_model::{Method, MethodName, ProtocolVersion, RawJson};
+use mcp_host_transport::internal::{Redactor, map_json_strings};
 use serde_json::value::RawValue;
 
 use crate::canonical;
 use crate::message::{self, Message, PROGRESS_TOKEN, ResponseContent, SUBSCRIPTION, VERSION};
-use crate::recording::{Exchange, RecordedResponse, ServerMessage, is_found_by_method};
-use crate::redact::JsonRedactor;
+use crate::recording::{Exchange, ServerMessage, ServerMessageKind, is_found_by_method};
 
 /// The remaining size of a recording, and the number of omitted messages.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl SizeBudget {
 
 /// The log of one connection.
 pub(crate) struct ConnectionLog {
-    redactor: Arc<JsonRedactor>,
+    redactor: Arc<Redactor>,
     budget: Arc<SizeBudget>,
     pub(crate) exchanges: Vec<Exchange>,
     pub(crate) version: Option<ProtocolVersion>,
@@ -54,7 +54,7 @@ pub(crate) struct ConnectionLog {
 }
 
 impl ConnectionLog {
-    pub(crate) fn new(redactor: Arc<JsonRedactor>, budget: Arc<SizeBudget>) -> ConnectionLog {
+    pub(crate) fn new(redactor: Arc<Redactor>, budget: Arc<SizeBudget>) -> ConnectionLog {
         ConnectionLog {
             redactor,
             budget,
@@ -84,12 +84,14 @@ impl ConnectionLog {
                 Message::Notification { method, params } => {
                     let at = self.exchange_of(&method, params, stream_request);
                     let params = self.without_connection_ids(params);
-                    self.record_server_message(at, ServerMessage::Notification { method, params });
+                    let kind = ServerMessageKind::Notification;
+                    self.record_server_message(at, ServerMessage { kind, method, params });
                 }
                 Message::Request { id: _, method, params } => {
                     let at = self.exchange_of(&method, params, stream_request);
                     let params = params.map(|it| self.redact(it));
-                    self.record_server_message(at, ServerMessage::Request { method, params });
+                    let kind = ServerMessageKind::Request;
+                    self.record_server_message(at, ServerMessage { kind, method, params });
                 }
             }
         }
@@ -107,7 +109,7 @@ impl ConnectionLog {
     /// The request failed with this error without a message.
     pub(crate) fn record_refusal(&mut self, id: &str, error: &mcp_host_model::RpcError) {
         if let Ok(error) = serde_json::value::to_raw_value(error) {
-            self.record_response(id, ResponseContent::Error(&error));
+            self.record_response(id, Err(&error));
         }
     }
 
@@ -123,7 +125,7 @@ impl ConnectionLog {
                 canonical::params(clean)
             }
         };
-        let method = MethodName::from(self.redactor.redact_text(method.as_str()));
+        let method = self.redactor.redact(method.as_str()).map_or(method, MethodName::from);
         if !self.budget.take(method.as_str().len() + recorded_params.len()) {
             return;
         }
@@ -145,8 +147,8 @@ impl ConnectionLog {
     fn record_response(&mut self, id: &str, content: ResponseContent<'_>) {
         let Some(at) = self.open_requests.remove(id) else { return };
         self.progress_tokens.retain(|_, it| *it != at);
-        let (ResponseContent::Result(value) | ResponseContent::Error(value)) = content;
-        if self.exchanges[at].method == Method::Listen && matches!(content, ResponseContent::Result(_)) {
+        let (Ok(value) | Err(value)) = content;
+        if self.exchanges[at].method == Method::Listen && content.is_ok() {
             // A stream ends with its connection; a replay keeps it open.
             return;
         }
@@ -157,13 +159,8 @@ impl ConnectionLog {
             return self.remove_request(id);
         }
         let exchange = &mut self.exchanges[at];
-        exchange.response = Some(match content {
-            ResponseContent::Result(_) => RecordedResponse::Result(value),
-            ResponseContent::Error(_) => RecordedResponse::Error(value),
-        });
-        if let (Some(RecordedResponse::Result(result)), Some(Method::Initialize)) =
-            (&exchange.response, exchange.method.known())
-        {
+        exchange.response = Some(if content.is_ok() { Ok(value) } else { Err(value) });
+        if let (Some(Ok(result)), Some(Method::Initialize)) = (&exchange.response, exchange.method.known()) {
             let result = result.read::<&RawValue>().ok();
             let version = message::member(result, "protocolVersion");
             let version = version.and_then(|it| serde_json::from_str::<String>(it.get()).ok());
@@ -196,9 +193,8 @@ impl ConnectionLog {
     }
 
     fn record_server_message(&mut self, at: Option<usize>, message: ServerMessage) {
-        let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
-            &message;
-        let size = method.as_str().len() + params.as_ref().map_or(0, |it| it.as_bytes().len());
+        let size =
+            message.method.as_str().len() + message.params.as_ref().map_or(0, |it| it.as_bytes().len());
         if self.exchanges.is_empty() || !self.budget.take(size) {
             return;
         }
@@ -229,11 +225,51 @@ impl ConnectionLog {
 
     fn redact(&self, value: &RawValue) -> RawJson {
         // The result is invalid JSON if a secret was in the middle of an escape.
-        json(self.redactor.redact_json(value.get()))
+        json(map_json_strings(value.get(), |it| self.redactor.redact(it)))
             .unwrap_or_else(|| RawJson::from_value(&"***").expect("a string is JSON"))
     }
 }
 
 fn json(text: String) -> Option<RawJson> {
     RawJson::parse(text.into()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_host_model::Secret;
+    use mcp_host_transport::json_secrets;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(json: &str, want: &str) {
+        let secrets = [Secret::new("hunter2"), Secret::new("12345678"), Secret::new("über-geheim")];
+        let redactor = Redactor::new(secrets.iter());
+        assert_eq!(map_json_strings(json, |it| redactor.redact(it)), want);
+    }
+
+    #[test]
+    fn hd_sc5_strings_of_a_configuration_are_secrets() {
+        let secrets = json_secrets(&Secret::new(r#"{"a":{"key":"hunter2-1"},"b":["hunter2-2",1,null]}"#));
+        let mut texts: Vec<&str> = secrets.iter().map(Secret::expose).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        assert_eq!(texts, ["hunter2-1", "hunter2-2"]);
+        assert!(json_secrets(&Secret::new("\"hunter2\"")).is_empty());
+    }
+
+    #[test]
+    fn hd_sc5_only_secrets_are_redacted() {
+        check(
+            r#"{"a": "x hunter2 y", "b":1.0000000000000000000001}"#,
+            r#"{"a":"x *** y","b":1.0000000000000000000001}"#,
+        );
+        check(r#"{"hunter2":[" hunter2 ", "\u0068unter2"]}"#, r#"{"***":[" *** ","***"]}"#);
+        check(r#"["über-geheim","\u00fcber-geheim","\u00e9 \"q\""]"#, r#"["***","***","\u00e9 \"q\""]"#);
+        check(r#"{"pin":12345678,"n":-1.5e3}"#, r#"{"pin":0,"n":-1.5e3}"#);
+        check(r#"["hun\u0007ter2","a\nb"]"#, r#"["***","a\nb"]"#);
+        check(r#"["\ud800 hunter2"]"#, r#"["\ud800 ***"]"#);
+        check("\"\"", "\"\"");
+        check("\"\\\\\"", "\"\\\\\"");
+    }
 }

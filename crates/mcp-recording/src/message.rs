@@ -1,6 +1,7 @@
 //! JSON-RPC messages as recorder and replayer read them. Pure.
 
 use mcp_host_model::MethodName;
+use mcp_host_transport::internal::frame;
 use mcp_host_transport::internal::scan::{ScannedFrame, scan};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,19 +15,15 @@ pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 /// The `_meta` key of a modern request's protocol version.
 pub(crate) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
+/// The result or error in a response.
+pub(crate) type ResponseContent<'a> = Result<&'a RawValue, &'a RawValue>;
+
 /// A message.
 #[derive(Debug, Clone)]
 pub(crate) enum Message<'a> {
     Request { id: &'a RawValue, method: MethodName, params: Option<&'a RawValue> },
     Notification { method: MethodName, params: Option<&'a RawValue> },
     Response { id: &'a RawValue, content: ResponseContent<'a> },
-}
-
-/// The content of a response.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum ResponseContent<'a> {
-    Result(&'a RawValue),
-    Error(&'a RawValue),
 }
 
 /// The messages of a frame, single or batch; empty for invalid frames.
@@ -53,8 +50,7 @@ fn parse_message(frame: &[u8], scanned: ScannedFrame) -> Option<Message<'_>> {
         }
         ScannedFrame::Response { id_text, is_error, payload_start, id: _ } => {
             let payload = value_at(frame, payload_start)?;
-            let content =
-                if is_error { ResponseContent::Error(payload) } else { ResponseContent::Result(payload) };
+            let content = if is_error { Err(payload) } else { Ok(payload) };
             Some(Message::Response { id: value_at(frame, id_text?.start)?, content })
         }
         ScannedFrame::Batch(_) | ScannedFrame::Noise => None,
@@ -84,11 +80,9 @@ pub(crate) fn replace_member(params: &RawValue, path: &[&str], value: &str) -> O
     let mut members = canonical::members(params)?;
     let inner = members.remove(*name)?;
     let inner = replace_member(inner, rest, value)?;
-    let mut texts: Vec<String> = members
-        .iter()
-        .map(|(name, it)| format!("{}:{}", mcp_host_transport::internal::frame::json_string(name), it.get()))
-        .collect();
-    texts.push(format!("{}:{inner}", mcp_host_transport::internal::frame::json_string(name)));
+    let mut texts: Vec<String> =
+        members.iter().map(|(name, it)| format!("{}:{}", frame::json_string(name), it.get())).collect();
+    texts.push(format!("{}:{inner}", frame::json_string(name)));
     texts.sort();
     Some(format!("{{{}}}", texts.join(",")))
 }

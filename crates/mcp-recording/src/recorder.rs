@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use mcp_host_model::{Method, MethodName, RawJson, Secret};
+use mcp_host_transport::internal::Redactor;
 use parking_lot::Mutex;
 
 use crate::connection_log::{ConnectionLog, SizeBudget};
 use crate::recording::{Exchange, Recording, ServerRecording};
-use crate::redact::JsonRedactor;
 
 /// Approximate maximum size of a recording in bytes.
 const MAX_RECORDING_BYTES: usize = 256 << 20;
@@ -31,7 +31,7 @@ struct Server {
 #[derive(Clone)]
 pub(crate) struct ConnectionRecorder {
     server: Arc<Server>,
-    redactor: Arc<JsonRedactor>,
+    redactor: Arc<Redactor>,
     budget: Arc<SizeBudget>,
 }
 
@@ -60,7 +60,7 @@ impl Recorder {
         });
         ConnectionRecorder {
             server,
-            redactor: Arc::new(JsonRedactor::new(secrets)),
+            redactor: Arc::new(Redactor::new(secrets.iter())),
             budget: Arc::clone(&self.budget),
         }
     }
@@ -140,7 +140,6 @@ fn is_empty_stream(exchange: &Exchange) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RecordedResponse;
 
     /// Exchanges as `method response`, or `method -` without a response, and those that are kept.
     #[track_caller]
@@ -152,13 +151,13 @@ mod tests {
                 method: method.into(),
                 params: None,
                 before_response: Vec::new(),
-                response: result().map(RecordedResponse::Result),
+                response: result().map(Ok),
                 after_response: Vec::new(),
             }
         };
         let retained = without_repetition(answered(exchanges.split('|').map(exchange).collect()));
         let describe = |it: &Exchange| match &it.response {
-            Some(RecordedResponse::Result(result)) => format!("{} {}", it.method, result.as_str()),
+            Some(Ok(result)) => format!("{} {}", it.method, result.as_str()),
             None => format!("{} -", it.method),
             other => panic!("{other:?}"),
         };

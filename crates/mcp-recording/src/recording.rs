@@ -33,8 +33,8 @@ pub struct Exchange {
     pub params: Option<RawJson>,
     /// Messages from the server before the response.
     pub before_response: Vec<ServerMessage>,
-    /// The response; `None` if there was none.
-    pub response: Option<RecordedResponse>,
+    /// The result or error as received; `None` if there was none.
+    pub response: Option<Result<RawJson, RawJson>>,
     /// Messages from the server after the response and before the next request.
     pub after_response: Vec<ServerMessage>,
 }
@@ -42,31 +42,23 @@ pub struct Exchange {
 /// A message that a server sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ServerMessage {
-    /// A notification.
-    Notification {
-        /// The method.
-        method: MethodName,
-        /// The parameters as received, except progress tokens and subscription ids, which are `0`.
-        params: Option<RawJson>,
-    },
-    /// A server request.
-    Request {
-        /// The method.
-        method: MethodName,
-        /// The parameters as received.
-        params: Option<RawJson>,
-    },
+pub struct ServerMessage {
+    /// Whether the server expects a response.
+    pub kind: ServerMessageKind,
+    /// The method.
+    pub method: MethodName,
+    /// The parameters as received. In a notification, progress tokens and subscription ids are `0`.
+    pub params: Option<RawJson>,
 }
 
-/// A response as received.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The kind of a message that a server sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum RecordedResponse {
-    /// A result.
-    Result(RawJson),
-    /// An error.
-    Error(RawJson),
+pub enum ServerMessageKind {
+    /// A notification.
+    Notification,
+    /// A server request.
+    Request,
 }
 
 impl Recording {

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::canonical;
 use crate::message::{self, Message, PROGRESS_TOKEN, SUBSCRIPTION};
-use crate::recording::{Exchange, RecordedResponse, ServerMessage, ServerRecording, is_found_by_method};
+use crate::recording::{Exchange, ServerMessage, ServerMessageKind, ServerRecording, is_found_by_method};
 use mcp_host_transport::internal::frame;
 
 /// Maximum number of requests that wait for a client response, or are open, at once.
@@ -142,15 +142,15 @@ impl Replayer {
         let exchange = &recording.exchanges[exchange_state.at];
         while let Some(message) = exchange.before_response.get(exchange_state.sent) {
             exchange_state.sent += 1;
-            let ServerMessage::Request { method, params } = message else {
+            if message.kind == ServerMessageKind::Notification {
                 output.extend(self.replayed_notification(message, Some(&exchange_state)));
                 continue;
-            };
+            }
             self.server_request_count += 1;
             let id = frame::json_string(&format!("replay-{}", self.server_request_count));
             output.push(ReplayedMessage {
                 request_id: Some(exchange_state.id.clone()),
-                message: request(&id, method, params.as_ref()),
+                message: request(&id, &message.method, message.params.as_ref()),
                 is_response: false,
             });
             if self.waiting.len() < MAX_OPEN {
@@ -159,8 +159,8 @@ impl Replayer {
             return;
         }
         let result = match &exchange.response {
-            Some(RecordedResponse::Result(it)) => format!("\"result\":{}", it.as_str()),
-            Some(RecordedResponse::Error(it)) => format!("\"error\":{}", it.as_str()),
+            Some(Ok(it)) => format!("\"result\":{}", it.as_str()),
+            Some(Err(it)) => format!("\"error\":{}", it.as_str()),
             None => return,
         };
         output.push(response(&exchange_state.id, result));
@@ -170,11 +170,9 @@ impl Replayer {
     /// A message of the server with the ids of this connection; `None` if this connection did not request it.
     fn replayed_notification(
         &self,
-        message: &ServerMessage,
+        ServerMessage { kind: _, method, params }: &ServerMessage,
         exchange_state: Option<&ActiveExchange>,
     ) -> Option<ReplayedMessage> {
-        let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
-            message;
         let raw = params.as_ref().and_then(|it| it.read::<&RawValue>().ok());
         let mut request_id = exchange_state.map(|it| it.id.clone());
         let mut text = params.as_ref().map(|it| it.as_str().to_owned());

@@ -16,7 +16,7 @@ use mcp_host_model::{MethodName, RawJson};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::recording::{Exchange, RecordedResponse, Recording, ServerMessage, ServerRecording};
+use crate::recording::{Exchange, Recording, ServerMessage, ServerMessageKind, ServerRecording};
 
 /// The format name in the header line.
 const FORMAT: &str = "mcp-recording";
@@ -111,17 +111,13 @@ impl Recording {
             let (era, protocol) = (version.map(|it| it.era().as_str()), version.map(|it| it.as_str()));
             res.push_str(&line(&ServerLine { server, era, protocol }));
             for exchange in exchanges {
-                let (result, error) = match &exchange.response {
-                    Some(RecordedResponse::Result(result)) => (raw_value(result), None),
-                    Some(RecordedResponse::Error(error)) => (None, raw_value(error)),
-                    None => (None, None),
-                };
+                let response = exchange.response.as_ref().map(Result::as_ref);
                 res.push_str(&line(&LineJson {
                     method: Some(Cow::Borrowed(exchange.method.as_str())),
                     params: exchange.params.as_ref().and_then(raw_value),
                     before_response: exchange.before_response.iter().map(message_json).collect(),
-                    result,
-                    error,
+                    result: response.and_then(Result::ok).and_then(raw_value),
+                    error: response.and_then(Result::err).and_then(raw_value),
                     after_response: exchange.after_response.iter().map(message_json).collect(),
                     ..LineJson::default()
                 }));
@@ -162,8 +158,8 @@ impl Recording {
                     };
                     let response = match (line.result, line.error) {
                         (Some(_), Some(_)) => return Err(line_error("a result and an error".to_owned())),
-                        (Some(it), None) => Some(RecordedResponse::Result(RawJson::copy_of(it))),
-                        (None, Some(it)) => Some(RecordedResponse::Error(RawJson::copy_of(it))),
+                        (Some(it), None) => Some(Ok(RawJson::copy_of(it))),
+                        (None, Some(it)) => Some(Err(RawJson::copy_of(it))),
                         (None, None) => None,
                     };
                     server_recording.exchanges.push(Exchange {
@@ -183,28 +179,25 @@ impl Recording {
     }
 }
 
-fn message_json(message: &ServerMessage) -> MessageJson<'_> {
-    let (ServerMessage::Notification { method, params } | ServerMessage::Request { method, params }) =
-        message;
-    let (method, params) = (Some(Cow::Borrowed(method.as_str())), params.as_ref().and_then(raw_value));
-    match message {
-        ServerMessage::Notification { .. } => MessageJson { notification: method, request: None, params },
-        ServerMessage::Request { .. } => MessageJson { notification: None, request: method, params },
+fn message_json(ServerMessage { kind, method, params }: &ServerMessage) -> MessageJson<'_> {
+    let params = params.as_ref().and_then(raw_value);
+    let method = Some(Cow::Borrowed(method.as_str()));
+    match kind {
+        ServerMessageKind::Notification => MessageJson { notification: method, request: None, params },
+        ServerMessageKind::Request => MessageJson { notification: None, request: method, params },
     }
 }
 
 fn messages_from(messages: Vec<MessageJson<'_>>) -> Result<Vec<ServerMessage>, String> {
     let message = |MessageJson { notification, request, params }: MessageJson<'_>| {
-        let params = params.map(RawJson::copy_of);
-        match (notification, request) {
-            (Some(method), None) => {
-                Ok(ServerMessage::Notification { method: MethodName::from(&*method), params })
-            }
-            (None, Some(method)) => Ok(ServerMessage::Request { method: MethodName::from(&*method), params }),
+        let (kind, method) = match (notification, request) {
+            (Some(method), None) => (ServerMessageKind::Notification, method),
+            (None, Some(method)) => (ServerMessageKind::Request, method),
             (Some(_), Some(_)) | (None, None) => {
-                Err("a server message must be a notification or a request".to_owned())
+                return Err("a server message must be a notification or a request".to_owned());
             }
-        }
+        };
+        Ok(ServerMessage { kind, method: MethodName::from(&*method), params: params.map(RawJson::copy_of) })
     };
     messages.into_iter().map(message).collect()
 }
