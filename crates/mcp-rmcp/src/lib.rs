@@ -12,6 +12,7 @@
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod convert;
+mod error;
 mod request_tracker;
 mod server_requests;
 
@@ -37,6 +38,8 @@ pub use convert::{
     ConvertError, content_from_rmcp, content_to_rmcp, error_from_rmcp, error_to_rmcp, result_from_rmcp,
     result_to_rmcp, tool_from_rmcp, tool_to_rmcp,
 };
+
+pub use error::RmcpError;
 
 use mcp_host_transport::internal::scan::{ResponseId, ScannedFrame, scan};
 use mcp_host_transport::internal::{force_time, frame};
@@ -70,21 +73,6 @@ impl Default for RmcpOptions {
     fn default() -> RmcpOptions {
         RmcpOptions { handshake: Duration::from_secs(60), grace: Duration::from_secs(2) }
     }
-}
-
-/// Why a message cannot be sent.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RmcpError {
-    /// The connection has ended.
-    #[error("the server is no longer available: {0}")]
-    Closed(Arc<Disconnect>),
-    /// The outbound queue is full.
-    #[error("the server does not read its input")]
-    QueueFull,
-    /// The message cannot be sent by a transport.
-    #[error("the message cannot be sent: {0}")]
-    InvalidMessage(String),
 }
 
 /// A transport for rmcp's client: `handler.serve(RmcpTransport::new(…)).await`.
@@ -256,8 +244,7 @@ impl Bridge {
         }
         let body = serde_json::to_vec(item).map_err(|error| RmcpError::InvalidMessage(error.to_string()))?;
         let mut tracker = self.tracker.lock();
-        let actions =
-            tracker.send(body.into()).map_err(|error| RmcpError::InvalidMessage(error.to_string()))?;
+        let actions = tracker.send(body.into())?;
         // Under the lock, so that messages are sent in the order in which they were recorded.
         self.perform(actions);
         self.first_request.notify_one();

@@ -64,9 +64,10 @@ impl OpenServerRequests {
         }
         let id_for_sdk = sdk_id(text).filter(|it| !self.open.contains_key(it));
         let id_for_sdk = id_for_sdk.unwrap_or_else(|| self.unused_id());
-        let frame_for_sdk = match id_for_sdk.as_bytes() == text {
-            true => frame.clone(),
-            false => [&frame[..id.start], id_for_sdk.as_bytes(), &frame[id.end..]].concat().into(),
+        let frame_for_sdk = if id_for_sdk.as_bytes() == text {
+            frame.clone()
+        } else {
+            [&frame[..id.start], id_for_sdk.as_bytes(), &frame[id.end..]].concat().into()
         };
         self.open.insert(id_for_sdk, OpenRequest { epoch, id: text.into() });
         Ok(frame_for_sdk)

@@ -7,6 +7,7 @@ use mcp_host_model::{Method, MethodName, ProtocolVersion, RpcError, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::error::RmcpError;
 use crate::server_requests::{OpenServerRequests, RequestRefusal, ServerResponse};
 use mcp_host_transport::internal::frame;
 use mcp_host_transport::internal::scan::{ResponseId, ScannedFrame, scan};
@@ -28,17 +29,6 @@ pub(crate) enum Action {
     Frame(Bytes),
     /// Fail a request of the SDK.
     Fail(RequestId, RpcError),
-}
-
-/// Why a message of the SDK cannot be sent.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum TrackerError {
-    #[error("a request id must be an integer below 2^48")]
-    Id,
-    #[error("it is not a JSON-RPC message: {0}")]
-    Unreadable(String),
-    #[error("the connection is over")]
-    Closed,
 }
 
 struct PendingRequest {
@@ -99,12 +89,12 @@ impl RequestTracker {
     }
 
     /// A message from the SDK.
-    pub(crate) fn send(&mut self, body: Bytes) -> Result<Vec<Action>, TrackerError> {
+    pub(crate) fn send(&mut self, body: Bytes) -> Result<Vec<Action>, RmcpError> {
         if self.is_closed {
-            return Err(TrackerError::Closed);
+            return Err(invalid("the connection is over"));
         }
-        let message: SdkMessage<'_> =
-            serde_json::from_slice(&body).map_err(|error| TrackerError::Unreadable(error.to_string()))?;
+        let message: SdkMessage<'_> = serde_json::from_slice(&body)
+            .map_err(|error| invalid(&format!("it is not a JSON-RPC message: {error}")))?;
         let params = |it: &RawValue| serde_json::from_str::<Params>(it.get()).ok();
         let params = message.params.and_then(params).unwrap_or_default();
         let own_version = params.meta.and_then(|it| it.version).and_then(|it| it.parse().ok());
@@ -126,7 +116,12 @@ impl RequestTracker {
             }
             return Ok(vec![self.notification(method, version, body.clone())]);
         };
-        let id: RequestId = id.get().parse().ok().filter(|it| *it < FIRST_OWN_ID).ok_or(TrackerError::Id)?;
+        let id: RequestId = id
+            .get()
+            .parse()
+            .ok()
+            .filter(|it| *it < FIRST_OWN_ID)
+            .ok_or_else(|| invalid("a request id must be an integer below 2^48"))?;
         if method == Method::Initialize {
             self.initialize = Some(body.clone());
         }
@@ -152,15 +147,11 @@ impl RequestTracker {
                 actions
             }
             // An error without an id belongs to the request of its stream.
-            ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start, .. } => match stream {
-                StreamId::Request(id, _) if is_error => {
-                    let error = parse_payload::<RpcError>(&frame, payload_start).unwrap_or_else(|| {
-                        RpcError::new(code::INTERNAL_ERROR, "the server's error cannot be read")
-                    });
-                    self.fail(id, error)
-                }
-                StreamId::Request(..) | StreamId::Shared | StreamId::Notifications(_) => Vec::new(),
-            },
+            ScannedFrame::Response { id: ResponseId::Absent, is_error, payload_start, .. } => {
+                let Some(id) = stream.request().filter(|_| is_error) else { return Vec::new() };
+                let unreadable = || RpcError::new(code::INTERNAL_ERROR, "the server's error cannot be read");
+                self.fail(id, parse_payload(&frame, payload_start).unwrap_or_else(unreadable))
+            }
             ScannedFrame::Response { id: ResponseId::Foreign, .. } | ScannedFrame::Noise => Vec::new(),
             ScannedFrame::Request { id, .. } => {
                 match self.server_requests.insert(stream.epoch(), &frame, id.clone()) {
@@ -215,8 +206,7 @@ impl RequestTracker {
     }
 
     fn notification(&self, method: MethodName, version: Option<ProtocolVersion>, body: Bytes) -> Action {
-        let head = MessageHead::new(None, method, version);
-        Action::Send(Outbound::Send(OutboundMessage::new(Epoch(self.epoch), head, body)))
+        send_action(Epoch(self.epoch), MessageHead::new(None, method, version), body)
     }
 
     fn handle_response(
@@ -242,21 +232,19 @@ impl RequestTracker {
         if self.reopening == Some(id) {
             return self.fail_queued(&error);
         }
-        match self.pending.remove(&id) {
-            Some(_) => {
-                self.answered = true;
-                vec![Action::Fail(id, error)]
-            }
-            None => Vec::new(),
+        if self.pending.remove(&id).is_none() {
+            return Vec::new();
         }
+        self.answered = true;
+        vec![Action::Fail(id, error)]
     }
 
     fn not_executed(&mut self, id: RequestId, epoch: Epoch) -> Vec<Action> {
         let Some(request) = self.pending.get_mut(&id) else {
-            return match self.reopening == Some(id) {
-                true => self.fail_queued(&RpcError::new(code::INTERNAL_ERROR, "the server lost it at once")),
-                false => Vec::new(),
-            };
+            if self.reopening != Some(id) {
+                return Vec::new();
+            }
+            return self.fail_queued(&RpcError::new(code::INTERNAL_ERROR, "the server lost it at once"));
         };
         request.resends += 1;
         let (Some(opening), true) = (self.initialize.clone(), request.resends <= MAX_RESENDS) else {
@@ -279,7 +267,7 @@ impl RequestTracker {
         match with_id(&opening, own_id) {
             Some(body) => {
                 let head = MessageHead::new(Some(own_id), Method::Initialize, None);
-                vec![Action::Send(Outbound::Send(OutboundMessage::new(Epoch(self.epoch), head, body)))]
+                vec![send_action(Epoch(self.epoch), head, body)]
             }
             None => self.fail_queued(&RpcError::new(
                 code::INTERNAL_ERROR,
@@ -324,12 +312,19 @@ impl RequestTracker {
     }
 }
 
+fn invalid(why: &str) -> RmcpError {
+    RmcpError::InvalidMessage(why.to_owned())
+}
+
 /// The SDK's response to a server request, sent to the session of that request.
 fn response_action(
     ServerResponse { epoch, body }: ServerResponse,
     version: Option<ProtocolVersion>,
 ) -> Action {
-    let head = MessageHead::response(version);
+    send_action(epoch, MessageHead::response(version), body)
+}
+
+fn send_action(epoch: Epoch, head: MessageHead, body: Bytes) -> Action {
     Action::Send(Outbound::Send(OutboundMessage::new(epoch, head, body)))
 }
 

@@ -124,14 +124,18 @@ fn disconnect_fails_all_calls_and_later_ones_are_refused() {
     let ended = Disconnect::new(mcp_host_transport::DisconnectReason::PeerClosed);
     let reason = "the server is no longer available: it closed the connection";
     assert_eq!(describe(tracker.ended(&ended)), format!("fail #1 {reason}; fail #2 {reason}"));
-    assert_eq!(tracker.send(OPENED.into()).unwrap_err(), TrackerError::Closed);
+    assert_eq!(tracker.send(OPENED.into()).unwrap_err(), super::invalid("the connection is over"));
 }
 
 #[test]
 fn ambiguous_ids_are_refused() {
     for id in ["-1", "\"x\"", "1.5", "281474976710656"] {
         let call = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
-        assert_eq!(RequestTracker::default().send(call.into()).unwrap_err(), TrackerError::Id, "{id}");
+        assert_eq!(
+            RequestTracker::default().send(call.into()).unwrap_err(),
+            super::invalid("a request id must be an integer below 2^48"),
+            "{id}"
+        );
     }
     assert!(RequestTracker::default().send("[]".into()).is_err());
 }
