@@ -64,7 +64,7 @@ async fn connect(
     let endpoint = faulty.endpoint(variant.transport, key, script);
     let mut options = DialOptions::default();
     options.limits = limits.clone();
-    options.set_authorities(faulty.authorities());
+    options.authorities = faulty.authorities();
     let dial = dialer(&endpoint, &options)?;
     let mut options = SessionOptions::default();
     options.limits = limits.clone();

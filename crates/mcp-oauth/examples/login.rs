@@ -19,7 +19,7 @@ pub(crate) async fn list_tools(
     let mut login = OAuthOptions::new(Arc::new(MemoryTokenStore::default()), "my program");
     login.user_agent = Some(Arc::new(LoopbackRedirect::new(show_page)));
     let mut options = DialOptions::default();
-    options.set_authorization(Some(Arc::new(OAuth::new(url, login)?)));
+    options.authorization = Some(Arc::new(OAuth::new(url, login)?));
 
     let endpoint = Endpoint::Http(UrlEndpoint::new(url.clone()));
     let session = Session::connect(dialer(&endpoint, &options)?, SessionOptions::default()).await?;

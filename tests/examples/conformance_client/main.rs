@@ -80,7 +80,7 @@ async fn run(assignment: &Assignment) -> Result<(), String> {
     let authorization = OAuth::new(&url, login(assignment)).map_err(|it| it.to_string())?;
     let endpoint = Endpoint::Http(UrlEndpoint::new(url));
     let mut options = DialOptions::default();
-    options.set_authorization(Some(Arc::new(authorization)));
+    options.authorization = Some(Arc::new(authorization));
     let dial = dialer(&endpoint, &options).map_err(|it| it.to_string())?;
     let user = Arc::new(User);
     let mut handlers = Handlers::default();

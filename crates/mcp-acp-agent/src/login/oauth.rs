@@ -104,8 +104,8 @@ impl BackgroundLogins {
         let logins = Arc::clone(self);
         Arc::new(move |server, options| {
             let mut options = options.clone();
-            if let Some(login) = logins.of(server, options.authorities()) {
-                options.set_authorization(Some(login));
+            if let Some(login) = logins.of(server, &options.authorities) {
+                options.authorization = Some(login);
             }
             inner(server, &options)
         })

@@ -80,7 +80,7 @@ async fn client_that_trusts_the_authority_is_served() {
     let connect = async |authorities| {
         let endpoint = UrlEndpoint::new(format!("https://localhost:{port}/mcp").parse().unwrap());
         let mut options = DialOptions::default();
-        options.set_authorities(authorities);
+        options.authorities = authorities;
         let dial = dialer(&Endpoint::Http(endpoint), &options).unwrap();
         Session::connect(dial, {
             let mut options = SessionOptions::default();

@@ -148,12 +148,12 @@ impl Connector {
         };
         let mut dial_options = DialOptions::default();
         dial_options.limits = spec.limits.clone();
-        dial_options.set_receipts(self.receipts.clone());
-        dial_options.set_sse_servers(self.older_servers.clone());
-        dial_options.set_authorities(self.authorities.clone());
+        dial_options.receipts = self.receipts.clone();
+        dial_options.sse_servers = self.older_servers.clone();
+        dial_options.authorities = self.authorities.clone();
         #[cfg(feature = "oauth")]
         {
-            dial_options.set_authorization(self.authorization(server, dialog.as_ref()));
+            dial_options.authorization = self.authorization(server, dialog.as_ref());
         }
         dial_options.extra_secrets = config.iter().cloned().collect();
         let dial = (self.dialer)(&self.with_own_executable(server), &dial_options).map_err(failed)?;

@@ -75,7 +75,7 @@ fn oauth(url: &str, store: &Arc<MemoryTokenStore>, user: Option<Arc<dyn UserAgen
 async fn connect(url: &str, oauth: Arc<OAuth>) -> Result<Session, ConnectError> {
     let endpoint = Endpoint::Http(UrlEndpoint::new(url.parse().unwrap()));
     let mut options = DialOptions::default();
-    options.set_authorization(Some(oauth));
+    options.authorization = Some(oauth);
     Session::connect(dialer(&endpoint, &options).unwrap(), SessionOptions::default()).await
 }
 
@@ -254,7 +254,7 @@ async fn configured_header_replaces_the_token() {
     endpoint.headers.push(("Authorization".to_owned(), "Bearer mine".into()));
     let authorization = oauth(&authority.url, &store, Some(browser()));
     let mut options = DialOptions::default();
-    options.set_authorization(Some(authorization));
+    options.authorization = Some(authorization);
     let dial = dialer(&Endpoint::Http(endpoint), &options).unwrap();
     let error = Session::connect(dial, SessionOptions::default()).await.err().unwrap();
     assert!(error.to_string().contains("HTTP 401"), "{error}");

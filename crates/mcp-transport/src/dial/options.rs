@@ -19,14 +19,20 @@ use crate::transport::process_id::ProcessIdCell;
 pub struct DialOptions {
     /// The limits that a transport enforces: connecting, message sizes, silence on streams.
     pub limits: Limits,
+    /// The directory for receipts of process groups. Without it, a process group that survives a crash of the
+    /// host is not found again.
     #[cfg(feature = "stdio")]
-    receipts: Option<crate::stdio::ReceiptDirectory>,
+    pub receipts: Option<crate::stdio::ReceiptDirectory>,
+    /// The cache of URLs that support only HTTP with SSE.
     #[cfg(all(feature = "http", feature = "sse"))]
-    pub(crate) sse_servers: crate::dial::sse_servers::SseServerCache,
+    pub sse_servers: crate::dial::sse_servers::SseServerCache,
+    /// The certificate authorities that are trusted in addition to the system's.
     #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-    authorities: crate::net::tls::Authorities,
+    pub authorities: crate::net::tls::Authorities,
+    /// Provides the token of HTTP requests. Not used for an endpoint with an `Authorization` header, or with
+    /// credentials in its URL.
     #[cfg(any(feature = "http", feature = "sse"))]
-    authorization: Option<Arc<dyn crate::net::authorization::Authorization>>,
+    pub authorization: Option<Arc<dyn crate::net::authorization::Authorization>>,
     /// Receives the id of the started process.
     pub process: ProcessIdCell,
     /// Secrets that the server receives besides its endpoint's, such as its configuration in the handshake. They are
@@ -35,41 +41,6 @@ pub struct DialOptions {
 }
 
 impl DialOptions {
-    /// Sets the directory for receipts of process groups. Without it, a process group that survives a crash
-    /// of the host is not found again.
-    #[cfg(feature = "stdio")]
-    pub fn set_receipts(&mut self, receipts: Option<crate::stdio::ReceiptDirectory>) {
-        self.receipts = receipts;
-    }
-
-    /// Sets the cache of URLs that support only HTTP with SSE; a new one unless set.
-    #[cfg(all(feature = "http", feature = "sse"))]
-    pub fn set_sse_servers(&mut self, sse_servers: crate::dial::sse_servers::SseServerCache) {
-        self.sse_servers = sse_servers;
-    }
-
-    /// Sets the certificate authorities that are trusted in addition to the system's; none unless set.
-    #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-    pub fn set_authorities(&mut self, authorities: crate::net::tls::Authorities) {
-        self.authorities = authorities;
-    }
-
-    /// Returns the certificate authorities that are trusted in addition to the system's.
-    #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-    pub fn authorities(&self) -> &crate::net::tls::Authorities {
-        &self.authorities
-    }
-
-    /// Sets what provides the token of HTTP requests. Not used for an endpoint with an `Authorization` header, or with
-    /// credentials in its URL.
-    #[cfg(any(feature = "http", feature = "sse"))]
-    pub fn set_authorization(
-        &mut self,
-        authorization: Option<Arc<dyn crate::net::authorization::Authorization>>,
-    ) {
-        self.authorization = authorization;
-    }
-
     /// The extra secrets, and the strings in those that are JSON.
     #[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
     fn all_extra_secrets(&self) -> Vec<Secret> {

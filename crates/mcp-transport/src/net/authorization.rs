@@ -27,7 +27,7 @@ const PROOF_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// Provides the authorization of requests to one server. Its `Debug` output contains no secret.
 ///
-/// [`DialOptions::set_authorization`](crate::DialOptions::set_authorization) takes it. `OAuth` of
+/// [`DialOptions::authorization`](crate::DialOptions::authorization) takes it. `OAuth` of
 /// mcp-host-oauth logs in; a token that the program has needs only this:
 ///
 /// ```
@@ -175,15 +175,15 @@ impl Challenge {
         token_used: Option<Secret>,
         (sent_at, earlier_challenges): (Instant, usize),
     ) -> Option<Challenge> {
-        let status = response.status().as_u16();
+        let status = response.status.as_u16();
         if !matches!(status, 401 | 403) {
             return None;
         }
-        let values = response.headers().get_all(WWW_AUTHENTICATE).iter().take(MAX_AUTHENTICATE_HEADERS);
+        let values = response.headers.get_all(WWW_AUTHENTICATE).iter().take(MAX_AUTHENTICATE_HEADERS);
         let values = values.filter_map(|value| value.to_str().ok());
         let values = values.filter(|value| value.len() <= MAX_AUTHENTICATE_HEADER_BYTES);
         let www_authenticate = values.map(str::to_owned).collect();
-        let nonce = response.headers().get(PROOF_NONCE).and_then(|value| value.to_str().ok());
+        let nonce = response.headers.get(PROOF_NONCE).and_then(|value| value.to_str().ok());
         let proof_nonce =
             nonce.filter(|nonce| nonce.len() <= MAX_AUTHENTICATE_HEADER_BYTES).map(str::to_owned);
         Some(Challenge { status, www_authenticate, token_used, sent_at, earlier_challenges, proof_nonce })

@@ -327,7 +327,7 @@ async fn receipt_exists_while_its_process_runs() {
     let folder = tempfile::tempdir().unwrap();
     let receipts = ReceiptDirectory::new(folder.path());
     let mut options = DialOptions::default();
-    options.set_receipts(Some(receipts.clone()));
+    options.receipts = Some(receipts.clone());
     assert_eq!(options.process.id(), None);
     let dial = dialer(&Endpoint::Stdio(shell_server("")), &options).unwrap();
     let mut session_options = SessionOptions::default();

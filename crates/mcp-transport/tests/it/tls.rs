@@ -133,7 +133,7 @@ async fn answer_all(mut stream: TlsStream<TcpStream>) {
 pub(crate) async fn connect(endpoint: Endpoint, authorities: Authorities) -> Result<Session, ConnectError> {
     let dial = dialer(&endpoint, &{
         let mut options = DialOptions::default();
-        options.set_authorities(authorities);
+        options.authorities = authorities;
         options
     })?;
     Session::connect(dial, SessionOptions::default()).await

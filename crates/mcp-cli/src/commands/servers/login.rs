@@ -141,7 +141,7 @@ async fn try_log_out(context: &Context, target: &LoginTarget) -> Result<Report, 
 async fn revoke(server: &LoginServer, logins: &Logins) -> Result<Revocation, String> {
     let ResolvedServer { spec, endpoint, config: _, .. } = &server.server;
     let options = DialOptions::default();
-    logins.revoke(&spec.id, endpoint, options.authorities()).await.map_err(|error| error.to_string())
+    logins.revoke(&spec.id, endpoint, &options.authorities).await.map_err(|error| error.to_string())
 }
 
 /// Lines from standard input. The thread is not joined, because a blocking read cannot be cancelled.
@@ -170,7 +170,7 @@ async fn connect(server: &LoginServer, logins: &Logins) -> Result<(), (ErrorKind
     let mut dial = DialOptions::default();
     dial.limits = limits.clone();
     dial.extra_secrets = extra_secrets;
-    dial.set_authorization(logins.authorization(&spec.id, endpoint, dial.authorities()));
+    dial.authorization = logins.authorization(&spec.id, endpoint, &dial.authorities);
     let dial = dialer(endpoint, &dial).map_err(|error| (error.kind(), error.to_string()))?;
     let client = host::client_info();
     let mut options = SessionOptions::default();

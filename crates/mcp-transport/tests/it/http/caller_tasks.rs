@@ -185,7 +185,7 @@ async fn unpolled_call_does_not_block_others() {
         Peer::start(|request| modern(request, |request| json_reply(tool_result(request, "hello")))).await;
     let endpoint = Endpoint::Http(UrlEndpoint::new(peer.url.parse().unwrap()));
     let mut options = DialOptions::default();
-    options.set_authorization(Some(Arc::new(OneAtATime::default())));
+    options.authorization = Some(Arc::new(OneAtATime::default()));
     let session =
         Session::connect(dialer(&endpoint, &options).unwrap(), SessionOptions::default()).await.unwrap();
     let mut left = Box::pin(call(&session));

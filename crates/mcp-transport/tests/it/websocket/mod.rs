@@ -31,7 +31,7 @@ impl TestClient {
         let limits = limits.unwrap_or_default();
         let mut options = DialOptions::default();
         options.limits = limits.clone();
-        options.set_authorities(authorities);
+        options.authorities = authorities;
         let dial = dialer(&Endpoint::WebSocket(endpoint), &options)?;
         let eras = eras.unwrap_or(Eras::Both);
         Session::connect(dial, {

@@ -172,8 +172,8 @@ async fn connect(examination: &Examination, server: &ResolvedServer, endpoint: &
     dial.extra_secrets = extra_secrets;
     let logins = host::logins(None, None);
     let authorization =
-        logins.and_then(|logins| logins.authorization(&server.spec.id, endpoint, dial.authorities()));
-    dial.set_authorization(authorization);
+        logins.and_then(|logins| logins.authorization(&server.spec.id, endpoint, &dial.authorities));
+    dial.authorization = authorization;
     let failed = |error: &ConnectError| StepResult::failed(error.to_string(), error.help());
     let dial = match dialer(endpoint, &dial) {
         Ok(dial) => dial,
