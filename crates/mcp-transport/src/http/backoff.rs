@@ -17,7 +17,8 @@ const MAX_DELAY: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     retry: Option<Duration>,
-    streak: u32,
+    /// Number of delays since the last reset.
+    pub(super) attempts: u32,
 }
 
 impl Backoff {
@@ -28,20 +29,15 @@ impl Backoff {
 
     /// The stream was stable: the next delay is the first one.
     pub(super) fn reset(&mut self) {
-        self.streak = 0;
+        self.attempts = 0;
     }
 
     /// The delay before the next attempt.
     pub(super) fn next_delay(&mut self) -> Duration {
         let first = self.retry.unwrap_or(DEFAULT_DELAY);
-        let delay = first.saturating_mul(1 << self.streak.min(16)).min(MAX_DELAY);
-        self.streak += 1;
+        let delay = first.saturating_mul(1 << self.attempts.min(16)).min(MAX_DELAY);
+        self.attempts += 1;
         delay
-    }
-
-    /// Number of delays since the last reset.
-    pub(super) fn attempts(&self) -> u32 {
-        self.streak
     }
 }
 
@@ -74,12 +70,12 @@ mod tests {
         backoff.next_delay();
         backoff.next_delay();
         backoff.reset();
-        assert_eq!((backoff.attempts(), backoff.next_delay()), (0, DEFAULT_DELAY));
+        assert_eq!((backoff.attempts, backoff.next_delay()), (0, DEFAULT_DELAY));
     }
 
     #[test]
     fn attempts_do_not_overflow() {
-        let mut backoff = Backoff { retry: Some(MAX_DELAY), streak: u32::MAX - 1 };
+        let mut backoff = Backoff { retry: Some(MAX_DELAY), attempts: u32::MAX - 1 };
         assert_eq!(backoff.next_delay(), MAX_DELAY);
     }
 }

@@ -76,10 +76,10 @@ impl StreamReader {
         let mut stream = EventStreamParser::new(connection.endpoint.max_message_bytes);
         let end = self.read(connection, response, &mut stream).await;
         // An id that is not a valid header value cannot be sent.
-        if let Some(id) = stream.last_id() {
+        if let Some(id) = &stream.last_id {
             self.last_id = HeaderValue::from_bytes(id).ok().filter(|it| !it.is_empty());
         }
-        self.retry = stream.retry().or(self.retry);
+        self.retry = stream.retry.or(self.retry);
         end
     }
 

@@ -44,7 +44,7 @@ impl InlineSender for HttpInlineSender {
     fn hand_over(&self, id: RequestId, rest: ExchangeFuture) {
         let Some(connection) = self.connection.upgrade() else { return };
         let send_queue = connection.send_queue.lock();
-        if !send_queue.is_closed() {
+        if !send_queue.is_closed {
             // Under the lock, so that no command is sent after the queue was closed.
             connection.command(DriverCommand::TakeOver(id, rest));
             return;
@@ -59,7 +59,7 @@ pub(super) struct CloseOnDrop<'a>(pub(super) &'a HttpConnection);
 
 impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.send_queue.lock().close();
+        self.0.send_queue.lock().is_closed = true;
     }
 }
 

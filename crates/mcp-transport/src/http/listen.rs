@@ -68,7 +68,7 @@ pub(super) async fn open(connection: &HttpConnection, headers: &HeaderMap) -> Li
     let Ok(response) = connection.send(request).await else {
         return ListenResponse::Unavailable;
     };
-    match response.status().as_u16() {
+    match response.status.as_u16() {
         200 if response.is_event_stream() => ListenResponse::Stream(response),
         404 => ListenResponse::NotFound,
         200..=299 | 405 | 501 => ListenResponse::Unsupported,

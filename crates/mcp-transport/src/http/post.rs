@@ -58,7 +58,7 @@ pub(super) async fn send_message(connection: &HttpConnection, message: &Outbound
         if message.head.has_method(Method::Initialized) {
             Box::pin(send_initialized(connection, message, message_headers)).await;
         } else {
-            Box::pin(send_notification(connection, message, message_headers)).await;
+            Box::pin(send_notification(connection, message, message_headers, || {})).await;
         }
         return None;
     };
@@ -93,10 +93,10 @@ async fn send_request(
             return false;
         }
     };
-    let accepted = response.status().is_success();
+    let accepted = response.status.is_success();
     if accepted && message.head.has_method(Method::Initialize) {
         // Before the response is delivered: the next message belongs to this session.
-        connection.sessions.open(epoch, response.headers().get(SESSION_ID).cloned());
+        connection.sessions.open(epoch, response.headers.get(SESSION_ID).cloned());
     }
     let end = match accepted {
         true => request.deliver_response(connection, &mut response).await,
@@ -116,7 +116,7 @@ impl SentRequest {
         connection: &HttpConnection,
         response: &mut Response,
     ) -> Option<StreamError> {
-        let status = response.status().as_u16();
+        let status = response.status.as_u16();
         let lost = |problem| Some(StreamError::Lost(RequestError::InvalidResponse { status, problem }));
         if response.is_event_stream() {
             let mut reader = StreamReader::new(StreamId::Request(self.id, self.epoch));
@@ -177,12 +177,12 @@ impl SentRequest {
 
     /// Handles an error status. Returns an error unless the body is the JSON-RPC response.
     async fn judge_error(&self, connection: &HttpConnection, mut response: Response) -> Option<StreamError> {
-        let status = response.status().as_u16();
+        let status = response.status.as_u16();
         let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
         let error_body = response::parse(&body, Some(self.id), &connection.endpoint.redactor);
         let verdict = response::judge(status, &error_body, self.context);
         let redactor = &connection.endpoint.redactor;
-        let error = response::error_response(status, response.headers(), error_body, redactor);
+        let error = response::error_response(status, &response.headers, error_body, redactor);
         match verdict {
             StatusMeaning::Response => {
                 connection.inbox.deliver(StreamId::Request(self.id, self.epoch), body);
@@ -205,7 +205,7 @@ async fn send_initialized(
     message_headers: MessageHeaders,
 ) {
     let epoch = message.epoch;
-    let mut sending = pin!(send_notification_then(connection, message, message_headers, || {
+    let mut sending = pin!(send_notification(connection, message, message_headers, || {
         // In this order: some servers send requests on the listening stream during the first call.
         connection.command(DriverCommand::SessionOpened(epoch));
         connection.command(DriverCommand::OpeningDone(epoch));
@@ -218,18 +218,9 @@ async fn send_initialized(
     connection.command(DriverCommand::OpeningDone(epoch));
 }
 
-/// Sends a message without a response.
-async fn send_notification(
-    connection: &HttpConnection,
-    message: &OutboundMessage,
-    message_headers: MessageHeaders,
-) {
-    send_notification_then(connection, message, message_headers, || {}).await;
-}
-
 /// Sends a message without a response. Calls `on_accepted` when the server accepts it, which may be long
 /// before the HTTP response ends.
-async fn send_notification_then(
+async fn send_notification(
     connection: &HttpConnection,
     message: &OutboundMessage,
     message_headers: MessageHeaders,
@@ -238,8 +229,8 @@ async fn send_notification_then(
     let OutboundMessage { epoch, head, body: _ } = message;
     let sending = async {
         let mut response = connection.send(post(message, &message_headers)).await?;
-        let status = response.status().as_u16();
-        if response.status().is_success() {
+        let status = response.status.as_u16();
+        if response.status.is_success() {
             on_accepted();
             // Read to its end, so that the connection can be reused.
             if !response.is_event_stream() {
@@ -253,15 +244,14 @@ async fn send_notification_then(
             connection.sessions.mark_lost(*epoch);
         }
         let redactor = &connection.endpoint.redactor;
-        let error = response::error_response(status, response.headers(), error_body, redactor);
+        let error = response::error_response(status, &response.headers, error_body, redactor);
         Err(ExchangeError::Refused(error.into()))
     };
     let limit = if head.has_method(Method::Cancelled) { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
     match tokio::time::timeout(limit, sending).await {
         Ok(Ok(())) => {}
-        Ok(Err(
-            ExchangeError::Unreachable(error) | ExchangeError::Refused(error) | ExchangeError::Lost(error),
-        )) => {
+        Ok(Err(error)) => {
+            let error = error.into_error();
             tracing::debug!(method = head.method_name(), "a message was not accepted: {error}");
         }
         Err(_) => tracing::debug!(method = head.method_name(), "a message was not accepted in time"),

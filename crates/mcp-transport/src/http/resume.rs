@@ -15,7 +15,7 @@ const MAX_ATTEMPTS: u32 = 5;
 /// Resumes a stream until it brings the response. Returns false if it cannot.
 pub(super) async fn resume(connection: &HttpConnection, epoch: Epoch, reader: &mut StreamReader) -> bool {
     let mut backoff = Backoff::default();
-    while backoff.attempts() < MAX_ATTEMPTS {
+    while backoff.attempts < MAX_ATTEMPTS {
         if let Some(retry) = reader.retry {
             backoff.set_retry(retry);
         }

@@ -30,7 +30,7 @@ pub(super) struct HttpSendQueue {
     /// The session of a running handshake: messages sent meanwhile keep their order in the queue.
     opening: Option<Epoch>,
     /// The connection has ended.
-    closed: bool,
+    pub(super) is_closed: bool,
 }
 
 /// The result of queueing an outbound entry.
@@ -89,7 +89,7 @@ impl HttpSendQueue {
     /// Whether a request may be sent without queueing.
     pub(super) fn can_send_now(&self, message: &OutboundMessage) -> bool {
         let has_room = self.in_flight < MAX_IN_FLIGHT && self.queued.is_empty();
-        let is_open = self.gated_by.is_none() && self.opening.is_none() && !self.closed;
+        let is_open = self.gated_by.is_none() && self.opening.is_none() && !self.is_closed;
         is_open && has_room && !message.head.has_method(Method::Initialize)
     }
 
@@ -137,16 +137,6 @@ impl HttpSendQueue {
         for opening in [&mut self.gated_by, &mut self.opening] {
             *opening = opening.filter(|it| *it > epoch);
         }
-    }
-
-    /// Whether the connection has ended.
-    pub(super) fn is_closed(&self) -> bool {
-        self.closed
-    }
-
-    /// The connection ends.
-    pub(super) fn close(&mut self) {
-        self.closed = true;
     }
 
     fn enqueue(&mut self, message: OutboundMessage) {
@@ -300,7 +290,7 @@ mod tests {
         assert!(!queue.can_send_now(&call), "another message is queued");
         assert_eq!(sent(&mut queue), Some("b".into()));
         assert!(queue.can_send_now(&call));
-        queue.close();
+        queue.is_closed = true;
         assert!(!queue.can_send_now(&call));
     }
 

@@ -76,7 +76,7 @@ impl StreamConnector<'_> {
         let host = url.host().ok_or("the URL has no host")?.to_owned();
         let port = url.port_or_known_default().ok_or("the URL has no port")?;
         let stream = match self.proxy {
-            None => NetStream::Tcp(self.connect_tcp(&host, port).await?),
+            None => Box::new(self.connect_tcp(&host, port).await?),
             Some(proxy) => self.connect_through_proxy(proxy, on_step).await?,
         };
         if !uses_tls(url) {
@@ -105,15 +105,15 @@ impl StreamConnector<'_> {
         let failed = |failure| proxy.connection_failure(failure);
         let tcp = self.connect_tcp(&proxy.host, proxy.port).await.map_err(failed)?;
         on_step(ConnectStep::ProxyTunnel);
-        let (stream, authorization) = match &proxy.protocol {
+        let (stream, authorization): (NetStream, _) = match &proxy.protocol {
             ProxyProtocol::Socks(socks) => {
-                return Ok(NetStream::Tcp(socks.connect(tcp, self.url).await.map_err(failed)?));
+                return Ok(Box::new(socks.connect(tcp, self.url).await.map_err(failed)?));
             }
-            ProxyProtocol::Http(authorization) => (NetStream::Tcp(tcp), authorization),
+            ProxyProtocol::Http(authorization) => (Box::new(tcp), authorization),
             ProxyProtocol::Https(authorization) => {
                 let config = Arc::new(tls::client_config(self.authorities)?);
-                let stream = start_tls(config, &proxy.host, NetStream::Tcp(tcp)).await.map_err(failed)?;
-                (NetStream::Tunnel(Box::new(stream)), authorization)
+                let stream = start_tls(config, &proxy.host, Box::new(tcp)).await.map_err(failed)?;
+                (stream, authorization)
             }
         };
         if self.stream_use == StreamUse::WebSocket || uses_tls(self.url) {
@@ -170,5 +170,5 @@ async fn start_tls(
         Host::Ipv6(address) => ServerName::IpAddress((*address).into()),
     };
     let stream = TlsConnector::from(config).connect(name, stream).await;
-    Ok(NetStream::Tls(Box::new(stream.map_err(|error| tls::root_cause(&error))?)))
+    Ok(Box::new(stream.map_err(|error| tls::root_cause(&error))?))
 }

@@ -40,13 +40,13 @@ impl Client {
         // Rare cases are boxed, because they would enlarge every request's future.
         if let Some(authorization) = &self.endpoint.authorization
             // The token is for this origin only.
-            && target.url().origin() == self.endpoint.url.origin()
+            && target.url.origin() == self.endpoint.url.origin()
         {
             return Box::pin(self.send_authorized(&**authorization, target, request)).await;
         }
         let response = self.send_to(target, request).await?;
-        if response.status().is_redirection() {
-            return Box::pin(self.follow_redirects(response, target.url().clone(), request)).await;
+        if response.status.is_redirection() {
+            return Box::pin(self.follow_redirects(response, target.url.clone(), request)).await;
         }
         Ok(response)
     }
@@ -60,7 +60,7 @@ impl Client {
         request: RequestParts<'_>,
     ) -> Result<Response, ExchangeError> {
         for earlier_challenges in 0..MAX_ATTEMPTS {
-            let mut authorized = AuthorizedRequest::new(request.method.as_str(), target.url());
+            let mut authorized = AuthorizedRequest::new(request.method.as_str(), &target.url);
             authorized.body = request.body.map(|body| &**body);
             let credentials = authorization.credentials(authorized).await.map_err(not_authorized)?;
             let sent_at = Instant::now();
@@ -73,8 +73,8 @@ impl Client {
                 request.headers = &headers_with_token;
             }
             let mut response = self.send_to(target, request).await?;
-            if response.status().is_redirection() {
-                response = self.follow_redirects(response, target.url().clone(), request).await?;
+            if response.status.is_redirection() {
+                response = self.follow_redirects(response, target.url.clone(), request).await?;
             }
             let token = credentials.map(|it| it.token);
             let Some(challenge) = Challenge::from_response(&response, token, (sent_at, earlier_challenges))
@@ -96,8 +96,8 @@ impl Client {
         request: RequestParts<'_>,
     ) -> Result<Response, ExchangeError> {
         for _ in 0..MAX_REDIRECTS {
-            let status = response.status().as_u16();
-            let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+            let status = response.status.as_u16();
+            let location = response.headers.get(LOCATION).and_then(|value| value.to_str().ok());
             match redirect(request.method, status, location, &url) {
                 Redirect::Follow(next) => url = next,
                 Redirect::Refuse(mut problem) => {
@@ -110,11 +110,11 @@ impl Client {
                 }
             }
             response = self.send_to(&RequestTarget::new(url.clone()), request).await?;
-            if !response.status().is_redirection() {
+            if !response.status.is_redirection() {
                 return Ok(response);
             }
         }
-        Err(refused_redirect(response.status().as_u16(), RedirectProblem::TooMany))
+        Err(refused_redirect(response.status.as_u16(), RedirectProblem::TooMany))
     }
 }
 

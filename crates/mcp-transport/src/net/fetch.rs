@@ -11,7 +11,7 @@ use url::Url;
 
 use super::tls::Authorities;
 use super::url_endpoint::UrlOptions;
-use super::{Client, ExchangeError, HttpEndpoint, RequestParts, headers};
+use super::{Client, HttpEndpoint, RequestParts, headers};
 
 /// Fetches a JSON document of at most `max_bytes` within `timeout`. Follows redirects within the origin only. The error
 /// says why, without the query of the URL.
@@ -35,13 +35,9 @@ async fn fetch(url: &Url, authorities: &Authorities, max_bytes: usize) -> Result
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     let request = RequestParts { method: &Method::GET, headers: &headers, body: None };
     let response = client.send(&target, request).await;
-    let mut response = response.map_err(
-        |(ExchangeError::Unreachable(why) | ExchangeError::Refused(why) | ExchangeError::Lost(why))| {
-            why.to_string()
-        },
-    )?;
-    if response.status() != StatusCode::OK {
-        return Err(format!("it answered with HTTP {}", response.status().as_u16()));
+    let mut response = response.map_err(|error| error.into_error().to_string())?;
+    if response.status != StatusCode::OK {
+        return Err(format!("it answered with HTTP {}", response.status.as_u16()));
     }
     let mut body = BytesMut::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| error.to_string())? {

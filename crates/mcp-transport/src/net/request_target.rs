@@ -17,7 +17,7 @@ pub(crate) struct RequestParts<'a> {
 /// A URL that requests are sent to, without credentials.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestTarget {
-    url: Url,
+    pub(crate) url: Url,
     /// An error says why no request can be sent.
     uris: Result<RequestUris, String>,
 }
@@ -38,10 +38,6 @@ impl RequestTarget {
         let _ = url.set_password(None);
         let uris = RequestUris::from_url(&url);
         RequestTarget { url, uris }
-    }
-
-    pub(crate) fn url(&self) -> &Url {
-        &self.url
     }
 
     pub(super) fn uris(&self) -> Result<&RequestUris, &str> {
@@ -75,7 +71,7 @@ mod tests {
         let target = RequestTarget::new(Url::parse(url).unwrap());
         let uris = target.uris().unwrap();
         let mut headers = HeaderMap::new();
-        insert_host(target.url(), &mut headers);
+        insert_host(&target.url, &mut headers);
         let got = (uris.absolute.to_string(), uris.path.to_string(), headers[HOST].to_str().unwrap());
         assert_eq!(got, (whole.to_owned(), path.to_owned(), host));
     }

@@ -24,8 +24,8 @@ const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
 
 /// A response.
 pub(crate) struct Response {
-    status: StatusCode,
-    headers: HeaderMap,
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
     body: Body,
 }
 
@@ -86,14 +86,6 @@ impl Response {
     #[cfg(test)]
     pub(crate) fn from_stream(body: impl futures_util::Stream<Item = Bytes> + Send + 'static) -> Response {
         Response { status: StatusCode::OK, headers: HeaderMap::new(), body: Body::Stream(Box::pin(body)) }
-    }
-
-    pub(crate) fn status(&self) -> StatusCode {
-        self.status
-    }
-
-    pub(crate) fn headers(&self) -> &HeaderMap {
-        &self.headers
     }
 
     /// Whether the server declares the body to be an event stream.

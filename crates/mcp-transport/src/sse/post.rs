@@ -107,7 +107,7 @@ async fn post(
         Ok(response) => response,
         Err(failed) => return Some(PostError { error: failed.into(), session_lost: None }),
     };
-    if response.status().is_success() {
+    if response.status.is_success() {
         // The JSON-RPC response arrives on the stream. The body is read to its end, so that the connection
         // can be reused.
         if !response.is_event_stream() {
@@ -115,7 +115,7 @@ async fn post(
         }
         return None;
     }
-    let status = response.status().as_u16();
+    let status = response.status.as_u16();
     let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
     let error_body = error_body::parse(&body, id, &connection.endpoint.redactor);
     if error_body.has_request_id {
@@ -125,7 +125,7 @@ async fn post(
     }
     let redactor = &connection.endpoint.redactor;
     let error: RequestError =
-        error_body::error_response(status, response.headers(), error_body, redactor).into();
+        error_body::error_response(status, &response.headers, error_body, redactor).into();
     let session_lost = (status == 404).then(|| error.to_string());
     let error = if status >= 500 { StreamError::Lost(error) } else { StreamError::Refused(error) };
     Some(PostError { error, session_lost })

@@ -14,9 +14,7 @@ use crate::error::disconnect::DisconnectReason;
 use crate::error::request_error::RequestError;
 use crate::net::event_stream::{Event, EventStreamParser};
 use crate::net::http1::net_failure;
-use crate::net::{
-    Client, ExchangeError, HttpEndpoint, RequestParts, RequestTarget, Response, error_body, headers,
-};
+use crate::net::{Client, HttpEndpoint, RequestParts, RequestTarget, Response, error_body, headers};
 use crate::rpc::idle_data::{IdleData, idle_data_message};
 use crate::rpc::rate_limiter::RateLimiter;
 
@@ -88,13 +86,11 @@ pub(super) async fn open(
     let sending = client.send(target, RequestParts { method: &Method::GET, headers: &headers, body: None });
     let response = match tokio::time::timeout_at(deadline, sending).await {
         Err(_) => return Err(RequestError::Other(late("did not answer"))),
-        Ok(Err(
-            ExchangeError::Unreachable(error) | ExchangeError::Refused(error) | ExchangeError::Lost(error),
-        )) => return Err(error),
+        Ok(Err(error)) => return Err(error.into_error()),
         Ok(Ok(response)) => response,
     };
-    let status = response.status().as_u16();
-    if !response.status().is_success() || !response.is_event_stream() {
+    let status = response.status.as_u16();
+    if !response.status.is_success() || !response.is_event_stream() {
         return Err(status_error(endpoint, response).await);
     }
     let invalid = |problem| RequestError::InvalidResponse { status, problem };
@@ -102,7 +98,7 @@ pub(super) async fn open(
     match tokio::time::timeout_at(deadline, stream.endpoint()).await {
         Err(_) => Err(invalid(late("opened its stream without an endpoint event"))),
         Ok(Err(end)) => Err(invalid(format!("{} before the endpoint event", end.message()))),
-        Ok(Ok(data)) => match message_endpoint::resolve(target.url(), &data) {
+        Ok(Ok(data)) => match message_endpoint::resolve(&target.url, &data) {
             Ok(message_url) => Ok((stream, message_url)),
             Err(why) => Err(invalid(why)),
         },
@@ -111,11 +107,11 @@ pub(super) async fn open(
 
 /// The error for a response that is not an event stream.
 async fn status_error(endpoint: &HttpEndpoint, mut response: Response) -> RequestError {
-    let status = response.status().as_u16();
+    let status = response.status.as_u16();
     let body = response.read_beginning(ERROR_BODY_TIMEOUT.min(endpoint.connect_timeout)).await;
     let error_body = error_body::parse(&body, None, &endpoint.redactor);
-    let error = error_body::error_response(status, response.headers(), error_body, &endpoint.redactor);
-    if response.status().is_success() { RequestError::NotEventStream(Box::new(error)) } else { error.into() }
+    let error = error_body::error_response(status, &response.headers, error_body, &endpoint.redactor);
+    if response.status.is_success() { RequestError::NotEventStream(Box::new(error)) } else { error.into() }
 }
 
 impl SseStream {
@@ -232,9 +228,10 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
             Bytes::from_static(chunk.as_bytes())
         });
-        let response = match ends {
-            true => Response::from_stream(body),
-            false => Response::from_stream(body.chain(stream::pending())),
+        let response = if ends {
+            Response::from_stream(body)
+        } else {
+            Response::from_stream(body.chain(stream::pending()))
         };
         let limits = StreamLimits { silence: Duration::from_secs(5), event_bytes: 20 };
         SseStream::new(response, limits)

@@ -59,10 +59,8 @@ async fn attempt(
     let failed = |failure| not_connected(endpoint, failure);
     let set_step = |next| *step.lock() = next;
     let url = &endpoint.url;
-    let proxy = match loopback::is_loopback(url) {
-        true => None,
-        false => proxy::proxy_for(proxies, url).map_err(failed)?,
-    };
+    let proxy =
+        if loopback::is_loopback(url) { None } else { proxy::proxy_for(proxies, url).map_err(failed)? };
     let connector = StreamConnector {
         url,
         proxy: proxy.as_ref(),

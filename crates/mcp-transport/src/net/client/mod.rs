@@ -266,6 +266,17 @@ fn is_unprocessed(error: &hyper::Error) -> bool {
         || (error.is_reset() && reason == Some(h2::Reason::REFUSED_STREAM))
 }
 
+impl ExchangeError {
+    /// The reason.
+    pub(crate) fn into_error(self) -> RequestError {
+        match self {
+            ExchangeError::Unreachable(error)
+            | ExchangeError::Refused(error)
+            | ExchangeError::Lost(error) => error,
+        }
+    }
+}
+
 impl From<ExchangeError> for StreamError {
     fn from(error: ExchangeError) -> StreamError {
         match error {

@@ -34,9 +34,9 @@ pub struct EventStreamParser {
     /// The id of the current event. It takes effect when the event is complete.
     id: Option<Bytes>,
     /// The id of the last complete event that had one.
-    last_id: Option<Bytes>,
+    pub(crate) last_id: Option<Bytes>,
     /// The delay before a resumption that the server requests.
-    retry: Option<Duration>,
+    pub(crate) retry: Option<Duration>,
     /// The last line ended with CR: a following LF belongs to it.
     after_cr: bool,
     /// The first line is complete: no byte order mark can follow.
@@ -279,18 +279,6 @@ impl EventStreamParser {
         rest
     }
 
-    /// The id of the last complete event that had one.
-    #[cfg(any(feature = "http", test))]
-    pub(crate) fn last_id(&self) -> Option<&Bytes> {
-        self.last_id.as_ref()
-    }
-
-    /// The delay before a resumption that the server requests.
-    #[cfg(any(feature = "http", test))]
-    pub(crate) fn retry(&self) -> Option<Duration> {
-        self.retry
-    }
-
     /// Handles a complete line, which is part of `buffer`.
     fn end_line(&mut self, mut line: &[u8], buffer: &Bytes, event: &mut impl FnMut(Event)) {
         if !std::mem::replace(&mut self.has_started, true) {
@@ -361,9 +349,10 @@ impl EventStreamParser {
 impl OverheadCount {
     /// Counts a line without data.
     fn add_line(&mut self, bytes: usize) {
-        match self.fields + 1 < MAX_EVENT_FIELDS {
-            true => self.fields += 1,
-            false => self.lines += 1,
+        if self.fields + 1 < MAX_EVENT_FIELDS {
+            self.fields += 1
+        } else {
+            self.lines += 1
         }
         self.bytes += bytes;
     }

@@ -25,10 +25,10 @@ fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> String 
     if let Some(rest) = stream.finish(|it| !it.ends_with(b"cut")) {
         res.push(format!("<rest> {}", String::from_utf8_lossy(&rest)));
     }
-    if let Some(id) = stream.last_id() {
+    if let Some(id) = &stream.last_id {
         res.push(format!("<id> {}", String::from_utf8_lossy(id)));
     }
-    if let Some(retry) = stream.retry() {
+    if let Some(retry) = stream.retry {
         res.push(format!("<retry> {}", retry.as_millis()));
     }
     res.join(" | ")

@@ -14,7 +14,7 @@ use crate::net::tests::read_head;
 /// A connection, and its server's end.
 async fn connection() -> (Box<Http1Connection>, DuplexStream) {
     let (client, server) = tokio::io::duplex(64 << 10);
-    (Box::new(Http1Connection::new(NetStream::Tunnel(Box::new(client))).await.unwrap()), server)
+    (Box::new(Http1Connection::new(Box::new(client)).await.unwrap()), server)
 }
 
 fn take_http1(pool: &Pool) -> Option<Box<Http1Connection>> {
@@ -215,7 +215,7 @@ async fn response_before_the_end_of_the_request_is_received() {
         };
         let (response, server) = tokio::join!(connection.send(request(1 << 20)), respond);
         let mut response = Response::http1(response.unwrap(), connection, &pool).unwrap();
-        assert_eq!(response.status(), 413);
+        assert_eq!(response.status, 413);
         assert_eq!(response.chunk().await.unwrap().as_deref(), Some(&b"no"[..]));
         assert!(take_http1(&pool).is_none(), "the request was not sent completely");
         drop(server);
@@ -280,7 +280,7 @@ async fn http2_connection_is_shared() {
     let mut tasks = JoinSet::new();
     tasks.spawn(async { drop(serving.await) });
     let pool = Arc::new(Pool::default());
-    pool.share(NetStream::Tunnel(Box::new(client))).await.unwrap();
+    pool.share(Box::new(client)).await.unwrap();
     let requests = (0..8).map(|number: u8| {
         let pool = Arc::clone(&pool);
         async move {

@@ -59,7 +59,7 @@ async fn both() -> Both {
     let endpoint = UrlEndpoint::new(Url::parse("ws://peer.example/").unwrap());
     let WebSocketDial(endpoint) = WebSocketDial::new(&endpoint, &UrlOptions::default()).unwrap();
     let (ours, theirs) = tokio::io::duplex(PIPE);
-    let ours = ActivityStream::new(crate::net::stream::NetStream::Tunnel(Box::new(ours)), 1 << 20);
+    let ours = ActivityStream::new(Box::new(ours), 1 << 20);
     let settings = socket::settings(1 << 20);
     let ours = WebSocketStream::from_raw_socket(ours, Role::Client, Some(settings)).await;
     let peer = WebSocketStream::from_raw_socket(theirs, Role::Server, None).await;
