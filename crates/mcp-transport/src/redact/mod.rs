@@ -151,9 +151,10 @@ fn redact_with(secrets: &[Secret], text: &str) -> Option<String> {
     }
     // A secret that is interrupted by invisible characters is found after their removal.
     let visible = without_control_characters(res.as_deref().unwrap_or(text));
-    match secrets.iter().any(|it| visible.contains(it.expose())) {
-        true => Some(replace_secrets(secrets, visible)),
-        false => res,
+    if secrets.iter().any(|it| visible.contains(it.expose())) {
+        Some(replace_secrets(secrets, visible))
+    } else {
+        res
     }
 }
 

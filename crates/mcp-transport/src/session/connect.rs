@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::error::ConnectError;
 use crate::session::cache::ResultCache;
 use crate::session::connection::SessionParts;
-use crate::session::handshake::{self, OpenedConnection};
+use crate::session::handshake::{self, Handshake, OpenedConnection};
 use crate::session::incoming::request_responder::RequestResponder;
 use crate::session::negotiated::Negotiated;
 use crate::session::options::SessionOptions;
@@ -87,16 +87,16 @@ impl Session {
             return Err(Arc::clone(error));
         }
         let next = Epoch(epoch.0 + 1);
-        let negotiated =
-            match handshake::reopen(self.dial.as_ref(), &self.connection, &self.options, next).await {
-                Ok(negotiated) => Negotiated { era_reason: self.era_reason(), ..negotiated },
-                Err(error) => {
-                    let error = Arc::new(error);
-                    *last_failure = Some((Instant::now(), Arc::clone(&error)));
-                    return Err(error);
-                }
-            };
-        let negotiated = Arc::new(negotiated);
+        let (connection, options) = (&self.connection, &self.options);
+        let handshake = Handshake { dial: self.dial.as_ref(), connection, options, epoch: next };
+        let negotiated = match handshake::reopen(handshake).await {
+            Ok(negotiated) => Arc::new(Negotiated { era_reason: self.era_reason(), ..negotiated }),
+            Err(error) => {
+                let error = Arc::new(error);
+                *last_failure = Some((Instant::now(), Arc::clone(&error)));
+                return Err(error);
+            }
+        };
         self.negotiated.store(Arc::clone(&negotiated));
         self.epoch.store(next.0, Ordering::Release);
         let level = *self.log_level.lock();

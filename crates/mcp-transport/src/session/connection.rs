@@ -34,14 +34,14 @@ const MAX_GRACE: Duration = Duration::from_secs(60 * 60);
 
 /// A running connection. Dropping it ends the connection without waiting.
 pub(crate) struct Connection {
-    engine: Arc<Engine>,
+    pub(super) engine: Arc<Engine>,
     stop: ShutdownSender,
     disconnect: watch::Receiver<Option<Arc<Disconnect>>>,
-    changes: watch::Sender<ListChangeCounts>,
-    first_request: watch::Sender<Option<Method>>,
+    pub(super) changes: watch::Sender<ListChangeCounts>,
+    pub(super) first_request: watch::Sender<Option<Method>>,
     /// The subscribed resources.
-    subscriptions: watch::Sender<BTreeSet<String>>,
-    acknowledged: watch::Sender<SubscriptionAck>,
+    pub(super) subscriptions: watch::Sender<BTreeSet<String>>,
+    pub(super) acknowledged: watch::Sender<SubscriptionAck>,
     state: watch::Sender<SessionState>,
     on_notification: Option<OnSessionNotification>,
     /// Whether the server responded during the handshake.
@@ -128,10 +128,6 @@ impl Connection {
         }
     }
 
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
     /// Opens the notification stream of a modern server.
     pub(crate) fn open_notification_stream(&self, negotiated: &Arc<Negotiated>) {
         if negotiated.version.era() == Era::Legacy {
@@ -179,16 +175,6 @@ impl Connection {
         self.spawn(request(Arc::clone(&self.engine)));
     }
 
-    /// The subscribed resources.
-    pub(crate) fn subscriptions(&self) -> &watch::Sender<BTreeSet<String>> {
-        &self.subscriptions
-    }
-
-    /// The server's acknowledgement of the subscriptions.
-    pub(crate) fn subscription_ack(&self) -> watch::Receiver<SubscriptionAck> {
-        self.acknowledged.subscribe()
-    }
-
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.tasks.lock();
         // Remove finished tasks.
@@ -199,14 +185,6 @@ impl Connection {
     /// Marks all lists as changed, because notifications may have been missed.
     pub(crate) fn invalidate_lists(&self) {
         self.changes.send_modify(|it| it.add(ListChangeSupport::ALL));
-    }
-
-    pub(crate) fn changes(&self) -> watch::Receiver<ListChangeCounts> {
-        self.changes.subscribe()
-    }
-
-    pub(crate) fn first_request(&self) -> watch::Receiver<Option<Method>> {
-        self.first_request.subscribe()
     }
 
     /// Resolves when the connection has ended. Cancel-safe.

@@ -100,13 +100,13 @@ impl Session {
 
     /// A receiver for the numbers of list changes that the server has announced.
     pub fn list_changes(&self) -> watch::Receiver<ListChangeCounts> {
-        self.connection.changes()
+        self.connection.changes.subscribe()
     }
 
     /// A receiver for the method of the first sampling, elicitation or roots request that the server has sent on this
     /// connection. Requests in the results of a modern server do not count, because each belongs to a call.
     pub fn first_server_request(&self) -> watch::Receiver<Option<Method>> {
-        self.connection.first_request()
+        self.connection.first_request.subscribe()
     }
 
     /// A receiver for the number of requests that failed because the server may be down
@@ -139,7 +139,7 @@ impl Session {
 
     /// What the server sent in vain so far.
     pub fn counters(&self) -> SessionCounters {
-        let (noise_bytes, dropped_messages) = self.connection.engine().counters();
+        let (noise_bytes, dropped_messages) = self.connection.engine.counters();
         SessionCounters { noise_bytes, dropped_messages }
     }
 

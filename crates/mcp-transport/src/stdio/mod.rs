@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_host_model::{EnvInherit, Limits, Secret, StdioEndpoint};
+use mcp_host_model::{EnvInherit, Secret, StdioEndpoint};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -42,7 +42,6 @@ use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
 use crate::error::evidence::{Evidence, ProcessExit};
 use crate::redact::{Redactor, inherited_secrets, stdio_secrets};
-use crate::transport::process_id::ProcessIdCell;
 use crate::transport::{Dial, Link, Transport};
 use child::Child;
 use encoding::StreamEncoding;
@@ -52,6 +51,7 @@ use process_group::ProcessGroup;
 pub use process_identity::ProcessIdentity;
 use program::{ChildCommand, DEFAULT_PATH};
 pub use receipt::{ReapedGroup, ReceiptDirectory};
+pub(crate) use server::StdioOptions;
 use server::StdioServer;
 use spawn::SpawnedChild;
 use stderr::{StderrReader, StderrTail};
@@ -70,23 +70,11 @@ const CLOSED_STDIN_GRACE: Duration = Duration::from_secs(1);
 /// How long the rest of a group may run after its leader exited by itself.
 const GROUP_GRACE: Duration = Duration::from_millis(200);
 
-/// What the transport needs in addition to its endpoint.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct StdioOptions {
-    pub(crate) limits: Limits,
-    pub(crate) receipts: Option<ReceiptDirectory>,
-    /// Receives the id of the process.
-    pub(crate) process: ProcessIdCell,
-    /// Secrets to redact in addition to those of the endpoint.
-    pub(crate) extra_secrets: Vec<Secret>,
-}
-
 /// Dials a stdio server.
 pub(crate) struct StdioDial(Arc<StdioServer>);
 
 impl StdioDial {
     pub(crate) fn new(endpoint: &StdioEndpoint, options: &StdioOptions) -> Result<StdioDial, ConnectError> {
-        let (limits, receipts, process) = (&options.limits, &options.receipts, &options.process);
         let encoding = StreamEncoding::for_label(&endpoint.encoding)
             .ok_or_else(|| ConnectError::Invalid(format!("unknown encoding {:?}", endpoint.encoding)))?;
         let texts = std::iter::once(endpoint.command.as_str())
@@ -108,10 +96,7 @@ impl StdioDial {
             redactor: Arc::new(Redactor::new(secrets.iter().chain(&options.extra_secrets))),
             endpoint: endpoint.clone(),
             encoding,
-            message_bytes: limits.message_bytes,
-            stall: limits.request,
-            receipts: receipts.clone(),
-            process: process.clone(),
+            options: options.clone(),
         })))
     }
 }
@@ -186,12 +171,13 @@ impl StdioServer {
         let log_receipt_error =
             |error: &io::Error| tracing::warn!("no receipt for {}: {error}", endpoint.command);
         let mut receipt = self
+            .options
             .receipts
             .as_ref()
             .and_then(|it| it.write(&token, &endpoint.command).inspect_err(log_receipt_error).ok());
         let SpawnedChild { child, group } =
             spawn::spawn(program, token).await.map_err(|error| self.start_error(&error, &path))?;
-        self.process.set(child.pid);
+        self.options.process.set(child.pid);
         if let Some(receipt) = &mut receipt {
             let _ = receipt.record_group(child.pid).inspect_err(log_receipt_error);
         }
@@ -241,7 +227,7 @@ impl Process {
             stdin,
             WriteBuffer::of(outbound, server.encoding),
             writer_stopped,
-            server.stall,
+            server.options.limits.request,
         ));
         let mut stdout_task = JoinSet::new();
         let (reader_stop, reader_stopped) = oneshot::channel::<Infallible>();

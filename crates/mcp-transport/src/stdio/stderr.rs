@@ -111,11 +111,8 @@ impl<S: AsyncRead + Unpin> StderrReader<S> {
                 self.rate_limiter.charge(0, count);
             }
             self.rate_limiter.credit(self.response_count.swap(0, Ordering::Relaxed));
-            if let Some(until) = self
-                .rate_limiter
-                .is_charged()
-                .then(|| self.rate_limiter.pause_until(Instant::now()))
-                .flatten()
+            if self.rate_limiter.is_charged()
+                && let Some(until) = self.rate_limiter.pause_until(Instant::now())
             {
                 tokio::time::sleep_until(until).await;
             }

@@ -69,7 +69,7 @@ impl<S: StdoutSource> StdoutReader<S> {
         StdoutReader {
             stdout,
             inbox,
-            lines: LineBuffer::new(server.message_bytes),
+            lines: LineBuffer::new(server.options.limits.message_bytes),
             decoder: server.encoding.decoder().map(|it| (it, BytesMut::with_capacity(DECODE_BYTES))),
             redactor: Arc::clone(&server.redactor),
             rate_limiter: RateLimiter::new(Instant::now()),

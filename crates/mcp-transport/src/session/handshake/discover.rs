@@ -7,15 +7,14 @@ use serde_json::value::RawValue;
 use crate::error::ConnectError;
 use crate::rpc::outcome::RpcOutcome;
 use crate::rpc::request_owner::OwnerHint;
-use crate::session::connection::Connection;
 use crate::session::handshake::failure::{HandshakeFailure, invalid_response, too_large, version_failure};
-use crate::session::handshake::request::send_request;
+use crate::session::handshake::request::Handshake;
 use crate::session::negotiated::Negotiated;
 use crate::session::negotiated::client_meta::modern_meta;
 use crate::session::negotiated::server::server_info;
 use crate::session::options::SessionOptions;
 use crate::session::server_error::read_error;
-use crate::transport::{Epoch, StreamError};
+use crate::transport::StreamError;
 
 /// The outcome of the probe.
 pub(super) enum ProbeOutcome {
@@ -27,66 +26,71 @@ pub(super) enum ProbeOutcome {
     Failed(HandshakeFailure),
 }
 
-/// Sends `server/discover`, and once more if the server refuses a version that it supports.
-pub(super) async fn discover(connection: &Connection, options: &SessionOptions) -> ProbeOutcome {
-    match send_discover(connection, options).await {
-        Err(_) => send_discover(connection, options)
-            .await
-            .unwrap_or_else(|error| ProbeOutcome::Failed(HandshakeFailure::Rejected(error))),
-        Ok(probe) => probe,
+impl Handshake<'_> {
+    /// Sends `server/discover`, and once more if the server refuses a version that it supports.
+    pub(super) async fn discover(self) -> ProbeOutcome {
+        match self.send_discover().await {
+            Err(_) => self
+                .send_discover()
+                .await
+                .unwrap_or_else(|error| ProbeOutcome::Failed(HandshakeFailure::Rejected(error))),
+            Ok(probe) => probe,
+        }
     }
-}
 
-/// Sends `server/discover` once. Returns an error if the server refuses the version although it supports a modern
-/// one; the caller may repeat the request.
-async fn send_discover(connection: &Connection, options: &SessionOptions) -> Result<ProbeOutcome, RpcError> {
-    let version = ProtocolVersion::LATEST;
-    let meta = modern_meta(version, options, &OwnerHint::None, None, false);
-    let outcome = send_request(connection, Epoch(0), Method::Discover, Some(version), "", &meta).await;
-    Ok(match outcome {
-        RpcOutcome::Response { frame, is_error: false, payload_start } => {
-            parse_discover(&frame[payload_start..], version, meta, options)
-        }
-        RpcOutcome::Response { frame, is_error: true, payload_start } => {
-            let error = read_error(&frame[payload_start..]);
-            match error.code {
-                code::UNSUPPORTED_PROTOCOL_VERSION => refused_version(error)?,
-                number if code::is_modern(number) => ProbeOutcome::Failed(HandshakeFailure::Rejected(error)),
-                _ => ProbeOutcome::Legacy(HandshakeFailure::Rejected(error)),
+    /// Sends `server/discover` once. Returns an error if the server refuses the version although it supports a modern
+    /// one; the caller may repeat the request.
+    async fn send_discover(self) -> Result<ProbeOutcome, RpcError> {
+        let version = ProtocolVersion::LATEST;
+        let meta = modern_meta(version, self.options, &OwnerHint::None, None, false);
+        let outcome = self.send_request(Method::Discover, Some(version), "", &meta).await;
+        Ok(match outcome {
+            RpcOutcome::Response { frame, is_error: false, payload_start } => {
+                parse_discover(&frame[payload_start..], version, meta, self.options)
             }
-        }
-        // The other era would fail too.
-        RpcOutcome::StreamFailed(StreamError::Unreachable(error)) => {
-            ProbeOutcome::Failed(HandshakeFailure::Other(ConnectError::Refused(error)))
-        }
-        RpcOutcome::StreamFailed(StreamError::Refused(error)) => {
-            let refused = |error| HandshakeFailure::Other(ConnectError::Refused(error));
-            match error.status() {
-                // The server was not reached, or it refuses access: the other era would fail too.
-                None | Some(401 | 403) => ProbeOutcome::Failed(refused(error)),
-                Some(_) => match error.rpc_error().cloned() {
-                    Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => {
-                        refused_version(error)?
-                    }
-                    Some(error) if code::is_modern(error.code) => {
+            RpcOutcome::Response { frame, is_error: true, payload_start } => {
+                let error = read_error(&frame[payload_start..]);
+                match error.code {
+                    code::UNSUPPORTED_PROTOCOL_VERSION => refused_version(error)?,
+                    number if code::is_modern(number) => {
                         ProbeOutcome::Failed(HandshakeFailure::Rejected(error))
                     }
-                    _ => ProbeOutcome::Legacy(refused(error)),
-                },
+                    _ => ProbeOutcome::Legacy(HandshakeFailure::Rejected(error)),
+                }
             }
-        }
-        RpcOutcome::StreamFailed(StreamError::Lost(error)) => {
-            ProbeOutcome::Legacy(HandshakeFailure::Other(ConnectError::Refused(error)))
-        }
-        RpcOutcome::StreamFailed(StreamError::TooLarge(limit)) => ProbeOutcome::Legacy(too_large(limit)),
-        RpcOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
-            ProbeOutcome::Legacy(invalid_response("the server asks for a session"))
-        }
-        RpcOutcome::Expired(_) => {
-            unreachable!("the handshake as a whole has a deadline, its requests have none")
-        }
-        RpcOutcome::Closed(disconnect) => ProbeOutcome::Failed(HandshakeFailure::Ended(disconnect)),
-    })
+            // The other era would fail too.
+            RpcOutcome::StreamFailed(StreamError::Unreachable(error)) => {
+                ProbeOutcome::Failed(HandshakeFailure::Other(ConnectError::Refused(error)))
+            }
+            RpcOutcome::StreamFailed(StreamError::Refused(error)) => {
+                let refused = |error| HandshakeFailure::Other(ConnectError::Refused(error));
+                match error.status() {
+                    // The server was not reached, or it refuses access: the other era would fail too.
+                    None | Some(401 | 403) => ProbeOutcome::Failed(refused(error)),
+                    Some(_) => match error.rpc_error().cloned() {
+                        Some(error) if error.code == code::UNSUPPORTED_PROTOCOL_VERSION => {
+                            refused_version(error)?
+                        }
+                        Some(error) if code::is_modern(error.code) => {
+                            ProbeOutcome::Failed(HandshakeFailure::Rejected(error))
+                        }
+                        _ => ProbeOutcome::Legacy(refused(error)),
+                    },
+                }
+            }
+            RpcOutcome::StreamFailed(StreamError::Lost(error)) => {
+                ProbeOutcome::Legacy(HandshakeFailure::Other(ConnectError::Refused(error)))
+            }
+            RpcOutcome::StreamFailed(StreamError::TooLarge(limit)) => ProbeOutcome::Legacy(too_large(limit)),
+            RpcOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
+                ProbeOutcome::Legacy(invalid_response("the server asks for a session"))
+            }
+            RpcOutcome::Expired(_) => {
+                unreachable!("the handshake as a whole has a deadline, its requests have none")
+            }
+            RpcOutcome::Closed(disconnect) => ProbeOutcome::Failed(HandshakeFailure::Ended(disconnect)),
+        })
+    }
 }
 
 /// Reads the result of `server/discover`.

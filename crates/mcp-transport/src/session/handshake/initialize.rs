@@ -7,52 +7,48 @@ use serde_json::value::RawValue;
 use crate::error::ConnectError;
 use crate::rpc::frame;
 use crate::rpc::outcome::RpcOutcome;
-use crate::session::connection::Connection;
 use crate::session::handshake::failure::{HandshakeFailure, invalid_response, too_large, version_failure};
-use crate::session::handshake::request::send_request;
+use crate::session::handshake::request::Handshake;
 use crate::session::negotiated::Negotiated;
 use crate::session::negotiated::client_meta::{client_json, legacy_capabilities};
 use crate::session::negotiated::server::server_info;
-use crate::session::options::SessionOptions;
 use crate::session::server_error::read_error;
-use crate::transport::{Epoch, MessageHead, OutboundMessage, StreamError};
+use crate::transport::{MessageHead, OutboundMessage, StreamError};
 
-/// Sends `initialize` and then `notifications/initialized`.
-pub(crate) async fn initialize(
-    connection: &Connection,
-    options: &SessionOptions,
-    epoch: Epoch,
-) -> Result<Negotiated, HandshakeFailure> {
-    let version = ProtocolVersion::LATEST_LEGACY;
-    let params = format!(
-        r#""protocolVersion":"{version}","capabilities":{},"clientInfo":{}"#,
-        legacy_capabilities(options),
-        client_json(&options.client)
-    );
-    let frame = match send_request(connection, epoch, Method::Initialize, None, &params, "").await {
-        RpcOutcome::Response { frame, is_error: false, payload_start } => frame.slice(payload_start..),
-        RpcOutcome::Response { frame, is_error: true, payload_start } => {
-            return Err(HandshakeFailure::Rejected(read_error(&frame[payload_start..])));
-        }
-        RpcOutcome::StreamFailed(
-            StreamError::Unreachable(error) | StreamError::Refused(error) | StreamError::Lost(error),
-        ) => {
-            return Err(HandshakeFailure::Other(ConnectError::Refused(error)));
-        }
-        RpcOutcome::StreamFailed(StreamError::TooLarge(limit)) => return Err(too_large(limit)),
-        RpcOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
-            return Err(invalid_response("the server asks for a session before it opens one"));
-        }
-        RpcOutcome::Expired(_) => {
-            unreachable!("the handshake as a whole has a deadline, its requests have none")
-        }
-        RpcOutcome::Closed(disconnect) => return Err(HandshakeFailure::Ended(disconnect)),
-    };
-    let negotiated = parse_initialize(&frame)?;
-    let head = MessageHead::new(None, Method::Initialized, Some(negotiated.version));
-    let body = frame::notification(Method::Initialized.as_str(), "", "");
-    connection.engine().send(OutboundMessage { epoch, head, body });
-    Ok(negotiated)
+impl Handshake<'_> {
+    /// Sends `initialize` and then `notifications/initialized`.
+    pub(super) async fn initialize(self) -> Result<Negotiated, HandshakeFailure> {
+        let version = ProtocolVersion::LATEST_LEGACY;
+        let params = format!(
+            r#""protocolVersion":"{version}","capabilities":{},"clientInfo":{}"#,
+            legacy_capabilities(self.options),
+            client_json(&self.options.client)
+        );
+        let frame = match self.send_request(Method::Initialize, None, &params, "").await {
+            RpcOutcome::Response { frame, is_error: false, payload_start } => frame.slice(payload_start..),
+            RpcOutcome::Response { frame, is_error: true, payload_start } => {
+                return Err(HandshakeFailure::Rejected(read_error(&frame[payload_start..])));
+            }
+            RpcOutcome::StreamFailed(
+                StreamError::Unreachable(error) | StreamError::Refused(error) | StreamError::Lost(error),
+            ) => {
+                return Err(HandshakeFailure::Other(ConnectError::Refused(error)));
+            }
+            RpcOutcome::StreamFailed(StreamError::TooLarge(limit)) => return Err(too_large(limit)),
+            RpcOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
+                return Err(invalid_response("the server asks for a session before it opens one"));
+            }
+            RpcOutcome::Expired(_) => {
+                unreachable!("the handshake as a whole has a deadline, its requests have none")
+            }
+            RpcOutcome::Closed(disconnect) => return Err(HandshakeFailure::Ended(disconnect)),
+        };
+        let negotiated = parse_initialize(&frame)?;
+        let head = MessageHead::new(None, Method::Initialized, Some(negotiated.version));
+        let body = frame::notification(Method::Initialized.as_str(), "", "");
+        self.connection.engine.send(OutboundMessage { epoch: self.epoch, head, body });
+        Ok(negotiated)
+    }
 }
 
 /// Reads the result of `initialize`.

@@ -38,9 +38,10 @@ use crate::session::options::{Eras, SessionOptions};
 use crate::session::server_error::redacted_error;
 use crate::transport::{Dial, Epoch, HandshakeMode};
 use failure::{CLOSE_GRACE, FORCE_TIME, HandshakeFailure, timeout_error};
-use initialize::initialize;
-use negotiate::{EraPlan, negotiate};
+use negotiate::EraPlan;
 use transport_probe::with_transport_probe;
+
+pub(crate) use request::Handshake;
 
 /// A connection whose handshake is done.
 pub(crate) struct OpenedConnection {
@@ -72,11 +73,10 @@ pub(crate) async fn open(
     let mut first_refusal: Option<RequestError> = None;
     loop {
         let connection = Connection::start(&dial, options, parts);
+        let handshake = Handshake { dial: dial.as_ref(), connection: &connection, options, epoch: Epoch(0) };
         let negotiation = async {
             match dial.handshake_mode() {
-                HandshakeMode::Negotiate => {
-                    negotiate(dial.as_ref(), &connection, options, plan, Epoch(0)).await
-                }
+                HandshakeMode::Negotiate => handshake.negotiate(plan).await,
                 HandshakeMode::Resume => Ok(resumed_session()),
             }
         };
@@ -161,22 +161,18 @@ fn peer_ended(disconnect: &Disconnect) -> bool {
 }
 
 /// Repeats the handshake on a running connection after the server lost the session.
-pub(crate) async fn reopen(
-    dial: &dyn Dial,
-    connection: &Connection,
-    options: &SessionOptions,
-    epoch: Epoch,
-) -> Result<Negotiated, ConnectError> {
-    let limit = options.limits.startup;
-    let stopped = || Arc::new(Disconnect::new(crate::error::disconnect::DisconnectReason::Stopped));
-    match tokio::time::timeout(limit, initialize(connection, options, epoch)).await {
+pub(crate) async fn reopen(handshake: Handshake<'_>) -> Result<Negotiated, ConnectError> {
+    let limit = handshake.options.limits.startup;
+    let stopped = || Arc::new(Disconnect::new(DisconnectReason::Stopped));
+    match tokio::time::timeout(limit, handshake.initialize()).await {
         Ok(Ok(negotiated)) => Ok(negotiated),
         // `initialize` alone never restarts.
         Ok(Err(HandshakeFailure::Restart { eras: _, legacy })) => Ok(*legacy),
         Ok(Err(HandshakeFailure::Ended(disconnect))) => Err(ConnectError::from_disconnect(disconnect)),
-        Ok(Err(HandshakeFailure::Rejected(error))) => {
-            Err(ConnectError::Rejected { error: redacted_error(error, dial), disconnect: stopped() })
-        }
+        Ok(Err(HandshakeFailure::Rejected(error))) => Err(ConnectError::Rejected {
+            error: redacted_error(error, handshake.dial),
+            disconnect: stopped(),
+        }),
         Ok(Err(HandshakeFailure::Other(error))) => Err(error),
         Err(_) => Err(ConnectError::TimedOut { after: limit, disconnect: stopped() }),
     }

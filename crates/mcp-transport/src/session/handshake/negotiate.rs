@@ -3,15 +3,14 @@
 use mcp_host_model::Era;
 
 use crate::error::ConnectError;
-use crate::session::connection::Connection;
-use crate::session::handshake::discover::{ProbeOutcome, discover};
+use crate::session::handshake::discover::ProbeOutcome;
 use crate::session::handshake::failure::HandshakeFailure;
-use crate::session::handshake::initialize::initialize;
+use crate::session::handshake::request::Handshake;
 use crate::session::handshake::silence::{PROBE_GRACE, PROBE_SILENCE, known_modern_silence, silence};
 use crate::session::negotiated::Negotiated;
 use crate::session::negotiated::era_reason::EraReason;
-use crate::session::options::{Eras, SessionOptions};
-use crate::transport::{Dial, Epoch, HandshakeMode};
+use crate::session::options::Eras;
+use crate::transport::HandshakeMode;
 
 /// The eras to try, and the era that the server spoke last time.
 #[derive(Clone, Copy)]
@@ -39,106 +38,92 @@ impl EraPlan {
     }
 }
 
-/// Performs the handshake on a connection, in the eras of `plan`. A known legacy server gets `initialize` first; a
-/// known modern server has more time to answer the probe.
-pub(super) async fn negotiate(
-    dial: &dyn Dial,
-    connection: &Connection,
-    options: &SessionOptions,
-    plan: EraPlan,
-    epoch: Epoch,
-) -> Result<Negotiated, HandshakeFailure> {
-    match plan.eras {
-        Eras::Legacy => Ok(initialize(connection, options, epoch).await?.because(plan.legacy_reason)),
-        Eras::Modern => match discover(connection, options).await {
-            ProbeOutcome::Modern(negotiated) => Ok(negotiated),
-            ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure) => Err(failure),
-        },
-        Eras::Both if plan.is_known(Era::Legacy) => match initialize(connection, options, epoch).await {
-            // The server was probably replaced or updated since.
-            Err(HandshakeFailure::Rejected(_) | HandshakeFailure::Other(_)) => {
-                probe(dial, connection, options, plan, epoch).await
-            }
-            outcome => Ok(outcome?.because(EraReason::Known)),
-        },
-        Eras::Both => probe(dial, connection, options, plan, epoch).await,
-    }
-}
-
-/// Performs a handshake in any era on a connection that is only used to find out whether the server speaks a transport.
-pub(crate) async fn negotiate_any(
-    dial: &dyn Dial,
-    connection: &Connection,
-    options: &SessionOptions,
-) -> Result<Negotiated, HandshakeFailure> {
-    match dial.handshake_mode() {
-        HandshakeMode::Negotiate => negotiate(dial, connection, options, EraPlan::ANY, Epoch(0)).await,
-        HandshakeMode::Resume => initialize(connection, options, Epoch(0)).await,
-    }
-}
-
-/// Sends `server/discover`, and `initialize` after an error or after a silence.
-async fn probe(
-    dial: &dyn Dial,
-    connection: &Connection,
-    options: &SessionOptions,
-    plan: EraPlan,
-    epoch: Epoch,
-) -> Result<Negotiated, HandshakeFailure> {
-    let silence_timeout = match plan.is_known(Era::Modern) {
-        true => known_modern_silence(options.limits.startup),
-        false => PROBE_SILENCE,
-    };
-    let mut discover = std::pin::pin!(discover(connection, options));
-    let first = tokio::select! {
-        probe = &mut discover => Some(probe),
-        () = silence(dial, silence_timeout) => None,
-    };
-    match first {
-        Some(ProbeOutcome::Modern(negotiated)) => return Ok(negotiated),
-        Some(ProbeOutcome::Failed(failure)) => return Err(failure),
-        Some(ProbeOutcome::Legacy(failure)) => {
-            let legacy = initialize(connection, options, epoch).await?;
-            let legacy = legacy.because(failure.era_reason());
-            return match plan.may_probe_again && is_unavailable(&failure) {
-                true => Err(HandshakeFailure::Restart { eras: Eras::Both, legacy: Box::new(legacy) }),
-                false => Ok(legacy),
-            };
+impl Handshake<'_> {
+    /// Performs the handshake on a connection, in the eras of `plan`. A known legacy server gets `initialize` first; a
+    /// known modern server has more time to answer the probe.
+    pub(super) async fn negotiate(self, plan: EraPlan) -> Result<Negotiated, HandshakeFailure> {
+        match plan.eras {
+            Eras::Legacy => Ok(self.initialize().await?.because(plan.legacy_reason)),
+            Eras::Modern => match self.discover().await {
+                ProbeOutcome::Modern(negotiated) => Ok(negotiated),
+                ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure) => Err(failure),
+            },
+            Eras::Both if plan.is_known(Era::Legacy) => match self.initialize().await {
+                // The server was probably replaced or updated since.
+                Err(HandshakeFailure::Rejected(_) | HandshakeFailure::Other(_)) => self.probe(plan).await,
+                outcome => Ok(outcome?.because(EraReason::Known)),
+            },
+            Eras::Both => self.probe(plan).await,
         }
-        None => {}
     }
-    // Both requests are now pending.
-    let restart = |legacy| Err(HandshakeFailure::Restart { eras: Eras::Modern, legacy: Box::new(legacy) });
-    let mut initialize = std::pin::pin!(initialize(connection, options, epoch));
-    tokio::select! {
-        biased;
-        outcome = &mut initialize => match outcome {
-            // The server runs now: if it knows the probe, its answer follows at once.
-            Ok(legacy) => match tokio::time::timeout(PROBE_GRACE, discover).await {
-                Ok(ProbeOutcome::Modern(_)) => restart(legacy),
-                Ok(ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure)) => {
-                    Ok(legacy.because(failure.era_reason()))
-                }
-                Err(_) => Ok(legacy.because(EraReason::ProbeIgnored)),
-            },
-            // A server that does not know `initialize` may still answer the probe.
-            Err(failure) => tokio::select! {
-                probe = discover => match probe {
-                    ProbeOutcome::Modern(negotiated) => Ok(negotiated),
-                    ProbeOutcome::Legacy(_) | ProbeOutcome::Failed(_) => Err(failure),
-                },
-                () = silence(dial, PROBE_SILENCE) => Err(failure),
-            },
-        },
-        probe = &mut discover => match probe {
-            ProbeOutcome::Modern(negotiated) => match tokio::time::timeout(PROBE_SILENCE, initialize).await {
-                Ok(Ok(legacy)) => restart(legacy),
-                Ok(Err(_)) | Err(_) => Ok(negotiated),
-            },
-            ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure) => {
-                Ok(initialize.await?.because(failure.era_reason()))
+
+    /// Performs a handshake in any era on a connection that is only used to find out whether the server speaks a transport.
+    pub(crate) async fn negotiate_any(self) -> Result<Negotiated, HandshakeFailure> {
+        match self.dial.handshake_mode() {
+            HandshakeMode::Negotiate => self.negotiate(EraPlan::ANY).await,
+            HandshakeMode::Resume => self.initialize().await,
+        }
+    }
+
+    /// Sends `server/discover`, and `initialize` after an error or after a silence.
+    async fn probe(self, plan: EraPlan) -> Result<Negotiated, HandshakeFailure> {
+        let silence_timeout = if plan.is_known(Era::Modern) {
+            known_modern_silence(self.options.limits.startup)
+        } else {
+            PROBE_SILENCE
+        };
+        let mut discover = std::pin::pin!(self.discover());
+        let first = tokio::select! {
+            probe = &mut discover => Some(probe),
+            () = silence(self.dial, silence_timeout) => None,
+        };
+        match first {
+            Some(ProbeOutcome::Modern(negotiated)) => return Ok(negotiated),
+            Some(ProbeOutcome::Failed(failure)) => return Err(failure),
+            Some(ProbeOutcome::Legacy(failure)) => {
+                let legacy = self.initialize().await?;
+                let legacy = legacy.because(failure.era_reason());
+                return match plan.may_probe_again && is_unavailable(&failure) {
+                    true => Err(HandshakeFailure::Restart { eras: Eras::Both, legacy: Box::new(legacy) }),
+                    false => Ok(legacy),
+                };
             }
-        },
+            None => {}
+        }
+        // Both requests are now pending.
+        let restart =
+            |legacy| Err(HandshakeFailure::Restart { eras: Eras::Modern, legacy: Box::new(legacy) });
+        let mut initialize = std::pin::pin!(self.initialize());
+        tokio::select! {
+            biased;
+            outcome = &mut initialize => match outcome {
+                // The server runs now: if it knows the probe, its answer follows at once.
+                Ok(legacy) => match tokio::time::timeout(PROBE_GRACE, discover).await {
+                    Ok(ProbeOutcome::Modern(_)) => restart(legacy),
+                    Ok(ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure)) => {
+                        Ok(legacy.because(failure.era_reason()))
+                    }
+                    Err(_) => Ok(legacy.because(EraReason::ProbeIgnored)),
+                },
+                // A server that does not know `initialize` may still answer the probe.
+                Err(failure) => tokio::select! {
+                    probe = discover => match probe {
+                        ProbeOutcome::Modern(negotiated) => Ok(negotiated),
+                        ProbeOutcome::Legacy(_) | ProbeOutcome::Failed(_) => Err(failure),
+                    },
+                    () = silence(self.dial, PROBE_SILENCE) => Err(failure),
+                },
+            },
+            probe = &mut discover => match probe {
+                ProbeOutcome::Modern(negotiated) => match tokio::time::timeout(PROBE_SILENCE, initialize).await {
+                    Ok(Ok(legacy)) => restart(legacy),
+                    Ok(Err(_)) | Err(_) => Ok(negotiated),
+                },
+                ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure) => {
+                    Ok(initialize.await?.because(failure.era_reason()))
+                }
+            },
+        }
     }
 }
 

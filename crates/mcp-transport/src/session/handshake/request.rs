@@ -1,4 +1,4 @@
-//! Requests of a handshake.
+//! A connection with what its handshake needs, and the requests of the handshake.
 
 use mcp_host_model::{Method, ProtocolVersion};
 
@@ -6,27 +6,38 @@ use crate::rpc::engine::{CallSettings, CancelNotice};
 use crate::rpc::frame;
 use crate::rpc::outcome::RpcOutcome;
 use crate::session::connection::Connection;
-use crate::transport::{Epoch, MessageHead, OutboundMessage};
+use crate::session::options::SessionOptions;
+use crate::transport::{Dial, Epoch, MessageHead, OutboundMessage};
 
-/// Sends a request of the handshake and waits for its outcome.
-pub(crate) async fn send_request(
-    connection: &Connection,
-    epoch: Epoch,
-    method: Method,
-    version: Option<ProtocolVersion>,
-    params: &str,
-    meta: &str,
-) -> RpcOutcome {
-    let message = |id| OutboundMessage {
-        epoch,
-        head: MessageHead::new(Some(id), method, version),
-        body: frame::request(id, method.as_str(), params, meta),
-    };
-    // `initialize` must not be cancelled, and the server does not need a cancel notice for a probe.
-    let settings = CallSettings { cancel_notice: CancelNotice::Suppress, ..CallSettings::default() };
-    let outcome = connection.engine().call(settings, message).await.1;
-    if let RpcOutcome::Response { .. } = outcome {
-        connection.record_response();
+/// A connection with what its handshake needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Handshake<'a> {
+    pub(crate) dial: &'a dyn Dial,
+    pub(crate) connection: &'a Connection,
+    pub(crate) options: &'a SessionOptions,
+    pub(crate) epoch: Epoch,
+}
+
+impl Handshake<'_> {
+    /// Sends a request and waits for its outcome.
+    pub(super) async fn send_request(
+        self,
+        method: Method,
+        version: Option<ProtocolVersion>,
+        params: &str,
+        meta: &str,
+    ) -> RpcOutcome {
+        let message = |id| OutboundMessage {
+            epoch: self.epoch,
+            head: MessageHead::new(Some(id), method, version),
+            body: frame::request(id, method.as_str(), params, meta),
+        };
+        // `initialize` must not be cancelled, and the server does not need a cancel notice for a probe.
+        let settings = CallSettings { cancel_notice: CancelNotice::Suppress, ..CallSettings::default() };
+        let outcome = self.connection.engine.call(settings, message).await.1;
+        if let RpcOutcome::Response { .. } = outcome {
+            self.connection.record_response();
+        }
+        outcome
     }
-    outcome
 }

@@ -7,8 +7,7 @@ use mcp_host_model::TransportKind;
 use crate::error::request_error::RequestError;
 use crate::session::connection::{Connection, SessionParts};
 use crate::session::handshake::failure::{CLOSE_GRACE, FORCE_TIME, HandshakeFailure};
-use crate::session::handshake::initialize::initialize;
-use crate::session::handshake::negotiate::negotiate_any;
+use crate::session::handshake::request::Handshake;
 use crate::session::options::SessionOptions;
 use crate::transport::{Epoch, TransportProbe};
 
@@ -25,11 +24,12 @@ pub(crate) async fn with_transport_probe(
     let Some(TransportProbe { kind, dial }) = probe else { return error };
     let until = deadline.min(tokio::time::Instant::now() + PROBE_TIMEOUT);
     let connection = Connection::start(&dial, options, parts);
+    let handshake = Handshake { dial: dial.as_ref(), connection: &connection, options, epoch: Epoch(0) };
     let handshake = async {
         match kind {
-            TransportKind::Http => negotiate_any(dial.as_ref(), &connection, options).await,
+            TransportKind::Http => handshake.negotiate_any().await,
             TransportKind::Sse | TransportKind::Stdio | TransportKind::WebSocket | _ => {
-                initialize(&connection, options, Epoch(0)).await
+                handshake.initialize().await
             }
         }
     };

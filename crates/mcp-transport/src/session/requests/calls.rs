@@ -80,10 +80,7 @@ impl Session {
         self.cache.tools.clear();
         self.list_tools().await?;
         let is_same = self.negotiated().tool_headers == old_headers;
-        match is_same {
-            true => Err(CallError::Rpc(error)),
-            false => self.request_with_input(request).await,
-        }
+        if is_same { Err(CallError::Rpc(error)) } else { self.request_with_input(request).await }
     }
 
     /// Sends a request of any method and returns its result byte for byte. `params` is a JSON object and is sent as it

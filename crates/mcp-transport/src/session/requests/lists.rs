@@ -100,10 +100,10 @@ impl Session {
     /// Returns the cached list if it is valid. An ended session has no valid lists, because it would not receive change
     /// notifications.
     fn cached<T: Clone>(&self, list: &ListRequest<'_, T>) -> Option<ListResult<T>> {
-        if self.connection.engine().disconnect().is_some() {
+        if self.connection.engine.disconnect().is_some() {
             return None;
         }
-        list.cache.get((list.counter)(&self.connection.changes().borrow()), Instant::now())
+        list.cache.get((list.counter)(&self.connection.changes.borrow()), Instant::now())
     }
 
     /// Records the header marks of the tools; tools with invalid marks are moved to `rejected`.
@@ -137,9 +137,9 @@ impl Session {
         on_complete: impl FnOnce(&mut ListResult<T>),
     ) -> Result<ListResult<T>, CallError> {
         // Read before the request: a change announced meanwhile invalidates the result.
-        let seen = (list.counter)(&self.connection.changes().borrow());
+        let seen = (list.counter)(&self.connection.changes.borrow());
         let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
-        let request = Request::new(list.method, Params::Members { text: "", name: None }, &options);
+        let request = Request::new(list.method, Params::NONE, &options);
         let (mut listing, expires) = self.fetch_pages(&request, list.read).await?;
         on_complete(&mut listing);
         list.cache.insert(&listing, seen, expires);
@@ -175,7 +175,7 @@ impl Session {
         let mut seen = HashSet::new();
         let mut params = String::new();
         for page_number in 0..limits.list_pages {
-            let params_of_page = Params::Members { text: &params, name: None };
+            let params_of_page = Params::members(&params);
             let page_request =
                 Request { params: params_of_page, started_at: Instant::now(), ..request.clone() };
             let response = self.request(&page_request).await?;

@@ -23,7 +23,7 @@ use crate::session::negotiated::Negotiated;
 use crate::session::negotiated::client_meta::modern_meta;
 use crate::session::options::{CallOptions, RetryPolicy};
 use crate::session::requests::request_params::{self, CallerParams};
-use crate::session::requests::response::RawResponse;
+use crate::session::requests::response::{CallResponse, RawResponse};
 use crate::session::server_error::redacted_error;
 use crate::session::state::Session;
 use crate::transport::{Epoch, HeaderParam, MessageHead, OutboundMessage, RequestId, StreamError};
@@ -171,7 +171,15 @@ fn trace_members(trace: &TraceContext) -> String {
     format!("\"traceparent\":{}{state}", frame::json_string(trace.parent()))
 }
 
-impl Params<'_> {
+impl<'a> Params<'a> {
+    /// No parameters.
+    pub(crate) const NONE: Params<'static> = Params::Members { text: "", name: None };
+
+    /// JSON members without braces that contain no name.
+    pub(crate) fn members(text: &'a str) -> Params<'a> {
+        Params::Members { text, name: None }
+    }
+
     fn size(&self) -> usize {
         match self {
             Params::Named { name, arguments } => 32 + name.len() + arguments.as_bytes().len(),
@@ -237,7 +245,7 @@ impl Session {
                 message.head.header_params = header_params;
                 message
             };
-            let (id, outcome) = self.connection.engine().call(settings, message).await;
+            let (id, outcome) = self.connection.engine.call(settings, message).await;
             match outcome {
                 RpcOutcome::Response { frame, is_error, payload_start } => {
                     let request_id = id.expect("a request with a response has an id");
@@ -283,6 +291,29 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Sends a caller's request that may be repeated. The result of some methods may require input.
+    pub(crate) async fn repeatable_request(
+        &self,
+        method: Method,
+        params: Params<'_>,
+        options: CallOptions,
+    ) -> Result<CallResponse<RawJson>, CallError> {
+        let options = CallOptions { retry: RetryPolicy::Once, ..options };
+        let caller_params = CallerParams::of(&options.context)?;
+        let request = Request::for_caller(method, params, &options, &caller_params);
+        if matches!(method, Method::GetPrompt | Method::ReadResource) {
+            self.request_with_input(&request).await?.into_response()
+        } else {
+            self.request(&request).await?.into_response()
+        }
+    }
+
+    /// Sends a request of the session itself, which may be repeated.
+    pub(crate) async fn own_request(&self, method: Method, params: Params<'_>) -> Result<(), CallError> {
+        let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
+        self.request(&Request::new(method, params, &options)).await.map(drop)
     }
 
     /// Counts an error that suggests an outage.

@@ -15,7 +15,6 @@ use crate::rpc::frame;
 use crate::rpc::request_owner::RequestOwner;
 use crate::session::options::{CallOptions, RetryPolicy};
 use crate::session::requests::request::{Params, Request};
-use crate::session::requests::request_params::CallerParams;
 use crate::session::requests::response::CallResponse;
 use crate::session::state::Session;
 use crate::transport::{MessageHead, OutboundMessage};
@@ -80,22 +79,14 @@ impl Session {
         if !arguments.is_object() {
             return Err(CallError::InvalidParams("a prompt's arguments are a JSON object".to_owned()));
         }
-        let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let caller_params = CallerParams::of(&options.context)?;
-        let request = Request::for_caller(
-            Method::GetPrompt,
-            Params::Named { name, arguments },
-            &options,
-            &caller_params,
-        );
-        self.request_with_input(&request).await?.into_response()
+        self.repeatable_request(Method::GetPrompt, Params::Named { name, arguments }, options).await
     }
 
     /// Reads a resource. After a lost response the request is sent once more. A result is cached for the time that the
     /// server allows, unless the server announces a change.
     pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<ReadResult, CallError> {
-        let changes = *self.connection.changes().borrow();
-        let has_ended = self.connection.engine().disconnect().is_some();
+        let changes = *self.connection.changes.borrow();
+        let has_ended = self.connection.engine.disconnect().is_some();
         if let Some(cached) = self.cache.read_results.get(uri, changes, Instant::now()).filter(|_| !has_ended)
         {
             return Ok(cached);
@@ -115,18 +106,14 @@ impl Session {
         uri: &str,
         options: CallOptions,
     ) -> Result<CallResponse<RawJson>, CallError> {
-        let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let caller_params = CallerParams::of(&options.context)?;
-        let request = Request::for_caller(Method::ReadResource, Params::Uri(uri), &options, &caller_params);
-        match self.request_with_input(&request).await {
-            Ok(response) => response.into_response(),
+        match self.repeatable_request(Method::ReadResource, Params::Uri(uri), options).await {
             // The only parameter is the URI, so invalid parameters mean that the resource does not exist.
             Err(CallError::Rpc(error))
                 if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) =>
             {
                 Err(CallError::ResourceNotFound(error))
             }
-            Err(error) => Err(error),
+            outcome => outcome,
         }
     }
 
@@ -158,11 +145,7 @@ impl Session {
                 known_arguments.iter().map(|(name, it)| (name.clone(), json!(it))).collect();
             text.push_str(&format!(r#","context":{}"#, json!({"arguments": known_arguments})));
         }
-        let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let caller_params = CallerParams::of(&options.context)?;
-        let params = Params::Members { text: &text, name: None };
-        let request = Request::for_caller(Method::Complete, params, &options, &caller_params);
-        self.request(&request).await?.into_response()
+        self.repeatable_request(Method::Complete, Params::members(&text), options).await
     }
 
     /// Pings the server. The modern era has no ping.
@@ -172,9 +155,7 @@ impl Session {
             return Err(CallError::Unsupported(message));
         }
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let params = Params::Members { text: "", name: None };
-        self.request(&Request::new(Method::Ping, params, &options)).await?;
-        Ok(())
+        self.request(&Request::new(Method::Ping, Params::NONE, &options)).await.map(drop)
     }
 
     /// Subscribes to changes of a resource; the session's listener receives
@@ -183,15 +164,15 @@ impl Session {
     pub async fn subscribe_resource(&self, uri: &str) -> Result<(), CallError> {
         match self.era() {
             Era::Legacy => {
-                self.send_resource_request(Method::Subscribe, uri).await?;
-                self.connection.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
+                self.own_request(Method::Subscribe, Params::Uri(uri)).await?;
+                self.connection.subscriptions.send_if_modified(|it| it.insert(uri.to_owned()));
                 Ok(())
             }
             Era::Modern => {
-                let is_new = self.connection.subscriptions().send_if_modified(|it| it.insert(uri.to_owned()));
+                let is_new = self.connection.subscriptions.send_if_modified(|it| it.insert(uri.to_owned()));
                 let guard = is_new.then(|| SubscriptionGuard(self, uri));
                 let limit = self.limits().request;
-                let mut acknowledged = self.connection.subscription_ack();
+                let mut acknowledged = self.connection.acknowledged.subscribe();
                 let acknowledgement = acknowledged.wait_for(|it| it.is_acknowledged(uri).is_some());
                 let is_acknowledged = tokio::select! {
                     acknowledgement = acknowledgement => acknowledgement.ok().and_then(|ack| ack.is_acknowledged(uri)),
@@ -210,15 +191,10 @@ impl Session {
 
     /// Ends a subscription.
     pub async fn unsubscribe_resource(&self, uri: &str) -> Result<(), CallError> {
+        self.remove_subscription(uri);
         match self.era() {
-            Era::Legacy => {
-                self.remove_subscription(uri);
-                self.send_resource_request(Method::Unsubscribe, uri).await
-            }
-            Era::Modern => {
-                self.remove_subscription(uri);
-                Ok(())
-            }
+            Era::Legacy => self.own_request(Method::Unsubscribe, Params::Uri(uri)).await,
+            Era::Modern => Ok(()),
         }
     }
 
@@ -231,17 +207,12 @@ impl Session {
         match self.era() {
             Era::Legacy => {
                 let text = format!(r#""level":"{level}""#);
-                let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
-                let params = Params::Members { text: &text, name: None };
-                self.request(&Request::new(Method::SetLevel, params, &options)).await?;
+                self.own_request(Method::SetLevel, Params::members(&text)).await?;
                 *self.log_level.lock() = Some(level);
-                Ok(())
             }
-            Era::Modern => {
-                self.change_negotiated(|it| it.set_log_level(Some(level), &self.options));
-                Ok(())
-            }
+            Era::Modern => self.change_negotiated(|it| it.set_log_level(Some(level), &self.options)),
         }
+        Ok(())
     }
 
     /// Notifies a legacy server that the roots have changed. A modern server asks for them.
@@ -252,16 +223,11 @@ impl Session {
             let method = Method::RootsListChanged;
             let head = MessageHead::new(None, method, Some(self.version()));
             let body = frame::notification(method.as_str(), "", "");
-            self.connection.engine().send(OutboundMessage { epoch: self.epoch(), head, body });
+            self.connection.engine.send(OutboundMessage { epoch: self.epoch(), head, body });
         }
     }
 
-    async fn send_resource_request(&self, method: Method, uri: &str) -> Result<(), CallError> {
-        let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
-        self.request(&Request::new(method, Params::Uri(uri), &options)).await.map(drop)
-    }
-
     fn remove_subscription(&self, uri: &str) {
-        self.connection.subscriptions().send_if_modified(|it: &mut BTreeSet<String>| it.remove(uri));
+        self.connection.subscriptions.send_if_modified(|it: &mut BTreeSet<String>| it.remove(uri));
     }
 }

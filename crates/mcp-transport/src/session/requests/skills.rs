@@ -42,8 +42,7 @@ impl Session {
         self.require_skills()?;
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let caller_params = CallerParams::of(&options.context)?;
-        let params = Params::Members { text: "", name: None };
-        let request = Request::for_caller(Method::ListSkills, params, &options, &caller_params);
+        let request = Request::for_caller(Method::ListSkills, Params::NONE, &options, &caller_params);
         self.fetch_pages(&request, read_skills::<[u8]>).await.map(|(list, _)| list)
     }
 
@@ -58,17 +57,14 @@ impl Session {
     ) -> Result<CallResponse<RawJson>, CallError> {
         self.require_skills()?;
         let text = uri.map(|uri| format!(r#""uri":{}"#, frame::json_string(uri))).unwrap_or_default();
-        let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let caller_params = CallerParams::of(&options.context)?;
-        let params = Params::Members { text: &text, name: None };
-        let request = Request::for_caller(method.method(), params, &options, &caller_params);
-        self.request(&request).await?.into_response()
+        self.repeatable_request(method.method(), Params::members(&text), options).await
     }
 
     fn require_skills(&self) -> Result<(), CallError> {
-        match self.negotiated().server.capabilities.skills {
-            true => Ok(()),
-            false => Err(CallError::Unsupported("the server has no skills".to_owned())),
+        if self.negotiated().server.capabilities.skills {
+            Ok(())
+        } else {
+            Err(CallError::Unsupported("the server has no skills".to_owned()))
         }
     }
 }

@@ -174,10 +174,10 @@ async fn run_sequence(
     match outcome {
         Some(Ok(session)) => {
             assert!(servers.accepted, "no valid response was sent");
-            let has_ended = session.connection.engine().disconnect().is_some();
+            let has_ended = session.connection.engine.disconnect().is_some();
             assert_eq!(state == SessionState::Connected, !has_ended, "{state:?}");
             // Earlier requests have ended, and no request follows.
-            assert_eq!(session.connection.engine().in_flight(), (0, 0));
+            assert_eq!(session.connection.engine.in_flight(), (0, 0));
             drop(session);
         }
         Some(Err(error)) => assert_eq!(state, SessionState::Error(error.to_string())),

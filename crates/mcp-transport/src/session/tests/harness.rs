@@ -249,7 +249,7 @@ impl Harness {
 
     /// Ends calls whose deadline has passed, and all calls when the connection has ended.
     fn update_stages(&mut self) {
-        let is_over = !self.closed && self.session.connection.engine().disconnect().is_some();
+        let is_over = !self.closed && self.session.connection.engine.disconnect().is_some();
         if is_over {
             assert!(self.may_end, "nothing has ended the connection");
             self.closed = true;
@@ -432,7 +432,7 @@ impl Harness {
             }
             call.check_progress();
         }
-        assert_eq!(self.session.connection.engine().in_flight(), (in_flight, in_flight), "calls and permits");
+        assert_eq!(self.session.connection.engine.in_flight(), (in_flight, in_flight), "calls and permits");
         for [got, want] in [&self.cancelled, &self.released] {
             let [mut got, mut want] = [got.clone(), want.clone()];
             got.sort_unstable();
@@ -458,7 +458,7 @@ impl Harness {
     pub(super) fn check_end(&self) {
         assert!(self.closed && self.closings.is_empty());
         assert!(self.calls.iter().all(|it| matches!(it.stage, Stage::Done)));
-        assert_eq!(self.session.connection.engine().in_flight(), (0, 0));
+        assert_eq!(self.session.connection.engine.in_flight(), (0, 0));
         assert!(self.peer.is_dropped());
     }
 
