@@ -256,7 +256,7 @@ impl StdioClient {
         request: Request,
         tasks: &mut JoinSet<()>,
     ) -> Result<(), SendError> {
-        let mut counted = self.gateway.counters.request(&request.method);
+        let mut counted = self.gateway.counters.start_request(&request.method);
         if request.method == Method::Initialize && !request.meta().is_modern() {
             counted.begin();
             self.gateway.wait_for_startup().await;

@@ -75,7 +75,7 @@ impl RequestRoutes {
         match found {
             Some((inbox, id, epoch)) => {
                 // The connection carries other messages, too, so there is no backpressure here.
-                inbox.deliver(StreamId::Request(id, epoch), message.notification());
+                inbox.deliver(StreamId::Request(id, epoch), message.to_notification_frame());
             }
             None => tracing::debug!("dropping an `mcp/message` notification that belongs to no request"),
         }

@@ -15,6 +15,7 @@ const METHOD: &str = "mcp/message";
 #[serde(rename_all = "camelCase")]
 pub(super) struct Message {
     pub(super) server_id: String,
+    /// The id that the agent chose for this request. Notifications of the client repeat it.
     pub(super) request_id: String,
     pub(super) method: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,8 +57,8 @@ impl JsonRpcRequest for Message {
 impl JsonRpcNotification for Message {}
 
 impl Message {
-    /// Returns the notification as an MCP frame.
-    pub(super) fn notification(&self) -> Bytes {
+    /// Returns this message as an MCP notification.
+    pub(super) fn to_notification_frame(&self) -> Bytes {
         let mut frame = json!({ "jsonrpc": "2.0", "method": self.method });
         if let Some(params) = &self.params {
             frame["params"] = Value::Object(params.clone());
@@ -66,8 +67,8 @@ impl Message {
     }
 }
 
-/// Reads the parameters of our own request. Fails if the frame is not a request, which is a bug.
-pub(super) fn params(frame: &[u8]) -> Result<Option<Map<String, Value>>, serde_json::Error> {
+/// Reads the parameters of our own request. Fails if they are not an object, which is a bug.
+pub(super) fn parse_params(frame: &[u8]) -> Result<Option<Map<String, Value>>, serde_json::Error> {
     #[derive(Deserialize)]
     struct Frame {
         params: Option<Map<String, Value>>,
@@ -93,7 +94,7 @@ pub(super) fn response_frame(id: RequestId, response: Value, max_bytes: usize) -
     Ok(frame.into())
 }
 
-/// Converts an error of ACP: whether the request may have run.
+/// Converts an ACP error: to `Refused` if the request did not run, to `Lost` if it may have run.
 pub(super) fn stream_error(error: &Error) -> StreamError {
     let number = i64::from(i32::from(error.code));
     let what = match number {

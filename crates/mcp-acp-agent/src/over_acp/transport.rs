@@ -15,17 +15,17 @@ use mcp_host_transport::{
 use serde_json::Value;
 
 use super::connection::{OverAcp, RequestRoute};
-use super::message::{Message, params, response_frame, stream_error};
+use super::message::{Message, parse_params, response_frame, stream_error};
 
 /// Dials a server that the client provides.
-pub(super) struct OverAcpDialer {
+pub(super) struct OverAcpDial {
     pub(super) connection: OverAcp,
     pub(super) server_id: String,
     /// The maximum size of a response in bytes.
     pub(super) max_response_bytes: usize,
 }
 
-impl Dial for OverAcpDialer {
+impl Dial for OverAcpDial {
     fn dial(&self) -> Box<dyn Transport> {
         Box::new(OverAcpTransport {
             connection: self.connection.clone(),
@@ -120,7 +120,7 @@ impl OverAcpTransport {
             inbound.stream_failed(id, StreamError::Refused(self.legacy_error()));
             return None;
         }
-        let params = match params(&message.body) {
+        let params = match parse_params(&message.body) {
             Ok(params) => params,
             Err(error) => {
                 let message = format!("the request cannot be sent over ACP: {error}");

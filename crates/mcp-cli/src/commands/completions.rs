@@ -31,7 +31,7 @@ enum Candidates {
     /// The names that the servers give their tools.
     OriginalNames,
     /// The servers, and `SERVER/TOOL`.
-    LockedItems,
+    ServersAndTools,
 }
 
 /// The completion script for a shell.
@@ -46,15 +46,15 @@ pub(crate) fn run(shell: Shell) -> Result<Report, Failure> {
     Ok(Report::out(String::from_utf8_lossy(&script).into_owned()))
 }
 
-/// Answers the request of a completion script and exits. Returns if this run is none.
+/// Answers the request of a completion script and exits. Returns if this process was not started by one.
 pub(crate) fn answer_request() {
     if env::var_os(VARIABLE).is_some() {
-        CompleteEnv::with_factory(completed_command_line).var(VARIABLE).complete();
+        CompleteEnv::with_factory(command_line_with_candidates).var(VARIABLE).complete();
     }
 }
 
 /// The command line with the candidates of its arguments.
-fn completed_command_line() -> clap::Command {
+fn command_line_with_candidates() -> clap::Command {
     command_line().mut_subcommands(|command| {
         let name = command.get_name().to_owned();
         command.mut_args(|argument| match candidates_of(&name, argument.get_id().as_str()) {
@@ -71,7 +71,7 @@ fn candidates_of(command: &str, argument: &str) -> Option<Candidates> {
         (_, "server") => Some(Candidates::Servers),
         ("call", "tool") | ("tools", "schema" | "patterns") => Some(Candidates::Tools),
         ("explain", "tool") => Some(Candidates::OriginalNames),
-        ("lock", "update") => Some(Candidates::LockedItems),
+        ("lock", "update") => Some(Candidates::ServersAndTools),
         (_, _) => None,
     }
 }
@@ -85,7 +85,7 @@ impl Candidates {
             Candidates::Servers => server_names(&config),
             Candidates::Tools => tools().map(|tool| tool.name).collect(),
             Candidates::OriginalNames => tools().map(|tool| tool.original).collect(),
-            Candidates::LockedItems => {
+            Candidates::ServersAndTools => {
                 let items = tools().map(|tool| format!("{}/{}", tool.server, tool.original));
                 server_names(&config).into_iter().chain(items).collect()
             }
@@ -122,6 +122,6 @@ mod tests {
         check("call", "tool", Some(Candidates::Tools));
         check("explain", "tool", Some(Candidates::OriginalNames));
         check("explain", "prompt", None);
-        completed_command_line().debug_assert();
+        command_line_with_candidates().debug_assert();
     }
 }

@@ -1,8 +1,7 @@
-//! The tools `env` and `header`, which return what the host passed to this server: an environment variable,
-//! or a header.
+//! The tools `env` and `header`: they return an environment variable of this server, or a header of the request.
 //!
-//! Only variables whose names begin with `DEMO_` are returned, because others may be secrets. Headers come
-//! from the caller itself.
+//! Only variables whose names begin with `DEMO_` are returned, because others may be secrets. All headers are
+//! returned, because the client sent them itself.
 
 use axum::http::request::Parts;
 use rmcp::model::CallToolResponse;

@@ -274,9 +274,9 @@ async fn serve_connection(
     if let Err(error) = served {
         // hyper sends the error response itself.
         if error.is_parse_too_large() {
-            counters.response_started(431);
+            counters.count_response(431);
         } else if error.is_parse() {
-            counters.response_started(400);
+            counters.count_response(400);
         }
         tracing::debug!(%error, "an HTTP connection failed");
     }

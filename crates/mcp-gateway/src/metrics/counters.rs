@@ -39,32 +39,32 @@ const METHODS: [Method; 22] = [
 /// Statuses with a label of their own. All others are counted as the last one, 0.
 const STATUSES: [u16; 15] = [200, 202, 204, 400, 401, 403, 404, 405, 406, 408, 413, 415, 429, 503, 0];
 
-/// The outcome of a request.
+/// The outcome of a request. The error of a tool is a success here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum RequestOutcome {
     Success,
     Error,
     /// The request was dropped while it was handled.
     Cancelled,
 }
 
-impl Outcome {
-    const COUNT: usize = Outcome::Cancelled as usize + 1;
+impl RequestOutcome {
+    const COUNT: usize = RequestOutcome::Cancelled as usize + 1;
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Outcome::Success => "success",
-            Outcome::Error => "error",
-            Outcome::Cancelled => "cancelled",
+            RequestOutcome::Success => "success",
+            RequestOutcome::Error => "error",
+            RequestOutcome::Cancelled => "cancelled",
         }
     }
 }
 
-/// The counters of a gateway. Those with labels are registered at their first use.
+/// The counters of requests, responses and bytes. Those with labels are registered at their first use.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    /// By the index in [`METHODS`]; the last ones are for other methods.
-    requests: [[OnceLock<Counter>; Outcome::COUNT]; METHODS.len() + 1],
+    /// By the index of the method in [`METHODS`], the last row for others, and by the outcome.
+    requests: [[OnceLock<Counter>; RequestOutcome::COUNT]; METHODS.len() + 1],
     durations: Histogram,
     responses: [OnceLock<Counter>; STATUSES.len()],
     received: Counter,
@@ -83,17 +83,17 @@ impl Counters {
         }
     }
 
-    /// Counts a request when the result is dropped.
-    pub(crate) fn request(self: &Arc<Counters>, method: &MethodName) -> CountedRequest {
+    /// Starts a request. It is counted when the returned guard is dropped.
+    pub(crate) fn start_request(self: &Arc<Counters>, method: &MethodName) -> CountedRequest {
         CountedRequest {
             counters: Arc::clone(self),
             method: METHODS.iter().position(|known| *method == *known).unwrap_or(METHODS.len()),
             start: Instant::now(),
-            outcome: Outcome::Error,
+            outcome: RequestOutcome::Error,
         }
     }
 
-    fn request_ended(&self, method: usize, outcome: Outcome, took: Duration) {
+    fn count_request(&self, method: usize, outcome: RequestOutcome, took: Duration) {
         let label = METHODS.get(method).map_or("other", |it| it.as_str());
         let requests = || counter!(REQUESTS, "method" => label, "outcome" => outcome.as_str());
         self.requests[method][outcome as usize].get_or_init(requests).increment(1);
@@ -101,7 +101,7 @@ impl Counters {
     }
 
     /// Counts an HTTP response that started.
-    pub(crate) fn response_started(&self, status: u16) {
+    pub(crate) fn count_response(&self, status: u16) {
         let at = STATUSES.iter().position(|known| *known == status).unwrap_or(STATUSES.len() - 1);
         let responses = || match STATUSES[at] {
             0 => counter!(RESPONSES, "status" => "other"),
@@ -111,12 +111,12 @@ impl Counters {
     }
 
     /// Counts bytes that were received over HTTP.
-    pub(crate) fn bytes_received(&self, bytes: usize) {
+    pub(crate) fn count_received_bytes(&self, bytes: usize) {
         self.received.increment(bytes as u64);
     }
 
     /// Counts bytes that were sent over HTTP.
-    pub(crate) fn bytes_sent(&self, bytes: usize) {
+    pub(crate) fn count_sent_bytes(&self, bytes: usize) {
         self.sent.increment(bytes as u64);
     }
 }
@@ -129,24 +129,24 @@ pub(crate) struct CountedRequest {
     /// The index in [`Counters::requests`].
     method: usize,
     start: Instant,
-    outcome: Outcome,
+    outcome: RequestOutcome,
 }
 
 impl CountedRequest {
-    /// Notes that handling begins. From now on the request is cancelled if it has no result.
+    /// Notes that handling begins. A drop without a result then counts as cancelled.
     pub(crate) fn begin(&mut self) {
-        self.outcome = Outcome::Cancelled;
+        self.outcome = RequestOutcome::Cancelled;
     }
 
     /// Notes the result of the request.
     pub(crate) fn end<T, E>(mut self, result: &Result<T, E>) {
-        self.outcome = if result.is_ok() { Outcome::Success } else { Outcome::Error };
+        self.outcome = if result.is_ok() { RequestOutcome::Success } else { RequestOutcome::Error };
     }
 }
 
 impl Drop for CountedRequest {
     fn drop(&mut self) {
-        self.counters.request_ended(self.method, self.outcome, self.start.elapsed());
+        self.counters.count_request(self.method, self.outcome, self.start.elapsed());
     }
 }
 
@@ -164,17 +164,17 @@ mod tests {
         let recorder = builder.unwrap().build_recorder();
         let _guard = metrics::set_default_local_recorder(&recorder);
         let counters = Arc::new(Counters::new());
-        let request = counters.request(&Method::CallTool.into());
+        let request = counters.start_request(&Method::CallTool.into());
         tokio::time::advance(Duration::from_micros(250)).await;
         request.end(&Ok::<(), ()>(()));
-        let mut request = counters.request(&Method::CallTool.into());
+        let mut request = counters.start_request(&Method::CallTool.into());
         request.begin();
         tokio::time::advance(Duration::from_secs(100)).await;
         drop(request);
-        drop(counters.request(&"x\"y".into()));
-        counters.response_started(200);
-        counters.response_started(599);
-        counters.bytes_received(3);
+        drop(counters.start_request(&"x\"y".into()));
+        counters.count_response(200);
+        counters.count_response(599);
+        counters.count_received_bytes(3);
         let page = recorder.handle().render();
         for line in [
             "mcp_gateway_requests_total{method=\"tools/call\",outcome=\"success\"} 1",

@@ -40,8 +40,8 @@ pub(crate) fn details(supervisor: &SupervisorHandle, server: &ServerId) -> Optio
     let is_same = |it: &ServerInfo| about_server(it).instructions == about.instructions;
     match instructions {
         InstructionsAccess::Any => {}
-        InstructionsAccess::OfSnapshot if info.as_ref().is_none_or(is_same) => {}
-        InstructionsAccess::OfSnapshot | InstructionsAccess::Withheld => {
+        InstructionsAccess::ApprovedOnly if info.as_ref().is_none_or(is_same) => {}
+        InstructionsAccess::ApprovedOnly | InstructionsAccess::Withheld => {
             if let Some(info) = &mut info {
                 info.instructions = None;
             }

@@ -88,7 +88,7 @@ pub enum HostEventKind {
     Disabled,
     /// The lists of the server changed.
     ListsChanged,
-    /// An instance accepts no more calls and closes after its running ones.
+    /// An instance accepts no new calls, except those of pinned generations. It closes when nothing uses it.
     Retired,
 }
 

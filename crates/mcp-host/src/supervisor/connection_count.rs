@@ -39,7 +39,7 @@ impl ConnectionCounter {
     /// Refuses new connections and waits until none is left.
     pub(crate) async fn close(&self) {
         self.0.gate.seal();
-        if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.0.gate.drained()).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.0.gate.wait_drained()).await.is_err() {
             tracing::error!("a connection was not closed in time");
         }
     }

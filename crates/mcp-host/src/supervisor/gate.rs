@@ -1,8 +1,8 @@
 //! The gate of an instance. It counts running calls and pins, and refuses new calls when the instance is to be
 //! closed.
 //!
-//! A pin reserves the instance for the calls of a pinned generation. A retired gate accepts only these calls; a sealed
-//! gate accepts none. Requests about tasks enter until the gate is closed. The state is one atomic number, so
+//! A pin reserves the instance for the calls of a pinned generation. Of calls, a retired gate accepts only these; a
+//! sealed gate accepts none. Requests about tasks enter until the gate is closed. The state is one atomic number, so
 //! no call can enter between retiring and the check that no calls run.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
-/// Only pinned calls may enter.
+/// Only pinned calls and requests about tasks may enter.
 const RETIRED: u64 = 1 << 63;
 
 /// No call may enter, but a request about a task may.
@@ -62,7 +62,7 @@ impl Gate {
         self.subtract(PIN);
     }
 
-    /// Refuses all but pinned calls. Running calls continue.
+    /// Refuses all but pinned calls and requests about tasks. Running calls continue.
     pub(crate) fn retire(&self) {
         self.state.fetch_or(RETIRED, Ordering::AcqRel);
         self.drained.notify_waiters();
@@ -101,7 +101,7 @@ impl Gate {
     }
 
     /// Waits until a retired gate has no calls and pins, or a sealed one has no calls. Cancel-safe.
-    pub(crate) async fn drained(&self) {
+    pub(crate) async fn wait_drained(&self) {
         loop {
             let mut drained = std::pin::pin!(self.drained.notified());
             // Enabled before the check, so that no change in between is missed.
@@ -150,7 +150,7 @@ mod tests {
     fn check(steps: &str, want: &str) {
         let gate = Arc::new(Gate::default());
         let mut inside = Vec::new();
-        let mut wait = Box::pin(gate.drained());
+        let mut wait = Box::pin(gate.wait_drained());
         let mut context = Context::from_waker(Waker::noop());
         let mut seen = Vec::new();
         for step in steps.split_whitespace() {
@@ -230,7 +230,7 @@ mod tests {
         let gate = Arc::new(Gate::default());
         let woken = Arc::new(Woken(true.into()));
         let waker = Waker::from(Arc::clone(&woken));
-        let mut wait = Box::pin(gate.drained());
+        let mut wait = Box::pin(gate.wait_drained());
         let (mut next, mut pinned, mut is_empty) = ([0; ACTORS.len()], false, false);
         let mut inside: [Option<GateGuard>; ACTORS.len()] = Default::default();
         let (mut retired, mut sealed) = (false, false);
@@ -301,7 +301,7 @@ mod tests {
                 }
                 gate.retire();
                 let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-                runtime.block_on(gate.drained());
+                runtime.block_on(gate.wait_drained());
                 assert_eq!(inside.load(Ordering::SeqCst), 0);
             });
         }

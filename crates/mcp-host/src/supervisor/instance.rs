@@ -291,7 +291,7 @@ impl Instance {
             Some(())
         };
         tokio::select! {
-            () = self.gate.drained() => {}
+            () = self.gate.wait_drained() => {}
             Some(()) = expired => {
                 let server = self.server();
                 tracing::warn!(
@@ -303,11 +303,11 @@ impl Instance {
             // Pins neither delay a shutdown nor keep a lost connection.
             Ok(Some(at)) = async { shutdown.wait_for(Option::is_some).await.map(|it| *it) } => {
                 self.gate.close();
-                let _ = tokio::time::timeout_at(at, self.gate.drained()).await;
+                let _ = tokio::time::timeout_at(at, self.gate.wait_drained()).await;
             }
             Ok(()) = async { state.wait_for(is_over).await.map(drop) } => {
                 self.gate.close();
-                let _ = tokio::time::timeout(limits.grace, self.gate.drained()).await;
+                let _ = tokio::time::timeout(limits.grace, self.gate.wait_drained()).await;
             }
         }
         self.gate.seal();
@@ -319,7 +319,7 @@ impl Instance {
             }
             self.gate.close();
             let at = shutdown.borrow().unwrap_or_else(|| saturating_after(Instant::now(), limits.grace));
-            let _ = tokio::time::timeout_at(at, self.gate.drained()).await;
+            let _ = tokio::time::timeout_at(at, self.gate.wait_drained()).await;
         }
         self.gate.close();
         let at = *shutdown.borrow();

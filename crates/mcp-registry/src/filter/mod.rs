@@ -1,4 +1,4 @@
-//! Filter rules and name patterns: what a server's rules do to one name.
+//! Filter rules and name patterns: whether a tool, prompt or resource of a server is exposed.
 
 pub(crate) mod filter_match;
 pub(crate) mod pattern;

@@ -144,7 +144,7 @@ impl ValidatorCache {
         })?;
         let size = value_size(&value);
         // The reason ends before the noun for the value.
-        if let Err(reason) = cost.allows(size) {
+        if let Err(reason) = cost.check_size(size) {
             return Ok(ValidationOutcome::Unvalidated(format!("{reason} {subject}")));
         }
         if validator.is_valid(&value) {

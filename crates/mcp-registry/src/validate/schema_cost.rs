@@ -22,7 +22,7 @@ pub(super) struct SchemaAnalysis {
 
 /// The cost of checks against one schema.
 pub(super) struct SchemaCost {
-    /// The number of schemas in the tree that results from following each reference once.
+    /// An estimate of the schemas that one check visits, with references expanded at each use.
     expansion: u64,
     /// The depth of that tree.
     depth: u64,
@@ -75,8 +75,9 @@ const MAX_BACKTRACKED_TEXTS: u64 = 1_500;
 const MAX_DETAILED_STEPS: u64 = 1_000_000;
 
 impl SchemaCost {
-    /// Returns why a value of this size is too expensive to check. The message ends before the noun for the value.
-    pub(super) fn allows(&self, size: ValueSize) -> Result<(), &'static str> {
+    /// Fails if a value of this size is too expensive to check. The error is the beginning of a sentence: the caller
+    /// appends what the value is.
+    pub(super) fn check_size(&self, size: ValueSize) -> Result<(), &'static str> {
         if self.expansion.saturating_mul(size.values) > MAX_STEPS {
             return Err("the schema is too large to check");
         }
@@ -96,11 +97,12 @@ impl SchemaCost {
     /// Returns how many violations may be collected. Unlike a plain validity check, collecting does not cache
     /// results, so a recursive schema may visit one value on very many paths.
     pub(super) fn error_detail(&self, size: ValueSize) -> ErrorDetail {
-        let ways = match self.recursion {
+        // An upper bound of the paths to one value.
+        let paths = match self.recursion {
             Some(references) => references.saturating_pow(u32::try_from(size.depth).unwrap_or(u32::MAX)),
             None => 1,
         };
-        let steps = self.expansion.saturating_mul(size.values).saturating_mul(ways);
+        let steps = self.expansion.saturating_mul(size.values).saturating_mul(paths);
         if steps <= MAX_DETAILED_STEPS {
             ErrorDetail::All
         } else if steps <= MAX_STEPS {
@@ -148,7 +150,7 @@ pub(super) fn value_size(value: &Value) -> ValueSize {
 /// Analyzes a schema. Fails with the reason if it exceeds a bound.
 pub(super) fn analyze(schema: &Value) -> Result<SchemaAnalysis, String> {
     let counts = count_keywords(schema);
-    let foreign = if counts.nested_ids { counts.references } else { counts.foreign };
+    let foreign = if counts.has_nested_ids { counts.references } else { counts.foreign_references };
     if counts.references > MAX_REFERENCES || foreign > MAX_FOREIGN_REFERENCES {
         return Err("its schema has too many references".to_owned());
     }
@@ -157,7 +159,7 @@ pub(super) fn analyze(schema: &Value) -> Result<SchemaAnalysis, String> {
     }
     let mut walk =
         Expansion { root: schema, done: HashMap::new(), open: HashSet::new(), recursive: foreign > 0 };
-    walk.refuse_endless()?;
+    walk.check_cycles()?;
     let (expansion, depth) = walk.expand(schema, 0)?;
     let recursion = walk.recursive.then_some(counts.references as u64);
     Ok(SchemaAnalysis {
@@ -168,7 +170,7 @@ pub(super) fn analyze(schema: &Value) -> Result<SchemaAnalysis, String> {
             patterns: counts.patterns as u64,
             engine: PatternEngine::Linear,
         },
-        has_tuples: counts.tuples,
+        has_tuples: counts.has_tuples,
         names_draft: schema.get("$schema").is_some_and(Value::is_string),
     })
 }
@@ -176,10 +178,11 @@ pub(super) fn analyze(schema: &Value) -> Result<SchemaAnalysis, String> {
 #[derive(Default)]
 struct KeywordCounts {
     references: usize,
-    foreign: usize,
+    /// References other than `#` and `#/…`.
+    foreign_references: usize,
     patterns: usize,
-    tuples: bool,
-    nested_ids: bool,
+    has_tuples: bool,
+    has_nested_ids: bool,
 }
 
 /// Counts keywords in the whole schema. Data such as `default` is skipped.
@@ -211,18 +214,18 @@ fn count_keywords(schema: &Value) -> KeywordCounts {
                 "$ref" => {
                     res.references += 1;
                     let local = value.as_str().is_some_and(|it| it == "#" || it.starts_with("#/"));
-                    res.foreign += usize::from(!local);
+                    res.foreign_references += usize::from(!local);
                 }
                 "$dynamicRef" | "$recursiveRef" => {
                     res.references += 1;
-                    res.foreign += 1;
+                    res.foreign_references += 1;
                 }
                 "$id" | "id" if !std::ptr::eq(members, root_members(schema)) => {
-                    res.nested_ids |= value.is_string()
+                    res.has_nested_ids |= value.is_string()
                 }
                 "pattern" => res.patterns += usize::from(value.is_string()),
                 "patternProperties" => res.patterns += value.as_object().map_or(0, Map::len),
-                "items" => res.tuples |= value.is_array(),
+                "items" => res.has_tuples |= value.is_array(),
                 _ => {}
             }
             let names = matches!(
@@ -240,10 +243,12 @@ fn count_keywords(schema: &Value) -> KeywordCounts {
     res
 }
 
+/// The address of the root's members, whose `$id` is not nested.
 fn root_members(schema: &Value) -> *const Map<String, Value> {
     schema.as_object().map_or(std::ptr::null(), std::ptr::from_ref)
 }
 
+/// Expands the references of a schema to measure it.
 struct Expansion<'a> {
     root: &'a Value,
     /// The expansion and depth of each schema that was expanded, by its address.
@@ -255,7 +260,7 @@ struct Expansion<'a> {
 
 impl<'a> Expansion<'a> {
     /// Fails if references form a cycle that does not descend into the value, because a check of it would not end.
-    fn refuse_endless(&self) -> Result<(), String> {
+    fn check_cycles(&self) -> Result<(), String> {
         let mut seen = HashSet::new();
         let mut reachable = vec![self.root];
         let mut at = 0;

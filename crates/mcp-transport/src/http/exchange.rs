@@ -18,7 +18,7 @@ pub(super) struct HttpInlineSender {
 }
 
 impl HttpInlineSender {
-    /// Must be called by the driver.
+    /// Records the current runtime, so the driver must call it.
     pub(super) fn new(connection: &Arc<HttpConnection>) -> HttpInlineSender {
         HttpInlineSender { connection: Arc::downgrade(connection), runtime: Handle::current().id() }
     }
@@ -66,8 +66,8 @@ impl Drop for CloseOnDrop<'_> {
 /// An exchange that the driver polls. It can be aborted.
 pub(super) type DriverExchange = Abortable<ExchangeFuture>;
 
-/// Takes over the exchange of a message, unless it is that of a request that was abandoned.
-pub(super) fn take_over(
+/// Prepares an exchange for the driver to poll. `None` if its request was already cancelled.
+pub(super) fn make_abortable(
     connection: &HttpConnection,
     id: Option<RequestId>,
     rest: ExchangeFuture,
@@ -96,9 +96,9 @@ struct InFlightGuard {
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        // After a panic, the request stays known: its caller abandons it, and the server is notified.
+        // After a panic, the request stays in the table: when its caller is dropped, the server is told to cancel it.
         let id = self.id.filter(|_| !std::thread::panicking());
-        // Dropped outside of the lock: it holds another task's waker.
+        // `state` is dropped after the lock, because its abort handle wakes another task.
         let (state, has_queued) = self.connection.send_queue.lock().finish(id);
         drop(state);
         if has_queued {

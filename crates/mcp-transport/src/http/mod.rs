@@ -163,7 +163,7 @@ async fn drive(
             send_queue.mark_in_flight(&message);
             drop(send_queue);
             let exchange = exchange::start_exchange(connection, message);
-            work.extend(exchange::take_over(connection, id, exchange));
+            work.extend(exchange::make_abortable(connection, id, exchange));
         }
         tokio::select! {
             biased;
@@ -175,7 +175,7 @@ async fn drive(
                 DriverCommand::SessionOpened(epoch) => work.extend(start_listening(connection, epoch, &mut listener)),
                 DriverCommand::CapacityFree => {}
                 DriverCommand::TakeOver(id, exchange) => {
-                    work.extend(exchange::take_over(connection, Some(id), exchange));
+                    work.extend(exchange::make_abortable(connection, Some(id), exchange));
                 }
             },
             count = out.next_many(&mut batch, MAX_BATCH_MESSAGES) => {

@@ -1,6 +1,6 @@
 //! `import`: lists the servers that other programs of this user are configured with, and adds them to a configuration.
 //!
-//! Only the known files of those programs are read, and only the file of `--into` is written. Values are copied
+//! Without `--from`, only the known files of those programs and of this folder are read, and only the file of `--into` is written. Values are copied
 //! unchanged, secrets included, and are never printed.
 
 use std::collections::BTreeSet;
@@ -62,7 +62,7 @@ struct SkippedServer {
     why: String,
 }
 
-/// The change of the target file.
+/// The result of an import: the changed text, and what was not added.
 struct ImportResult {
     path: PathBuf,
     /// The text of the file.

@@ -87,7 +87,7 @@ pub(crate) async fn serve_http2(
         .initial_connection_window_size(CONNECTION_WINDOW);
     let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut streams = FuturesUnordered::new();
-    let mut stalled = pin!(stall_detector.stalled());
+    let mut stalled = pin!(stall_detector.wait_for_stall());
     let mut is_closing = false;
     loop {
         tokio::select! {
@@ -124,6 +124,6 @@ async fn respond(app: &Arc<AppState>, connection: &Connection, request: Request<
     if let Some(refused) = response.extensions().get::<RefusalReason>() {
         app.refusals.log(connection.peer, *refused);
     }
-    app.gateway.counters.response_started(response.status().as_u16());
+    app.gateway.counters.count_response(response.status().as_u16());
     response
 }

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 /// How long an event stream may be silent before a comment is sent.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// The response bodies of a connection, each with the deadline for hyper's request of its next part.
+/// Detects response bodies of a connection whose next part hyper does not request in time.
 #[derive(Debug)]
 pub(crate) struct StallDetector {
     limit: Duration,
@@ -26,9 +26,9 @@ struct Bodies {
     next_id: u64,
 }
 
-/// A response body that is watched until it is dropped.
+/// A guard: a response body is watched until this is dropped.
 #[derive(Debug)]
-pub(crate) struct WatchedBody {
+pub(crate) struct BodyWatch {
     detector: Arc<StallDetector>,
     id: u64,
 }
@@ -39,33 +39,34 @@ impl StallDetector {
         StallDetector { limit, bodies: Mutex::default() }
     }
 
-    pub(crate) fn watch(self: &Arc<StallDetector>) -> WatchedBody {
+    /// Watches a response body.
+    pub(crate) fn watch(self: &Arc<StallDetector>) -> BodyWatch {
         let mut bodies = self.bodies.lock();
         let id = bodies.next_id;
         bodies.next_id += 1;
         bodies.deadlines.insert(id, Instant::now() + self.limit);
-        WatchedBody { detector: Arc::clone(self), id }
+        BodyWatch { detector: Arc::clone(self), id }
     }
 
     /// Resolves when a body is past its deadline.
-    pub(crate) async fn stalled(&self) {
+    pub(crate) async fn wait_for_stall(&self) {
         while !self.bodies.lock().deadlines.values().any(|deadline| *deadline <= Instant::now()) {
             sleep(self.limit / 4).await;
         }
     }
 }
 
-impl WatchedBody {
+impl BodyWatch {
     /// Restarts the deadline. If hyper has a part to send, it requests the next one when the window has room.
     /// If not, the deadline is extended by the keep-alive interval: an event stream sends something by then.
-    pub(crate) fn polled(&self, has_part: bool) {
+    pub(crate) fn record_poll(&self, has_part: bool) {
         let extension = if has_part { Duration::ZERO } else { KEEP_ALIVE };
         let deadline = Instant::now() + self.detector.limit + extension;
         self.detector.bodies.lock().deadlines.insert(self.id, deadline);
     }
 }
 
-impl Drop for WatchedBody {
+impl Drop for BodyWatch {
     fn drop(&mut self) {
         self.detector.bodies.lock().deadlines.remove(&self.id);
     }

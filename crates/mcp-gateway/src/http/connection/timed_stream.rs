@@ -34,7 +34,7 @@ pub(crate) struct TimedStream<S> {
     limits: TimeLimits,
     /// Counts the bytes.
     counters: Arc<Counters>,
-    /// The requests that are being handled. While there are any, the stream does not wait for another.
+    /// The requests that are being handled. While there are any, the wait for the next one is not limited.
     requests: ActiveRequests,
     /// The timer of a blocked write.
     write_timer: Option<Pin<Box<Sleep>>>,
@@ -107,7 +107,7 @@ impl<S> TimedStream<S> {
     ) -> Poll<io::Result<usize>> {
         let written = self.limit_write(cx, written);
         if let Poll::Ready(Ok(bytes)) = written {
-            self.counters.bytes_sent(bytes);
+            self.counters.count_sent_bytes(bytes);
             // The wait for the next request begins after the response. hyper does not poll a read after this
             // write, so the timer is set here.
             self.is_request_timer_running = false;
@@ -148,7 +148,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
         if read.is_pending() {
             return self.poll_request_timeout(cx).map(Err);
         }
-        self.counters.bytes_received(buf.filled().len() - filled);
+        self.counters.count_received_bytes(buf.filled().len() - filled);
         read
     }
 }

@@ -1,4 +1,4 @@
-//! `DELETE`: ends a session and its leases.
+//! `DELETE`: ends a session.
 
 use http::StatusCode;
 use http::request::Parts;

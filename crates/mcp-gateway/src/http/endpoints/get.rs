@@ -38,11 +38,11 @@ pub(crate) fn get(
     server: Option<&str>,
     head: &Parts,
 ) -> ResponseResult {
-    let refused = |status, message: &str| refusal(status, None, &invalid_request(message));
+    let refuse_with = |status, message: &str| refusal(status, None, &invalid_request(message));
     if head.method == Method::HEAD {
         // A HEAD request must not replace the open stream.
         let message = "the notification stream has no HEAD: use GET";
-        return Err(refused(StatusCode::METHOD_NOT_ALLOWED, message));
+        return Err(refuse_with(StatusCode::METHOD_NOT_ALLOWED, message));
     }
     let client = AuthorizedClient::authorize(app, head, server)?;
     connection
@@ -52,12 +52,12 @@ pub(crate) fn get(
     let session_id = single(&head.headers, &MCP_SESSION_ID).map_err(|error| bad_request(&error))?;
     let Some(id) = session_id else {
         let message = "GET opens the stream of a session: the header `Mcp-Session-Id` is missing";
-        return Err(refused(StatusCode::METHOD_NOT_ALLOWED, message));
+        return Err(refuse_with(StatusCode::METHOD_NOT_ALLOWED, message));
     };
     let session = client.find_session(app, id)?;
     if headers::accepts(&head.headers) == Accepts::Json {
         let message = "the header `Accept` must contain `text/event-stream`";
-        return Err(refused(StatusCode::NOT_ACCEPTABLE, message));
+        return Err(refuse_with(StatusCode::NOT_ACCEPTABLE, message));
     }
     let permit = app
         .stream_permit(&client.principal)
@@ -84,6 +84,7 @@ pub(crate) fn get(
     })))
 }
 
+/// The open notification stream of a session.
 struct SessionStream {
     session: Arc<Session>,
     messages: MessageReceiver,
@@ -94,7 +95,7 @@ struct SessionStream {
     sender: MessageSender,
     /// Cancelled when another stream replaces this one.
     replaced: CancellationToken,
-    /// Resolves when the client's token is removed.
+    /// Resolves when the client's token is no longer accepted.
     revoked: Revocation,
     /// Whether the first bytes were sent.
     is_started: bool,
@@ -107,8 +108,8 @@ impl SessionStream {
             // Some clients wait for the first bytes before they consider a stream open.
             self.is_started = true;
             // Older clients cannot parse an event without data.
-            let has_ids = self.session.version >= ProtocolVersion::V2025_11_25;
-            return Some(if has_ids { sse::start(self.sent) } else { sse::keep_alive() });
+            let accepts_empty_event = self.session.version >= ProtocolVersion::V2025_11_25;
+            return Some(if accepts_empty_event { sse::start(self.sent) } else { sse::keep_alive() });
         }
         loop {
             let SessionStream { session, messages, watcher, replaced, revoked, .. } = self;

@@ -114,7 +114,7 @@ async fn in_session(
             return Ok(accepted());
         }
     };
-    let counted = app.gateway.counters.request(&request.method);
+    let counted = app.gateway.counters.start_request(&request.method);
     client.require_scope(app, &request)?;
     let accepts = headers::accepts(&head.headers);
     let (mut sender, messages) = message_channel(app.bounds());
@@ -215,7 +215,7 @@ async fn batch(
     for message in messages {
         match message {
             Ok(Incoming::Request(request)) => {
-                let counted = app.gateway.counters.request(&request.method);
+                let counted = app.gateway.counters.start_request(&request.method);
                 match start(app, session, client, (closed_sender(app), request), counted) {
                     Ok(running) => work.push(running),
                     Err((id, error)) => work.push(failed(Some(&id), &error)),
@@ -252,12 +252,12 @@ async fn without_session(
     match frame::read(&body).map_err(unreadable)? {
         // A legacy client sends the version header only once it has a session.
         Incoming::Request(request) if request.meta().is_modern() || (version.is_some() && !is_legacy) => {
-            let counted = app.gateway.counters.request(&request.method);
+            let counted = app.gateway.counters.start_request(&request.method);
             client.require_scope(app, &request)?;
             stateless::respond(app, connection, head, client, (request, counted)).await
         }
         Incoming::Request(request) if request.method == Method::Initialize => {
-            let mut counted = app.gateway.counters.request(&request.method);
+            let mut counted = app.gateway.counters.start_request(&request.method);
             counted.begin();
             app.gateway.wait_for_startup().await;
             let response = initialize(app, client, &request);
@@ -265,7 +265,7 @@ async fn without_session(
             response
         }
         Incoming::Request(request) => {
-            drop(app.gateway.counters.request(&request.method));
+            drop(app.gateway.counters.start_request(&request.method));
             let message =
                 "this request needs a session: send `initialize`, then the `Mcp-Session-Id` of its response";
             let error = RpcError::new(code::SERVER_ERROR, message);

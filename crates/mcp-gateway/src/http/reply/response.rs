@@ -11,7 +11,7 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use hyper::body::{Body, Frame, SizeHint};
 
 use crate::http::connection::active_requests::ActiveRequest;
-use crate::http::connection::stall_detector::{StallDetector, WatchedBody};
+use crate::http::connection::stall_detector::{BodyWatch, StallDetector};
 
 /// A response of the gateway.
 pub(crate) type Response = http::Response<ResponseBody>;
@@ -31,7 +31,7 @@ pub(crate) enum ResponseBody {
 /// A body that hyper sends. Its request counts as running until hyper has all of it.
 pub(crate) struct SentBody {
     body: ResponseBody,
-    watched: Option<WatchedBody>,
+    watched: Option<BodyWatch>,
     _active: ActiveRequest,
 }
 
@@ -65,7 +65,7 @@ impl Body for SentBody {
             ResponseBody::Events(events) => events.as_mut().poll_next(cx),
         };
         if let Some(watched) = watched {
-            watched.polled(part.is_ready());
+            watched.record_poll(part.is_ready());
         }
         part.map(|part| part.map(|bytes| Ok(Frame::data(bytes))))
     }

@@ -4,11 +4,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use mcp_host_model::{Content, RawJson};
 
-/// A part of a result above the limit.
+/// A part of a tool result that is written to a file, because the result exceeds its size limit.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SpillPart {
+    /// A text whose beginning stays in the result.
     Text(String),
+    /// A block that the result leaves out.
     Block(Content),
+    /// The structured content.
     Structured(RawJson),
 }
 
@@ -22,6 +25,7 @@ impl SpillPart {
             SpillPart::Structured(raw) | SpillPart::Block(Content::Unknown(raw)) => {
                 return (raw.as_bytes().into(), "json");
             }
+            // An embedded resource that is a text.
             SpillPart::Block(Content::Binary { data, text: Some(text), .. }) if data.is_empty() => {
                 return (text.as_bytes().into(), "txt");
             }

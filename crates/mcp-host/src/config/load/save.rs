@@ -48,9 +48,10 @@ pub enum SaveError {
     },
 }
 
-/// Replaces the text `before` of a file by `after`. Blocks.
+/// Replaces the text of a file, `before`, with `after`. Blocks.
 ///
-/// A change by another process between the check and the replacement is lost.
+/// Fails if the file no longer contains `before`. A change by another process between this check and the replacement
+/// is lost.
 pub fn save(path: &Path, before: &str, after: &str) -> Result<(), SaveError> {
     // A link remains; its target is replaced.
     let real = fs::canonicalize(path).map_err(save_error(path))?;

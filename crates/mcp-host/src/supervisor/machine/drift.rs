@@ -1,4 +1,4 @@
-//! Drift of running servers from their approved definitions, cached per state of their lists.
+//! Drift of running servers from their approved definitions, cached until their lists or identity change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::supervisor::lists::enabled_lists;
 
 impl<I> RunningServer<I> {
     /// The lists that were read.
-    pub(super) fn read(&self) -> Vec<ListKind> {
+    pub(super) fn read_lists(&self) -> Vec<ListKind> {
         let unread = self.listed.failed_lists();
         enabled_lists(&self.server).into_iter().filter(|it| !unread.contains(it)).collect()
     }
@@ -23,7 +23,7 @@ impl<I> RunningServer<I> {
 
 impl<I: Clone> Machine<I> {
     /// Sets the approved definitions; `None` approves everything.
-    pub(super) fn approve(&mut self, approval: Option<Approval>) {
+    pub(super) fn set_approval(&mut self, approval: Option<Approval>) {
         if self.settings.approval != approval {
             self.settings.approval = approval;
             self.drift_cache.clear();
@@ -31,13 +31,13 @@ impl<I: Clone> Machine<I> {
         }
     }
 
-    /// The drift of each running server.
-    pub(super) fn drifts(&mut self) -> BTreeMap<ServerId, Arc<Drift>> {
+    /// Computes the drift of each running server and caches it. Empty without an approval.
+    pub(super) fn update_drifts(&mut self) -> BTreeMap<ServerId, Arc<Drift>> {
         let Some(approval) = &self.settings.approval else { return BTreeMap::new() };
         let mut cache = BTreeMap::new();
         for running in self.slots.iter().filter_map(|it| it.running.as_ref()) {
             let id = running.ticket.server.clone();
-            let (lists, about, read) = (&running.listed.lists, &running.listed.about, running.read());
+            let (lists, about, read) = (&running.listed.lists, &running.listed.about, running.read_lists());
             let known = self
                 .drift_cache
                 .remove(&id)
@@ -52,12 +52,12 @@ impl<I: Clone> Machine<I> {
         self.drift_cache.iter().map(|(id, it)| (id.clone(), Arc::clone(&it.drift))).collect()
     }
 
-    /// Which instructions of a server may be shown to models.
+    /// Which instructions of a server may be shown to models. `update_drifts` runs first.
     pub(super) fn instructions(&self, server: &ServerId) -> InstructionsAccess {
         match (&self.settings.approval, self.drift_cache.get(server)) {
             (None, _) => InstructionsAccess::Any,
             (Some(_), Some(it)) if it.drift.withholds_instructions() => InstructionsAccess::Withheld,
-            (Some(_), _) => InstructionsAccess::OfSnapshot,
+            (Some(_), _) => InstructionsAccess::ApprovedOnly,
         }
     }
 }

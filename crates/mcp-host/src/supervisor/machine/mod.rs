@@ -90,7 +90,7 @@ impl<I: Clone> Machine<I> {
             MachineEvent::Configure(_) if self.phase == Phase::Closed => {}
             MachineEvent::Configure(wanted) => self.configure(wanted),
             MachineEvent::SetViews(views) => self.set_views(views),
-            MachineEvent::SetApproval(approval) => self.approve(approval),
+            MachineEvent::SetApproval(approval) => self.set_approval(approval),
             MachineEvent::SourceProblems(problems) => self.set_file_problems(problems),
             MachineEvent::Ready(ticket, started) => self.record_start(ticket, started, now),
             MachineEvent::StartFailed(ticket, failure) => self.handle_start_failure(&ticket, failure, now),

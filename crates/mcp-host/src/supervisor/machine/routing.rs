@@ -56,7 +56,7 @@ pub(crate) enum InstructionsAccess {
     /// All: nothing requires approval.
     Any,
     /// Only those of the identity in this snapshot, which was compared with the lock file.
-    OfSnapshot,
+    ApprovedOnly,
     /// None.
     Withheld,
 }
@@ -104,7 +104,7 @@ impl<I: Clone> Machine<I> {
         self.generation += 1;
         self.changed = false;
         if std::mem::take(&mut self.stale) {
-            let drifts = self.drifts();
+            let drifts = self.update_drifts();
             self.catalog = Arc::new(self.catalog.successor(&self.entries(), &drifts));
         }
         let catalog = Arc::clone(&self.catalog);
@@ -121,7 +121,7 @@ impl<I: Clone> Machine<I> {
                     };
                     let server = Arc::clone(&running.server);
                     let lists = Arc::clone(&running.listed.lists);
-                    let (about, read) = (running.listed.about.clone(), running.read());
+                    let (about, read) = (running.listed.about.clone(), running.read_lists());
                     let id = running.ticket.server.clone();
                     let instructions = self.instructions(&id);
                     routes.insert(id, Route { server, target, lists, about, read, instructions });

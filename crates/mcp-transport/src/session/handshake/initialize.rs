@@ -52,7 +52,7 @@ impl Handshake<'_> {
 }
 
 /// Reads the result of `initialize`.
-fn parse_initialize(payload_start: &[u8]) -> Result<Negotiated, HandshakeFailure> {
+fn parse_initialize(payload: &[u8]) -> Result<Negotiated, HandshakeFailure> {
     #[derive(Deserialize)]
     struct InitializeResult<'a> {
         #[serde(rename = "protocolVersion")]
@@ -63,7 +63,7 @@ fn parse_initialize(payload_start: &[u8]) -> Result<Negotiated, HandshakeFailure
         server: Option<&'a RawValue>,
         instructions: Option<String>,
     }
-    let result = InitializeResult::deserialize(&mut serde_json::Deserializer::from_slice(payload_start))
+    let result = InitializeResult::deserialize(&mut serde_json::Deserializer::from_slice(payload))
         .map_err(|it| invalid_response(&it.to_string()))?;
     // The server chooses the version; one that we do not know is an error.
     let version: ProtocolVersion =
