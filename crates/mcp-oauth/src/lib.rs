@@ -17,12 +17,11 @@
 // An open type states the reason for it.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
+mod client;
 mod flow;
-mod form_request;
 mod grant;
 mod http_client;
 mod jwt;
-mod loopback_redirect;
 mod private_key;
 mod proof;
 mod revoke;
@@ -41,11 +40,10 @@ use tokio::sync::{Mutex, MutexGuard};
 use flow::{Flow, FlowError, LoginRequest};
 use http_client::HttpClient;
 use jwt::now;
-use mcp_host_transport::Authorities;
-use mcp_host_transport::ConnectError;
 use mcp_host_transport::internal::is_loopback;
 use mcp_host_transport::{
-    Authorization, AuthorizedRequest, Challenge, ChallengeAction, Credentials, Unauthorized,
+    Authorities, Authorization, AuthorizedRequest, Challenge, ChallengeAction, ConnectError, Credentials,
+    Unauthorized,
 };
 use proof::ProvenRequest;
 
@@ -62,15 +60,14 @@ pub use tokio;
 #[doc(no_inline)]
 pub use url::Url;
 
+pub use client::{ClientAuthentication, OAuthClient};
 pub use grant::{Grant, RegisteredClient};
-pub use loopback_redirect::LoopbackRedirect;
 pub use private_key::{InvalidPrivateKey, PrivateKey};
 pub use proof::ProofKey;
 pub use revoke::Revocation;
 pub use store::{MemoryTokenStore, RefreshLock, TokenStore, TokenStoreError};
-pub use unattended::{
-    ClientAuthentication, IdentityProvider, OAuthClient, TokenSource, UnattendedGrant, UnattendedGrantKind,
-};
+pub use unattended::{IdentityProvider, TokenSource, UnattendedGrant, UnattendedGrantKind};
+pub use user_agent::loopback_redirect::LoopbackRedirect;
 pub use user_agent::{Login, UserAgent};
 
 /// How long another process may need to save a refreshed token.
@@ -208,8 +205,7 @@ impl OAuth {
     /// Reads the stored grant, once.
     fn load_stored(&self, state: &mut AuthState) -> Result<(), Unauthorized> {
         if !state.is_loaded && self.unattended.is_none() {
-            state.grant =
-                self.store.latest(&self.flow.server).map_err(|it| Unauthorized::new(it.to_string()))?;
+            state.grant = self.store.latest(&self.flow.server)?;
             state.is_loaded = true;
         }
         Ok(())
@@ -243,7 +239,7 @@ impl OAuth {
                 tokio::time::sleep(SAVE_GRACE).await;
                 self.adopt_newer_grant(state)
             }
-            Err(FlowError::Failed(why)) => Err(Unauthorized::new(why)),
+            Err(error @ FlowError::Failed(_)) => Err(error.into()),
         }
     }
 
@@ -252,8 +248,7 @@ impl OAuth {
     async fn acquire_refresh_lock(&self) -> Result<Option<RefreshLock>, Unauthorized> {
         let until = tokio::time::Instant::now() + MAX_REFRESH_WAIT;
         loop {
-            let lock =
-                self.store.lock_refresh(&self.flow.server).map_err(|it| Unauthorized::new(it.to_string()))?;
+            let lock = self.store.lock_refresh(&self.flow.server)?;
             if lock.is_some() || tokio::time::Instant::now() >= until {
                 return Ok(lock);
             }
@@ -274,7 +269,7 @@ impl OAuth {
 
     /// Takes the stored grant if it is a different one.
     fn adopt_newer_grant(&self, state: &mut AuthState) -> Result<bool, Unauthorized> {
-        let stored = self.store.latest(&self.flow.server).map_err(|it| Unauthorized::new(it.to_string()))?;
+        let stored = self.store.latest(&self.flow.server)?;
         let current = state.grant.as_ref().map(|it| &it.access_token);
         let Some(stored) = stored.filter(|it| Some(&it.access_token) != current && !it.is_expiring(now()))
         else {
@@ -288,8 +283,7 @@ impl OAuth {
     async fn log_in(&self, state: &mut AuthState, request: LoginRequest<'_>) -> Result<(), Unauthorized> {
         if let Some((grant, provider)) = &self.unattended {
             let subject = self.subject()?;
-            let obtained = self.flow.obtain(grant, request, provider.as_ref(), now()).await;
-            state.grant = Some(obtained.map_err(unauthorized)?);
+            state.grant = Some(self.flow.obtain(grant, request, provider.as_ref(), now()).await?);
             (state.is_from_login, state.subject) = (true, subject);
             return Ok(());
         }
@@ -303,8 +297,7 @@ impl OAuth {
         };
         let earlier_grant =
             |issuer: &str| self.store.get(&self.flow.server, issuer).map_err(|it| it.to_string());
-        let result = self.flow.log_in(&**user, request, &earlier_grant, now()).await;
-        let grant = result.map_err(unauthorized)?;
+        let grant = self.flow.log_in(&**user, request, &earlier_grant, now()).await?;
         self.save_grant(state, grant)?;
         state.is_from_login = true;
         Ok(())
@@ -314,14 +307,14 @@ impl OAuth {
     fn subject(&self) -> Result<Option<Secret>, Unauthorized> {
         match &self.unattended {
             Some((UnattendedGrant { kind: UnattendedGrantKind::TokenExchange(subject), .. }, _)) => {
-                subject.read().map(Some).map_err(unauthorized)
+                Ok(Some(subject.read()?))
             }
             Some(_) | None => Ok(None),
         }
     }
 
     fn save_grant(&self, state: &mut AuthState, grant: Grant) -> Result<(), Unauthorized> {
-        self.store.save(&grant).map_err(|it| Unauthorized::new(it.to_string()))?;
+        self.store.save(&grant)?;
         state.grant = Some(grant);
         Ok(())
     }
@@ -374,9 +367,8 @@ impl OAuth {
         else {
             return Ok(ChallengeAction::ReturnResponse);
         };
-        let granted = state.grant.as_ref().map(|it| it.scopes.clone()).unwrap_or_default();
-        let is_granted = |it: &String| granted.contains(it);
-        if missing.iter().all(is_granted) {
+        let mut scopes = state.grant.as_ref().map(|it| it.scopes.clone()).unwrap_or_default();
+        if missing.iter().all(|it| scopes.contains(it)) {
             let scopes: Vec<String> =
                 missing.iter().take(16).map(|it| it.chars().take(80).collect()).collect();
             return Err(Unauthorized::new(format!(
@@ -384,7 +376,6 @@ impl OAuth {
                 scopes.join(" ")
             )));
         }
-        let mut scopes = granted;
         scopes.extend(missing);
         self.log_in(state, LoginRequest { challenge: challenge_header, scopes, accepts_proof }).await?;
         Ok(ChallengeAction::Retry)
@@ -437,10 +428,18 @@ impl fmt::Debug for OAuth {
     }
 }
 
-fn unauthorized(error: FlowError) -> Unauthorized {
-    match error {
-        FlowError::Failed(why) => Unauthorized::new(why),
-        FlowError::InvalidGrant => Unauthorized::new("the authorization server has revoked the login"),
+impl From<FlowError> for Unauthorized {
+    fn from(error: FlowError) -> Unauthorized {
+        match error {
+            FlowError::Failed(why) => Unauthorized::new(why),
+            FlowError::InvalidGrant => Unauthorized::new("the authorization server has revoked the login"),
+        }
+    }
+}
+
+impl From<TokenStoreError> for Unauthorized {
+    fn from(error: TokenStoreError) -> Unauthorized {
+        Unauthorized::new(error.message)
     }
 }
 

@@ -3,14 +3,12 @@
 //! Revocation is requested only if the issuer is still the one that issued the grant, at the endpoint of its metadata,
 //! with the client of the grant.
 
-use mcp_host_model::Secret;
 use serde_json::Value;
 
+use crate::client::{FormEndpoint, OAuthClient};
 use crate::flow::{Flow, FlowError};
-use crate::form_request::FormEndpoint;
 use crate::grant::Grant;
 use crate::jwt::now;
-use crate::unattended::OAuthClient;
 
 /// The result of a revocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,29 +44,19 @@ impl Flow {
         let client = OAuthClient::from(&grant.client);
         // Most servers revoke the access token together with the refresh token, which is therefore revoked first.
         let tokens = grant.refresh_token.iter().map(|it| (it, "refresh_token"));
+        let failed = |why: String| format!("the login could not be revoked there: {why}");
         for (token, hint) in tokens.chain([(&grant.access_token, "access_token")]) {
-            self.revoke_token(&endpoint, &client, token, hint).await?;
+            let form = [("token", token.expose().to_owned()), ("token_type_hint", hint.to_owned())];
+            let request = endpoint.request(&client, &form, now()).map_err(|why| failed(why.to_owned()))?;
+            let response = self.http_client.fetch(request).await.map_err(|it| failed(it.to_string()))?;
+            match response.status().as_u16() {
+                200..=299 => {}
+                // The server revokes refresh tokens only, and this access token with it.
+                400 if hint == "access_token" && is_unsupported(response.body()) => {}
+                code => return Err(failed(format!("it answers with {code}"))),
+            }
         }
         Ok(Revocation::Revoked)
-    }
-
-    async fn revoke_token(
-        &self,
-        endpoint: &FormEndpoint<'_>,
-        client: &OAuthClient,
-        token: &Secret,
-        hint: &str,
-    ) -> Result<(), String> {
-        let failed = |why: String| format!("the login could not be revoked there: {why}");
-        let form = [("token", token.expose().to_owned()), ("token_type_hint", hint.to_owned())];
-        let request = endpoint.request(client, &form, now()).map_err(|why| failed(why.to_owned()))?;
-        let response = self.http_client.fetch(request).await.map_err(|error| failed(error.to_string()))?;
-        match response.status().as_u16() {
-            200..=299 => Ok(()),
-            // The server revokes refresh tokens only, and this access token with it.
-            400 if hint == "access_token" && is_unsupported(response.body()) => Ok(()),
-            code => Err(failed(format!("it answers with {code}"))),
-        }
     }
 }
 

@@ -14,13 +14,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
+use crate::client::{FormEndpoint, OAuthClient};
 use crate::flow::{
     Flow, FlowError, LoginRequest, MAX_FOREIGN_TEXT_BYTES, MAX_SCOPES, add_scopes, key_of_token,
 };
-use crate::form_request::FormEndpoint;
 use crate::grant::{Grant, RegisteredClient};
 use crate::http_client::HttpClient;
-use crate::private_key::PrivateKey;
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -89,35 +88,6 @@ impl IdentityProvider {
     pub fn new(issuer: impl Into<String>, token_endpoint: Url, client: OAuthClient) -> IdentityProvider {
         IdentityProvider { issuer: issuer.into(), token_endpoint, client }
     }
-}
-
-/// A client that was registered by hand.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct OAuthClient {
-    /// The client id.
-    pub id: String,
-    /// How it authenticates.
-    pub authentication: ClientAuthentication,
-}
-
-impl OAuthClient {
-    /// A client with this id.
-    pub fn new(id: impl Into<String>, authentication: ClientAuthentication) -> OAuthClient {
-        OAuthClient { id: id.into(), authentication }
-    }
-}
-
-/// How a client authenticates at a token endpoint.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum ClientAuthentication {
-    /// Not at all.
-    None,
-    /// With a secret, in a header or in the form, as the server supports.
-    Secret(Secret),
-    /// With a signed assertion (`private_key_jwt`).
-    PrivateKey(PrivateKey),
 }
 
 /// Provides a token when it is needed. The error contains the reason if there is none.
@@ -269,15 +239,6 @@ async fn request_token(
         )));
     }
     serde_json::from_slice(response.body()).map_err(|_| failed("the token endpoint's answer is not a token"))
-}
-
-impl OAuthClient {
-    fn secret(&self) -> Option<&Secret> {
-        match &self.authentication {
-            ClientAuthentication::Secret(secret) => Some(secret),
-            ClientAuthentication::None | ClientAuthentication::PrivateKey(_) => None,
-        }
-    }
 }
 
 fn jwt_bearer(assertion: &str) -> Vec<(&'static str, String)> {

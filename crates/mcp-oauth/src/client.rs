@@ -1,4 +1,4 @@
-//! Form requests to an authorization server, with the client's authentication.
+//! Clients of authorization servers, and their form requests with the client's authentication.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,12 +10,48 @@ use url::form_urlencoded::{Serializer, byte_serialize};
 
 use crate::grant::RegisteredClient;
 use crate::jwt;
-use crate::unattended::{ClientAuthentication, OAuthClient};
+use crate::private_key::PrivateKey;
 
 const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// How long a client assertion is valid, in seconds.
 const ASSERTION_LIFETIME: u64 = 60;
+
+/// A client that was registered by hand.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct OAuthClient {
+    /// The client id.
+    pub id: String,
+    /// How it authenticates.
+    pub authentication: ClientAuthentication,
+}
+
+impl OAuthClient {
+    /// A client with this id.
+    pub fn new(id: impl Into<String>, authentication: ClientAuthentication) -> OAuthClient {
+        OAuthClient { id: id.into(), authentication }
+    }
+
+    pub(crate) fn secret(&self) -> Option<&Secret> {
+        match &self.authentication {
+            ClientAuthentication::Secret(secret) => Some(secret),
+            ClientAuthentication::None | ClientAuthentication::PrivateKey(_) => None,
+        }
+    }
+}
+
+/// How a client authenticates at a token endpoint.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum ClientAuthentication {
+    /// Not at all.
+    None,
+    /// With a secret, in a header or in the form, as the server supports.
+    Secret(Secret),
+    /// With a signed assertion (`private_key_jwt`).
+    PrivateKey(PrivateKey),
+}
 
 /// An endpoint that takes forms: of tokens, or of revocations.
 pub(crate) struct FormEndpoint<'a> {

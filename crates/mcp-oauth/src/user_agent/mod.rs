@@ -1,5 +1,7 @@
 //! The user's part of a login: opening a page and returning from it.
 
+pub(crate) mod loopback_redirect;
+
 use async_trait::async_trait;
 use url::Url;
 
