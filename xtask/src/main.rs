@@ -47,7 +47,7 @@ Usage: cargo xtask <command>
   semver                            compare the libraries with the last release tag, by cargo-semver-checks
   deny                              check the dependency tree with deny.toml
   layers                            check dependencies, module order, forbidden words, error numbers, unsafe
-  tidy                              check file heads, lengths, plain language, unfinished code, undeclared files
+  tidy                              check file heads, lengths, links, plain language, unfinished code, undeclared files
   fuzz [--seconds N] [target…]      run the fuzz targets, 10 s each; needs nightly and cargo-fuzz
   features                          list the rules of docs/rules.md with and without a test
 ";

@@ -2,6 +2,7 @@
 
 mod language;
 mod line_length;
+mod links;
 mod machine_paths;
 mod orphan_files;
 
@@ -34,6 +35,7 @@ fn check(tree: &Tree) -> Vec<Violation> {
     let mut res = tree.unparsable.clone();
     res.extend(orphan_files::check(&tree.rust_files));
     res.extend(fuzz::check(&tree.sources));
+    res.extend(links::check(&tree.sources));
     for file in &tree.rust_files {
         res.extend(check_file(file));
     }
