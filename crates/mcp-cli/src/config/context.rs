@@ -74,6 +74,11 @@ impl Context {
         blocking(move || progress.suspend(|| console.write(&text))).await
     }
 
+    /// Prints a report or a failure, and returns its exit code.
+    pub(crate) async fn print_result(&self, result: Result<Report, Failure>) -> Exit {
+        self.print(result.unwrap_or_else(|failure| failure.report(&self.console))).await
+    }
+
     /// Prints a failure and returns its exit code.
     pub(crate) async fn fail(&self, failure: Failure) -> Exit {
         self.print(failure.report(&self.console)).await

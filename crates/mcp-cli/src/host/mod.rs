@@ -8,7 +8,7 @@ pub(crate) mod startup;
 
 use std::env;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,10 @@ use mcp_host_runtime::{
 use mcp_host_transport::{ClientCapabilities, ClientInfo};
 use tokio::time::timeout;
 
+use crate::config::context::Context;
+use crate::config::refusal::open_approved;
+use crate::host::startup::{WaitFor, wait_for_servers};
+use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::sanitize;
 use crate::runtime::exit::Exit;
@@ -29,6 +33,30 @@ use crate::runtime::signals::{Signals, unless_signalled};
 const CALL_GRACE: Duration = Duration::from_secs(3);
 /// How long the shutdown of all servers may take. The remaining ones are killed when the runtime is dropped.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Opens a configuration. Returns its servers, or the one with a name, and the content of the lock file.
+pub(crate) async fn open_servers(
+    context: &Context,
+    (file, server): (Option<&Path>, Option<&str>),
+    signals: &mut Signals,
+) -> Result<(DesiredServers, Option<Approval>), Failure> {
+    let (file, approval) = unless_signalled(signals, open_approved(context, file)).await??;
+    Ok((select_server(file.loaded.desired, server)?, approval))
+}
+
+/// Starts the servers, waits for them, prints the report of `work`, and stops the servers.
+pub(crate) async fn report_with_servers(
+    context: &Context,
+    (desired, approval): (DesiredServers, Option<Approval>),
+    signals: &mut Signals,
+    work: impl AsyncFnOnce(&Host) -> Result<Report, Failure>,
+) -> Exit {
+    let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
+        wait_for_servers(host, &context.progress(), WaitFor::All).await;
+        context.print_result(work(host).await).await
+    });
+    exit.await
+}
 
 /// Starts the servers, runs `work`, and stops the servers.
 ///
@@ -155,8 +183,12 @@ pub(crate) fn state_path(name: &str, variable: &dyn Fn(&str) -> Option<OsString>
     mcp_host_runtime::state_path(&format!("mcp-host/{name}"), variable)
 }
 
-/// Keeps only the named server. If there is none, the error lists the existing servers.
-pub(crate) fn select_server(mut desired: DesiredServers, name: &str) -> Result<DesiredServers, Failure> {
+/// Keeps only the server with this name, if there is one. If no server has it, the error lists the existing ones.
+pub(crate) fn select_server(
+    mut desired: DesiredServers,
+    name: Option<&str>,
+) -> Result<DesiredServers, Failure> {
+    let Some(name) = name else { return Ok(desired) };
     let names: Vec<String> = desired
         .servers
         .iter()
@@ -214,8 +246,8 @@ mod tests {
             error: HostError::new(ErrorKind::McpConfig, String::new()),
         };
         let desired = DesiredServers::default().with_failed([failed("a"), failed("b")]);
-        assert_eq!(select_server(desired.clone(), "b").unwrap().failed, [failed("b")]);
-        let message = |desired| match select_server(desired, "c") {
+        assert_eq!(select_server(desired.clone(), Some("b")).unwrap().failed, [failed("b")]);
+        let message = |desired| match select_server(desired, Some("c")) {
             Err(Failure::Error { exit: Exit::Usage, message, help: None }) => message,
             other => panic!("not a usage error: {other:?}"),
         };

@@ -8,7 +8,7 @@ use std::path::Path;
 use anstream::{AutoStream, ColorChoice};
 use mcp_host_config::Colour;
 
-use crate::output::table::UNLIMITED;
+use crate::output::table::{TableStyle, UNLIMITED};
 use crate::output::{sanitize, style};
 use crate::runtime::exit::Exit;
 
@@ -88,6 +88,11 @@ impl Console {
             verbosity,
             width: width(std::env::var("COLUMNS").ok().as_deref(), comfy_table::Table::new().width()),
         }
+    }
+
+    /// The style of tables on standard output.
+    pub(crate) fn table_style(&self) -> TableStyle {
+        TableStyle { width: self.width, colour: self.out_colour }
     }
 
     /// Prints a report and returns its exit code.

@@ -122,11 +122,7 @@ async fn prepare(
     let calls = blocking(move || planned_calls(&calls, file.as_deref())).await.map_err(Failure::usage)?;
     let config = context.open_and_report(args.file.as_deref()).await.map_err(StartRefusal::from)?;
     StartRefusal::check(&config)?;
-    let mut desired = config.loaded.desired;
-    if let Some(name) = &args.server {
-        desired = select_server(desired, name)?;
-    }
-    Ok((calls, desired))
+    Ok((calls, select_server(config.loaded.desired, args.server.as_deref())?))
 }
 
 /// The calls of the command line, then those of the file. Blocks if there is a file.

@@ -3,42 +3,32 @@
 use std::sync::Arc;
 
 use mcp_host_model::{ServerId, Task, ToolResult};
-use mcp_host_runtime::{Host, RequestError, RequestOptions, Supervision, TaskMethod};
+use mcp_host_runtime::{Host, RequestError, RequestOptions, TaskMethod};
 use mcp_host_transport::OnProgress;
 use serde_json::json;
 
 use crate::args::{Format, TasksArgs};
 use crate::config::context::Context;
-use crate::config::refusal::open_approved;
-use crate::host::startup::{WaitFor, wait_for_servers};
-use crate::host::{select_server, with_servers};
+use crate::host::{open_servers, report_with_servers};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{json, sanitize, style};
 use crate::render::call_result::{result_text, tool_call_result};
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signals, unless_signalled};
+use crate::runtime::signals::Signals;
 
 /// Starts the server of a task, and sends one request about the task.
 pub(crate) async fn run(context: &Context, args: &TasksArgs, signals: &mut Signals) -> Result<Exit, Failure> {
-    let opened = unless_signalled(signals, open_approved(context, Some(&args.file))).await?;
-    let (file, approval) = opened.map_err(|refusal| refusal.failure)?;
-    let mut desired = file.loaded.desired;
-    if let Some(name) = &args.server {
-        desired = select_server(desired, name)?;
-    }
+    let (desired, approval) =
+        open_servers(context, (Some(&args.file), args.server.as_deref()), signals).await?;
     let [server] = desired.servers.as_slice() else {
         let names: Vec<&str> = desired.servers.iter().map(|it| it.spec.id.as_str()).collect();
         let message = format!("a task belongs to one server; name it with --server: {}", names.join(", "));
         return Err(Failure::usage(message));
     };
     let server = server.spec.id.clone();
-    let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
-        wait_for_servers(host, &context.progress(), WaitFor::All).await;
-        match send_request(context, host, &server, args).await {
-            Ok(report) => context.print(report).await,
-            Err(failure) => context.fail(failure).await,
-        }
+    let exit = report_with_servers(context, (desired, approval), signals, async |host| {
+        send_request(context, host, &server, args).await
     });
     Ok(exit.await)
 }
@@ -73,10 +63,10 @@ async fn send_request(
             Format::Json => json::document(&json!({"server": server, "taskId": args.id, "cancelled": true})),
             Format::Text => "the server was asked to cancel the task\n".to_owned(),
         };
-        return Ok(Report { out, ..Report::default() });
+        return Ok(Report::out(out));
     }
     let task: Task = result.read().map_err(invalid)?;
-    Ok(Report { out: render_task(context, server, &task), ..Report::default() })
+    Ok(Report::out(render_task(context, server, &task)))
 }
 
 /// Renders a task as text or JSON.

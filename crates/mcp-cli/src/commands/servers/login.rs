@@ -194,7 +194,7 @@ async fn find_server(context: &Context, target: &LoginTarget) -> Result<LoginSer
     if config.loaded.refused {
         return Err(Failure::new("the file has an error that affects all servers"));
     }
-    let mut desired = select_server(config.loaded.desired, server)?;
+    let mut desired = select_server(config.loaded.desired, Some(server))?;
     if let Some(entry) = desired.failed.pop() {
         return Err(entry.error.into());
     }

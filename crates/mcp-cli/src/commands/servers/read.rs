@@ -5,22 +5,20 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use mcp_host_model::{ReadResult, ResourceContent, ServerId};
-use mcp_host_runtime::{Host, RequestOptions, Supervision};
+use mcp_host_runtime::{Host, RequestOptions};
 use serde_json::json;
 use tempfile::NamedTempFile;
 
 use crate::args::{Format, ServerArgs};
 use crate::config::context::Context;
-use crate::config::refusal::open_approved;
-use crate::host::startup::{WaitFor, wait_for_servers};
-use crate::host::{select_server, with_servers};
+use crate::host::{open_servers, report_with_servers};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{count, json, sanitize};
 use crate::render::call_result::resource_text;
 use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signals, unless_signalled};
+use crate::runtime::signals::Signals;
 
 /// The file for a resource.
 #[derive(Debug, Clone)]
@@ -42,18 +40,10 @@ pub(crate) async fn run(
     {
         return Err(file_exists(&target.expect("it was checked").path));
     }
-    let opened = unless_signalled(signals, open_approved(context, servers.file.as_deref())).await?;
-    let (file, approval) = opened.map_err(|refusal| refusal.failure)?;
-    let mut desired = file.loaded.desired;
-    if let Some(name) = &servers.server {
-        desired = select_server(desired, name)?;
-    }
-    let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
-        wait_for_servers(host, &context.progress(), WaitFor::All).await;
-        match read(context, host, (servers, uri), target).await {
-            Ok(report) => context.print(report).await,
-            Err(failure) => context.fail(failure).await,
-        }
+    let ServerArgs { file, server } = servers;
+    let opened = open_servers(context, (file.as_deref(), server.as_deref()), signals).await?;
+    let exit = report_with_servers(context, opened, signals, async |host| {
+        read(context, host, (servers, uri), target).await
     });
     Ok(exit.await)
 }

@@ -1,21 +1,19 @@
 //! `skills`: lists the skills of servers, or prints a file of one.
 
 use mcp_host_model::{ReadResult, ServerId, Skill};
-use mcp_host_runtime::{Host, RequestOptions, ServerState, Supervision};
+use mcp_host_runtime::{Host, RequestOptions, ServerState};
 use serde_json::{Value, json};
 
-use crate::args::{Format, SkillsArgs};
+use crate::args::{Format, ServerArgs, SkillsArgs};
 use crate::config::context::Context;
-use crate::config::refusal::open_approved;
-use crate::host::startup::{WaitFor, wait_for_servers};
-use crate::host::{select_server, with_servers};
+use crate::host::{open_servers, report_with_servers};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
-use crate::output::table::{Column, TableStyle, table};
+use crate::output::table::{Column, table};
 use crate::output::{json, sanitize, style};
 use crate::render::call_result::resource_text;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signals, unless_signalled};
+use crate::runtime::signals::Signals;
 
 /// Starts the servers, and lists their skills or reads a file of one.
 pub(crate) async fn run(
@@ -23,24 +21,11 @@ pub(crate) async fn run(
     args: &SkillsArgs,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
-    let opened = unless_signalled(signals, open_approved(context, args.servers.file.as_deref())).await?;
-    let (file, approval) = opened.map_err(|refusal| refusal.failure)?;
-    let mut desired = file.loaded.desired;
-    if let Some(name) = &args.servers.server {
-        desired = select_server(desired, name)?;
-    }
-    let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
-        wait_for_servers(host, &context.progress(), WaitFor::All).await;
-        match &args.read {
-            Some(uri) => match read_file(host, uri, args).await {
-                Ok(read) => context.print(file_report(context, read)).await,
-                Err(failure) => context.fail(failure).await,
-            },
-            None => {
-                let report = list(context, host).await;
-                context.print(report).await
-            }
-        }
+    let ServerArgs { file, server } = &args.servers;
+    let opened = open_servers(context, (file.as_deref(), server.as_deref()), signals).await?;
+    let exit = report_with_servers(context, opened, signals, async |host| match &args.read {
+        Some(uri) => Ok(file_report(context, read_file(host, uri, args).await?)),
+        None => Ok(list(context, host).await),
     });
     Ok(exit.await)
 }
@@ -81,8 +66,8 @@ async fn list(context: &Context, host: &Host) -> Report {
                 .into_iter()
                 .map(|(server, skill)| vec![skill.name, server.to_string(), skill.uri, skill.description])
                 .collect();
-            let style = TableStyle { width: context.console.width, colour: context.console.out_colour };
-            table(&["NAME", "SERVER", "URI", "DESCRIPTION"].map(Column::Text), &rows, style)
+            let columns = ["NAME", "SERVER", "URI", "DESCRIPTION"].map(Column::Text);
+            table(&columns, &rows, context.console.table_style())
         }
     };
     let colour = context.console.err_colour;
@@ -123,5 +108,5 @@ fn file_report(context: &Context, read: ReadResult) -> Report {
         Format::Json => json::document(&read.raw),
         Format::Text => read.contents.iter().map(resource_text).collect(),
     };
-    Report { out, ..Report::default() }
+    Report::out(out)
 }

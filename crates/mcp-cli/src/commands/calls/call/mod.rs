@@ -48,10 +48,8 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
     let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::Tool(&args.tool)).await;
         if args.detach {
-            return match detach::detach(context, host, (args, &arguments), &own_processes).await {
-                Ok(report) => context.print(report).await,
-                Err(failure) => context.fail(failure).await,
-            };
+            let detached = detach::detach(context, host, (args, &arguments), &own_processes).await;
+            return context.print_result(detached).await;
         }
         let published = host.snapshot();
         remember_tools(&path, &published).await;

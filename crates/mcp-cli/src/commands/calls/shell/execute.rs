@@ -16,7 +16,6 @@ use crate::config::context::Context;
 use crate::host::unknown_server;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
-use crate::output::table::TableStyle;
 use crate::output::{json, sanitize, style};
 use crate::render::call_result::{content_block, resource_text, result_text};
 use crate::render::status::{problem_lines, server_lines};
@@ -25,10 +24,7 @@ use crate::runtime::exit::Exit;
 
 /// Executes a command and prints its result.
 pub(super) async fn execute(context: &Context, host: &Host, command: ShellCommand) -> Exit {
-    match try_execute(context, host, command).await {
-        Ok(report) => context.print(report).await,
-        Err(failure) => context.fail(failure).await,
-    }
+    context.print_result(try_execute(context, host, command).await).await
 }
 
 async fn try_execute(context: &Context, host: &Host, command: ShellCommand) -> Result<Report, Failure> {
@@ -67,7 +63,7 @@ async fn try_execute(context: &Context, host: &Host, command: ShellCommand) -> R
 }
 
 fn tools(context: &Context, published: &HostSnapshot, filter: &NameFilter) -> Result<String, Failure> {
-    let style = TableStyle { width: context.console.width, colour: context.console.out_colour };
+    let style = context.console.table_style();
     let text = match context.format {
         Format::Json => json::line(&ToolsJson(published, filter)),
         Format::Text => tool_table(published, filter, style),
@@ -80,7 +76,7 @@ fn tools(context: &Context, published: &HostSnapshot, filter: &NameFilter) -> Re
 }
 
 fn list(context: &Context, command: &ShellCommand, published: &HostSnapshot) -> String {
-    let style = TableStyle { width: context.console.width, colour: context.console.out_colour };
+    let style = context.console.table_style();
     let or_none =
         |text: String, noun: &str| if text.is_empty() { format!("there are no {noun}\n") } else { text };
     match (command, context.format) {
@@ -96,7 +92,7 @@ fn list(context: &Context, command: &ShellCommand, published: &HostSnapshot) -> 
 }
 
 fn schema(context: &Context, published: &HostSnapshot, tool: &str) -> Result<Report, Failure> {
-    let style = TableStyle { width: context.console.width, colour: context.console.out_colour };
+    let style = context.console.table_style();
     let text = tool_text(published, tool, style).map_err(Failure::new)?;
     Ok(Report::out(match context.format {
         Format::Text => text,

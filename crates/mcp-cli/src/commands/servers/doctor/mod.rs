@@ -58,11 +58,8 @@ async fn prepare(context: &Context, servers: &ServerArgs) -> Result<(DesiredServ
     let ServerArgs { file, server } = servers;
     let file = context.open_and_report(file.as_deref()).await?;
     let lock = LockState::new(load_approval(context, &file.path).await);
-    let mut desired = if file.loaded.refused { refused_servers(&file) } else { file.loaded.desired };
-    if let Some(name) = server {
-        desired = select_server(desired, name)?;
-    }
-    Ok((desired, lock))
+    let desired = if file.loaded.refused { refused_servers(&file) } else { file.loaded.desired };
+    Ok((select_server(desired, server.as_deref())?, lock))
 }
 
 /// The servers of a file that is refused as a whole, all as failed servers, so that none is started.

@@ -56,7 +56,7 @@ impl<'a> ServerTests<'a> {
             has_output: false,
         };
         for (index, server) in desired.servers.into_iter().enumerate() {
-            let test = ServerTest::new(&server);
+            let test = ServerTest::of_server(&server);
             let (examination, lock) = (test.examination.clone(), lock.clone());
             res.running.spawn(async move { (index, examine(examination, server, lock).await) });
             res.tests.push(test);
@@ -185,11 +185,11 @@ fn is_about_names(problem: &Problem) -> bool {
 }
 
 impl ServerTest {
-    fn new(server: &ResolvedServer) -> ServerTest {
+    fn new(name: String) -> ServerTest {
         ServerTest {
-            name: server.spec.id.to_string(),
-            transport: Some(server.endpoint.kind().as_str()),
-            target: Some(server.endpoint.label()),
+            name,
+            transport: None,
+            target: None,
             examination: Examination::new(),
             is_done: false,
             is_printed: false,
@@ -197,25 +197,25 @@ impl ServerTest {
         }
     }
 
+    fn of_server(server: &ResolvedServer) -> ServerTest {
+        ServerTest {
+            transport: Some(server.endpoint.kind().as_str()),
+            target: Some(server.endpoint.label()),
+            ..ServerTest::new(server.spec.id.to_string())
+        }
+    }
+
     /// An invalid entry, which cannot be tested.
     fn invalid_entry(failed: FailedServer) -> ServerTest {
         let FailedServer { id, error } = failed;
-        let examination = Examination::new();
+        let test = ServerTest::new(id);
         let result = StepResult {
             outcome: StepOutcome::Failed(FailureCause::Configuration),
             message: error.to_string(),
             help: error.help,
         };
-        let _ = examination.step("configuration", result);
-        ServerTest {
-            name: id,
-            transport: None,
-            target: None,
-            examination,
-            is_done: true,
-            is_printed: false,
-            entry: None,
-        }
+        let _ = test.examination.step("configuration", result);
+        ServerTest { is_done: true, ..test }
     }
 
     fn report(&self) -> ServerReport {

@@ -59,7 +59,7 @@ pub(crate) async fn run(
     }
     let mut desired = prepared.config.loaded.desired.clone();
     if let [server] = prepared.servers.as_slice() {
-        desired = select_server(desired, server.as_str())?;
+        desired = select_server(desired, Some(server.as_str()))?;
     }
     // Start the servers without the lock file, so that the items that the lock file withholds are explained too.
     let exit = with_servers(desired, (Supervision::Off, None), signals, async |host| {

@@ -114,11 +114,8 @@ async fn prepare(
     let (file, approval) = open_approved(context, file.as_deref())
         .await
         .map_err(|refusal| refusal_report(context, target, refusal))?;
-    let (mut desired, path) = (file.loaded.desired, file.path);
-    if let Some(name) = server {
-        desired = select_server(desired, name)?;
-    }
-    Ok(PreparedList { desired, path, approval })
+    let desired = select_server(file.loaded.desired, server.as_deref())?;
+    Ok(PreparedList { desired, path: file.path, approval })
 }
 
 fn refusal_report(context: &Context, target: ListTarget<'_>, refusal: StartRefusal) -> Report {
@@ -151,7 +148,7 @@ fn report(
     published: &HostSnapshot,
     (exit, stream): (Exit, Option<ToolStream<'_>>),
 ) -> Report {
-    let style = TableStyle { width: context.console.width, colour: context.console.out_colour };
+    let style = context.console.table_style();
     let success = |out| Report { out, exit, ..Report::default() };
     let out = match (target, context.format) {
         (ListTarget::Tools(ToolsView::Single(name), _), format) => {

@@ -1,5 +1,8 @@
 //! The output of `resources`: a table of resources and a table of resource templates.
 
+use std::borrow::Cow;
+
+use mcp_host_model::ServerId;
 use mcp_host_runtime::HostSnapshot;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -8,23 +11,19 @@ use crate::output::table::{Column, TableStyle, table};
 
 /// One line per resource, then one line per template.
 pub(crate) fn resource_tables(published: &HostSnapshot, style: TableStyle) -> String {
+    let row = |uri: &str, server: &ServerId, name: &str, description: Cow<'_, str>| {
+        vec![uri.to_owned(), server.to_string(), name.to_owned(), description.into_owned()]
+    };
     let resources = published.catalog.resources().iter().map(|entry| {
-        let description = entry.resource.description_text();
-        vec![
-            entry.resource.uri.to_string(),
-            entry.server.to_string(),
-            entry.name.to_string(),
-            description.into_owned(),
-        ]
+        row(&entry.resource.uri, &entry.server, entry.name.as_str(), entry.resource.description_text())
     });
     let templates = published.catalog.templates().iter().map(|entry| {
-        let description = entry.template.description_text();
-        vec![
-            entry.template.uri_template.to_string(),
-            entry.server.to_string(),
-            entry.name.to_string(),
-            description.into_owned(),
-        ]
+        row(
+            &entry.template.uri_template,
+            &entry.server,
+            entry.name.as_str(),
+            entry.template.description_text(),
+        )
     });
     let columns = |first| [first, "SERVER", "NAME", "DESCRIPTION"].map(Column::Text);
     let mut tables = vec![

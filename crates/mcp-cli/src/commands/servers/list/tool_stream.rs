@@ -38,7 +38,7 @@ impl<'a> ToolStream<'a> {
             (ListTarget::Tools(ToolsView::Table, filter), Format::Text) => (false, filter),
             (_, _) => return None,
         };
-        let style = TableStyle { width: context.console.width, colour: context.console.out_colour };
+        let style = context.console.table_style();
         Some(ToolStream {
             is_tree,
             filter,

@@ -9,15 +9,13 @@ use std::path::PathBuf;
 use mcp_host_model::ServerId;
 use mcp_host_registry::{Drift, DriftPolicy, ItemKind, LockFile};
 use mcp_host_runtime::{
-    DesiredServers, Host, HostSnapshot, ServerDefinitions, Supervision, create_like, lock_path, read_lock,
-    save,
+    DesiredServers, Host, HostSnapshot, ServerDefinitions, create_like, lock_path, read_lock, save,
 };
 
 use crate::args::{Format, LockArgs};
 use crate::config::context::Context;
 use crate::config::refusal::StartRefusal;
-use crate::host::startup::{WaitFor, wait_for_servers};
-use crate::host::with_servers;
+use crate::host::report_with_servers;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{json, sanitize, style};
@@ -54,12 +52,8 @@ struct PreparedLock {
 pub(crate) async fn run(context: &Context, args: LockArgs, signals: &mut Signals) -> Result<Exit, Failure> {
     let prepared = unless_signalled(signals, prepare(context, args)).await??;
     let desired = prepared.desired.clone();
-    let exit = with_servers(desired, (Supervision::Off, None), signals, async |host| {
-        wait_for_servers(host, &context.progress(), WaitFor::All).await;
-        match compare_and_write(context, host, prepared).await {
-            Ok(report) => context.print(report).await,
-            Err(failure) => context.fail(failure).await,
-        }
+    let exit = report_with_servers(context, (desired, None), signals, async |host| {
+        compare_and_write(context, host, prepared).await
     });
     Ok(exit.await)
 }
