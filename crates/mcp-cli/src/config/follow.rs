@@ -39,14 +39,9 @@ impl FollowedConfig {
         let policy = context.lock_mode.policy().filter(|_| path != Path::new(STANDARD_INPUT));
         let lock = policy.map(|policy| FollowLock::new(lock_path(&path), policy));
         let files = vec![context.load_request(path)];
-        Ok(FollowedConfig {
-            request: {
-                let mut request = FollowRequest::new(files);
-                request.lock = lock;
-                request
-            },
-            approval,
-        })
+        let mut request = FollowRequest::new(files);
+        request.lock = lock;
+        Ok(FollowedConfig { request, approval })
     }
 }
 

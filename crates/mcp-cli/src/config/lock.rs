@@ -32,12 +32,12 @@ pub(crate) async fn load_approval(
         Err(ConfigFileError { path: path.display().to_string(), message, help: Some(help.to_owned()) })
     };
     match (read, context.lock_mode) {
-        (Ok(Some(loaded)), _) => Ok(Some({
+        (Ok(Some(loaded)), _) => {
             let mut approval = Approval::default();
             approval.lock = loaded.lock.into();
             approval.policy = policy;
-            approval
-        })),
+            Ok(Some(approval))
+        }
         (Ok(None), LockMode::Required(_)) => {
             let message = format!("{} does not exist, and --locked requires it", path.display());
             file_error(message, "create it with `mcp-host lock`")

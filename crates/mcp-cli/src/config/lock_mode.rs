@@ -33,12 +33,12 @@ impl LockMode {
     pub(super) fn policy(self) -> Option<DriftPolicy> {
         match self {
             LockMode::Off => None,
-            LockMode::IfPresent(it) | LockMode::Required(it) => Some({
+            LockMode::IfPresent(it) | LockMode::Required(it) => {
                 let mut policy = DriftPolicy::default();
                 policy.changed = it;
                 policy.added = it;
-                policy
-            }),
+                Some(policy)
+            }
         }
     }
 }

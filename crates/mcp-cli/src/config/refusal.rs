@@ -1,11 +1,10 @@
 //! Results of commands that start no server, because the configuration cannot be read or is refused.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use mcp_host_model::{CallFailure, CallMetadata, CallResult, ErrorKind, Severity};
-use mcp_host_registry::{Catalog, Problem};
+use mcp_host_registry::Problem;
 use mcp_host_runtime::{ActiveProblem, Approval, HostError, HostSnapshot, ServerState, ServerStatus};
 
 use crate::config::context::Context;
@@ -27,14 +26,9 @@ pub(crate) struct StartRefusal {
 impl From<ConfigFileError> for StartRefusal {
     fn from(error: ConfigFileError) -> StartRefusal {
         let ConfigFileError { path: _, message, help } = error;
-        StartRefusal {
-            failure: {
-                let mut error = HostError::new(ErrorKind::Config, message);
-                error.help = help;
-                error
-            },
-            servers: Vec::new(),
-        }
+        let mut failure = HostError::new(ErrorKind::Config, message);
+        failure.help = help;
+        StartRefusal { failure, servers: Vec::new() }
     }
 }
 
@@ -64,14 +58,11 @@ impl StartRefusal {
         failure.help = first.and_then(|it| it.help.clone());
         let servers = loaded.reading.entries.iter().map(|entry| {
             let own = errors.iter().find(|it| it.server.as_ref() == Some(&entry.name));
-            let failure = match own {
-                Some(it) => {
-                    let mut error = HostError::new(it.kind, it.message.clone());
-                    error.help = it.help.clone();
-                    error
-                }
-                None => failure.clone(),
-            };
+            let mut failure = failure.clone();
+            if let Some(own) = own {
+                failure = HostError::new(own.kind, own.message.clone());
+                failure.help = own.help.clone();
+            }
             let mut status = ServerStatus::new(entry.name.clone(), ServerState::Failed);
             status.error = Some(failure);
             status
@@ -83,8 +74,6 @@ impl StartRefusal {
     pub(crate) fn published(&self, now: SystemTime) -> HostSnapshot {
         let problem = Problem::workspace_config_error(self.failure.message.clone());
         let mut snapshot = HostSnapshot::default();
-        snapshot.generation = 0;
-        snapshot.catalog = Arc::new(Catalog::empty());
         snapshot.servers = self.servers.clone();
         snapshot.problems = vec![ActiveProblem { problem, since: now }];
         snapshot

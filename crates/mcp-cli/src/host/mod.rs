@@ -12,12 +12,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_model::{LogLevel, RawJson};
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{Endpoint, Limits, LogLevel, RawJson};
 use mcp_host_oauth::{RegisteredClient, UserAgent};
 use mcp_host_runtime::{
     Approval, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins, Supervision,
 };
-use mcp_host_transport::{ClientCapabilities, ClientInfo};
+use mcp_host_transport::{
+    ClientCapabilities, ClientInfo, ConnectError, DialOptions, Session, SessionOptions, dialer,
+};
 use tokio::time::timeout;
 
 use crate::config::context::Context;
@@ -126,6 +129,25 @@ pub(crate) async fn stop(host: &Host, mut exit: Exit, signals: &mut Signals) -> 
     }
 }
 
+/// Opens one session with a server, without a host. It uses the stored login of the server.
+pub(crate) async fn open_session(
+    server: &ResolvedServer,
+    endpoint: &Endpoint,
+    limits: Limits,
+    logins: Option<&Logins>,
+) -> Result<Session, ConnectError> {
+    let mut dial = DialOptions::default();
+    dial.limits = limits.clone();
+    dial.extra_secrets = server.config.iter().cloned().collect();
+    dial.authorization =
+        logins.and_then(|logins| logins.authorization(&server.spec.id, endpoint, &dial.authorities));
+    let mut options = SessionOptions::default();
+    options.client = client_info();
+    options.limits = limits;
+    options.config = server.config.clone();
+    Session::connect(dialer(endpoint, &dial)?, options).await
+}
+
 /// The client capability for apps, a member of a JSON object. Every command declares it, so that `lock` and
 /// `tools` see the same tools as the clients of `serve`.
 pub(crate) const APPS_CAPABILITY: &str =
@@ -161,16 +183,14 @@ pub(crate) fn client_info() -> ClientInfo {
 /// The OAuth logins: uses stored tokens and, with a user agent, can also log in. `None` if there is no folder for
 /// tokens.
 pub(crate) fn logins(user: Option<Arc<dyn UserAgent>>, client: Option<RegisteredClient>) -> Option<Logins> {
-    Some(Logins::new({
-        let mut options = LoginOptions::new(
-            Arc::new(token_store()?),
-            "mcp-host",
-            Arc::new(|server| format!("run `mcp-host login {server}`")),
-        );
-        options.user = user;
-        options.client = client;
-        options
-    }))
+    let mut options = LoginOptions::new(
+        Arc::new(token_store()?),
+        "mcp-host",
+        Arc::new(|server| format!("run `mcp-host login {server}`")),
+    );
+    options.user = user;
+    options.client = client;
+    Some(Logins::new(options))
 }
 
 /// The store of the login tokens. `None` if there is no state folder.

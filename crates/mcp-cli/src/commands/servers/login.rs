@@ -15,7 +15,7 @@ use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Endpoint, ErrorKind, Secret, Severity};
 use mcp_host_oauth::{Grant, LoopbackRedirect, RegisteredClient, Revocation, TokenStore};
 use mcp_host_runtime::Logins;
-use mcp_host_transport::{CallError, DialOptions, Session, SessionOptions, dialer};
+use mcp_host_transport::{CallError, DialOptions};
 use serde::Serialize;
 use tokio::sync::mpsc;
 use url::Url;
@@ -163,21 +163,11 @@ fn pasted_lines() -> mpsc::Receiver<String> {
 
 /// Connects and lists the tools, because some servers require a login only for requests.
 async fn connect(server: &LoginServer, logins: &Logins) -> Result<(), (ErrorKind, String)> {
-    let ResolvedServer { spec, endpoint, config, .. } = &server.server;
-    let mut limits = spec.limits.clone();
+    let server = &server.server;
+    let mut limits = server.spec.limits.clone();
     (limits.startup, limits.request) = (LOGIN_TIMEOUT, LOGIN_TIMEOUT);
-    let extra_secrets = config.iter().cloned().collect();
-    let mut dial = DialOptions::default();
-    dial.limits = limits.clone();
-    dial.extra_secrets = extra_secrets;
-    dial.authorization = logins.authorization(&spec.id, endpoint, &dial.authorities);
-    let dial = dialer(endpoint, &dial).map_err(|error| (error.kind(), error.to_string()))?;
-    let client = host::client_info();
-    let mut options = SessionOptions::default();
-    options.client = client;
-    options.limits = limits;
-    options.config = config.clone();
-    let session = Session::connect(dial, options).await.map_err(|error| (error.kind(), error.to_string()))?;
+    let session = host::open_session(server, &server.endpoint, limits, Some(logins)).await;
+    let session = session.map_err(|error| (error.kind(), error.to_string()))?;
     let listed = session.list_tools().await;
     session.close(CLOSE_TIMEOUT).await;
     match listed {
@@ -220,11 +210,9 @@ fn known_client(args: &LoginArgs) -> Result<Option<RegisteredClient>, Failure> {
         }
         None => None,
     };
-    Ok(Some({
-        let mut client = RegisteredClient::new(id.clone());
-        client.secret = secret;
-        client
-    }))
+    let mut client = RegisteredClient::new(id.clone());
+    client.secret = secret;
+    Ok(Some(client))
 }
 
 fn document(server: &LoginServer, grant: Option<Grant>) -> LoginJson<'_> {

@@ -133,12 +133,9 @@ pub(super) async fn call(
         display.show_server_progress(&format!("{name}: {text}"), fraction(update.progress, update.total));
     });
     let _clear = progress.clear_on_drop();
-    host.call({
-        let mut call = ToolCall::new(tool, arguments);
-        call.options.context.progress = Some(on_progress);
-        call
-    })
-    .await
+    let mut call = ToolCall::new(tool, arguments);
+    call.options.context.progress = Some(on_progress);
+    host.call(call).await
 }
 
 /// The tool of a call, in the catalog of the reachable servers.

@@ -164,7 +164,6 @@ impl<'a> ServerTests<'a> {
         let problems = catalog.problems().iter().filter(|problem| is_about_names(problem));
         let problems = problems.map(|problem| ActiveProblem { problem: problem.clone(), since }).collect();
         let mut snapshot = HostSnapshot::default();
-        snapshot.generation = 0;
         snapshot.catalog = Arc::new(catalog);
         snapshot.problems = problems;
         snapshot

@@ -10,8 +10,7 @@ use mcp_host_model::{Endpoint, Secret, StdioEndpoint};
 use mcp_host_registry::{CatalogServer, ServerLists};
 use mcp_host_runtime::ServerDefinitions;
 use mcp_host_transport::{
-    ConnectError, DialOptions, ProcessExit, ProgramSearch, ProgramSearchResult, Session, SessionOptions,
-    dialer, find_program, missing_script,
+    ProcessExit, ProgramSearch, ProgramSearchResult, Session, find_program, missing_script,
 };
 
 use super::examination::Examination;
@@ -165,32 +164,11 @@ async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
 
 async fn connect(examination: &Examination, server: &ResolvedServer, endpoint: &Endpoint) -> Option<Session> {
     examination.begin("handshake");
-    let limits = server.spec.limits.clone();
-    let extra_secrets = server.config.iter().cloned().collect();
-    let mut dial = DialOptions::default();
-    dial.limits = limits.clone();
-    dial.extra_secrets = extra_secrets;
-    let logins = host::logins(None, None);
-    let authorization =
-        logins.and_then(|logins| logins.authorization(&server.spec.id, endpoint, &dial.authorities));
-    dial.authorization = authorization;
-    let failed = |error: &ConnectError| StepResult::failed(error.to_string(), error.help());
-    let dial = match dialer(endpoint, &dial) {
-        Ok(dial) => dial,
-        Err(error) => {
-            examination.step("handshake", failed(&error));
-            return None;
-        }
-    };
-    let client = host::client_info();
-    let mut options = SessionOptions::default();
-    options.client = client;
-    options.limits = limits;
-    options.config = server.config.clone();
-    let session = match Session::connect(dial, options).await {
+    let (limits, logins) = (server.spec.limits.clone(), host::logins(None, None));
+    let session = match host::open_session(server, endpoint, limits, logins.as_ref()).await {
         Ok(session) => session,
         Err(error) => {
-            examination.step("handshake", failed(&error));
+            examination.step("handshake", StepResult::failed(error.to_string(), error.help()));
             return None;
         }
     };

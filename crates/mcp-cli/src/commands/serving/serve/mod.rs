@@ -13,11 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host_gateway::{
-    AuditLog, Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle,
-    RateLimits, Scope, ServeError, TaskKey, TlsFiles, Tokens, serve_stdio,
+    AuditLog, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle, ServeError,
+    TaskKey, TlsFiles, Tokens, serve_stdio,
 };
 use mcp_host_model::ServerId;
-use mcp_host_registry::ToolBudget;
 use mcp_host_runtime::{AdminTools, FollowHandle, Host, RequestingServers, Supervision};
 use mcp_host_transport::Eras;
 use tokio::sync::oneshot;
@@ -71,12 +70,8 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     let FollowedConfig { request, approval } = FollowedConfig::find(context, args.file.as_deref()).await?;
     let mut options = host::options(Supervision::default());
     options.catalog.approval = approval;
-    options.catalog.tool_budget = {
-        let mut budget = ToolBudget::default();
-        budget.max_tools = args.max_tools;
-        budget.max_tokens = args.max_tool_tokens;
-        budget
-    };
+    options.catalog.tool_budget.max_tools = args.max_tools;
+    options.catalog.tool_budget.max_tokens = args.max_tool_tokens;
     options.catalog.admin_tools = if args.admin { AdminTools::Enabled } else { AdminTools::Disabled };
     options.connections.eras = args.era.unwrap_or(Eras::Both);
     // A shared server receives the capabilities once, in its handshake, before any client is connected. So all are
@@ -87,7 +82,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     if let Some(drain) = args.drain {
         options.processes.drain = Duration::from_secs(drain);
     }
-    let shutdown_limit = prepared.bounds.shutdown_grace + SHUTDOWN_MARGIN;
+    let shutdown_limit = prepared.options.bounds.shutdown_grace + SHUTDOWN_MARGIN;
     let host = Arc::new(Host::start(options));
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = async {
@@ -112,11 +107,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
 
 /// The checked arguments.
 struct PreparedServe {
-    scope: Scope,
-    gateway_resources: Vec<GatewayResource>,
-    bounds: Bounds,
-    rates: RateLimits,
-    audit: Option<AuditLog>,
+    options: GatewayOptions,
     endpoint: ServeEndpoint,
 }
 
@@ -155,50 +146,33 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
             let source = TokenInput::new(args.token_file.clone(), args.token_env.as_deref())?;
             let tokens = source.read_at_start().await?;
             let resource_server = authorization::resource_server(args).await?;
-            let (hosts, origins) = (args.allow_host.clone(), args.allow_origin.clone());
             // Installed before any server starts, so that gauges count every increment and decrement.
             let recorder = MetricsRecorder::install();
             let metrics = recorder.as_ref().map(MetricsRecorder::page);
-            ServeEndpoint::Http(
-                address,
-                Box::new({
-                    let mut options = HttpOptions::default();
-                    options.tokens = tokens;
-                    options.resource_server = resource_server;
-                    options.hosts = hosts;
-                    options.origins = origins;
-                    options.tls = tls;
-                    options.metrics = metrics;
-                    options
-                }),
-                source,
-                recorder,
-            )
+            let mut options = HttpOptions::default();
+            options.tokens = tokens;
+            options.resource_server = resource_server;
+            options.hosts = args.allow_host.clone();
+            options.origins = args.allow_origin.clone();
+            options.tls = tls;
+            options.metrics = metrics;
+            ServeEndpoint::Http(address, Box::new(options), source, recorder)
         }
     };
-    Ok(PreparedServe {
-        scope: {
-            let mut scope = Scope::default();
-            scope.server = server;
-            scope.names = names;
-            scope
-        },
-        gateway_resources: if args.admin { GatewayResource::ALL.to_vec() } else { Vec::new() },
-        bounds: {
-            let mut bounds = Bounds::default();
-            bounds.idle_timeout = Duration::from_secs(args.idle);
-            bounds.shutdown_grace = args.drain.map_or(bounds.shutdown_grace, Duration::from_secs);
-            bounds
-        },
-        rates: {
-            let mut limits = RateLimits::default();
-            limits.per_token = args.rate_per_token;
-            limits.per_server = args.rate_per_server;
-            limits
-        },
-        audit,
-        endpoint,
-    })
+    let mut options = GatewayOptions::default();
+    options.scope.server = server;
+    options.scope.names = names;
+    if args.admin {
+        options.gateway_resources = GatewayResource::ALL.to_vec();
+    }
+    options.bounds.idle_timeout = Duration::from_secs(args.idle);
+    if let Some(drain) = args.drain {
+        options.bounds.shutdown_grace = Duration::from_secs(drain);
+    }
+    options.rates.per_token = args.rate_per_token;
+    options.rates.per_server = args.rate_per_server;
+    options.audit = audit;
+    Ok(PreparedServe { options, endpoint })
 }
 
 async fn serve(
@@ -206,23 +180,16 @@ async fn serve(
     following: FollowHandle,
     (prepared, stopped): (PreparedServe, oneshot::Receiver<()>),
 ) -> Result<(), Failure> {
-    let PreparedServe { scope, gateway_resources, bounds, rates, audit, endpoint } = prepared;
-    if let Some(server) = &scope.server {
+    let PreparedServe { mut options, endpoint } = prepared;
+    if let Some(server) = &options.scope.server {
         let published = host.snapshot();
         let names: Vec<String> = published.servers.iter().map(|status| status.id.clone()).collect();
         if !names.iter().any(|name| name == server.as_str()) {
             return Err(Failure::new(host::unknown_server(server.as_str(), &names)));
         }
     }
-    let mut others = OtherViews { only: scope.server.clone(), scopes: None };
-    let task_key = task_key().await;
-    let mut options = GatewayOptions::default();
-    options.scope = scope;
-    options.gateway_resources = gateway_resources;
-    options.bounds = bounds;
-    options.rates = rates;
-    options.task_key = task_key;
-    options.audit = audit;
+    let mut others = OtherViews { only: options.scope.server.clone(), scopes: None };
+    options.task_key = task_key().await;
     let gateway = Gateway::new(Arc::clone(host), options);
     let served = async {
         match endpoint {
