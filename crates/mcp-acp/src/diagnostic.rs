@@ -12,7 +12,7 @@ use crate::version::AcpTransport;
 /// A diagnostic of a request: an error or a warning.
 ///
 /// Serializes as an item of `data.errors`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RequestDiagnostic {
@@ -40,32 +40,15 @@ pub struct RequestDiagnostic {
 impl RequestDiagnostic {
     /// A diagnostic at a JSON pointer.
     pub fn new(pointer: impl Into<String>, message: impl Into<String>) -> RequestDiagnostic {
-        RequestDiagnostic {
-            index: None,
-            server_name: None,
-            field: None,
-            pointer: pointer.into(),
-            message: message.into(),
-            requested_transport: None,
-            suggestion: None,
-        }
+        let (pointer, message) = (pointer.into(), message.into());
+        RequestDiagnostic { pointer, message, ..RequestDiagnostic::default() }
     }
-}
 
-impl RequestDiagnostic {
     /// Creates a diagnostic at `pointer`, and derives index and field from it.
     pub(crate) fn at_pointer(pointer: impl Into<String>, message: impl Into<String>) -> RequestDiagnostic {
-        let pointer = pointer.into();
-        let (index, field) = parse_pointer(&pointer);
-        RequestDiagnostic {
-            index,
-            server_name: None,
-            field,
-            pointer,
-            message: message.into(),
-            requested_transport: None,
-            suggestion: None,
-        }
+        let res = RequestDiagnostic::new(pointer, message);
+        let (index, field) = parse_pointer(&res.pointer);
+        RequestDiagnostic { index, field, ..res }
     }
 
     /// Converts a diagnostic of mcp-config.

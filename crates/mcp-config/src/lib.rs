@@ -78,54 +78,38 @@ pub mod internal {
 }
 
 pub use diagnostic::{Applicability, Code, Diagnostic, Fix, Label, TextEdit};
-#[cfg(feature = "files")]
-pub use dialect::detect::{UnsupportedFormat, detect, detect_unsupported_format};
-#[cfg(feature = "files")]
-pub use dialect::editor::program::{ProgramFile, program_files};
-#[cfg(feature = "files")]
-pub use dialect::editor::references::InputDeclarations;
-#[cfg(feature = "files")]
-pub use dialect::schema::schema;
-#[cfg(feature = "files")]
-pub use dialect::write::report::{FieldFallback, ProgramLookup, UnsupportedField, WrittenFile};
-#[cfg(feature = "files")]
-pub use dialect::write::{write_editor_file, write_servers};
-#[cfg(feature = "files")]
-pub use edit::error::EditError;
-#[cfg(feature = "files")]
-pub use edit::field_changes::{FieldChange, FieldChangeError, FieldOperation, set_fields};
-#[cfg(feature = "files")]
-pub use edit::fix::{FixError, FixedFile, apply_fixes, fix_all};
-#[cfg(feature = "files")]
-pub use edit::inputs::prompts_for_inputs;
-#[cfg(feature = "files")]
-pub use edit::new_server::{NewServer, NewTransport, UrlTransportKind};
-#[cfg(feature = "files")]
-pub use edit::server_json::{PackageKind, PublishedServer, ServerJsonError, parse_server_json};
-#[cfg(feature = "files")]
-pub use edit::{Switch, add_server, remove_server, set_enabled};
 /// For documents, diagnostics and the servers that were read.
 #[doc(no_inline)]
 pub use mcp_host_model::{Dialect, ErrorKind, Profile, Secret, ServerId, ServerSpec, Severity};
-#[cfg(feature = "files")]
-pub use read::{DetectedReading, read, read_detecting};
 pub use read::{Document, Reading, ServerEntry};
-#[cfg(feature = "files")]
-pub use render::{
-    CheckOutcome, CheckedFile, Colour, SarifTool, render, render_diff, render_github, render_sarif,
-};
-#[cfg(feature = "files")]
-pub use resolve::context::{ResolveContext, ResolveError};
-#[cfg(feature = "files")]
-pub use resolve::dotenv::parse_env_file;
-#[cfg(feature = "files")]
-pub use resolve::{ResolveErrors, ResolvedServer, resolve};
 /// For [`schema`], [`render_sarif`] and [`holodeck::McpToolConfig`].
 #[cfg(feature = "files")]
 #[doc(no_inline)]
 pub use serde_json;
+
 #[cfg(feature = "files")]
-pub use syntax::text_to_json;
+pub use crate::{
+    dialect::detect::{UnsupportedFormat, detect, detect_unsupported_format},
+    dialect::editor::program::{ProgramFile, program_files},
+    dialect::editor::references::InputDeclarations,
+    dialect::schema::schema,
+    dialect::write::report::{FieldFallback, ProgramLookup, UnsupportedField, WrittenFile},
+    dialect::write::{write_editor_file, write_servers},
+    edit::error::EditError,
+    edit::field_changes::{FieldChange, FieldChangeError, FieldOperation, set_fields},
+    edit::fix::{FixError, FixedFile, apply_fixes, fix_all},
+    edit::inputs::prompts_for_inputs,
+    edit::new_server::{NewServer, NewTransport, UrlTransportKind},
+    edit::server_json::{PackageKind, PublishedServer, ServerJsonError, parse_server_json},
+    edit::{Switch, add_server, remove_server, set_enabled},
+    read::{DetectedReading, read, read_detecting},
+    render::{CheckOutcome, CheckedFile, Colour, SarifTool},
+    render::{render, render_diff, render_github, render_sarif},
+    resolve::context::{ResolveContext, ResolveError},
+    resolve::dotenv::parse_env_file,
+    resolve::{ResolveErrors, ResolvedServer, resolve},
+    syntax::text_to_json,
+};
 
 /// Compiles the program of the README.
 #[cfg(all(doctest, feature = "files"))]

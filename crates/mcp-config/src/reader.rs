@@ -148,13 +148,8 @@ mod sealed {
 }
 
 /// Receives the mistakes that a program finds itself.
-pub struct Reporter<'a>(&'a ReadContext);
-
-impl std::fmt::Debug for Reporter<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reporter").finish_non_exhaustive()
-    }
-}
+#[derive(derive_more::Debug)]
+pub struct Reporter<'a>(#[debug(skip)] &'a ReadContext);
 
 impl Reporter<'_> {
     /// Adds an error at a field, with the code [`Code::OutOfRange`]. The message should not quote a value that may be a

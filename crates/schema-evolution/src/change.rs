@@ -1,13 +1,13 @@
 //! Changes of a schema and their effects.
 
-use std::fmt;
-
 use serde::Serialize;
 use serde_json::Value;
+use strum::Display;
 
 /// A program that uses a schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Display)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 #[expect(
     clippy::exhaustive_enums,
     reason = "a program reads documents or writes them; one that does both has two uses"
@@ -21,8 +21,9 @@ pub enum Use {
 }
 
 /// What a change means for a use, ordered by severity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Display)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "a break is proven, harmlessness is proven, or neither")]
 pub enum Verdict {
     /// It is proven that no document is affected.
@@ -34,8 +35,9 @@ pub enum Verdict {
 }
 
 /// The direction of a change, over documents with keys that the schemas describe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Display)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 #[non_exhaustive]
 pub enum Direction {
     /// Only texts for people changed.
@@ -148,36 +150,5 @@ impl Comparison {
         let mut res: Vec<&Change> = self.changes.iter().collect();
         res.sort_by_key(|it| std::cmp::Reverse(it.effect(usage).verdict));
         res
-    }
-}
-
-impl fmt::Display for Use {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Reader => "reader",
-            Self::Writer => "writer",
-        })
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Harmless => "harmless",
-            Self::Unknown => "unknown",
-            Self::Break => "break",
-        })
-    }
-}
-
-impl fmt::Display for Direction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Annotation => "annotation",
-            Self::Widened => "widened",
-            Self::Narrowed => "narrowed",
-            Self::Changed => "changed",
-            Self::Unknown => "unknown",
-        })
     }
 }

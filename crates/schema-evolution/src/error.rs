@@ -1,26 +1,17 @@
 //! Errors of a comparison and of a folder of releases.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 /// One of the two schemas of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "a comparison has two schemas")]
 pub enum Side {
     /// The earlier version.
     Old,
     /// The later version.
     New,
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Old => "old",
-            Self::New => "new",
-        })
-    }
 }
 
 /// Two schemas cannot be compared.

@@ -1,14 +1,13 @@
 //! Diagnostic codes. A code never changes its meaning; a new kind of mistake gets a new number.
 
-use std::fmt;
-
 use mcp_host_model::{ErrorKind, Severity};
 use serde::{Serialize, Serializer};
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])* $name:ident = $number:literal $kind:ident,)*) => {
         /// Identifies the kind of mistake.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
+        #[display("{}", self.as_str())]
         #[non_exhaustive]
         pub enum Code { $($(#[doc = $doc])* $name,)* }
 
@@ -145,12 +144,6 @@ impl Code {
                 | Code::ManyDocuments
                 | Code::UnsupportedVersion
         )
-    }
-}
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

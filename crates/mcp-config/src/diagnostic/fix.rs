@@ -18,23 +18,14 @@ pub enum Applicability {
 /// Edits that correct a mistake.
 ///
 /// Invariant: the edits are inside the text of the diagnostic, on character boundaries, ordered and disjoint.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, derive_more::Debug)]
 pub struct Fix {
     pub(crate) title: String,
     pub(crate) applicability: Applicability,
     pub(crate) edits: Vec<TextEdit>,
-    /// Pointers to the changed values: in the old text, and in the new text.
+    /// Pointers to the changed values: in the old text, and in the new text. A key may contain a secret (`KEY=value`).
+    #[debug(skip)]
     pub(crate) changed: [Vec<String>; 2],
-}
-
-impl std::fmt::Debug for Fix {
-    /// Omits the pointers: a key may contain a secret (`KEY=value`).
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Fix { title, applicability, edits, changed: _ } = self;
-        let mut res = f.debug_struct("Fix");
-        res.field("title", title).field("applicability", applicability).field("edits", edits);
-        res.finish_non_exhaustive()
-    }
 }
 
 impl Fix {

@@ -23,10 +23,11 @@ pub(crate) use fix::{FixIntent, ScalarKind, apply_edits};
 pub(crate) use line_index::{LineIndex, floor_char_boundary};
 pub(crate) use quote::{ends_key_name, escaped, is_invisible, quoted, quoted_key, redact_pointer};
 
-/// A mistake, a warning or a note about a configuration file.
+/// A mistake, a warning or a note about a configuration file. Displayed as `<kind>: <message>`.
 ///
 /// Serialised as `{"severity", "code", "kind", "message", "pointer", "line", "column", "help"}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, derive_more::Display)]
+#[display("{kind}: {message}")]
 #[non_exhaustive]
 pub struct Diagnostic {
     /// Error, warning or note.
@@ -57,13 +58,6 @@ pub struct Diagnostic {
     /// Edits that fix it, if known.
     #[serde(skip)]
     pub fix: Option<Fix>,
-}
-
-impl std::fmt::Display for Diagnostic {
-    /// Writes `<kind>: <message>`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.kind, self.message)
-    }
 }
 
 /// A position related to a diagnostic.

@@ -4,7 +4,6 @@ pub(crate) mod fix_plan;
 mod positions;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 #[cfg(feature = "files")]
@@ -27,12 +26,13 @@ use fix_plan::SourceTree;
 use positions::ValuePositions;
 
 /// A text to read. `Debug` prints its length only, because it may contain secrets.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, derive_more::Debug)]
 #[non_exhaustive]
 pub struct Document<'a> {
     /// The path, as shown to the user.
     pub name: &'a str,
     /// The content.
+    #[debug("{} bytes", text.len())]
     pub text: &'a str,
     /// The rules for reading it.
     pub profile: Profile,
@@ -47,17 +47,6 @@ impl<'a> Document<'a> {
     /// The same document with another text.
     pub fn with_text(self, text: &'a str) -> Document<'a> {
         Document { text, ..self }
-    }
-}
-
-impl fmt::Debug for Document<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Document { name, text, profile } = self;
-        f.debug_struct("Document")
-            .field("name", name)
-            .field("text_bytes", &text.len())
-            .field("profile", profile)
-            .finish()
     }
 }
 

@@ -1,26 +1,17 @@
 //! The owner of a name in a catalog: the host or a server.
 
-use std::fmt;
-
 use mcp_host_model::ServerId;
 
 /// The owner of a tool, prompt or toolset name (DM-055, DM-097). Displayed as ``server `files` `` or `the host`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[non_exhaustive]
 pub enum NameOwner<'a> {
     /// The host itself. No server can take its names.
+    #[strum(to_string = "the host")]
     Host,
     /// A server.
+    #[strum(to_string = "server `{0}`")]
     Server(&'a ServerId),
-}
-
-impl fmt::Display for NameOwner<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NameOwner::Host => f.write_str("the host"),
-            NameOwner::Server(id) => write!(f, "server `{id}`"),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -68,19 +68,12 @@ pub struct InvalidResult {
 }
 
 /// The validated value. Prints its noun.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, strum::Display)]
 enum Subject {
+    #[strum(to_string = "the arguments")]
     Arguments,
+    #[strum(to_string = "the structured content")]
     Result,
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Subject::Arguments => "the arguments",
-            Subject::Result => "the structured content",
-        })
-    }
 }
 
 impl ValidatorCache {

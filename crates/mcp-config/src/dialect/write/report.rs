@@ -1,7 +1,5 @@
 //! The written text of servers, and what its dialect cannot express.
 
-use std::fmt;
-
 use mcp_host_model::Profile;
 use serde::{Serialize, Serializer};
 
@@ -49,25 +47,17 @@ impl UnsupportedField {
 }
 
 /// What was written in place of a field that cannot be expressed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 #[non_exhaustive]
 pub enum FieldFallback {
     /// The field was omitted.
+    #[display("left out")]
     FieldOmitted,
     /// The whole server was omitted, because it would behave differently without the field.
+    #[display("the server is left out")]
     ServerOmitted,
     /// Something else was written, as described.
     Replaced(String),
-}
-
-impl fmt::Display for FieldFallback {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FieldFallback::FieldOmitted => f.write_str("left out"),
-            FieldFallback::ServerOmitted => f.write_str("the server is left out"),
-            FieldFallback::Replaced(words) => f.write_str(words),
-        }
-    }
 }
 
 impl Serialize for FieldFallback {
