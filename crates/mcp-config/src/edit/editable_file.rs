@@ -16,12 +16,17 @@ use crate::syntax::{
     self, ChangedPointers, Content, Member, Node, Syntax, child, difference, last, parent, to_json,
 };
 
-const SHARED_LINES: &str = "the entry shares its lines with something else";
+pub(super) const SHARED_LINES: &str = "the entry shares its lines with something else";
 const LIST_LAYOUT: &str = "its list of servers has an unsupported layout";
 const FIELD_LAYOUT: &str = "the layout of the field is not supported";
 
 pub(super) fn unsupported_layout(why: &str) -> EditError {
     EditError::UnsupportedLayout { reason: why.to_owned() }
+}
+
+/// The value, unless the layout is not supported.
+pub(super) fn supported<T>(value: Option<T>, why: &str) -> Result<T, EditError> {
+    value.ok_or_else(|| unsupported_layout(why))
 }
 
 pub(super) fn errors(reading: &Reading) -> impl Iterator<Item = &Diagnostic> {
@@ -87,13 +92,17 @@ impl<'a> EditableFile<'a> {
         edits: &[TextEdit],
         changed: &ChangedPointers,
     ) -> Result<String, EditError> {
-        let text =
-            apply_edits(self.layout.text(), edits).ok_or_else(|| unsupported_layout("the edits overlap"))?;
-        self.verified(text, changed)
+        self.verified(apply_edits(self.layout.text(), edits), "the edits overlap", changed)
     }
 
-    /// The new text, if only the values in `changed` differ.
-    fn verified(&self, text: String, changed: &ChangedPointers) -> Result<String, EditError> {
+    /// The new text, if the layout is supported and only the values in `changed` differ.
+    fn verified(
+        &self,
+        text: Option<String>,
+        why: &str,
+        changed: &ChangedPointers,
+    ) -> Result<String, EditError> {
+        let text = supported(text, why)?;
         let syntax::ParsedText { root, dropped: _, diagnostics, extensions: _ } =
             syntax::parse_as(&text, self.syntax);
         let (Some(root), true) = (root, diagnostics.is_empty()) else {
@@ -138,25 +147,22 @@ impl<'a> EditableFile<'a> {
 
     /// The text with this value at a pointer. A missing value is added after the others, with its parents.
     pub(super) fn set(&self, pointer: &str, value: &OutputValue) -> Result<String, EditError> {
-        let touched =
-            |old: &str, new: &str| ChangedPointers { old: vec![old.to_owned()], new: vec![new.to_owned()] };
         // The outermost missing value.
         let (mut new, mut data) = (pointer, value.clone());
         while let Some(above) = parent(new).filter(|it| self.root.at(it).is_none()) {
             data = OutputValue::Map(vec![(last(new), data)]);
             new = above;
         }
-        let above = parent(new).ok_or_else(|| unsupported_layout(FIELD_LAYOUT))?;
-        let Some(node) = self.root.at(above) else { return Err(unsupported_layout(FIELD_LAYOUT)) };
+        let above = supported(parent(new), FIELD_LAYOUT)?;
+        let node = supported(self.root.at(above), FIELD_LAYOUT)?;
+        let touched = ChangedPointers { old: vec![new.to_owned()], new: vec![new.to_owned()] };
         if self.syntax == Syntax::Toml {
-            let text = toml::set(self.layout.text(), pointer, value);
-            return self.verified(text.ok_or_else(|| unsupported_layout(FIELD_LAYOUT))?, &touched(new, new));
+            return self.verified(toml::set(self.layout.text(), pointer, value), FIELD_LAYOUT, &touched);
         }
         let key = last(new);
         if let Some(index) = index_of(node, &key) {
-            let edit = replace(self.layout, node, index, &data);
-            let edit = edit.ok_or_else(|| unsupported_layout(FIELD_LAYOUT))?;
-            return self.apply_verified(&[edit], &touched(new, new));
+            let edit = supported(replace(self.layout, node, index, &data), FIELD_LAYOUT)?;
+            return self.apply_verified(&[edit], &touched);
         }
         if node.members().is_none() && !matches!(node.content(), Content::Null) {
             return Err(unsupported_layout(&format!("'{}' is not a mapping there", last(above))));
@@ -168,7 +174,7 @@ impl<'a> EditableFile<'a> {
         }
         let edits = insert(self.layout, node, InsertPosition::Last, entry);
         let changed = ChangedPointers { old: Vec::new(), new: vec![new.to_owned()] };
-        self.apply_verified(&edits.ok_or_else(|| unsupported_layout(FIELD_LAYOUT))?, &changed)
+        self.apply_verified(&supported(edits, FIELD_LAYOUT)?, &changed)
     }
 
     /// The text with a value at the end of the list at a pointer, which is created if missing.
@@ -184,27 +190,25 @@ impl<'a> EditableFile<'a> {
         };
         let changed = ChangedPointers { old: Vec::new(), new: vec![child(pointer, &count.to_string())] };
         if self.syntax == Syntax::Toml {
-            let text = toml::append(self.layout.text(), pointer, value);
-            return self.verified(text.ok_or_else(|| unsupported_layout(FIELD_LAYOUT))?, &changed);
+            return self.verified(toml::append(self.layout.text(), pointer, value), FIELD_LAYOUT, &changed);
         }
         let edits = insert(self.layout, list, InsertPosition::Last, NewEntry::Item(value));
-        self.apply_verified(&edits.ok_or_else(|| unsupported_layout(FIELD_LAYOUT))?, &changed)
+        self.apply_verified(&supported(edits, FIELD_LAYOUT)?, &changed)
     }
 
     /// The text without the value at a pointer, and without the comments inside it and directly above it.
     pub(super) fn remove(&self, pointer: &str) -> Result<String, EditError> {
         let changed = ChangedPointers { old: vec![pointer.to_owned()], new: Vec::new() };
         if self.syntax == Syntax::Toml {
-            let text = toml::remove(self.layout.text(), pointer);
-            return self.verified(text.ok_or_else(|| unsupported_layout(SHARED_LINES))?, &changed);
+            return self.verified(toml::remove(self.layout.text(), pointer), SHARED_LINES, &changed);
         }
         let found = parent(pointer).and_then(|above| {
             let list = self.root.at(above)?;
             Some((above, list, index_of(list, &last(pointer))?))
         });
-        let (above, list, index) = found.ok_or_else(|| unsupported_layout("the entry was not found"))?;
+        let (above, list, index) = supported(found, "the entry was not found")?;
         let edits = if count_of(list) > 1 {
-            remove(self.layout, list, index).ok_or_else(|| unsupported_layout(SHARED_LINES))?
+            supported(remove(self.layout, list, index), SHARED_LINES)?
         } else {
             self.remove_only_entry(above, list)?
         };
@@ -271,7 +275,7 @@ impl<'a> EditableFile<'a> {
         }
         if count > 0 {
             let edits = insert(self.layout, value, InsertPosition::Last, entry);
-            return Ok((edits.ok_or_else(|| unsupported_layout(LIST_LAYOUT))?, changed));
+            return Ok((supported(edits, LIST_LAYOUT)?, changed));
         }
         let empty = matches!(value.content, Content::Null | Content::Sequence(_) | Content::Mapping(_));
         if !empty {
@@ -279,12 +283,9 @@ impl<'a> EditableFile<'a> {
         }
         if entry_edits::is_flow(self.layout, &self.root) {
             let edit = entry_edits::fill_empty(self.layout, key.span.start, value, entry);
-            return Ok((vec![edit.ok_or_else(|| unsupported_layout(LIST_LAYOUT))?], changed));
+            return Ok((vec![supported(edit, LIST_LAYOUT)?], changed));
         }
-        let column = self
-            .layout
-            .column(key.span.start)
-            .ok_or_else(|| unsupported_layout("its indentation is not supported"))?;
+        let column = supported(self.layout.column(key.span.start), "its indentation is not supported")?;
         let at_line = self
             .layout
             .next_line(self.layout.last_line_start(&(key.span.start..value.span.end.max(key.span.end))));
@@ -343,10 +344,9 @@ impl<'a> EditableFile<'a> {
         let empty = if list.items().is_some() { "[]" } else { "{}" };
         if entry_edits::is_flow(self.layout, list) {
             let edit = entry_edits::remove_only(self.layout, list, empty);
-            return Ok(vec![edit.ok_or_else(|| unsupported_layout(SHARED_LINES))?]);
+            return Ok(vec![supported(edit, SHARED_LINES)?]);
         }
-        let member = parent(pointer).and_then(|it| self.root.at(it)?.get(&last(pointer)));
-        let key = &member.ok_or_else(|| unsupported_layout("its list of servers has no key"))?.key;
+        let key = &supported(self.member(pointer), "its list of servers has no key")?.key;
         let colon = self.layout.text()[key.span.end..].find(':').map(|it| key.span.end + it + 1);
         let lines = entry_edits::entry_lines(self.layout, list, 0);
         match (colon, lines) {

@@ -12,7 +12,7 @@ use crate::dialect::editor::conventions::Program;
 use crate::dialect::editor::keys;
 use crate::dialect::write::report::{WriteReport, WrittenFile};
 use crate::dialect::write::values::dominds_value;
-use crate::edit::editable_file::{EditableFile, errors, unsupported_layout};
+use crate::edit::editable_file::{EditableFile, errors, supported, unsupported_layout};
 use crate::edit::error::EditError;
 use crate::edit::inputs::declare_input;
 use crate::read::{Document, Reading, read};
@@ -179,8 +179,7 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
             vec![file.remove(file.emptied(&server, &child(&pointer, &index.to_string())))?]
         }
         FieldOperation::SetJson(json) => {
-            let value =
-                OutputValue::from_json(json).ok_or_else(|| unsupported_layout("the value is too deep"))?;
+            let value = supported(OutputValue::from_json(json), "the value is too deep")?;
             vec![file.set(&pointer, &value)?]
         }
         FieldOperation::Append(item) => {
@@ -228,7 +227,7 @@ fn field_pointer(
     (profile, program): (Profile, &Program),
 ) -> Result<String, EditError> {
     let (first, rest) = field.split_once('.').map_or((&**field, None), |it| (it.0, Some(it.1)));
-    let node = file.root.at(server).ok_or_else(|| unsupported_layout("the server was not found"))?;
+    let node = supported(file.root.at(server), "the server was not found")?;
     if node.members().is_none() {
         return Err(unsupported_layout("the server is not a mapping"));
     }

@@ -6,7 +6,7 @@ use crate::diagnostic::TextEdit;
 use crate::dialect::editor::conventions::{Disabling, JsonExtensions, Program};
 use crate::dialect::editor::keys::{DISABLED, ENABLED, SwitchKey};
 use crate::dialect::editor::name_lists::{self, NameLists};
-use crate::edit::editable_file::{EditableFile, unsupported_layout};
+use crate::edit::editable_file::{EditableFile, SHARED_LINES, supported, unsupported_layout};
 use crate::edit::error::EditError;
 use crate::edit::server_list::list_pointers;
 use crate::read::{Document, Reading, ServerEntry, read};
@@ -84,7 +84,7 @@ fn switch_once(document: &Document<'_>, name: &str, switch: Switch) -> Result<St
         Err(error) => return Err(error),
     };
     let pointer = &seen.pointer;
-    let node = file.root.at(pointer).ok_or_else(|| unsupported_layout("the server was not found"))?;
+    let node = supported(file.root.at(pointer), "the server was not found")?;
     match method(&file, document, seen, node, switch)? {
         SwitchMethod::Unchanged => Ok(document.text.to_owned()),
         SwitchMethod::Key(key, value) if file.is_toml() => {
@@ -100,8 +100,7 @@ fn switch_once(document: &Document<'_>, name: &str, switch: Switch) -> Result<St
         SwitchMethod::Comment => {
             let list = parent(pointer).and_then(|it| file.root.at(it));
             let edits = list.and_then(|it| comment_out(file.layout, it, &last(pointer)));
-            let edits =
-                edits.ok_or_else(|| unsupported_layout("the entry shares its lines with something else"))?;
+            let edits = supported(edits, SHARED_LINES)?;
             file.apply_verified(&edits, &ChangedPointers { old: vec![pointer.clone()], new: Vec::new() })
         }
     }
@@ -176,7 +175,7 @@ fn set_key(file: &EditableFile<'_>, node: &Node, pointer: &str, value: bool) -> 
         Some(_) => (None, Vec::new()),
         None => (insert(file.layout, node, InsertPosition::First, NewEntry::Member(&key, &data)), Vec::new()),
     };
-    let edits = edits.ok_or_else(|| unsupported_layout("the server's entry cannot take another key"))?;
+    let edits = supported(edits, "the server's entry cannot take another key")?;
     file.apply_verified(&edits, &ChangedPointers { old, new: changed })
 }
 
@@ -191,8 +190,8 @@ fn restore(
         |it: &&String| file.root.at(it).is_some_and(|list| list.members().is_some() && entry.is_in(list));
     let pointers = list_pointers(document);
     let list = pointers.iter().find(is_around);
-    let list = list.ok_or_else(|| unsupported_layout("the commented-out entry is not among the servers"))?;
-    let node = file.root.at(list).ok_or_else(|| unsupported_layout("the list of servers was not found"))?;
+    let list = supported(list, "the commented-out entry is not among the servers")?;
+    let node = supported(file.root.at(list), "the list of servers was not found")?;
     let changed = ChangedPointers { old: Vec::new(), new: vec![child(list, name)] };
     file.apply_verified(&entry.restore(file.layout, node), &changed)
 }

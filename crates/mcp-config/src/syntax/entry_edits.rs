@@ -94,21 +94,15 @@ fn block_insert(
 ) -> Option<TextEdit> {
     let spans = spans(node);
     let first = spans.first()?.0;
-    let (column, at) = match place {
-        InsertPosition::First => {
-            let mark = entry_start(layout, node, 0)?;
-            (layout.column(mark)?, layout.line_start(mark))
-        }
-        InsertPosition::After(index) => {
-            (layout.column(entry_start(layout, node, 0)?)?, value_lines_end(layout, node, index)?)
-        }
-        InsertPosition::Last => {
-            (layout.column(entry_start(layout, node, 0)?)?, lines_end(layout, node, spans.len() - 1)?)
-        }
+    let mark = entry_start(layout, node, 0)?;
+    let column = layout.column(mark)?;
+    let at = match place {
+        InsertPosition::First => layout.line_start(mark),
+        InsertPosition::After(index) => value_lines_end(layout, node, index)?,
+        InsertPosition::Last => lines_end(layout, node, spans.len() - 1)?,
     };
     // The first key of an item follows its dash, so whole lines cannot be inserted between them.
-    if place == InsertPosition::First && !layout.text_before(entry_start(layout, node, 0)?).trim().is_empty()
-    {
+    if place == InsertPosition::First && !layout.text_before(mark).trim().is_empty() {
         return behind_dash(layout, first, entry);
     }
     let spaced = place == InsertPosition::Last && spans.len() > 1 && {
@@ -366,29 +360,44 @@ fn deletion(span: Range<usize>) -> TextEdit {
     TextEdit { span, text: String::new() }
 }
 
+/// The bytes of an entry between brackets, with its comma and the comment on its line.
+struct FlowEntry {
+    /// From the start of the entry; from the comments directly above it, if it is alone on its lines.
+    from: usize,
+    /// The end of its comma.
+    behind: usize,
+    /// The end of the comment on its line.
+    line_end: usize,
+    is_alone: bool,
+}
+
+impl FlowEntry {
+    fn of(layout: Layout<'_>, start: usize, end: usize) -> FlowEntry {
+        let comma = layout.skip_blanks_and_comments(end);
+        let behind = if layout.text()[comma..].starts_with(',') { comma + 1 } else { end };
+        let line_end = after_comment(layout, behind);
+        let is_alone = layout.text_before(start).trim().is_empty() && layout.line(line_end).trim().is_empty();
+        let mut from = start;
+        if is_alone {
+            from = layout.line_start(start);
+            while let Some(line) = layout.previous_line(from).filter(|it| is_own_comment(layout.line(*it))) {
+                from = line;
+            }
+        }
+        FlowEntry { from, behind, line_end, is_alone }
+    }
+}
+
 fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Option<Vec<TextEdit>> {
     let (start, end) = *spans.get(index)?;
-    let comma = layout.skip_blanks_and_comments(end);
-    let behind = if layout.text()[comma..].starts_with(',') { comma + 1 } else { end };
-    let line_end = after_comment(layout, behind);
-    // If the entry is alone on its lines, remove these lines and the comments directly above. Comments of the next
-    // entry stay.
-    let alone = layout.text_before(start).trim().is_empty() && layout.line(line_end).trim().is_empty();
-    let mut res = Vec::new();
-    if alone {
-        let mut first = layout.line_start(start);
-        while let Some(line) = layout.previous_line(first).filter(|it| is_own_comment(layout.line(*it))) {
-            first = line;
-        }
-        res.push(deletion(first..layout.next_line(line_end)));
-    } else {
-        res.push(match spans.get(index + 1) {
-            // Comments of the next entry stay.
-            Some(next) if layout.text()[behind..next.0].trim().is_empty() => deletion(start..next.0),
-            Some(_) => deletion(start..line_end),
-            None => return Some(vec![deletion(spans[index - 1].1..end)]),
-        });
-    }
+    let FlowEntry { from, behind, line_end, is_alone } = FlowEntry::of(layout, start, end);
+    // Comments of the next entry stay.
+    let mut res = vec![match spans.get(index + 1) {
+        _ if is_alone => deletion(from..layout.next_line(line_end)),
+        Some(next) if layout.text()[behind..next.0].trim().is_empty() => deletion(start..next.0),
+        Some(_) => deletion(start..line_end),
+        None => return Some(vec![deletion(spans[index - 1].1..end)]),
+    }];
     // If the last entry has no trailing comma, remove the comma before it too.
     if index + 1 == spans.len() && behind == end {
         let before = layout.skip_blanks_and_comments(spans[index - 1].1);
@@ -400,18 +409,8 @@ fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Op
 /// Removes the only entry between brackets; other comments and their lines stay.
 pub(crate) fn remove_only(layout: Layout<'_>, list: &Node, empty: &str) -> Option<TextEdit> {
     let (start, end) = *spans(list).first()?;
-    let comma = layout.skip_blanks_and_comments(end);
-    let behind = if layout.text()[comma..].starts_with(',') { comma + 1 } else { end };
-    let line_end = after_comment(layout, behind);
-    let alone = layout.text_before(start).trim().is_empty() && layout.line(line_end).trim().is_empty();
-    let mut from = start;
-    if alone {
-        from = layout.line_start(start);
-        while let Some(line) = layout.previous_line(from).filter(|it| is_own_comment(layout.line(*it))) {
-            from = line;
-        }
-    }
-    let to = if alone { layout.next_line(line_end) } else { line_end };
+    let FlowEntry { from, behind: _, line_end, is_alone } = FlowEntry::of(layout, start, end);
+    let to = if is_alone { layout.next_line(line_end) } else { line_end };
     let inside = |range: Range<usize>| layout.text().get(range).map(str::trim);
     let kept = [inside(list.span.start + 1..from)?, inside(to..list.span.end - 1)?];
     let nothing = kept.iter().all(|it| it.is_empty());
