@@ -1,11 +1,12 @@
 //! Options for connecting the servers of a session. Every wait has a timeout.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use std::{env, fmt};
 
+use derive_more::Debug;
 use mcp_host_model::{EnvInherit, Limits};
 use mcp_host_runtime::{DesiredServers, Dialer, HostOptions};
 
@@ -14,7 +15,7 @@ use crate::login::oauth::OAuthLogins;
 use crate::server_set::SharedServers;
 
 /// Options for connecting the servers of a session.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ConnectOptions {
     /// The limits of each server. `startup` is the timeout from its start to its tools: a server that takes longer is
@@ -32,17 +33,21 @@ pub struct ConnectOptions {
     /// The agent's own servers ([`mcp_host_runtime::load`]), which every session has besides those of its
     /// request. A server of the request replaces the agent's of the same name. They are not counted by
     /// `max_servers`, and their failures do not refuse a session.
+    #[debug(skip)]
     pub own_servers: DesiredServers,
     /// Has sessions with equal lists of servers use the same servers; see [`SharedServers`] for what is not separated
     /// then. `None`, the default: each session has its own. A session with a server over the ACP connection always has
     /// its own.
+    #[debug(skip)]
     pub shared: Option<SharedServers>,
     #[cfg(feature = "oauth")]
+    #[debug(skip)]
     pub(crate) logins: Option<OAuthLogins>,
     /// Options of the host: client info, supervision, and handlers. Sampling and elicitation need
     /// [`HostOptions::server_requests`]; without them servers see no such capability. With the receipts in
     /// [`HostOptions::processes`], the next session with servers ends the processes of an agent that crashed; unless
     /// set, they are in the user's state folder.
+    #[debug(skip)]
     pub host: HostOptions,
     /// Whether the session's folders are offered as roots. A roots handler in [`HostOptions::server_requests`] takes
     /// precedence.
@@ -52,8 +57,10 @@ pub struct ConnectOptions {
     /// and tokens.
     pub environment: EnvInherit,
     /// A dialer that replaces the default transports.
+    #[debug(skip)]
     pub dialer: Option<Dialer>,
     #[cfg(feature = "mcp-over-acp")]
+    #[debug(skip)]
     pub(crate) over_acp: Option<crate::over_acp::OverAcp>,
 }
 
@@ -101,20 +108,6 @@ impl Default for ConnectOptions {
             #[cfg(feature = "mcp-over-acp")]
             over_acp: None,
         }
-    }
-}
-
-impl fmt::Debug for ConnectOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConnectOptions")
-            .field("limits", &self.limits)
-            .field("total_timeout", &self.total_timeout)
-            .field("max_servers", &self.max_servers)
-            .field("required", &self.required)
-            .field("start", &self.start)
-            .field("folders", &self.folders)
-            .field("environment", &self.environment)
-            .finish_non_exhaustive()
     }
 }
 

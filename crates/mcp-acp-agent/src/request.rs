@@ -101,56 +101,35 @@ macro_rules! request {
 
 request!(
     /// `session/new`, version 1.
-    NewSession,
-    SessionMethod::New,
-    AcpVersion::V1,
-    schema::NewSessionResponse
+    NewSession, SessionMethod::New, AcpVersion::V1, schema::NewSessionResponse
 );
 request!(
     /// `session/load`, version 1. Version 2 has none.
-    LoadSession,
-    SessionMethod::Load,
-    AcpVersion::V1,
-    schema::LoadSessionResponse
+    LoadSession, SessionMethod::Load, AcpVersion::V1, schema::LoadSessionResponse
 );
 request!(
     /// `session/resume`, version 1.
-    ResumeSession,
-    SessionMethod::Resume,
-    AcpVersion::V1,
-    schema::ResumeSessionResponse
+    ResumeSession, SessionMethod::Resume, AcpVersion::V1, schema::ResumeSessionResponse
 );
 #[cfg(feature = "session-fork")]
 request!(
     /// `session/fork`, version 1.
-    ForkSession,
-    SessionMethod::Fork,
-    AcpVersion::V1,
-    schema::ForkSessionResponse
+    ForkSession, SessionMethod::Fork, AcpVersion::V1, schema::ForkSessionResponse
 );
 #[cfg(feature = "protocol-v2")]
 request!(
     /// `session/new`, version 2.
-    NewSessionV2,
-    SessionMethod::New,
-    AcpVersion::V2,
-    agent_client_protocol::v2::schema::NewSessionResponse
+    NewSessionV2, SessionMethod::New, AcpVersion::V2, agent_client_protocol::v2::schema::NewSessionResponse
 );
 #[cfg(feature = "protocol-v2")]
 request!(
     /// `session/resume`, version 2.
-    ResumeSessionV2,
-    SessionMethod::Resume,
-    AcpVersion::V2,
-    agent_client_protocol::v2::schema::ResumeSessionResponse
+    ResumeSessionV2, SessionMethod::Resume, AcpVersion::V2, agent_client_protocol::v2::schema::ResumeSessionResponse
 );
 #[cfg(all(feature = "protocol-v2", feature = "session-fork"))]
 request!(
     /// `session/fork`, version 2.
-    ForkSessionV2,
-    SessionMethod::Fork,
-    AcpVersion::V2,
-    agent_client_protocol::v2::schema::ForkSessionResponse
+    ForkSessionV2, SessionMethod::Fork, AcpVersion::V2, agent_client_protocol::v2::schema::ForkSessionResponse
 );
 
 fn untyped(request: &SessionRequest) -> Result<UntypedMessage, Error> {

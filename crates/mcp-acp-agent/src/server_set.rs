@@ -34,15 +34,9 @@ struct SharedSet {
 pub(crate) struct ServerSet {
     /// Started when it is first needed: a session without servers has none.
     host: OnceLock<Host>,
-    host_options: HostOptions,
-    dialer: Dialer,
-    desired: DesiredServers,
-    pub(crate) login_states: Arc<LoginStates>,
-    #[cfg(feature = "oauth")]
-    logins: Option<Arc<BackgroundLogins>>,
+    pub(crate) parts: ServerSetParts,
     /// The number of sessions that use the servers. Locked while they are started or stopped.
     users: tokio::sync::Mutex<usize>,
-    shared: Option<SharedServers>,
 }
 
 /// The parts of a set.
@@ -103,23 +97,14 @@ impl SharedServers {
 impl ServerSet {
     /// Creates a set, or returns the equal one that other sessions use.
     pub(crate) fn new(parts: ServerSetParts) -> Arc<ServerSet> {
-        let set = ServerSet {
-            host: OnceLock::new(),
-            host_options: parts.host_options,
-            dialer: parts.dialer,
-            desired: parts.desired,
-            login_states: parts.login_states,
-            #[cfg(feature = "oauth")]
-            logins: parts.logins,
-            users: tokio::sync::Mutex::default(),
-            shared: parts.shared.clone(),
-        };
-        let set = match parts.shared {
+        let shared = parts.shared.clone();
+        let set = ServerSet { host: OnceLock::new(), parts, users: tokio::sync::Mutex::default() };
+        let set = match shared {
             Some(shared) => shared.join(set),
             None => Arc::new(set),
         };
         #[cfg(feature = "oauth")]
-        if let Some(logins) = &set.logins {
+        if let Some(logins) = &set.parts.logins {
             let weak = Arc::downgrade(&set);
             logins.set_on_login(Box::new(move || {
                 let weak = Weak::clone(&weak);
@@ -134,12 +119,14 @@ impl ServerSet {
     }
 
     pub(crate) fn is_shared(&self) -> bool {
-        self.shared.is_some()
+        self.parts.shared.is_some()
     }
 
     /// Returns the host, and starts it if necessary.
     pub(crate) fn host(&self) -> &Host {
-        self.host.get_or_init(|| Host::with_dialer(self.host_options.clone(), Arc::clone(&self.dialer)))
+        self.host.get_or_init(|| {
+            Host::with_dialer(self.parts.host_options.clone(), Arc::clone(&self.parts.dialer))
+        })
     }
 
     /// Returns the current snapshot; `None` if the host is not started.
@@ -152,7 +139,7 @@ impl ServerSet {
         let mut users = self.users.lock().await;
         // Counted first, because a cancelled `apply` may be executed all the same.
         *users += usize::from(!is_used.swap(true, Ordering::AcqRel));
-        self.host().apply(self.desired.clone()).await;
+        self.host().apply(self.parts.desired.clone()).await;
     }
 
     /// Ends the use by a session. The servers stop with the last one.
@@ -172,14 +159,14 @@ impl ServerSet {
     async fn start_failed(&self) {
         let users = self.users.lock().await;
         if *users > 0 {
-            self.host().apply(self.desired.clone()).await;
+            self.host().apply(self.parts.desired.clone()).await;
         }
     }
 
     /// Ends the membership of a session that closes. Returns whether the set has no open session. A set that is not
     /// shared has none then.
     pub(crate) fn leave(&self, is_open: &AtomicBool) -> bool {
-        self.shared.as_ref().is_none_or(|shared| shared.leave(self, is_open))
+        self.parts.shared.as_ref().is_none_or(|shared| shared.leave(self, is_open))
     }
 
     /// Ends the servers with their process groups, unless another session is open.
@@ -188,7 +175,7 @@ impl ServerSet {
             return;
         }
         #[cfg(feature = "oauth")]
-        if let Some(logins) = &self.logins {
+        if let Some(logins) = &self.parts.logins {
             logins.abort();
         }
         if let Some(host) = self.host.get() {
@@ -197,11 +184,11 @@ impl ServerSet {
     }
 
     fn is_same(&self, other: &ServerSet) -> bool {
-        let (ours, theirs) = (&self.desired, &other.desired);
+        let (ours, theirs) = (&self.parts.desired, &other.parts.desired);
         ours.servers.len() == theirs.servers.len()
             && ours.servers.iter().zip(&theirs.servers).all(|(ours, theirs)| is_same_server(ours, theirs))
             && ours.failed == theirs.failed
-            && declared(&self.host_options) == declared(&other.host_options)
+            && declared(&self.parts.host_options) == declared(&other.parts.host_options)
     }
 }
 

@@ -72,12 +72,9 @@ pub(crate) fn session_servers(validated: &ValidatedRequest, settings: AgentSetti
     let mut over_acp = HashMap::new();
     for server in &validated.servers {
         let ServerTimeouts { startup, request, .. } = server.timeouts();
-        let limits = &{
-            let mut res = limits.clone();
-            res.startup = startup.unwrap_or(limits.startup);
-            res.request = request.unwrap_or(limits.request);
-            res
-        };
+        let mut limits = limits.clone();
+        limits.startup = startup.unwrap_or(limits.startup);
+        limits.request = request.unwrap_or(limits.request);
         let mut description = ServerDescription {
             name: server.name().to_owned(),
             source: ServerSource::Client,
@@ -86,9 +83,9 @@ pub(crate) fn session_servers(validated: &ValidatedRequest, settings: AgentSetti
             secrets: Vec::new(),
         };
         let resolved = match server {
-            SessionServer::Spec(spec) => resolve_server(spec, limits, environment, &validated.cwd),
+            SessionServer::Spec(spec) => resolve_server(spec, &limits, environment, &validated.cwd),
             SessionServer::Extension { name, transport: AcpTransport::Acp, entry } if has_over_acp => {
-                resolve_over_acp(name, entry, limits).map(|(resolved, id)| {
+                resolve_over_acp(name, entry, &limits).map(|(resolved, id)| {
                     over_acp.insert(name.clone(), id);
                     resolved
                 })

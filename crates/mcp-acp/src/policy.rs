@@ -59,7 +59,7 @@ pub enum FolderStatus {
 }
 
 /// The agent that validates a request.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, derive_more::Debug)]
 #[non_exhaustive]
 pub struct AgentProfile<'a> {
     /// The negotiated version.
@@ -69,6 +69,7 @@ pub struct AgentProfile<'a> {
     /// Its strictness.
     pub policy: Policy,
     /// Checks a folder; called only for absolute paths.
+    #[debug(skip)]
     pub check_folder: &'a dyn Fn(&str) -> FolderStatus,
 }
 
@@ -81,16 +82,5 @@ impl<'a> AgentProfile<'a> {
             policy: Policy::default(),
             check_folder: &|_| FolderStatus::Usable,
         }
-    }
-}
-
-impl std::fmt::Debug for AgentProfile<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let AgentProfile { version, capabilities, policy, check_folder: _ } = self;
-        f.debug_struct("Agent")
-            .field("version", version)
-            .field("capabilities", capabilities)
-            .field("policy", policy)
-            .finish_non_exhaustive()
     }
 }

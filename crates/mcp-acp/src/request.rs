@@ -2,8 +2,6 @@
 //!
 //! Parameters may contain secrets and are never printed.
 
-use std::fmt;
-
 use mcp_host_model::RawJson;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,7 +10,8 @@ use crate::request_error::SessionRequestError;
 use crate::version::SessionMethod;
 
 /// A method with its parameters.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, derive_more::Debug, PartialEq, Eq)]
+#[debug("SessionRequest({}, ***)", method.as_str())]
 #[non_exhaustive]
 pub struct SessionRequest {
     /// The method.
@@ -50,12 +49,6 @@ impl SessionRequest {
     /// Returns the request without its id, so that pointers start at the request.
     pub(crate) fn to_json_text(&self) -> String {
         format!(r#"{{"method":"{}","params":{}}}"#, self.method.as_str(), self.params.as_str())
-    }
-}
-
-impl fmt::Debug for SessionRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SessionRequest({}, ***)", self.method.as_str())
     }
 }
 

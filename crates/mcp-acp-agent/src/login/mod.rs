@@ -4,7 +4,6 @@
 pub(crate) mod oauth;
 
 use std::collections::HashMap;
-use std::fmt;
 
 use tokio::sync::watch;
 use url::Url;
@@ -12,19 +11,14 @@ use url::Url;
 /// The page at which the user logs in to a server. Its host is chosen by the authorization server, so show it in full.
 ///
 /// `Debug` prints its origin only, because its query is part of the login.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, derive_more::Debug, PartialEq, Eq)]
+#[debug("LoginPage({})", _0.origin().ascii_serialization())]
 pub struct LoginPage(Url);
 
 impl LoginPage {
     /// Returns the URL.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
-    }
-}
-
-impl fmt::Debug for LoginPage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LoginPage({})", self.0.origin().ascii_serialization())
     }
 }
 

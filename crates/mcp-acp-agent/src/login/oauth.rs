@@ -141,17 +141,13 @@ impl BackgroundLogins {
 }
 
 /// The authorization of one server.
+#[derive(derive_more::Debug)]
+#[debug("ServerLogin {{ server: {:?}, .. }}", user.server)]
 struct ServerLogin {
     oauth: Arc<dyn Authorization>,
     user: Arc<User>,
     tasks: Arc<Mutex<JoinSet<()>>>,
     on_login: Arc<OnceLock<OnLogin>>,
-}
-
-impl std::fmt::Debug for ServerLogin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ServerLogin").field("server", &self.user.server).finish_non_exhaustive()
-    }
 }
 
 #[async_trait]

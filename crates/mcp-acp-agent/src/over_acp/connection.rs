@@ -19,7 +19,8 @@ static NEXT_REQUEST_ID: AtomicU64 = AtomicU64::new(0);
 /// An ACP connection whose client provides MCP servers. Clones share it.
 ///
 /// Receives the client's `mcp/message` notifications while a clone exists.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("OverAcp")]
 pub struct OverAcp(pub(super) Arc<OverAcpConnection>);
 
 pub(super) struct OverAcpConnection {
@@ -34,12 +35,6 @@ impl OverAcp {
         let routes = Arc::new(RequestRoutes::default());
         let handler = connection.add_dynamic_handler(NotificationHandler(Arc::clone(&routes)))?;
         Ok(OverAcp(Arc::new(OverAcpConnection { connection, routes, _handler: handler })))
-    }
-}
-
-impl fmt::Debug for OverAcp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OverAcp")
     }
 }
 

@@ -1,7 +1,5 @@
 //! `mcp/message` and its content. Pure.
 
-use std::fmt;
-
 use agent_client_protocol::{Error, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, UntypedMessage};
 use bytes::Bytes;
 use mcp_host_transport::{RequestError, RequestId, StreamError};
@@ -11,7 +9,8 @@ use serde_json::{Map, Value, json};
 const METHOD: &str = "mcp/message";
 
 /// One MCP message inside ACP. `Debug` prints only its method, because parameters may be secret.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, derive_more::Debug, Serialize, Deserialize)]
+#[debug("Message({method:?}, ***)")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Message {
     pub(super) server_id: String,
@@ -20,12 +19,6 @@ pub(super) struct Message {
     pub(super) method: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) params: Option<Map<String, Value>>,
-}
-
-impl fmt::Debug for Message {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Message({:?}, ***)", self.method)
-    }
 }
 
 impl JsonRpcMessage for Message {

@@ -155,7 +155,7 @@ impl SessionMcp {
             StartPolicy::AtSession => SessionPhase::Starting,
             StartPolicy::FirstUse => SessionPhase::NotStarted,
         };
-        let logins = Arc::clone(&set.login_states);
+        let logins = Arc::clone(&set.parts.login_states);
         let session = SessionMcp {
             set,
             caller,

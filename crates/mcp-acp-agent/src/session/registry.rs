@@ -153,14 +153,15 @@ impl SessionRegistry {
         let servers = Arc::new(servers);
         let mut state = self.lock();
         let current = state.generations.get(&slot.session).and_then(Weak::upgrade);
-        if !current.is_some_and(|generation| Arc::ptr_eq(&generation, &slot.generation)) {
-            state.close_in_background(servers, slot);
-            return Err(SessionSetupError::Closed);
-        }
+        let is_current = current.is_some_and(|generation| Arc::ptr_eq(&generation, &slot.generation));
         let last_used = state.next_use();
         let installed = InstalledServers { servers: Arc::clone(&servers), slot, last_used };
+        if !is_current {
+            state.close_in_background(installed);
+            return Err(SessionSetupError::Closed);
+        }
         let previous = state.sessions.insert(installed.slot.session.clone(), installed);
-        let previous = previous.map(|previous| state.close_in_background(previous.servers, previous.slot));
+        let previous = previous.map(|previous| state.close_in_background(previous));
         Ok(ReplacedServers { servers, previous })
     }
 
@@ -204,8 +205,8 @@ impl SessionRegistry {
     pub fn remove(&self, session: &str) -> Option<Arc<SessionMcp>> {
         let mut state = self.lock();
         state.generations.remove(session);
-        let InstalledServers { servers, slot, last_used: _ } = state.sessions.remove(session)?;
-        Some(state.close_in_background(servers, slot))
+        let removed = state.sessions.remove(session)?;
+        Some(state.close_in_background(removed))
     }
 
     /// Removes a session and waits until its servers are closed. False if there is no such session. Cancel-safe.
@@ -220,10 +221,8 @@ impl SessionRegistry {
         let mut closing = {
             let mut state = self.lock();
             state.generations.clear();
-            for InstalledServers { servers, slot, last_used: _ } in
-                std::mem::take(&mut state.sessions).into_values()
-            {
-                state.close_in_background(servers, slot);
+            for removed in std::mem::take(&mut state.sessions).into_values() {
+                state.close_in_background(removed);
             }
             std::mem::take(&mut state.closing)
         };
@@ -250,21 +249,20 @@ impl RegistryState {
             let is_idle = Arc::strong_count(&installed.servers) == 1;
             is_idle && installed.slot.permit.is_some() && installed.slot.session != session
         });
-        let InstalledServers { servers, slot, last_used: _ } =
-            idle.min_by_key(|installed| installed.last_used)?;
-        let permit = slot.permit.take()?;
-        servers.set_idle();
-        let servers = Arc::clone(servers);
+        let longest = idle.min_by_key(|installed| installed.last_used)?;
+        let permit = longest.slot.permit.take()?;
+        longest.servers.set_idle();
+        let servers = Arc::clone(&longest.servers);
         self.in_background(async move { servers.stop_if_idle().await });
         Some(permit)
     }
 
     /// Closes a set in the background. It keeps its slot until then.
-    fn close_in_background(&mut self, servers: Arc<SessionMcp>, slot: SessionSlot) -> Arc<SessionMcp> {
-        let closing = Arc::clone(&servers);
+    fn close_in_background(&mut self, installed: InstalledServers) -> Arc<SessionMcp> {
+        let servers = Arc::clone(&installed.servers);
         self.in_background(async move {
-            closing.close().await;
-            drop(slot);
+            installed.servers.close().await;
+            drop(installed);
         });
         servers
     }
