@@ -1,30 +1,19 @@
 //! Content hashes over length-prefixed fields. The prefixes make the encoding unambiguous, and the hash does not
 //! depend on a library's map order.
 
-use std::fmt;
-
+use derive_more::{Debug, Display};
 use serde::{Serialize, Serializer};
 
 /// The blake3 hash of a catalog's content, printed in hexadecimal.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Display, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[display("{}", blake3::Hash::from_bytes(*_0).to_hex())]
+#[debug("{self}")]
 pub struct CatalogHash([u8; 32]);
 
 impl CatalogHash {
     /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
-    }
-}
-
-impl fmt::Display for CatalogHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
-    }
-}
-
-impl fmt::Debug for CatalogHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

@@ -19,7 +19,8 @@ const MAX_DEPTH: usize = 32;
 const PREFIX: &str = "sha256:";
 
 /// The SHA-256 of a value's encoding. Printed as `sha256:` and 64 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, derive_more::Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[debug("{self}")]
 pub struct JsonDigest([u8; 32]);
 
 impl JsonDigest {
@@ -76,12 +77,6 @@ impl fmt::Display for JsonDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(PREFIX)?;
         self.0.iter().try_for_each(|it| write!(f, "{it:02x}"))
-    }
-}
-
-impl fmt::Debug for JsonDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

@@ -3,9 +3,9 @@
 //! Collisions are the catalog's subject.
 
 use std::borrow::Borrow;
-use std::fmt;
 use std::sync::Arc;
 
+use derive_more::{Debug, Display};
 use mcp_host_model::{NameClass, NameLimit};
 use serde::{Serialize, Serializer};
 
@@ -13,7 +13,8 @@ use serde::{Serialize, Serializer};
 ///
 /// Invariant: not empty, and made by its server's rules: bytes of `[A-Za-z0-9_-]` within the rules' limit, unless the
 /// rules are `Pass` (any text) or keep the dot. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Display, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[debug("{_0:?}")]
 pub struct ExposedName(Arc<str>);
 
 impl ExposedName {
@@ -33,18 +34,6 @@ impl ExposedName {
 impl Borrow<str> for ExposedName {
     fn borrow(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Display for ExposedName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for ExposedName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&*self.0, f)
     }
 }
 
