@@ -131,7 +131,6 @@ pub use calls::pin::PinnedGeneration;
 pub use calls::provider_failure::ProviderFailureReport;
 pub use calls::raw_result::{RawResult, RequestError};
 pub use calls::request_options::RequestOptions;
-pub use calls::requests::TaskMethod;
 pub use calls::spill::SpillPolicy;
 pub use calls::tool_call::{CalledTool, TaskHandling, ToolCall};
 pub use calls::tool_ref::ToolRef;

@@ -5,8 +5,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use mcp_host_model::{Era, Method, MethodName, RawJson, ResultKind, ResultType, RpcError, code};
-use mcp_host_runtime::TaskMethod;
-use mcp_host_transport::SkillMethod;
 use tokio::time::Instant;
 
 use crate::gateway::GatewayInner;
@@ -106,12 +104,10 @@ impl GatewayInner {
             (Method::ReadResource, _) => context.read_resource().await?,
             (Method::Complete, _) => context.complete().await?,
             (Method::ListSkills, _) => context.list_skills().await?,
-            (Method::GetSkill, _) => context.skill_request(SkillMethod::Get).await?,
-            (Method::ReadDirectory, _) => context.skill_request(SkillMethod::ReadDirectory).await?,
-            (Method::GetTask, _) => context.task_request(TaskMethod::Get).await?,
-            (Method::CancelTask, _) => context.task_request(TaskMethod::Cancel).await?,
-            (Method::UpdateTask, Era::Modern) => context.task_request(TaskMethod::Update).await?,
-            (Method::GetTaskResult, Era::Legacy) => context.task_request(TaskMethod::Result).await?,
+            (Method::GetSkill | Method::ReadDirectory, _) => context.skill_request(known).await?,
+            (Method::GetTask | Method::CancelTask, _)
+            | (Method::UpdateTask, Era::Modern)
+            | (Method::GetTaskResult, Era::Legacy) => context.task_request(known).await?,
             (Method::Ping, Era::Legacy) => RawJson::empty_object().into(),
             (Method::SetLevel, Era::Legacy) => context.set_log_level().await?.into(),
             (Method::Subscribe, Era::Legacy) => context.subscribe().await?.into(),

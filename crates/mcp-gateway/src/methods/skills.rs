@@ -4,8 +4,7 @@
 //! server's page. A skill keeps its URIs unless another server has the same one; its files are read from the
 //! server of its `SKILL.md`.
 
-use mcp_host_model::{RawJson, RpcError, ServerId};
-use mcp_host_transport::SkillMethod;
+use mcp_host_model::{Method, RawJson, RpcError, ServerId};
 use serde_json::value::RawValue;
 
 use crate::access::scope::NameStyle;
@@ -63,7 +62,7 @@ impl RequestContext<'_> {
         let cursor = cursor.map(|cursor| format!(r#"{{"cursor":{}}}"#, json_string(cursor)));
         let mut options = self.request_options(Some(server.clone()), "", &["cursor"])?;
         options.context.extra_params = cursor.map(|it| RawJson::parse(it.into()).expect("it is an object"));
-        let page = self.gateway.host.skill_request_raw(SkillMethod::List, None, options).await;
+        let page = self.gateway.host.skill_request_raw(Method::ListSkills, None, options).await;
         let page = page.map_err(|error| self.call_error(error))?;
         let CheckedResult { object: page, info } = self.check_result(page, "")?;
         let skills = json_splice::member(&page, "skills")
@@ -84,7 +83,7 @@ impl RequestContext<'_> {
     }
 
     /// A skill, or the entries of a folder.
-    pub(super) async fn skill_request(&self, method: SkillMethod) -> Result<CheckedResult, RpcError> {
+    pub(super) async fn skill_request(&self, method: Method) -> Result<CheckedResult, RpcError> {
         let uri = self.text("uri")?;
         let (server_uri, options) = self.resource_request(&uri)?;
         let result = self.gateway.host.skill_request_raw(method, Some(&server_uri), options).await;
@@ -97,7 +96,7 @@ impl RequestContext<'_> {
             let named = |uri: &str| exposed_uri::with_server_authority(uri, &server);
             return Ok(CheckedResult { object: exposed_uri::replace_skill_uris(&object, named), info });
         }
-        if method == SkillMethod::Get && uri.len() <= MAX_URI_BYTES {
+        if method == Method::GetSkill && uri.len() <= MAX_URI_BYTES {
             self.gateway.origins.claim(&OriginKey::of(self.caller), &uri, &server);
         }
         Ok(result)

@@ -8,7 +8,6 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use mcp_host_model::{Method, RawJson, RpcError, Task, code};
-use mcp_host_runtime::TaskMethod;
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
@@ -108,7 +107,7 @@ impl TaskClient {
     async fn poll(&self, request: Request, notified: Option<RawJson>, pause: Duration) -> TaskPoll {
         sleep(pause).await;
         let context = RequestContext::new(&self.gateway, &self.caller, &request);
-        let outcome = context.task_request(TaskMethod::Get).await.map(|it| it.object);
+        let outcome = context.task_request(Method::GetTask).await.map(|it| it.object);
         TaskPoll { request, notified, outcome }
     }
 }

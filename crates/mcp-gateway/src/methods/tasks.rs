@@ -4,8 +4,8 @@
 //! Otherwise the host waits for the result of the task, and the client receives that. Clients hold [sealed
 //! ids](crate::protocol::task_ids).
 
-use mcp_host_model::{Era, RawJson, RpcError, ServerId, TASKS_EXTENSION, code};
-use mcp_host_runtime::{RawResult, RequestOptions, TaskHandling, TaskMethod};
+use mcp_host_model::{Era, Method, RawJson, RpcError, ServerId, TASKS_EXTENSION, code};
+use mcp_host_runtime::{RawResult, RequestOptions, TaskHandling};
 use serde_json::json;
 
 use crate::methods::context::RequestContext;
@@ -39,7 +39,7 @@ impl RequestContext<'_> {
     }
 
     /// Handles a request about a task.
-    pub(super) async fn task_request(&self, method: TaskMethod) -> Result<CheckedResult, RpcError> {
+    pub(super) async fn task_request(&self, method: Method) -> Result<CheckedResult, RpcError> {
         self.require_tasks()?;
         let sealed = self.text("taskId")?;
         let opened = self.gateway.task_ids.open(&self.caller.principal, &sealed);

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::lists::definitions::{ListKind, Target};
 use crate::lists::listing::Listing;
+use crate::lists::resolution::Resolution;
 use crate::methods::context::{RequestContext, printable};
 use crate::protocol::result_body::CheckedResult;
 
@@ -51,30 +52,27 @@ impl RequestContext<'_> {
             self.admit_tool(target)?;
             return Ok(CalledTool::Found(tool));
         }
-        let (listing, snapshot) = (&resolution.listing, &resolution.snapshot);
+        let Resolution { listing, snapshot, .. } = resolution;
         let found = snapshot.catalog.find(name);
         // The host has the best error message, and resolves an unqualified name that is unique.
-        let target = if self.caller.scope.is_all() && self.gateway.host.tool_budget().is_unlimited() {
+        let tool = if self.caller.scope.is_all() && self.gateway.host.tool_budget().is_unlimited() {
             match &found {
                 ToolLookup::Found(tool) => {
                     self.check_audience(tool)?;
-                    Target { server: tool.server.clone(), name: tool.name.to_string() }
+                    ToolRef::of(snapshot, tool)
                 }
-                ToolLookup::Missing { .. } | ToolLookup::Ambiguous(_) => {
-                    return Ok(CalledTool::Named(name.to_owned()));
-                }
+                ToolLookup::Missing { .. } | ToolLookup::Ambiguous(_) => None,
             }
         } else {
             match only_visible(listing, &found) {
-                Some(target) => target.clone(),
+                Some(at) => ToolRef::new(snapshot, at),
                 None => return Err(self.hidden_tool_error(listing, &found, name)),
             }
         };
-        self.admit_tool(&target)?;
-        Ok(match ToolRef::find(snapshot, &target.name) {
-            Some(tool) => CalledTool::Found(tool),
-            None => CalledTool::Named(target.name),
-        })
+        let Some(found) = tool else { return Ok(CalledTool::Named(name.to_owned())) };
+        let tool = found.tool();
+        self.admit_tool(&Target { server: tool.server.clone(), name: tool.name.to_string() })?;
+        Ok(CalledTool::Found(found))
     }
 
     /// The error for a tool that the client does not see. It does not reveal hidden tools.
@@ -135,13 +133,14 @@ impl RequestContext<'_> {
     }
 }
 
-/// The visible tool of those with a server's own name, if it is the only one. An app calls its tools by these names.
-fn only_visible<'a>(listing: &'a Listing, found: &ToolLookup<'_>) -> Option<&'a Target> {
+/// The position of the visible tool of those with a server's own name, if it is the only one. An app calls its tools by
+/// these names.
+fn only_visible(listing: &Listing, found: &ToolLookup<'_>) -> Option<usize> {
     let tools = match found {
         ToolLookup::Found(tool) => std::slice::from_ref(tool),
         ToolLookup::Ambiguous(tools) => tools,
         ToolLookup::Missing { .. } => &[],
     };
-    let mut visible = tools.iter().filter_map(|tool| listing.find(ListKind::Tools, tool.name.as_str()));
+    let mut visible = tools.iter().filter_map(|tool| listing.position(ListKind::Tools, tool.name.as_str()));
     visible.next().filter(|_| visible.next().is_none())
 }

@@ -31,31 +31,6 @@ pub(crate) struct RequestRouter {
     pub(crate) instances: InstanceRouter,
 }
 
-/// A method of a request about a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TaskMethod {
-    /// `tasks/get`
-    Get,
-    /// `tasks/result`, of 2025-11-25
-    Result,
-    /// `tasks/update`, of 2026-07-28
-    Update,
-    /// `tasks/cancel`
-    Cancel,
-}
-
-impl TaskMethod {
-    fn method(self) -> Method {
-        match self {
-            TaskMethod::Get => Method::GetTask,
-            TaskMethod::Result => Method::GetTaskResult,
-            TaskMethod::Update => Method::UpdateTask,
-            TaskMethod::Cancel => Method::CancelTask,
-        }
-    }
-}
-
 impl RequestRouter {
     /// Renders a prompt.
     pub(crate) async fn get_prompt(
@@ -163,11 +138,11 @@ impl RequestRouter {
         self.send_raw(Method::Complete, completion_item(of), options, send).await
     }
 
-    /// Sends a request about a task of `options.server` and returns the raw result. `input` has responses to its
-    /// requests for input.
+    /// Sends a request about a task of `options.server`, with one of the methods `tasks/…`, and returns the raw result.
+    /// `input` has responses to its requests for input.
     pub(crate) async fn task_request_raw(
         &self,
-        method: TaskMethod,
+        method: Method,
         id: &str,
         input: Option<&RawJson>,
         options: RequestOptions,
@@ -180,11 +155,11 @@ impl RequestRouter {
             let params = params.clone();
             Box::pin(async move {
                 require_tasks(session)?;
-                session.request_raw(method.method(), Some(id), &params, options).await
+                session.request_raw(method, Some(id), &params, options).await
             })
         });
         let server = options.server.clone();
-        let result = self.send_raw(method.method(), LookupItem::Task(id), options, send).await;
+        let result = self.send_raw(method, LookupItem::Task(id), options, send).await;
         if let Some(server) = &server
             && is_task_over(method, &result)
         {
@@ -267,15 +242,12 @@ fn require_tasks(session: &Session) -> Result<(), CallError> {
 }
 
 /// Whether this outcome of a request about a task tells that the task has ended.
-fn is_task_over(method: TaskMethod, outcome: &Result<RawResult, RequestError>) -> bool {
-    match (method, outcome) {
+fn is_task_over(method: Method, outcome: &Result<RawResult, RequestError>) -> bool {
+    match outcome {
+        Ok(_) if method == Method::GetTaskResult => true,
+        Ok(raw) => raw.result.read().is_ok_and(|task: Task| task.status.is_final()),
         // The result of a task may be the server's JSON-RPC error.
-        (TaskMethod::Result, Err(error)) => error.rpc.is_some(),
-        (TaskMethod::Result, Ok(_)) => true,
-        (TaskMethod::Get | TaskMethod::Update | TaskMethod::Cancel, Ok(raw)) => {
-            raw.result.read().is_ok_and(|task: Task| task.status.is_final())
-        }
-        (TaskMethod::Get | TaskMethod::Update | TaskMethod::Cancel, Err(_)) => false,
+        Err(error) => method == Method::GetTaskResult && error.rpc.is_some(),
     }
 }
 

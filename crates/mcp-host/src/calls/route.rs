@@ -60,6 +60,14 @@ pub(super) struct RequestScope<'a> {
     pub(super) deadline: CallDeadline,
 }
 
+/// A request that has begun.
+pub(super) enum Begun<T> {
+    /// It runs at an instance.
+    AtInstance(BegunRequest<T>),
+    /// No server has the item, as its lookup returned it: it is one of the host.
+    AtHost(T),
+}
+
 /// A request that has begun at an instance.
 pub(super) struct BegunRequest<T> {
     pub(super) running: RunningRequest,
@@ -123,7 +131,7 @@ impl InstanceRouter {
         context
     }
 
-    /// Finds an item (such as `Tool 'x'`) with `find`, and begins a request at an instance of its server.
+    /// Finds an item (such as `Tool 'x'`) with `find`, and begins a request at an instance of its server, if it has one.
     /// Looks up again if the instance was retired. The error names the server, if one was found.
     pub(super) async fn begin<T: Send>(
         &self,
@@ -131,15 +139,19 @@ impl InstanceRouter {
         item: &(impl Fn() -> String + Sync),
         mut find: impl for<'t> FnMut(
             &'t RoutingTable<InstanceRef>,
-        ) -> Result<(&'t Route<InstanceRef>, T), HostError>
+        ) -> Result<(Option<&'t Route<InstanceRef>>, T), HostError>
         + Send,
-    ) -> Result<BegunRequest<T>, RequestError> {
+    ) -> Result<Begun<T>, RequestError> {
         for _ in 0..MAX_ATTEMPTS {
             let routing_table = self.routing(scope.version);
             let (route, found) = find(&routing_table)?;
+            let Some(route) = route else { return Ok(Begun::AtHost(found)) };
             let server = &route.server;
             match self.begin_at(route, item, scope).await {
-                Ok(running) => return Ok(BegunRequest { running, server: Arc::clone(server), item: found }),
+                Ok(running) => {
+                    let server = Arc::clone(server);
+                    return Ok(Begun::AtInstance(BegunRequest { running, server, item: found }));
+                }
                 Err(RouteError::Retired) => {}
                 Err(RouteError::Refused(failure)) => {
                     return Err(RequestError::from(failure).on(&server.spec.id));
@@ -147,6 +159,24 @@ impl InstanceRouter {
             }
         }
         Err(being_replaced(&item()).into())
+    }
+
+    /// Begins a request for an item of a server, or of the only server that can have it.
+    pub(super) async fn begin_item(
+        &self,
+        scope: RequestScope<'_>,
+        item: LookupItem<'_>,
+        server: Option<&ServerId>,
+    ) -> Result<BegunRequest<String>, RequestError> {
+        let label = || item.label();
+        let begun = self.begin(scope, &label, |table| {
+            let (route, name) = find_recorded(table, item, server)?;
+            Ok((Some(route), name))
+        });
+        match begun.await? {
+            Begun::AtInstance(begun) => Ok(begun),
+            Begun::AtHost(_) => Err(being_replaced(&label()).into()),
+        }
     }
 
     /// Sends a request for an item of a server, or of the only server that can have it.
@@ -167,7 +197,7 @@ impl InstanceRouter {
         };
         let begun = match at_own_instance {
             Some(begun) => begun,
-            None => self.begin(scope, &|| item.label(), |table| find_recorded(table, item, server)).await?,
+            None => self.begin_item(scope, item, server).await?,
         };
         let BegunRequest { running, server, item: name } = &begun;
         let mut call_options = CallOptions::default();

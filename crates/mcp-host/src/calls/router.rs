@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use mcp_host_model::{CallResult, RawJson, ResultInfo, ResultKind, TaskSupport, Tool};
+use mcp_host_model::{CallResult, RawJson, ResultInfo, ResultKind, TaskSupport};
 use mcp_host_registry::ValidatorCache;
 use mcp_host_transport::{CallOptions, CallResponse, RetryPolicy, StartedCall, TaskRequest};
 use tokio::time::Instant;
@@ -17,13 +17,12 @@ use crate::calls::leases::LeaseReports;
 use crate::calls::raw_result::{RawResult, RequestError};
 use crate::calls::requests::RequestRouter;
 use crate::calls::result_format::ResultFormat;
-use crate::calls::route::{BegunRequest, CatalogVersion, RequestScope};
+use crate::calls::route::{Begun, BegunRequest, CatalogVersion, RequestScope};
 use crate::calls::schema_check::SchemaCheck;
 use crate::calls::spill::SpillStore;
 use crate::calls::supervisor_handle::SupervisorHandle;
 use crate::calls::tool_call::{TaskHandling, ToolCall};
 use crate::calls::tool_lookup::{being_replaced, display_name, find_called_tool};
-use crate::error::HostError;
 use crate::telemetry::spans::CallGuard;
 
 /// Routes tool calls and other requests to instances.
@@ -93,52 +92,17 @@ impl CallRouter {
         let mut target = None;
         let deadline = CallDeadline::new(guard.started(), call.options.deadline);
         let outcome = match self.requests.instances.scope(call.options.dialog.as_ref(), version, deadline) {
-            Ok(scope) => match self.admin_tool(call, version) {
-                Ok(None) => self.run_at_server(call, scope, guard, &mut target).await,
-                // Boxed, because it is rare and would enlarge the future of every call.
-                Ok(Some(tool)) => Box::pin(self.run_admin_tool(call, tool, guard, &mut target)).await,
-                Err(failure) => Err(failure.into()),
-            },
+            Ok(scope) => self.run_in(scope, call, guard, &mut target).await,
             Err(failure) => Err(failure.into()),
         };
         FinishedCall { target, duration: guard.elapsed(), outcome }
     }
 
-    /// The called tool, if it is one of the host's own.
-    fn admin_tool(
-        &self,
-        call: &ToolCall,
-        version: CatalogVersion<'_>,
-    ) -> Result<Option<Arc<Tool>>, HostError> {
-        if self.admin_tools == AdminTools::Disabled {
-            return Ok(None);
-        }
-        let routing_table = self.requests.instances.routing(version);
-        let (tool, route) = find_called_tool(&routing_table, call)?;
-        Ok(route.is_none().then(|| Arc::clone(&tool.tool)))
-    }
-
-    async fn run_admin_tool<T: ResultFormat>(
-        &self,
-        call: &ToolCall,
-        tool: Arc<Tool>,
-        guard: &CallGuard<'_>,
-        target: &mut Option<CallTarget>,
-    ) -> Result<CallSuccess<T>, RequestError> {
-        let server = toolset_id();
-        guard.set_tool(&server, &tool.name);
-        let target = target.insert(CallTarget { server, tool, result_bytes: usize::MAX });
-        self.schema_check(target).check_arguments(call)?;
-        let text = run_admin_command(self.supervisor(), call, &target.tool).await?;
-        let (value, info) = (T::from_text(text), ResultInfo::default());
-        Ok(CallSuccess { request_id: None, value, info, warnings: Vec::new() })
-    }
-
     /// Finds the tool and its instance, validates the arguments, sends the call and checks the result.
-    async fn run_at_server<T: ResultFormat>(
+    async fn run_in<T: ResultFormat>(
         &self,
-        call: &ToolCall,
         scope: RequestScope<'_>,
+        call: &ToolCall,
         guard: &CallGuard<'_>,
         target: &mut Option<CallTarget>,
     ) -> Result<CallSuccess<T>, RequestError> {
@@ -147,18 +111,29 @@ impl CallRouter {
         let begun = instances.begin(scope, &label, |routing_table| {
             *target = None;
             let (tool, route) = find_called_tool(routing_table, call)?;
-            let route = route.ok_or_else(|| being_replaced(&label()))?;
-            let spec = &route.server.spec;
-            guard.set_tool(&spec.id, &tool.tool.name);
-            let (server, result_bytes) = (spec.id.clone(), spec.limits.result_bytes);
+            let (server, result_bytes) = match route.map(|it| &it.server.spec) {
+                Some(spec) => (spec.id.clone(), spec.limits.result_bytes),
+                None if self.admin_tools == AdminTools::Enabled => (toolset_id(), usize::MAX),
+                None => return Err(being_replaced(&label())),
+            };
+            guard.set_tool(&server, &tool.tool.name);
             *target = Some(CallTarget { server, tool: Arc::clone(&tool.tool), result_bytes });
             Ok((route, ()))
         });
-        let BegunRequest { running, server, item: () } = begun.await?;
+        let begun = begun.await?;
         let target = target.as_ref().expect("the lookup of a begun request set it");
-        let (instance, tool) = (&running.instance, &target.tool);
         let check = self.schema_check(target);
         check.check_arguments(call)?;
+        let BegunRequest { running, server, item: () } = match begun {
+            Begun::AtInstance(begun) => begun,
+            Begun::AtHost(()) => {
+                // Boxed, because it is rare and would enlarge the future of every call.
+                let text = Box::pin(run_admin_command(self.supervisor(), call, &target.tool)).await?;
+                let (value, info) = (T::from_text(text), ResultInfo::default());
+                return Ok(CallSuccess { request_id: None, value, info, warnings: Vec::new() });
+            }
+        };
+        let (instance, tool) = (&running.instance, &target.tool);
         let must_be_task = tool.task_support == TaskSupport::Required && call.tasks == TaskHandling::Follow;
         let options = || {
             let mut options = CallOptions::default();

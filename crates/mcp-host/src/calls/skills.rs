@@ -9,7 +9,7 @@ use mcp_host_model::{
     ErrorKind, InvalidItem, Method, RawJson, ReadResult, ServerId, Skill, SkillFile, read_resource_result,
     read_skill_result,
 };
-use mcp_host_transport::{CallResponse, ListResult, SkillMethod};
+use mcp_host_transport::{CallResponse, ListResult};
 use sha2::{Digest, Sha256};
 
 use crate::calls::raw_result::{RawResult, RequestError};
@@ -23,7 +23,7 @@ use crate::error::HostError;
 /// Sends a request of the skills extension and returns the raw result. A list is that of `options.server`.
 pub(crate) async fn skill_request_raw(
     router: &RequestRouter,
-    method: SkillMethod,
+    method: Method,
     uri: Option<&str>,
     options: RequestOptions,
 ) -> Result<RawResult, RequestError> {
@@ -32,7 +32,7 @@ pub(crate) async fn skill_request_raw(
     let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, uri, options| {
         Box::pin(session.skill_request_raw(method, has_uri.then_some(uri), options))
     });
-    router.send_raw(method.method(), item, options, send).await
+    router.send_raw(method, item, options, send).await
 }
 
 /// All valid skills of a server.
@@ -61,7 +61,7 @@ pub(crate) async fn read_skill_file(
     file_uri: &str,
     options: RequestOptions,
 ) -> Result<ReadResult, HostError> {
-    let found = skill_request_raw(router, SkillMethod::Get, Some(skill_uri), options.clone()).await;
+    let found = skill_request_raw(router, Method::GetSkill, Some(skill_uri), options.clone()).await;
     let RawResult { result, server, .. } = found.map_err(|it| it.error)?;
     let skill = read_skill_result(&result);
     let skill = skill.map_err(|error| invalid(&server, &format!("a skill: {error}")))?;

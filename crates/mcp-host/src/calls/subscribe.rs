@@ -23,9 +23,8 @@ pub(crate) async fn subscribe(
     let deadline = CallDeadline::new(Instant::now(), options.deadline);
     let scope = instances.scope(options.dialog.as_ref(), CatalogVersion::Latest, deadline)?;
     let server = subscription_server(router, uri, &options).await?;
-    let label = || item.label();
-    let begun = instances.begin(scope, &label, |table| find_item(table, item, server.as_ref()));
-    let BegunRequest { running, server, item: uri } = begun.await?;
+    let begun = instances.begin_item(scope, item, server.as_ref()).await?;
+    let BegunRequest { running, server, item: uri } = begun;
     let (instance, id) = (&running.instance, &server.spec.id);
     // Added before the request, so that a successor of the instance subscribes as well.
     let Some(subscription) = instances.supervisor.shared.subscriptions.add(instance.key(), &uri) else {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_host_registry::{ExposedTool, ToolLookup};
+use mcp_host_registry::ExposedTool;
 
 use crate::state::published::HostSnapshot;
 
@@ -23,11 +23,10 @@ impl ToolRef {
         Some(ToolRef { snapshot: Arc::clone(snapshot), position })
     }
 
-    /// The tool with this name in the snapshot, or with this original name if only one server has it.
-    pub fn find(snapshot: &Arc<HostSnapshot>, name: &str) -> Option<ToolRef> {
-        let ToolLookup::Found(tool) = snapshot.catalog.find(name) else { return None };
+    /// A tool of the snapshot's catalog that a lookup has found; `None` if the tool is one of another catalog.
+    pub fn of(snapshot: &Arc<HostSnapshot>, tool: &ExposedTool) -> Option<ToolRef> {
         let position = snapshot.catalog.tools().iter().position(|it| std::ptr::eq(it, tool))?;
-        Some(ToolRef { snapshot: Arc::clone(snapshot), position })
+        ToolRef::new(snapshot, position)
     }
 
     /// The tool.

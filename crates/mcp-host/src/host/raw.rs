@@ -1,12 +1,11 @@
 //! Functions for gateways: raw results, notifications, log levels, subscriptions.
 
-use mcp_host_model::{LogLevel, RawJson, ServerId};
-use mcp_host_transport::{CompletionArgument, CompletionReference, SkillMethod};
+use mcp_host_model::{LogLevel, Method, RawJson, ServerId};
+use mcp_host_transport::{CompletionArgument, CompletionReference};
 
 use super::Host;
 use crate::calls::raw_result::{RawResult, RequestError};
 use crate::calls::request_options::RequestOptions;
-use crate::calls::requests::TaskMethod;
 use crate::calls::route::CatalogVersion;
 use crate::calls::servers::{apply_log_levels, definitions, details, roots_changed};
 use crate::calls::skills::skill_request_raw;
@@ -58,7 +57,7 @@ impl Host {
     /// the task's requests for input (`tasks/update`).
     pub async fn task_request_raw(
         &self,
-        method: TaskMethod,
+        method: Method,
         id: &str,
         input: Option<&RawJson>,
         options: RequestOptions,
@@ -77,7 +76,7 @@ impl Host {
     /// `options`. A cursor belongs to the extra parameters.
     pub async fn skill_request_raw(
         &self,
-        method: SkillMethod,
+        method: Method,
         uri: Option<&str>,
         options: RequestOptions,
     ) -> Result<RawResult, RequestError> {

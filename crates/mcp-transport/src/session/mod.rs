@@ -31,7 +31,6 @@ pub use options::{
 pub use requests::request_params::CONNECTION_META_KEYS;
 pub use requests::resources::{CompletionArgument, CompletionReference};
 pub use requests::response::CallResponse;
-pub use requests::skills::SkillMethod;
 pub use requests::tasks::{DEFAULT_TASK_TIMEOUT, StartedCall};
 pub use session_state::SessionState;
 pub use state::{Session, SessionCounters};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mcp_host_model::{ServerId, Task, ToolResult};
-use mcp_host_runtime::{Host, RequestError, RequestOptions, TaskMethod};
+use mcp_host_model::{Method, ServerId, Task, ToolResult};
+use mcp_host_runtime::{Host, RequestError, RequestOptions};
 use mcp_host_transport::OnProgress;
 use serde_json::json;
 
@@ -56,7 +56,7 @@ async fn send_request(
         let result: ToolResult = result.read().map_err(invalid)?;
         return Ok(result_report(context, server, result));
     }
-    let method = if args.cancel { TaskMethod::Cancel } else { TaskMethod::Get };
+    let method = if args.cancel { Method::CancelTask } else { Method::GetTask };
     let result = host.task_request_raw(method, &args.id, None, options).await.map_err(failed)?.result;
     if args.cancel {
         let out = match context.format {

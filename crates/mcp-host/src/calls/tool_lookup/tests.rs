@@ -130,7 +130,7 @@ fn tool_that_was_found_before_is_the_same_or_missing() {
     let mut run = Run::new();
     TWO.iter().for_each(|step| drop(run.step(step)));
     let table = run.machine.routing_table(UNIX_EPOCH);
-    let tool = ToolRef::find(&table.snapshot, "b__write").unwrap();
+    let tool = ToolRef::of(&table.snapshot, table.snapshot.catalog.tool("b__write").unwrap()).unwrap();
     assert_eq!(found_again(&table, &tool), "b__write true");
 
     // In a later generation it is found by its name, at another position.
@@ -147,7 +147,8 @@ fn tool_that_was_found_before_is_the_same_or_missing() {
     let entry = CatalogServer::new(tool.tool().server.clone(), server("b=1.1").spec.exposure.clone(), lists);
     let mut snapshot = HostSnapshot::clone(&table.snapshot);
     snapshot.catalog = Arc::new(Catalog::empty().successor(&[entry], &BTreeMap::new()));
-    let old = ToolRef::find(&Arc::new(snapshot), "b__write").unwrap();
+    let snapshot = Arc::new(snapshot);
+    let old = ToolRef::of(&snapshot, snapshot.catalog.tool("b__write").unwrap()).unwrap();
     let replaced = "MCPConnectionError: Tool 'b__write' is not available: its server is being replaced";
     assert_eq!(found_again(&table, &old), replaced);
 }

@@ -11,29 +11,6 @@ use crate::session::requests::request_params::CallerParams;
 use crate::session::requests::response::CallResponse;
 use crate::session::state::Session;
 
-/// A method of the extension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SkillMethod {
-    /// `skills/list`
-    List,
-    /// `skills/get`, with the URI of a `SKILL.md`
-    Get,
-    /// `resources/directory/read`, with the URI of a folder
-    ReadDirectory,
-}
-
-impl SkillMethod {
-    /// The method in the protocol.
-    pub fn method(self) -> Method {
-        match self {
-            SkillMethod::List => Method::ListSkills,
-            SkillMethod::Get => Method::GetSkill,
-            SkillMethod::ReadDirectory => Method::ReadDirectory,
-        }
-    }
-}
-
 impl Session {
     /// Lists all skills, within the limits of the other lists. The list is not cached. Fails with
     /// [`CallError::Unsupported`] if the server does not declare the extension. Dropping the future cancels
@@ -46,18 +23,19 @@ impl Session {
         self.fetch_pages(&request, read_skills::<[u8]>).await.map(|(list, _)| list)
     }
 
-    /// Sends a request of the skills extension and returns the result byte for byte. A cursor belongs to
+    /// Sends a request of the skills extension, `skills/list`, `skills/get` or `resources/directory/read`, and returns the
+    /// result byte for byte. A cursor belongs to
     /// [`CallContext::extra_params`](crate::session::options::CallContext::extra_params). Fails with
     /// [`CallError::Unsupported`] if the server does not declare the extension.
     pub async fn skill_request_raw(
         &self,
-        method: SkillMethod,
+        method: Method,
         uri: Option<&str>,
         options: CallOptions,
     ) -> Result<CallResponse<RawJson>, CallError> {
         self.require_skills()?;
         let text = uri.map(|uri| format!(r#""uri":{}"#, frame::json_string(uri))).unwrap_or_default();
-        self.repeatable_request(method.method(), Params::members(&text), options).await
+        self.repeatable_request(method, Params::members(&text), options).await
     }
 
     fn require_skills(&self) -> Result<(), CallError> {

@@ -3,7 +3,8 @@
 //! In the legacy era, `initialize` creates a session that starts at the beginning of the recording. Requests without a
 //! session share one position. Messages that belong to a request are sent on its stream, before the response.
 
-use mcp_host_model::{Method, MethodName};
+use mcp_host_model::Method;
+use mcp_host_transport::internal::scan::{ScannedFrame, scan};
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,8 +17,6 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use mcp_host_recording::{ReplayedMessage, Replayer, ServerRecording};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
@@ -108,17 +107,16 @@ async fn post_message(State(state): State<Arc<ReplayState>>, headers: HeaderMap,
     if !is_local(&headers) {
         return (StatusCode::FORBIDDEN, "only programs on this machine may connect").into_response();
     }
-    #[derive(Deserialize)]
-    struct Head<'a> {
-        #[serde(borrow, default)]
-        id: Option<&'a RawValue>,
-        #[serde(default)]
-        method: Option<MethodName>,
-    }
-    let Ok(Head { id, method }) = serde_json::from_slice::<Head<'_>>(&body) else {
-        return (StatusCode::BAD_REQUEST, "not a JSON-RPC message").into_response();
+    let (request_id, method) = match scan(&body) {
+        ScannedFrame::Request { id, method, .. } => {
+            (Some(String::from_utf8_lossy(&body[id]).into_owned()), Some(method))
+        }
+        ScannedFrame::Notification { method, .. } => (None, Some(method)),
+        ScannedFrame::Response { .. } => (None, None),
+        ScannedFrame::Batch(_) | ScannedFrame::Noise => {
+            return (StatusCode::BAD_REQUEST, "not a JSON-RPC message").into_response();
+        }
     };
-    let request_id = id.filter(|_| method.is_some()).map(|id| id.get().to_owned());
     let mut sessions = state.lock();
     let session_id = match header_text(&headers, SESSION) {
         _ if method.is_some_and(|it| it == Method::Initialize) => Some(sessions.create(&state.recording)),
