@@ -32,9 +32,9 @@ use crate::session::dialogs::Dialogs;
 use crate::session::features::{ClientFeatures, FeaturesCache};
 use crate::session::known_lists::KnownLists;
 use crate::session::pending_input::PendingInputs;
-use crate::session::registry::{Insertion, SessionRegistry};
+use crate::session::registry::{Insertion, SessionTable};
 use crate::session::resource_origins::ResourceOrigins;
-use crate::session::state::{Handshake, Session};
+use crate::session::state::{ClientSession, Handshake};
 use crate::session::usage::CapacityError;
 
 /// How long requests wait for servers that start together with the gateway.
@@ -97,7 +97,7 @@ pub struct ClientCounts {
 pub(crate) struct GatewayInner {
     pub(crate) host: Arc<Host>,
     pub(crate) options: GatewayOptions,
-    pub(crate) sessions: SessionRegistry,
+    pub(crate) sessions: SessionTable,
     pub(crate) dialogs: Dialogs,
     pub(crate) pending_inputs: PendingInputs,
     pub(crate) sealer: StateSealer,
@@ -125,7 +125,7 @@ pub(crate) struct GatewayInner {
 impl Gateway {
     /// A gateway to the servers of `host`.
     pub fn new(host: Arc<Host>, options: GatewayOptions) -> Gateway {
-        let sessions = SessionRegistry::new(&options.bounds);
+        let sessions = SessionTable::new(&options.bounds);
         let dialogs = Dialogs::new(&options.bounds);
         let pending_inputs = PendingInputs::new(&options.bounds);
         let task_ids = TaskIds::new(options.task_key.clone());
@@ -230,10 +230,10 @@ impl GatewayInner {
         principal: Principal,
         scope: Arc<Scope>,
         handshake: Handshake,
-    ) -> Arc<Session> {
+    ) -> Arc<ClientSession> {
         let known_lists = KnownLists::of(&self.listing(&scope, handshake.features.audience));
         let dialog = self.new_dialog(&handshake.features);
-        Arc::new(Session::new(principal, scope, handshake, dialog, known_lists))
+        Arc::new(ClientSession::new(principal, scope, handshake, dialog, known_lists))
     }
 
     /// Starts a session over HTTP.
@@ -242,7 +242,7 @@ impl GatewayInner {
         principal: Principal,
         scope: Arc<Scope>,
         handshake: Handshake,
-    ) -> Result<Arc<Session>, CapacityError> {
+    ) -> Result<Arc<ClientSession>, CapacityError> {
         let session = self.new_session(principal, scope, handshake);
         let Insertion { session, evicted } = self.sessions.add(session, Instant::now())?;
         if let Some(evicted) = evicted {
@@ -252,7 +252,7 @@ impl GatewayInner {
     }
 
     /// Ends a session that was removed. Sets the log level of the servers to the one that the other sessions need.
-    pub(crate) fn end(&self, session: &Session) {
+    pub(crate) fn end(&self, session: &ClientSession) {
         session.end();
         let (Some(_), Some(lowest)) = (session.log_level(), self.sessions.lowest_level()) else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };

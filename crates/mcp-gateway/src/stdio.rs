@@ -26,11 +26,11 @@ use crate::protocol::frame::{self, Incoming, Notification, Request};
 use crate::protocol::message_writer;
 use crate::protocol::meta::Meta;
 use crate::protocol::result_body::HandledResult;
-use crate::session::caller::Caller;
+use crate::session::caller::RequestClient;
 use crate::session::client_dialog::ClientDialog;
 use crate::session::outbound_queue::{MessageReceiver, MessageSender, SendError, message_channel};
 use crate::session::running_requests::RunningRequests;
-use crate::session::state::Session;
+use crate::session::state::ClientSession;
 
 /// Size in bytes up to which small messages are combined into one write.
 const WRITE_BATCH_BYTES: usize = 64 * 1024;
@@ -96,7 +96,7 @@ struct StdioClient {
     sender: MessageSender,
     running: Arc<RunningRequests>,
     /// Set by `initialize`; a client of a stateless protocol revision does not send it.
-    session: Mutex<Option<Arc<Session>>>,
+    session: Mutex<Option<Arc<ClientSession>>>,
     /// The dialog of requests without a session, begun by the first one.
     dialog: OnceLock<Arc<ClientDialog>>,
     /// The identity of this connection.
@@ -207,7 +207,7 @@ impl StdioClient {
         Account::Client(self.principal.clone())
     }
 
-    fn session(&self) -> Option<Arc<Session>> {
+    fn session(&self) -> Option<Arc<ClientSession>> {
         self.session.lock().clone()
     }
 
@@ -246,7 +246,7 @@ impl StdioClient {
         {
             self.running.cancel(id);
         } else if let Some(session) = self.session() {
-            let caller = Caller::of_session(&session, self.sender.clone());
+            let caller = RequestClient::of_session(&session, self.sender.clone());
             self.gateway.handle_notification(&caller, notification);
         }
     }
@@ -304,12 +304,12 @@ impl StdioClient {
     }
 
     /// The caller of a request: from its `_meta`, or from the session.
-    fn request_caller(&self, meta: &Meta) -> Result<Caller, RpcError> {
+    fn request_caller(&self, meta: &Meta) -> Result<RequestClient, RpcError> {
         if meta.is_modern() {
             let (version, capabilities) = meta.required()?;
             let features = self.gateway.features.get(&capabilities);
             let dialog = Arc::clone(self.dialog.get_or_init(|| self.gateway.new_dialog(&features)));
-            return Ok(Caller {
+            return Ok(RequestClient {
                 version,
                 scope: Arc::clone(&self.scope),
                 owner: dialog.owner,
@@ -321,7 +321,7 @@ impl StdioClient {
             });
         }
         match self.session() {
-            Some(session) => Ok(Caller::of_session(&session, self.sender.clone())),
+            Some(session) => Ok(RequestClient::of_session(&session, self.sender.clone())),
             None => {
                 let message = "send `initialize` first, or the protocol version in `_meta` of each request";
                 Err(RpcError::new(code::SERVER_ERROR, message))
@@ -354,7 +354,11 @@ impl StdioClient {
     }
 
     /// Sends change notifications until the request is cancelled. The request is counted once the stream is open.
-    async fn listen(&self, caller: &Caller, (request, counted): (&Request, CountedRequest)) -> HandledResult {
+    async fn listen(
+        &self,
+        caller: &RequestClient,
+        (request, counted): (&Request, CountedRequest),
+    ) -> HandledResult {
         let stream = SubscriptionStream::open(&self.gateway, caller, request).await;
         counted.end(&stream);
         let mut stream = stream?;

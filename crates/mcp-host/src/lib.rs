@@ -129,7 +129,7 @@ pub use calls::admin::AdminTools;
 pub use calls::dialog::Dialog;
 pub use calls::pin::PinnedGeneration;
 pub use calls::provider_failure::ProviderFailureReport;
-pub use calls::raw_result::{RawResult, RequestError};
+pub use calls::raw_result::{RawResult, RequestFailure};
 pub use calls::request_options::RequestOptions;
 pub use calls::spill::SpillPolicy;
 pub use calls::tool_call::{CalledTool, TaskHandling, ToolCall};

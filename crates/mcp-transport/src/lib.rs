@@ -113,8 +113,7 @@ pub use session::{
     CONNECTION_META_KEYS, CallContext, CallOptions, CallResponse, ClientInfo, CompletionArgument,
     CompletionReference, DEFAULT_TASK_TIMEOUT, EraReason, Eras, InputHandling, ListChangeCounts, ListResult,
     OnSessionNotification, RetryPolicy, ServerCapabilities, ServerInfo, Session, SessionCounters,
-    SessionNotification, SessionOptions, SessionState, StartedCall, TaskCapabilities,
-    TaskRequest,
+    SessionNotification, SessionOptions, SessionState, StartedCall, TaskCapabilities, TaskRequest,
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{

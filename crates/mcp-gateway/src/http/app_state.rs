@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::oauth::{Grant, TokenVerifier};
+use crate::access::oauth::{AccessGrant, TokenVerifier};
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
 use crate::access::tokens::{Token, Tokens};
@@ -50,11 +50,15 @@ pub(crate) struct AppState {
 }
 
 /// Resolves when a token is no longer accepted.
-pub(crate) type Revocation = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(crate) type RevocationFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl AppState {
     /// Resolves when a listed token is removed or its view changes, or an access token expires; never without a token.
-    pub(crate) fn revocation(&self, token: Option<Arc<Token>>, grant: Option<&Grant>) -> Revocation {
+    pub(crate) fn revocation(
+        &self,
+        token: Option<Arc<Token>>,
+        grant: Option<&AccessGrant>,
+    ) -> RevocationFuture {
         if let Some(grant) = grant {
             return Box::pin(sleep(Duration::from_secs(grant.remaining_seconds())));
         }

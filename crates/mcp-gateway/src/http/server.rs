@@ -21,7 +21,7 @@ use crate::http::app_state::AppState;
 use crate::http::authorization::guard::Guard;
 use crate::http::authorization::refusals::RefusalLog;
 use crate::http::connection::active_requests::ActiveRequests;
-use crate::http::connection::client_connection::Connection;
+use crate::http::connection::client_connection::ClientConnection;
 use crate::http::connection::connection_table::{ConnectionEnd, ConnectionTable, ConnectionUse};
 use crate::http::connection::serve;
 use crate::http::connection::timed_stream::{TimeLimits, TimedStream};
@@ -157,7 +157,7 @@ impl HttpServer {
                             tracing::warn!("closing a new connection: all connections are in use");
                             continue;
                         };
-                        let connection = (Connection::new(Arc::clone(&app.gateway), permit, peer.ip()), requests);
+                        let connection = (ClientConnection::new(Arc::clone(&app.gateway), permit, peer.ip()), requests);
                         let tls = tls.clone();
                         let serving = serve_connection(stream, Arc::clone(&app), tls, connection, end);
                         connections.spawn(serving);
@@ -224,7 +224,7 @@ async fn serve_connection(
     stream: TcpStream,
     app: Arc<AppState>,
     tls: Option<TlsAcceptor>,
-    (connection, requests): (Arc<Connection>, ActiveRequests),
+    (connection, requests): (Arc<ClientConnection>, ActiveRequests),
     ConnectionEnd { evicted, shutdown }: ConnectionEnd,
 ) {
     // Responses are small and must be sent at once, so disable Nagle's algorithm.

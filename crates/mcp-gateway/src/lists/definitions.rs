@@ -19,34 +19,34 @@ use crate::protocol::message_writer::json_string;
 
 /// The kinds of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum ListKind {
+pub(crate) enum CatalogList {
     Tools,
     Prompts,
     Resources,
     Templates,
 }
 
-impl ListKind {
+impl CatalogList {
     /// All kinds. Each is at the index `kind as usize`.
-    pub(crate) const ALL: [ListKind; 4] =
-        [ListKind::Tools, ListKind::Prompts, ListKind::Resources, ListKind::Templates];
+    pub(crate) const ALL: [CatalogList; 4] =
+        [CatalogList::Tools, CatalogList::Prompts, CatalogList::Resources, CatalogList::Templates];
 
     /// The member of the result that holds the list.
     pub(crate) fn result_member(self) -> &'static str {
         match self {
-            ListKind::Tools => "tools",
-            ListKind::Prompts => "prompts",
-            ListKind::Resources => "resources",
-            ListKind::Templates => "resourceTemplates",
+            CatalogList::Tools => "tools",
+            CatalogList::Prompts => "prompts",
+            CatalogList::Resources => "resources",
+            CatalogList::Templates => "resourceTemplates",
         }
     }
 
     /// The method of the notification about a change. Changed templates are reported as resources.
     pub(crate) fn change_notification(self) -> Method {
         match self {
-            ListKind::Tools => Method::ToolListChanged,
-            ListKind::Prompts => Method::PromptListChanged,
-            ListKind::Resources | ListKind::Templates => Method::ResourceListChanged,
+            CatalogList::Tools => Method::ToolListChanged,
+            CatalogList::Prompts => Method::PromptListChanged,
+            CatalogList::Resources | CatalogList::Templates => Method::ResourceListChanged,
         }
     }
 }
@@ -138,7 +138,7 @@ impl Definitions {
     }
 
     /// The definitions of one list.
-    pub(crate) fn list(&self, kind: ListKind) -> &DefinitionList {
+    pub(crate) fn list(&self, kind: CatalogList) -> &DefinitionList {
         &self.lists[kind as usize]
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcp_host_model::{Era, Method, ServerId};
 use mcp_host_runtime::{HostSnapshot, ToolRef};
 
-use crate::lists::definitions::{ListKind, Target};
+use crate::lists::definitions::{CatalogList, Target};
 use crate::lists::header_arguments::HeaderArgument;
 use crate::lists::listing::Listing;
 use crate::protocol::frame::Request;
@@ -24,13 +24,13 @@ impl Resolution {
     /// Resolves a request. `listing` is that of the snapshot.
     pub(crate) fn new(snapshot: Arc<HostSnapshot>, listing: Arc<Listing>, request: &Request) -> Resolution {
         let name = request.params.text("name").filter(|_| request.method == Method::CallTool);
-        let tool = name.and_then(|name| listing.position(ListKind::Tools, &name));
+        let tool = name.and_then(|name| listing.position(CatalogList::Tools, &name));
         Resolution { snapshot, listing, tool }
     }
 
     /// The server and the catalog name of the called tool.
     pub(crate) fn tool_target(&self) -> Option<&Target> {
-        self.listing.target(ListKind::Tools, self.tool?)
+        self.listing.target(CatalogList::Tools, self.tool?)
     }
 
     /// The called tool for the host.

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::audit::record::{AuditLog, AuditRecord};
 use crate::lists::definitions::Target;
 use crate::methods::context::{RequestContext, printable};
-use crate::metrics::call_counters::{CallOutcome, EndedCall};
+use crate::metrics::call_counters::{CallStatus, EndedCall};
 use crate::protocol::result_body::HandledResult;
 
 /// Maximum length of a name that a client gives, in characters.
@@ -20,7 +20,7 @@ const MAX_NAME_CHARS: usize = 128;
 pub(super) struct CallRecord<'a> {
     context: &'a RequestContext<'a>,
     start: Instant,
-    outcome: CallOutcome,
+    outcome: CallStatus,
     code: Option<i64>,
     result_bytes: usize,
 }
@@ -30,7 +30,7 @@ impl<'a> CallRecord<'a> {
         CallRecord {
             context,
             start: Instant::now(),
-            outcome: CallOutcome::Cancelled,
+            outcome: CallStatus::Cancelled,
             code: None,
             result_bytes: 0,
         }
@@ -42,15 +42,15 @@ impl<'a> CallRecord<'a> {
             Ok(result) => {
                 let is_call = self.context.request.method == Method::CallTool;
                 self.outcome = match result.kind {
-                    ResultKind::ToolError if is_call => CallOutcome::ToolError,
-                    _ => CallOutcome::Success,
+                    ResultKind::ToolError if is_call => CallStatus::ToolError,
+                    _ => CallStatus::Success,
                 };
                 self.result_bytes = result.len();
             }
             Err(error) => {
                 self.outcome = match self.context.is_limited.load(Ordering::Relaxed) {
-                    true => CallOutcome::Limited,
-                    false => CallOutcome::Error,
+                    true => CallStatus::Limited,
+                    false => CallStatus::Error,
                 };
                 self.code = Some(error.code);
             }

@@ -7,7 +7,7 @@ use mcp_host_model::{LogLevel, RawJson, RpcError, code};
 use mcp_host_transport::{CompletionArgument, CompletionReference};
 use serde::Deserialize;
 
-use crate::lists::definitions::{ListKind, Target};
+use crate::lists::definitions::{CatalogList, Target};
 use crate::methods::context::RequestContext;
 use crate::protocol::result_body::CheckedResult;
 
@@ -58,8 +58,8 @@ impl RequestContext<'_> {
             }
             ("ref/resource", _, Some(uri)) => {
                 let listing = self.listing();
-                let template = listing.find(ListKind::Templates, &uri);
-                let target = template.or_else(|| listing.find(ListKind::Resources, &uri)).cloned();
+                let template = listing.find(CatalogList::Templates, &uri);
+                let target = template.or_else(|| listing.find(CatalogList::Resources, &uri)).cloned();
                 let Target { server, name } =
                     target.ok_or_else(|| invalid("`ref` names no resource template that is listed"))?;
                 (CompletionReference::ResourceTemplate(name), server)

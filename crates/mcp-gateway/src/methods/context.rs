@@ -19,14 +19,14 @@ use crate::metrics::call_counters::CallCounters;
 use crate::notifications::watch;
 use crate::protocol::frame::Request;
 use crate::protocol::message_writer::{json_string, notification};
-use crate::session::caller::Caller;
+use crate::session::caller::RequestClient;
 use crate::session::pending_input;
 use crate::session::request_handlers::{InputRequest, InputRequestHandler, SessionRequestHandler};
 
 /// A request with its context.
 pub(crate) struct RequestContext<'a> {
     pub(crate) gateway: &'a GatewayInner,
-    pub(crate) caller: &'a Caller,
+    pub(crate) caller: &'a RequestClient,
     pub(crate) request: &'a Request,
     /// The queue of server requests that a modern client answers by repeating its call.
     pub(crate) input_requests: Option<mpsc::Sender<InputRequest>>,
@@ -44,7 +44,7 @@ impl<'a> RequestContext<'a> {
     /// A context whose server requests go to the client's session, if any.
     pub(crate) fn new(
         gateway: &'a GatewayInner,
-        caller: &'a Caller,
+        caller: &'a RequestClient,
         request: &'a Request,
     ) -> RequestContext<'a> {
         RequestContext {
@@ -87,7 +87,7 @@ impl RequestContext<'_> {
 
     /// What the request refers to.
     pub(super) fn resolution(&self) -> &Resolution {
-        let Caller { scope, features, .. } = self.caller;
+        let RequestClient { scope, features, .. } = self.caller;
         self.resolution.get_or_init(|| self.gateway.resolve(scope, features.audience, self.request))
     }
 
@@ -208,7 +208,7 @@ impl RequestContext<'_> {
 
     /// The caller as the host sees it.
     fn upstream_caller(&self) -> Arc<mcp_host_transport::Caller> {
-        let Caller { features, sender, session, owner, .. } = self.caller;
+        let RequestClient { features, sender, session, owner, .. } = self.caller;
         let supported = features.supported_requests;
         let limit = self.gateway.options.bounds.server_request_timeout;
         let dialog = self.caller.dialog.as_ref();

@@ -8,7 +8,7 @@ use mcp_host_model::{Era, Method, MethodName, RawJson, ResultKind, ResultType, R
 use tokio::time::Instant;
 
 use crate::gateway::GatewayInner;
-use crate::lists::definitions::ListKind;
+use crate::lists::definitions::CatalogList;
 use crate::lists::resolution::Resolution;
 use crate::methods::call_record::CallRecord;
 use crate::methods::context::{RequestContext, printable};
@@ -17,19 +17,23 @@ use crate::protocol::frame::{Notification, Request};
 use crate::protocol::json_splice;
 use crate::protocol::params::Params;
 use crate::protocol::result_body::{CheckedResult, HandledResult, ResultBody};
-use crate::session::caller::Caller;
+use crate::session::caller::RequestClient;
 use crate::session::pending_input::{PendingInputs, RunningCall};
 use crate::session::supported_requests::SupportedRequests;
 
 /// A request that is being handled.
-pub(crate) type RequestFuture<'a> = Pin<Box<dyn Future<Output = HandledResult> + Send + 'a>>;
+pub(crate) type HandlerFuture<'a> = Pin<Box<dyn Future<Output = HandledResult> + Send + 'a>>;
 
 impl GatewayInner {
     /// Handles a request; `initialize` and `subscriptions/listen` are handled elsewhere. Returns the result, a JSON
     /// object.
     ///
     /// Boxed, to keep the caller's future small.
-    pub(crate) fn handle_boxed<'a>(&'a self, caller: &'a Caller, request: &'a Request) -> RequestFuture<'a> {
+    pub(crate) fn handle_boxed<'a>(
+        &'a self,
+        caller: &'a RequestClient,
+        request: &'a Request,
+    ) -> HandlerFuture<'a> {
         Box::pin(self.handle(RequestContext::new(self, caller, request)))
     }
 
@@ -38,7 +42,7 @@ impl GatewayInner {
     /// that is known.
     pub(crate) async fn handle_stateless(
         self: &Arc<GatewayInner>,
-        caller: Caller,
+        caller: RequestClient,
         request: Request,
         resolution: Option<Resolution>,
     ) -> HandledResult {
@@ -57,7 +61,7 @@ impl GatewayInner {
     /// Starts a call in a task of its own, or continues the one with this state.
     async fn handle_with_input(
         self: &Arc<GatewayInner>,
-        caller: Caller,
+        caller: RequestClient,
         request: Request,
         resolution: Option<Resolution>,
         state: Option<String>,
@@ -92,10 +96,10 @@ impl GatewayInner {
         let Some(known) = method.known() else { return Err(unknown_method(method)) };
         let era = context.caller.era();
         let CheckedResult { object, info } = match (known, era) {
-            (Method::ListTools, _) => return context.list(ListKind::Tools),
-            (Method::ListPrompts, _) => return context.list(ListKind::Prompts),
-            (Method::ListResources, _) => return context.list(ListKind::Resources),
-            (Method::ListResourceTemplates, _) => return context.list(ListKind::Templates),
+            (Method::ListTools, _) => return context.list(CatalogList::Tools),
+            (Method::ListPrompts, _) => return context.list(CatalogList::Prompts),
+            (Method::ListResources, _) => return context.list(CatalogList::Resources),
+            (Method::ListResourceTemplates, _) => return context.list(CatalogList::Templates),
             (Method::Discover, Era::Modern) => {
                 return Ok(initialize::discover_result(self, &context.caller.scope).into());
             }
@@ -129,7 +133,7 @@ impl GatewayInner {
     }
 
     /// Handles a notification of a client with a session.
-    pub(crate) fn handle_notification(&self, caller: &Caller, notification: &Notification) {
+    pub(crate) fn handle_notification(&self, caller: &RequestClient, notification: &Notification) {
         let Some(session) = &caller.session else { return };
         match notification.method.known() {
             Some(Method::Cancelled) => {

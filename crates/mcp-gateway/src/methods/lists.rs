@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use mcp_host_model::{Era, RpcError, code};
 
-use crate::lists::definitions::ListKind;
+use crate::lists::definitions::CatalogList;
 use crate::lists::listing::StaleCursor;
 use crate::methods::LIST_TTL_MS;
 use crate::methods::context::RequestContext;
@@ -13,7 +13,7 @@ use crate::protocol::result_body::HandledResult;
 
 impl RequestContext<'_> {
     /// A page of a list.
-    pub(super) fn list(&self, kind: ListKind) -> HandledResult {
+    pub(super) fn list(&self, kind: CatalogList) -> HandledResult {
         let cursor = self.cursor()?;
         let mut result = match self.caller.era() {
             Era::Legacy => b"{".to_vec(),

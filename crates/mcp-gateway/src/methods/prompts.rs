@@ -2,7 +2,7 @@
 
 use mcp_host_model::{RpcError, code};
 
-use crate::lists::definitions::{ListKind, Target};
+use crate::lists::definitions::{CatalogList, Target};
 use crate::methods::context::{RequestContext, printable};
 use crate::protocol::result_body::CheckedResult;
 
@@ -19,7 +19,7 @@ impl RequestContext<'_> {
 
     /// The prompt with this name.
     pub(super) fn prompt(&self, name: &str) -> Result<Target, RpcError> {
-        self.listing().find(ListKind::Prompts, name).cloned().ok_or_else(|| {
+        self.listing().find(CatalogList::Prompts, name).cloned().ok_or_else(|| {
             let message = format!("Prompt '{}' not found", printable(name, 128));
             RpcError::new(code::INVALID_PARAMS, message)
         })

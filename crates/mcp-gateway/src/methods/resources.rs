@@ -3,12 +3,12 @@
 use std::sync::{Arc, LazyLock};
 
 use mcp_host_model::{Era, ErrorKind, Method, RawJson, RpcError, ServerId, code};
-use mcp_host_runtime::{RequestError, RequestOptions};
+use mcp_host_runtime::{RequestFailure, RequestOptions};
 use memchr::memmem::Finder;
 use serde_json::json;
 
 use crate::access::scope::NameStyle;
-use crate::lists::definitions::{ListKind, Target};
+use crate::lists::definitions::{CatalogList, Target};
 use crate::lists::exposed_uri;
 use crate::lists::gateway_resources::GatewayResource;
 use crate::methods::context::RequestContext;
@@ -81,7 +81,7 @@ impl RequestContext<'_> {
     /// host searches it on the servers that the scope shows.
     pub(super) fn resource_target(&self, uri: &str) -> Result<ResourceTarget, RpcError> {
         let listing = self.listing();
-        if let Some(Target { server, name }) = listing.find(ListKind::Resources, uri) {
+        if let Some(Target { server, name }) = listing.find(CatalogList::Resources, uri) {
             return Ok(ResourceTarget::at(server.clone(), name));
         }
         let is_readable = |server: &ServerId, uri: &str| {
@@ -159,7 +159,7 @@ impl RequestContext<'_> {
 
     /// Converts a failed request for a resource to an error. If the server does not know the resource, the error
     /// has the code of the client's era.
-    pub(super) fn resource_error(&self, uri: &str, request_error: RequestError) -> RpcError {
+    pub(super) fn resource_error(&self, uri: &str, request_error: RequestFailure) -> RpcError {
         match &request_error.rpc {
             Some(error) if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) => {
                 let not_found = self.resource_not_found(uri);

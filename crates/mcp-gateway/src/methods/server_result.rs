@@ -4,7 +4,7 @@
 //! Only the members that describe the kind of result are changed; everything else is forwarded as bytes.
 
 use mcp_host_model::{Era, Method, MethodName, RawJson, ResultKind, ResultType, RpcError, ServerId, code};
-use mcp_host_runtime::{RawResult, RequestError};
+use mcp_host_runtime::{RawResult, RequestFailure};
 
 use crate::methods::context::RequestContext;
 use crate::protocol::message_writer::json_string;
@@ -98,7 +98,7 @@ impl RequestContext<'_> {
     }
 
     /// The error for a call without a result.
-    pub(super) fn call_error(&self, request_error: RequestError) -> RpcError {
+    pub(super) fn call_error(&self, request_error: RequestFailure) -> RpcError {
         upstream_error::call_error(request_error, &self.caller.features.capabilities)
     }
 

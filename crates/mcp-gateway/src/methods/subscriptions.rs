@@ -14,9 +14,9 @@ use crate::methods::context::RequestContext;
 use crate::methods::resources::{MAX_URI_BYTES, ResourceTarget};
 use crate::methods::task_watch::TaskWatch;
 use crate::notifications::subscribe::SubscriptionRequest;
-use crate::notifications::watch::{Change, ChangeWatcher};
+use crate::notifications::watch::{ChangeWatcher, WatchedChange};
 use crate::protocol::frame::Request;
-use crate::session::caller::Caller;
+use crate::session::caller::RequestClient;
 use crate::session::known_lists::KnownLists;
 use crate::session::resource_origins::OriginKey;
 use crate::session::resource_subscriptions::ResourceSubscriptions;
@@ -40,7 +40,7 @@ impl SubscriptionStream {
     /// states of the tasks.
     pub(crate) async fn open(
         gateway: &Arc<GatewayInner>,
-        caller: &Caller,
+        caller: &RequestClient,
         request: &Request,
     ) -> Result<SubscriptionStream, RpcError> {
         let subscription = SubscriptionRequest::read(request)?;
@@ -78,11 +78,11 @@ impl SubscriptionStream {
                 }
             };
             match change {
-                Change::Lists(changed) => {
+                WatchedChange::Lists(changed) => {
                     let included = changed.into_iter().filter(|list| request.includes(*list));
                     queued.extend(included.map(|list| request.list_changed(list)));
                 }
-                Change::Notification(event) => {
+                WatchedChange::Notification(event) => {
                     let updated = watcher.updated(subscribed, origins, &event);
                     queued.extend(updated.map(|uri| request.resource_updated(&uri)));
                 }

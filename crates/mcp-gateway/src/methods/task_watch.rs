@@ -15,7 +15,7 @@ use crate::gateway::GatewayInner;
 use crate::methods::context::RequestContext;
 use crate::protocol::frame::Request;
 use crate::protocol::params::Params;
-use crate::session::caller::Caller;
+use crate::session::caller::RequestClient;
 
 /// How long the first poll of a task may take.
 const FIRST_POLL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ pub(crate) struct TaskWatch {
 /// The origin of the polls.
 struct TaskClient {
     gateway: Arc<GatewayInner>,
-    caller: Caller,
+    caller: RequestClient,
 }
 
 /// A task after a poll.
@@ -53,7 +53,7 @@ impl TaskWatch {
     /// Polls tasks, which the client names by its ids. Returns the ids of those that exist, with their states.
     pub(crate) async fn start(
         gateway: &Arc<GatewayInner>,
-        caller: &Caller,
+        caller: &RequestClient,
         ids: &[String],
     ) -> (TaskWatch, Vec<(String, RawJson)>) {
         let client = Arc::new(TaskClient { gateway: Arc::clone(gateway), caller: caller.clone() });

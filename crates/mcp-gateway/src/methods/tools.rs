@@ -4,10 +4,10 @@ use mcp_host_model::{
     APPS_EXTENSION, Era, ErrorKind, ProtocolVersion, RawJson, ResultInfo, ResultKind, RpcError, code,
 };
 use mcp_host_registry::{ExposedTool, ToolLookup};
-use mcp_host_runtime::{CalledTool, RequestError, TaskHandling, ToolCall, ToolRef};
+use mcp_host_runtime::{CalledTool, RequestFailure, TaskHandling, ToolCall, ToolRef};
 use serde_json::json;
 
-use crate::lists::definitions::{ListKind, Target};
+use crate::lists::definitions::{CatalogList, Target};
 use crate::lists::listing::Listing;
 use crate::lists::resolution::Resolution;
 use crate::methods::context::{RequestContext, printable};
@@ -96,7 +96,7 @@ impl RequestContext<'_> {
             ToolLookup::Found(tool) => Some(tool.name.as_str()),
             ToolLookup::Missing { nearest: None } | ToolLookup::Ambiguous(_) => None,
         };
-        let is_visible = |similar: &&str| listing.find(ListKind::Tools, similar).is_some();
+        let is_visible = |similar: &&str| listing.find(CatalogList::Tools, similar).is_some();
         let hint = match similar.filter(|similar| *similar != name).filter(is_visible) {
             Some(similar) => format!("; did you mean '{similar}'?"),
             None => String::new(),
@@ -119,7 +119,7 @@ impl RequestContext<'_> {
 
     /// A failed call. Invalid arguments become a result with an error, so that a model can correct them, if the
     /// version has that.
-    fn tool_error(&self, request_error: RequestError) -> Result<CheckedResult, RpcError> {
+    fn tool_error(&self, request_error: RequestFailure) -> Result<CheckedResult, RpcError> {
         let is_correctable = request_error.error.kind == ErrorKind::Validation
             && request_error.rpc.is_none()
             && self.caller.version >= ProtocolVersion::V2025_11_25;
@@ -141,6 +141,7 @@ fn only_visible(listing: &Listing, found: &ToolLookup<'_>) -> Option<usize> {
         ToolLookup::Ambiguous(tools) => tools,
         ToolLookup::Missing { .. } => &[],
     };
-    let mut visible = tools.iter().filter_map(|tool| listing.position(ListKind::Tools, tool.name.as_str()));
+    let mut visible =
+        tools.iter().filter_map(|tool| listing.position(CatalogList::Tools, tool.name.as_str()));
     visible.next().filter(|_| visible.next().is_none())
 }

@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 
 use crate::access::principal::Principal;
 use crate::lists::definitions::Target;
-use crate::metrics::prometheus::Page;
+use crate::metrics::prometheus::MetricsPage;
 use crate::metrics::{TOKEN_BYTES, TOKEN_CALLS, TOKEN_SECONDS, TOOL_BYTES, TOOL_CALLS, TOOL_SECONDS};
 
 /// Maximum number of series of tools, and of clients. A server can change the names of its tools at any time, and an
@@ -24,7 +24,7 @@ const OTHER: &str = "other";
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CallOutcome {
+pub(crate) enum CallStatus {
     Success,
     /// The result says that the tool failed.
     ToolError,
@@ -35,16 +35,16 @@ pub(crate) enum CallOutcome {
     Cancelled,
 }
 
-impl CallOutcome {
-    const COUNT: usize = CallOutcome::Cancelled as usize + 1;
+impl CallStatus {
+    const COUNT: usize = CallStatus::Cancelled as usize + 1;
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            CallOutcome::Success => "success",
-            CallOutcome::ToolError => "tool_error",
-            CallOutcome::Error => "error",
-            CallOutcome::Limited => "limited",
-            CallOutcome::Cancelled => "cancelled",
+            CallStatus::Success => "success",
+            CallStatus::ToolError => "tool_error",
+            CallStatus::Error => "error",
+            CallStatus::Limited => "limited",
+            CallStatus::Cancelled => "cancelled",
         }
     }
 }
@@ -52,7 +52,7 @@ impl CallOutcome {
 /// A call that ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EndedCall {
-    pub(crate) outcome: CallOutcome,
+    pub(crate) outcome: CallStatus,
     pub(crate) took: Duration,
     /// The size of its parameters.
     pub(crate) request_bytes: usize,
@@ -75,7 +75,7 @@ const TOKEN: Names = Names { calls: TOKEN_CALLS, bytes: TOKEN_BYTES };
 pub(crate) struct CallCounters {
     names: Names,
     labels: Vec<Label>,
-    calls: [OnceLock<Counter>; CallOutcome::COUNT],
+    calls: [OnceLock<Counter>; CallStatus::COUNT],
     bytes: OnceLock<ByteCounters>,
     /// Not a counter of the facade: these count whole numbers, and the metric is in seconds.
     microseconds: AtomicU64,
@@ -159,7 +159,7 @@ impl CallSeries {
     }
 
     /// Writes the time that calls took.
-    pub(crate) fn write_to(&self, page: &mut Page) {
+    pub(crate) fn write_to(&self, page: &mut MetricsPage) {
         page.family(TOOL_SECONDS, "counter", "Time that calls took, by tool.");
         self.tools.write_seconds(TOOL_SECONDS, page);
         page.family(TOKEN_SECONDS, "counter", "Time that calls took, by token.");
@@ -192,7 +192,7 @@ impl<K: Hash + Eq + Clone> SeriesMap<K> {
         Arc::clone(series.entry(key.clone()).or_insert_with(create))
     }
 
-    fn write_seconds(&self, name: &str, page: &mut Page) {
+    fn write_seconds(&self, name: &str, page: &mut MetricsPage) {
         let mut all: Vec<Arc<CallCounters>> = self.series.read().values().cloned().collect();
         all.sort_by(|left, right| left.labels.cmp(&right.labels));
         all.push(Arc::clone(&self.other));
@@ -210,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    fn call(outcome: CallOutcome) -> EndedCall {
+    fn call(outcome: CallStatus) -> EndedCall {
         EndedCall { outcome, took: Duration::from_millis(250), request_bytes: 3, result_bytes: 5 }
     }
 
@@ -221,7 +221,7 @@ mod tests {
     /// Counts the calls, and returns the lines of the recorder and those of the gateway.
     fn page(count: impl Fn(&CallSeries)) -> Vec<String> {
         let recorder = PrometheusBuilder::new().build_recorder();
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         metrics::with_local_recorder(&recorder, || {
             let series = CallSeries::new();
             count(&series);
@@ -233,10 +233,10 @@ mod tests {
     #[test]
     fn calls_are_counted_by_tool_and_by_client() {
         let page = page(|series| {
-            series.of_tool(&tool("a", "a__x")).count(call(CallOutcome::Success));
-            series.of_tool(&tool("a", "a__x")).count(call(CallOutcome::ToolError));
-            series.count_client(&Principal::named("ann"), call(CallOutcome::Cancelled));
-            series.count_client(&Principal::anonymous(), call(CallOutcome::Error));
+            series.of_tool(&tool("a", "a__x")).count(call(CallStatus::Success));
+            series.of_tool(&tool("a", "a__x")).count(call(CallStatus::ToolError));
+            series.count_client(&Principal::named("ann"), call(CallStatus::Cancelled));
+            series.count_client(&Principal::anonymous(), call(CallStatus::Error));
             // A tool that was never called has no series.
             series.of_tool(&tool("a", "a__y"));
         });
@@ -259,13 +259,13 @@ mod tests {
     fn tools_and_clients_beyond_the_limit_share_a_series() {
         let page = page(|series| {
             for number in 0..MAX_SERIES + 3 {
-                series.of_tool(&tool("a", &format!("t{number}"))).count(call(CallOutcome::Success));
-                series.count_client(&Principal::named(&format!("c{number}")), call(CallOutcome::Success));
+                series.of_tool(&tool("a", &format!("t{number}"))).count(call(CallStatus::Success));
+                series.count_client(&Principal::named(&format!("c{number}")), call(CallStatus::Success));
             }
             // A token of this name does not make a second series with the same labels.
-            series.count_client(&Principal::named("other"), call(CallOutcome::Success));
+            series.count_client(&Principal::named("other"), call(CallStatus::Success));
             // Known ones keep their series.
-            series.of_tool(&tool("a", "t0")).count(call(CallOutcome::Success));
+            series.of_tool(&tool("a", "t0")).count(call(CallStatus::Success));
         });
         let lines = |start: &str| page.iter().filter(|line| line.starts_with(start)).count();
         assert_eq!(lines("mcp_gateway_tool_calls_total{"), MAX_SERIES + 1);

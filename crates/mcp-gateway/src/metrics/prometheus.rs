@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 /// A page in construction.
 #[derive(Debug, Default)]
-pub(crate) struct Page(String);
+pub(crate) struct MetricsPage(String);
 
-impl Page {
+impl MetricsPage {
     /// Starts a metric of this type.
-    pub(crate) fn family(&mut self, name: &str, kind: &str, help: &str) -> &mut Page {
+    pub(crate) fn family(&mut self, name: &str, kind: &str, help: &str) -> &mut MetricsPage {
         self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
         self
     }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use mcp_host_model::{Method, RawJson, RpcError, code};
 use serde::{Deserialize, Serialize};
 
-use crate::lists::definitions::ListKind;
+use crate::lists::definitions::CatalogList;
 use crate::protocol::frame::Request;
 use crate::protocol::json_splice;
 use crate::protocol::message_writer::{json_string, notification};
@@ -82,11 +82,11 @@ impl SubscriptionRequest {
     }
 
     /// Whether changes of a list are requested.
-    pub(crate) fn includes(&self, list: ListKind) -> bool {
+    pub(crate) fn includes(&self, list: CatalogList) -> bool {
         match list {
-            ListKind::Tools => self.filter.tools_list_changed,
-            ListKind::Prompts => self.filter.prompts_list_changed,
-            ListKind::Resources | ListKind::Templates => self.filter.resources_list_changed,
+            CatalogList::Tools => self.filter.tools_list_changed,
+            CatalogList::Prompts => self.filter.prompts_list_changed,
+            CatalogList::Resources | CatalogList::Templates => self.filter.resources_list_changed,
         }
     }
 
@@ -98,7 +98,7 @@ impl SubscriptionRequest {
     }
 
     /// The notification about a changed list.
-    pub(crate) fn list_changed(&self, list: ListKind) -> Bytes {
+    pub(crate) fn list_changed(&self, list: CatalogList) -> Bytes {
         notification(list.change_notification().as_str(), &format!("{{{}}}", self.meta_member()))
     }
 
@@ -162,7 +162,7 @@ mod tests {
                 r#""resourceSubscriptions":["f:x"]}}}"#
             )
         );
-        assert!(subscription.includes(ListKind::Tools) && !subscription.includes(ListKind::Prompts));
+        assert!(subscription.includes(CatalogList::Tools) && !subscription.includes(CatalogList::Prompts));
         assert!(subscription.resource_updated("f:x").ends_with(br#","uri":"f:x"}}"#));
         assert!(SubscriptionRequest::read(&request("{}")).unwrap().resource_uris().is_empty());
         for (count, is_accepted) in [(64, true), (65, false)] {

@@ -13,14 +13,14 @@ use tokio::sync::watch;
 
 use crate::access::scope::Scope;
 use crate::gateway::GatewayInner;
-use crate::lists::definitions::ListKind;
+use crate::lists::definitions::CatalogList;
 use crate::lists::listing::Audience;
 use crate::protocol::message_writer::{json_string, notification};
 use crate::protocol::task_ids::task_id;
 use crate::session::known_lists::KnownLists;
 use crate::session::resource_origins::OriginKey;
 use crate::session::resource_subscriptions::ResourceSubscriptions;
-use crate::session::state::Session;
+use crate::session::state::ClientSession;
 
 /// Watches the host for changes that concern one client.
 pub(crate) struct ChangeWatcher {
@@ -34,9 +34,9 @@ pub(crate) struct ChangeWatcher {
 }
 
 /// A change that a client may have to be notified of.
-pub(crate) enum Change {
+pub(crate) enum WatchedChange {
     /// Lists have changed.
-    Lists(Vec<ListKind>),
+    Lists(Vec<CatalogList>),
     /// A server has sent a notification.
     Notification(Arc<ServerNotification>),
 }
@@ -53,7 +53,7 @@ impl ChangeWatcher {
     }
 
     /// The next change. `known` is updated. Pending forever once the host has ended. Cancel-safe.
-    pub(crate) async fn next(&mut self, known: &Mutex<KnownLists>) -> Change {
+    pub(crate) async fn next(&mut self, known: &Mutex<KnownLists>) -> WatchedChange {
         loop {
             let events = async {
                 match &mut self.events {
@@ -68,11 +68,11 @@ impl ChangeWatcher {
                     let listing = self.gateway.listing(&self.scope, self.audience);
                     let changed = known.lock().update(&listing);
                     if !changed.is_empty() {
-                        return Change::Lists(changed);
+                        return WatchedChange::Lists(changed);
                     }
                 }
                 event = events => match event {
-                    Some(NotificationStreamItem::Notification(event)) => return Change::Notification(event),
+                    Some(NotificationStreamItem::Notification(event)) => return WatchedChange::Notification(event),
                     // Missed resource updates cannot be recovered.
                     Some(NotificationStreamItem::Lagged(count)) => {
                         tracing::warn!(count, "a client is too slow and misses notifications of servers");
@@ -101,16 +101,22 @@ impl ChangeWatcher {
     /// The notifications that a session gets about a change. Updates of subscribed resources are always sent. Of other
     /// events, those with an owner belong to a call, which sends them itself. Those without an owner are sent if they
     /// are from an instance of the session's dialog: others may concern another client.
-    pub(crate) fn session_notifications(&self, session: &Session, change: &Change) -> Vec<Bytes> {
+    pub(crate) fn session_notifications(
+        &self,
+        session: &ClientSession,
+        change: &WatchedChange,
+    ) -> Vec<Bytes> {
         match change {
-            Change::Lists(changed) => {
+            WatchedChange::Lists(changed) => {
                 changed.iter().map(|list| notification(list.change_notification().as_str(), "{}")).collect()
             }
-            Change::Notification(event) => self.server_notification(session, event).into_iter().collect(),
+            WatchedChange::Notification(event) => {
+                self.server_notification(session, event).into_iter().collect()
+            }
         }
     }
 
-    fn server_notification(&self, session: &Session, event: &ServerNotification) -> Option<Bytes> {
+    fn server_notification(&self, session: &ClientSession, event: &ServerNotification) -> Option<Bytes> {
         let client = OriginKey::Session(session.dialog.id().clone());
         if let Some(uri) = self.updated(&session.subscriptions, &client, event) {
             let params = format!(r#"{{"uri":{}}}"#, json_string(&uri));
@@ -141,7 +147,10 @@ impl ChangeWatcher {
 
 /// The parameters of a notification about a task of this session, and its server. A server may send it on the stream of
 /// any call, so its owner does not matter.
-fn task_status<'a>(event: &'a ServerNotification, session: &Session) -> Option<(&'a ServerId, &'a RawJson)> {
+fn task_status<'a>(
+    event: &'a ServerNotification,
+    session: &ClientSession,
+) -> Option<(&'a ServerId, &'a RawJson)> {
     let ServerEvent::Notification { method, params: Some(params) } = &event.event else { return None };
     let is_own_dialog = event.dialog.is_none() || event.dialog.as_ref() == Some(session.dialog.id());
     if *method != Method::TaskStatus || !is_own_dialog || !params.is_object() {

@@ -1,7 +1,7 @@
 //! The JSON-RPC errors for failed calls: the server's own error, or the host's message with a code.
 
 use mcp_host_model::{ErrorKind, RawJson, RpcError, code};
-use mcp_host_runtime::{HostError, RequestError};
+use mcp_host_runtime::{HostError, RequestFailure};
 
 use crate::protocol::json_splice;
 
@@ -16,7 +16,7 @@ fn host_error(error: &HostError) -> RpcError {
 }
 
 /// The error for a call without a result.
-pub(crate) fn call_error(request_error: RequestError, capabilities: &RawJson) -> RpcError {
+pub(crate) fn call_error(request_error: RequestFailure, capabilities: &RawJson) -> RpcError {
     let Some(error) = request_error.rpc else { return host_error(&request_error.error) };
     match error.code {
         // This error of a server concerns its connection to the host, not the client's connection to the gateway.

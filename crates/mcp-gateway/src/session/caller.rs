@@ -12,11 +12,11 @@ use crate::protocol::meta::Meta;
 use crate::session::client_dialog::ClientDialog;
 use crate::session::features::ClientFeatures;
 use crate::session::outbound_queue::MessageSender;
-use crate::session::state::Session;
+use crate::session::state::ClientSession;
 
 /// The client of one request.
 #[derive(Debug, Clone)]
-pub(crate) struct Caller {
+pub(crate) struct RequestClient {
     pub(crate) version: ProtocolVersion,
     /// The part of the catalog that it sees.
     pub(crate) scope: Arc<Scope>,
@@ -27,17 +27,17 @@ pub(crate) struct Caller {
     /// Sends messages that precede the response.
     pub(crate) sender: MessageSender,
     /// The session, in the legacy era.
-    pub(crate) session: Option<Arc<Session>>,
+    pub(crate) session: Option<Arc<ClientSession>>,
     /// Identifies the caller to the host: one id for each session or dialog, otherwise for each request.
     pub(crate) owner: CallerId,
     /// The client's identity.
     pub(crate) principal: Principal,
 }
 
-impl Caller {
+impl RequestClient {
     /// The client of a session.
-    pub(crate) fn of_session(session: &Arc<Session>, sender: MessageSender) -> Caller {
-        Caller {
+    pub(crate) fn of_session(session: &Arc<ClientSession>, sender: MessageSender) -> RequestClient {
+        RequestClient {
             version: session.version,
             scope: Arc::clone(&session.scope),
             dialog: Some(Arc::clone(&session.dialog)),

@@ -11,7 +11,7 @@ use mcp_host_runtime::{Dialog, DialogId, Host};
 use mcp_host_transport::{CallerId, Handlers, RawRequestHandler, RawServerRequest};
 use parking_lot::Mutex;
 
-use crate::access::oauth::Grant;
+use crate::access::oauth::AccessGrant;
 use crate::access::secret_id::secret_id;
 use crate::session::client_port::ClientPort;
 use crate::session::features::ClientFeatures;
@@ -26,7 +26,7 @@ pub(crate) struct ClientDialog {
     pub(crate) owner: CallerId,
     requests: Arc<DialogRequests>,
     /// What the access token grants that the host has for the dialog.
-    subject: Mutex<Option<Arc<Grant>>>,
+    subject: Mutex<Option<Arc<AccessGrant>>>,
 }
 
 /// Handles requests of leased servers that belong to no call: the client's latest call has a stream to it, or its
@@ -69,11 +69,11 @@ impl ClientDialog {
 
     /// Gives a verified access token of the dialog's client to the host, which exchanges it for tokens of
     /// servers. An older token than the present one is ignored.
-    pub(crate) fn set_subject(&self, grant: &Arc<Grant>, token: &[u8]) {
+    pub(crate) fn set_subject(&self, grant: &Arc<AccessGrant>, token: &[u8]) {
         let Ok(token) = std::str::from_utf8(token) else { return };
         let mut subject = self.subject.lock();
         // Most requests have the token of the last one.
-        let is_older = |current: &Arc<Grant>| Arc::ptr_eq(current, grant) || !grant.replaces(current);
+        let is_older = |current: &Arc<AccessGrant>| Arc::ptr_eq(current, grant) || !grant.replaces(current);
         if subject.as_ref().is_some_and(is_older) {
             return;
         }

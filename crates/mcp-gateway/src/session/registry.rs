@@ -9,27 +9,27 @@ use tokio::time::Instant;
 
 use crate::access::principal::Principal;
 use crate::limits::bounds::Bounds;
-use crate::session::state::Session;
+use crate::session::state::ClientSession;
 use crate::session::usage::CapacityError;
 
 /// The sessions.
 #[derive(Debug)]
-pub(crate) struct SessionRegistry {
-    table: Mutex<ahash::HashMap<String, Arc<Session>>>,
+pub(crate) struct SessionTable {
+    table: Mutex<ahash::HashMap<String, Arc<ClientSession>>>,
     max_sessions: usize,
     max_per_client: usize,
 }
 
 /// An inserted session, and the session that was evicted for it and must be ended.
 pub(crate) struct Insertion {
-    pub(crate) session: Arc<Session>,
-    pub(crate) evicted: Option<Arc<Session>>,
+    pub(crate) session: Arc<ClientSession>,
+    pub(crate) evicted: Option<Arc<ClientSession>>,
 }
 
-impl SessionRegistry {
+impl SessionTable {
     /// An empty registry with these limits.
-    pub(crate) fn new(bounds: &Bounds) -> SessionRegistry {
-        SessionRegistry {
+    pub(crate) fn new(bounds: &Bounds) -> SessionTable {
+        SessionTable {
             table: Mutex::default(),
             max_sessions: bounds.sessions,
             max_per_client: bounds.sessions_per_client,
@@ -39,7 +39,7 @@ impl SessionRegistry {
     /// Adds a session. At the limit, an unused session of the client is evicted, so that a client that leaks sessions
     /// harms only itself: the least recently used one of those that never called, else of all. Without tokens all
     /// clients count as one, so recently used sessions that have called are protected.
-    pub(crate) fn add(&self, session: Arc<Session>, now: Instant) -> Result<Insertion, CapacityError> {
+    pub(crate) fn add(&self, session: Arc<ClientSession>, now: Instant) -> Result<Insertion, CapacityError> {
         let mut evicted = None;
         let mut table = self.table.lock();
         let own = || table.values().filter(|other| other.principal == session.principal);
@@ -56,35 +56,35 @@ impl SessionRegistry {
     }
 
     /// The session of this id, if it belongs to the client.
-    pub(crate) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
+    pub(crate) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<ClientSession>> {
         self.table.lock().get(id).filter(|session| session.principal == *principal).cloned()
     }
 
     /// Removes the session of this id, if it belongs to the client.
-    pub(crate) fn take(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
+    pub(crate) fn take(&self, id: &str, principal: &Principal) -> Option<Arc<ClientSession>> {
         let mut table = self.table.lock();
         table.get(id).filter(|session| session.principal == *principal)?;
         table.remove(id)
     }
 
     /// Removes sessions that were unused for `idle`.
-    pub(crate) fn take_unused(&self, now: Instant, idle: Duration) -> Vec<Arc<Session>> {
+    pub(crate) fn take_unused(&self, now: Instant, idle: Duration) -> Vec<Arc<ClientSession>> {
         self.take_if(|session| {
             session.unused().is_some_and(|usage| now.saturating_duration_since(usage.last_used) >= idle)
         })
     }
 
     /// Removes the sessions of some clients.
-    pub(crate) fn take_of(&self, is_taken: impl Fn(&Principal) -> bool) -> Vec<Arc<Session>> {
+    pub(crate) fn take_of(&self, is_taken: impl Fn(&Principal) -> bool) -> Vec<Arc<ClientSession>> {
         self.take_if(|session| is_taken(&session.principal))
     }
 
-    fn take_if(&self, is_taken: impl Fn(&Session) -> bool) -> Vec<Arc<Session>> {
+    fn take_if(&self, is_taken: impl Fn(&ClientSession) -> bool) -> Vec<Arc<ClientSession>> {
         self.table.lock().extract_if(|_, session| is_taken(session)).map(|(_, session)| session).collect()
     }
 
     /// Removes all sessions.
-    pub(crate) fn take_all(&self) -> Vec<Arc<Session>> {
+    pub(crate) fn take_all(&self) -> Vec<Arc<ClientSession>> {
         self.table.lock().drain().map(|(_, session)| session).collect()
     }
 

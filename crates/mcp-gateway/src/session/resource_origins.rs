@@ -12,7 +12,7 @@ use mcp_host_runtime::DialogId;
 use parking_lot::Mutex;
 
 use crate::access::principal::Principal;
-use crate::session::caller::Caller;
+use crate::session::caller::RequestClient;
 
 /// Maximum number of clients.
 const MAX_CLIENTS: usize = 1024;
@@ -77,7 +77,7 @@ impl ResourceOrigins {
 
 impl OriginKey {
     /// The key of a request's client.
-    pub(crate) fn of(caller: &Caller) -> OriginKey {
+    pub(crate) fn of(caller: &RequestClient) -> OriginKey {
         match &caller.session {
             Some(session) => OriginKey::Session(session.dialog.id().clone()),
             None => OriginKey::Principal(caller.principal.clone()),

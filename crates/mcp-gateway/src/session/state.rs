@@ -25,7 +25,7 @@ use crate::session::usage::{Usage, is_call};
 
 /// A session.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct ClientSession {
     /// Its id, which must not be logged.
     pub(crate) id: String,
     /// The client that it belongs to.
@@ -68,7 +68,7 @@ pub(crate) struct Handshake {
     pub(crate) client_name: Option<String>,
 }
 
-impl Session {
+impl ClientSession {
     /// A new session.
     pub(crate) fn new(
         principal: Principal,
@@ -76,8 +76,8 @@ impl Session {
         handshake: Handshake,
         dialog: Arc<ClientDialog>,
         known_lists: KnownLists,
-    ) -> Session {
-        Session {
+    ) -> ClientSession {
+        ClientSession {
             id: secret_id(),
             principal,
             scope,

@@ -8,7 +8,7 @@ use mcp_host_model::{CallMetadata, CallResult, Content, ErrorKind, ResultInfo, S
 use mcp_host_registry::{Problem, ProblemKind};
 use mcp_host_transport::RequestId;
 
-use crate::calls::raw_result::RequestError;
+use crate::calls::raw_result::RequestFailure;
 use crate::calls::result_limit::{Overflow, limit_result};
 use crate::calls::spill::{SpillError, SpillPart, SpillStore};
 use crate::calls::supervisor_handle::SupervisorHandle;
@@ -21,7 +21,7 @@ pub(super) struct FinishedCall<T> {
     /// The called tool, if it was found.
     pub(super) target: Option<CallTarget>,
     pub(super) duration: Duration,
-    pub(super) outcome: Result<CallSuccess<T>, RequestError>,
+    pub(super) outcome: Result<CallSuccess<T>, RequestFailure>,
 }
 
 /// A called tool.

@@ -11,7 +11,7 @@ use mcp_host_model::{ErrorKind, Task};
 use mcp_host_transport::{CallError, CallOptions, CallResponse, RetryPolicy, Session};
 use tokio::time::Instant;
 
-use crate::calls::raw_result::RequestError;
+use crate::calls::raw_result::RequestFailure;
 use crate::calls::result_format::ResultFormat;
 use crate::error::HostError;
 use crate::supervisor::machine::saturating_after;
@@ -65,7 +65,7 @@ impl CallDeadline {
         server: &ResolvedServer,
         mut options: CallOptions,
         send: impl FnOnce(CallOptions) -> F,
-    ) -> Result<T, RequestError> {
+    ) -> Result<T, RequestFailure> {
         let limits = &server.spec.limits;
         let timeout = self.remaining(limits.request);
         let pause = options.context.max_deadline_pause();
@@ -81,7 +81,7 @@ impl CallDeadline {
                 error.message.push_str("; it is not known whether the call ran");
                 Err(error.into())
             }
-            Ok(outcome) => outcome.map_err(|it| RequestError::new(call_error(server, &it), &it)),
+            Ok(outcome) => outcome.map_err(|it| RequestFailure::new(call_error(server, &it), &it)),
             Err(_) => Err(timeout_error(server, timeout).into()),
         }
     }
@@ -93,11 +93,11 @@ impl CallDeadline {
         session: &Session,
         task: &Task,
         mut options: CallOptions,
-    ) -> Result<CallResponse<T>, RequestError> {
+    ) -> Result<CallResponse<T>, RequestFailure> {
         let timeout = self.limit.map(|it| self.remaining(it));
         options.timeout = timeout;
         let result = session.follow_task(task, &options).await.and_then(|it| it.try_map(T::from_task));
-        result.map_err(|it| RequestError::new(call_error(server, &it), &it))
+        result.map_err(|it| RequestFailure::new(call_error(server, &it), &it))
     }
 
     /// Applies the deadline to a request that has no time limit of its own in the session.
@@ -105,10 +105,10 @@ impl CallDeadline {
         self,
         server: &ResolvedServer,
         response: impl Future<Output = Result<T, CallError>>,
-    ) -> Result<T, RequestError> {
+    ) -> Result<T, RequestFailure> {
         let timeout = self.remaining(server.spec.limits.request);
         match tokio::time::timeout(timeout, response).await {
-            Ok(outcome) => outcome.map_err(|it| RequestError::new(call_error(server, &it), &it)),
+            Ok(outcome) => outcome.map_err(|it| RequestFailure::new(call_error(server, &it), &it)),
             Err(_) => Err(timeout_error(server, timeout).into()),
         }
     }

@@ -23,7 +23,7 @@ pub struct RawResult {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{error}")]
 #[non_exhaustive]
-pub struct RequestError {
+pub struct RequestFailure {
     /// The message with its kind.
     pub error: HostError,
     /// The server's JSON-RPC error, if it sent one, with secrets redacted.
@@ -32,25 +32,25 @@ pub struct RequestError {
     pub server: Option<ServerId>,
 }
 
-impl From<HostError> for RequestError {
-    fn from(error: HostError) -> RequestError {
-        RequestError { error, rpc: None, server: None }
+impl From<HostError> for RequestFailure {
+    fn from(error: HostError) -> RequestFailure {
+        RequestFailure { error, rpc: None, server: None }
     }
 }
 
-impl RequestError {
+impl RequestFailure {
     /// An error with the JSON-RPC error that the server sent, if any.
-    pub(super) fn new(error: HostError, cause: &CallError) -> RequestError {
+    pub(super) fn new(error: HostError, cause: &CallError) -> RequestFailure {
         let rpc = match cause {
             CallError::Rpc(rpc) | CallError::ResourceNotFound(rpc) => Some(rpc),
             CallError::Refused(refused) => refused.rpc_error(),
             _ => None,
         };
-        RequestError { error, rpc: rpc.cloned().map(Box::new), server: None }
+        RequestFailure { error, rpc: rpc.cloned().map(Box::new), server: None }
     }
 
     /// The same error, of this server.
-    pub(super) fn on(self, server: &ServerId) -> RequestError {
-        RequestError { server: Some(server.clone()), ..self }
+    pub(super) fn on(self, server: &ServerId) -> RequestFailure {
+        RequestFailure { server: Some(server.clone()), ..self }
     }
 }

@@ -17,7 +17,7 @@ use tracing::Instrument;
 use tracing::field::Empty;
 
 use crate::calls::deadline::CallDeadline;
-use crate::calls::raw_result::{RawResult, RequestError};
+use crate::calls::raw_result::{RawResult, RequestFailure};
 use crate::calls::request_options::RequestOptions;
 use crate::calls::resource_lookup::{LookupItem, find_prompt};
 use crate::calls::resource_search::send_or_search;
@@ -56,7 +56,7 @@ impl RequestRouter {
         name: &str,
         arguments: &RawJson,
         options: RequestOptions,
-    ) -> Result<RawResult, RequestError> {
+    ) -> Result<RawResult, RequestFailure> {
         self.check_prompt(name, arguments, &options, CatalogVersion::Latest)?;
         let arguments = arguments.clone();
         let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, name, options| {
@@ -73,10 +73,10 @@ impl RequestRouter {
         arguments: &RawJson,
         options: &RequestOptions,
         version: CatalogVersion<'_>,
-    ) -> Result<(), RequestError> {
+    ) -> Result<(), RequestFailure> {
         let routing_table = self.instances.routing(version);
         let Ok(prompt) = find_prompt(&routing_table, name, options.server.as_ref()) else { return Ok(()) };
-        let missing = |it: HostError| RequestError::from(it).on(&prompt.server);
+        let missing = |it: HostError| RequestFailure::from(it).on(&prompt.server);
         check_required_arguments(prompt, arguments).map_err(missing)
     }
 
@@ -98,7 +98,7 @@ impl RequestRouter {
         &self,
         uri: &str,
         options: RequestOptions,
-    ) -> Result<RawResult, RequestError> {
+    ) -> Result<RawResult, RequestFailure> {
         let send: SendRequest<CallResponse<RawJson>> =
             Arc::new(|session, uri, options| Box::pin(session.read_resource_raw(uri, options)));
         self.send_raw(Method::ReadResource, LookupItem::Resource(uri), options, send).await
@@ -127,7 +127,7 @@ impl RequestRouter {
         of: &CompletionReference,
         argument: &CompletionArgument,
         options: RequestOptions,
-    ) -> Result<RawResult, RequestError> {
+    ) -> Result<RawResult, RequestFailure> {
         let known = (of.clone(), argument.clone());
         let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, name, options| {
             let (of, argument) = known.clone();
@@ -146,7 +146,7 @@ impl RequestRouter {
         id: &str,
         input: Option<&RawJson>,
         options: RequestOptions,
-    ) -> Result<RawResult, RequestError> {
+    ) -> Result<RawResult, RequestFailure> {
         let input = input.map(|it| format!(",\"inputResponses\":{}", it.as_str())).unwrap_or_default();
         let id_text = serde_json::Value::from(id);
         let params = format!("{{\"taskId\":{id_text}{input}}}");
@@ -173,7 +173,7 @@ impl RequestRouter {
         &self,
         id: &str,
         options: RequestOptions,
-    ) -> Result<RawResult, RequestError> {
+    ) -> Result<RawResult, RequestFailure> {
         let send: SendRequest<CallResponse<RawJson>> = Arc::new(|session, id, options| {
             Box::pin(async move {
                 require_tasks(session)?;
@@ -194,7 +194,7 @@ impl RequestRouter {
         item: LookupItem<'_>,
         options: RequestOptions,
         send: SendRequest<CallResponse<RawJson>>,
-    ) -> Result<RawResult, RequestError> {
+    ) -> Result<RawResult, RequestFailure> {
         let ServerReply { value, server } =
             self.send(method, item, options, CatalogVersion::Latest, send).await?;
         let CallResponse { value: result, request_id, info, .. } = value;
@@ -209,7 +209,7 @@ impl RequestRouter {
         options: RequestOptions,
         version: CatalogVersion<'_>,
         send: SendRequest<T>,
-    ) -> Result<ServerReply<T>, RequestError> {
+    ) -> Result<ServerReply<T>, RequestFailure> {
         let span = tracing::info_span!(
             "request",
             method = method.as_str(),
@@ -242,7 +242,7 @@ fn require_tasks(session: &Session) -> Result<(), CallError> {
 }
 
 /// Whether this outcome of a request about a task tells that the task has ended.
-fn is_task_over(method: Method, outcome: &Result<RawResult, RequestError>) -> bool {
+fn is_task_over(method: Method, outcome: &Result<RawResult, RequestFailure>) -> bool {
     match outcome {
         Ok(_) if method == Method::GetTaskResult => true,
         Ok(raw) => raw.result.read().is_ok_and(|task: Task| task.status.is_final()),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use mcp_host_model::{ErrorKind, ServerId, code};
 use tokio::time::Instant;
 
-use crate::calls::raw_result::RequestError;
+use crate::calls::raw_result::RequestFailure;
 use crate::calls::request_options::RequestOptions;
 use crate::calls::resource_lookup::{LookupItem, is_hidden, is_listed, match_template, missing};
 use crate::calls::route::{InstanceRouter, RequestScope, SendRequest, ServerReply};
@@ -42,7 +42,7 @@ pub(super) async fn send_or_search<T>(
     options: &RequestOptions,
     scope: RequestScope<'_>,
     send: &SendRequest<T>,
-) -> Result<ServerReply<T>, RequestError> {
+) -> Result<ServerReply<T>, RequestFailure> {
     let candidates = match (item, &options.server) {
         (LookupItem::Resource(uri), None) => {
             candidates(&router.supervisor, &router.routing(scope.version), uri, options)
@@ -131,7 +131,7 @@ fn is_searched(supervisor: &SupervisorHandle, route: &Route<InstanceRef>, dialog
 
 /// Whether a server answered that it does not have the resource. Servers of both eras have a code for it; one without
 /// resources does not know the method.
-fn lacks_resource(error: &RequestError) -> bool {
+fn lacks_resource(error: &RequestFailure) -> bool {
     match &error.rpc {
         Some(rpc) => {
             matches!(rpc.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS | code::METHOD_NOT_FOUND)

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::calls::deadline::CallDeadline;
 use crate::calls::pinned_routes::PinnedRoutes;
-use crate::calls::raw_result::RequestError;
+use crate::calls::raw_result::RequestFailure;
 use crate::calls::request_options::RequestOptions;
 use crate::calls::resource_lookup::{LookupItem, find_item};
 use crate::calls::supervisor_handle::SupervisorHandle;
@@ -85,8 +85,8 @@ pub(super) struct ServerReply<T> {
 /// Sends a request in a session, with the server's own name of the item. Boxed, because the compiler cannot prove a
 /// borrowing future `Send`.
 pub(super) type SendRequest<T> =
-    Arc<dyn for<'a> Fn(&'a Session, &'a str, CallOptions) -> RequestFuture<'a, T> + Send + Sync>;
-pub(super) type RequestFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
+    Arc<dyn for<'a> Fn(&'a Session, &'a str, CallOptions) -> SendFuture<'a, T> + Send + Sync>;
+pub(super) type SendFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
 
 /// A running request at an instance. Dropping it ends the request for the instance.
 pub(super) struct RunningRequest {
@@ -141,7 +141,7 @@ impl InstanceRouter {
             &'t RoutingTable<InstanceRef>,
         ) -> Result<(Option<&'t Route<InstanceRef>>, T), HostError>
         + Send,
-    ) -> Result<Begun<T>, RequestError> {
+    ) -> Result<Begun<T>, RequestFailure> {
         for _ in 0..MAX_ATTEMPTS {
             let routing_table = self.routing(scope.version);
             let (route, found) = find(&routing_table)?;
@@ -154,7 +154,7 @@ impl InstanceRouter {
                 }
                 Err(RouteError::Retired) => {}
                 Err(RouteError::Refused(failure)) => {
-                    return Err(RequestError::from(failure).on(&server.spec.id));
+                    return Err(RequestFailure::from(failure).on(&server.spec.id));
                 }
             }
         }
@@ -167,7 +167,7 @@ impl InstanceRouter {
         scope: RequestScope<'_>,
         item: LookupItem<'_>,
         server: Option<&ServerId>,
-    ) -> Result<BegunRequest<String>, RequestError> {
+    ) -> Result<BegunRequest<String>, RequestFailure> {
         let label = || item.label();
         let begun = self.begin(scope, &label, |table| {
             let (route, name) = find_recorded(table, item, server)?;
@@ -187,7 +187,7 @@ impl InstanceRouter {
         options: &RequestOptions,
         scope: RequestScope<'_>,
         send: &SendRequest<T>,
-    ) -> Result<ServerReply<T>, RequestError> {
+    ) -> Result<ServerReply<T>, RequestFailure> {
         let at_own_instance = match item {
             LookupItem::Task(task) => self.begin_at_task(task, server, scope)?,
             LookupItem::Prompt(_)

@@ -14,7 +14,7 @@ use crate::calls::admin_calls::run_admin_command;
 use crate::calls::call_result::{CallSuccess, CallTarget, FinishedCall, ResultBuilder};
 use crate::calls::deadline::CallDeadline;
 use crate::calls::leases::LeaseReports;
-use crate::calls::raw_result::{RawResult, RequestError};
+use crate::calls::raw_result::{RawResult, RequestFailure};
 use crate::calls::requests::RequestRouter;
 use crate::calls::result_format::ResultFormat;
 use crate::calls::route::{Begun, BegunRequest, CatalogVersion, RequestScope};
@@ -62,7 +62,7 @@ impl CallRouter {
         &self,
         call: ToolCall,
         version: CatalogVersion<'_>,
-    ) -> Result<RawResult, RequestError> {
+    ) -> Result<RawResult, RequestFailure> {
         let guard = CallGuard::begin(&self.supervisor().shared.metrics);
         let span = guard.span();
         let work = pin!(async {
@@ -75,7 +75,7 @@ impl CallRouter {
                     let server = server.expect("a successful call has a tool");
                     Ok(RawResult { result: value, info, server, request_id })
                 }
-                Err(error) => Err(RequestError { server, ..error }),
+                Err(error) => Err(RequestFailure { server, ..error }),
             };
             guard.end(outcome.as_ref().err().map(|it| it.error.kind), duration);
             outcome
@@ -105,7 +105,7 @@ impl CallRouter {
         call: &ToolCall,
         guard: &CallGuard<'_>,
         target: &mut Option<CallTarget>,
-    ) -> Result<CallSuccess<T>, RequestError> {
+    ) -> Result<CallSuccess<T>, RequestFailure> {
         let instances = &self.requests.instances;
         let label = || format!("Tool '{}'", display_name(call.name()));
         let begun = instances.begin(scope, &label, |routing_table| {

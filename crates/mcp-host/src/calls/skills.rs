@@ -12,7 +12,7 @@ use mcp_host_model::{
 use mcp_host_transport::{CallResponse, ListResult};
 use sha2::{Digest, Sha256};
 
-use crate::calls::raw_result::{RawResult, RequestError};
+use crate::calls::raw_result::{RawResult, RequestFailure};
 use crate::calls::request_options::RequestOptions;
 use crate::calls::requests::RequestRouter;
 use crate::calls::resource_lookup::LookupItem;
@@ -26,7 +26,7 @@ pub(crate) async fn skill_request_raw(
     method: Method,
     uri: Option<&str>,
     options: RequestOptions,
-) -> Result<RawResult, RequestError> {
+) -> Result<RawResult, RequestFailure> {
     let item = uri.map_or(LookupItem::Skills, LookupItem::Resource);
     let has_uri = uri.is_some();
     let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, uri, options| {

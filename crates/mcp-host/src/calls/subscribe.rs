@@ -4,7 +4,7 @@ use mcp_host_model::{ErrorKind, ServerId};
 use tokio::time::Instant;
 
 use crate::calls::deadline::CallDeadline;
-use crate::calls::raw_result::RequestError;
+use crate::calls::raw_result::RequestFailure;
 use crate::calls::request_options::RequestOptions;
 use crate::calls::requests::RequestRouter;
 use crate::calls::resource_lookup::{LookupItem, find_item};
@@ -17,7 +17,7 @@ pub(crate) async fn subscribe(
     router: &RequestRouter,
     uri: &str,
     options: RequestOptions,
-) -> Result<Subscription, RequestError> {
+) -> Result<Subscription, RequestFailure> {
     let item = LookupItem::Resource(uri);
     let instances = &router.instances;
     let deadline = CallDeadline::new(Instant::now(), options.deadline);
@@ -29,7 +29,7 @@ pub(crate) async fn subscribe(
     // Added before the request, so that a successor of the instance subscribes as well.
     let Some(subscription) = instances.supervisor.shared.subscriptions.add(instance.key(), &uri) else {
         let what = "too many resources are subscribed to already";
-        return Err(RequestError::from(server_error(&server, ErrorKind::Connection, what)).on(id));
+        return Err(RequestFailure::from(server_error(&server, ErrorKind::Connection, what)).on(id));
     };
     let outcome = deadline.limit(&server, instance.subscribe(&uri)).await;
     outcome.map(|()| subscription).map_err(|it| it.on(id))
@@ -41,7 +41,7 @@ async fn subscription_server(
     router: &RequestRouter,
     uri: &str,
     options: &RequestOptions,
-) -> Result<Option<ServerId>, RequestError> {
+) -> Result<Option<ServerId>, RequestFailure> {
     let latest = || router.instances.supervisor.latest();
     let is_known = || find_item(&latest(), LookupItem::Resource(uri), None).is_ok();
     if options.server.is_some() || (options.servers.is_none() && is_known()) {

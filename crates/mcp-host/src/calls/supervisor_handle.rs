@@ -13,7 +13,7 @@ use crate::supervisor::connector::SharedState;
 use crate::supervisor::dialog_end::DialogEndCounter;
 use crate::supervisor::instance::InstanceRef;
 use crate::supervisor::machine::{LeaseReply, LeaseRequest, LeaseTable, MachineEvent, RoutingTable};
-use crate::supervisor::task::Command;
+use crate::supervisor::task::SupervisorCommand;
 use crate::supervisor::tool_problem::ToolProblem;
 
 /// Reads what the supervisor task publishes, and sends it commands.
@@ -23,7 +23,7 @@ pub(crate) struct SupervisorHandle {
     /// The published leases.
     pub(crate) leases: watch::Receiver<Arc<LeaseTable<InstanceRef>>>,
     /// Commands to the supervisor task.
-    pub(crate) commands: mpsc::Sender<Command>,
+    pub(crate) commands: mpsc::Sender<SupervisorCommand>,
     /// Counts ended dialogs, to order lease requests and ends.
     pub(crate) ends: DialogEndCounter,
     pub(crate) shared: Arc<SharedState>,
@@ -51,7 +51,7 @@ impl SupervisorHandle {
     /// Restarts a server and waits until it accepts calls.
     pub(crate) async fn restart(&self, server: &ServerId) -> Result<(), HostError> {
         self.require_server(server)?;
-        Command::send_event(&self.commands, MachineEvent::Restart(server.clone())).await;
+        SupervisorCommand::send_event(&self.commands, MachineEvent::Restart(server.clone())).await;
         let mut routing_tables = self.routing_table.clone();
         let status =
             |it: &RoutingTable<_>| it.snapshot.servers.iter().find(|it| it.id == server.as_str()).cloned();
@@ -70,7 +70,7 @@ impl SupervisorHandle {
     /// Disables a server.
     pub(crate) async fn disable(&self, server: &ServerId) -> Result<(), HostError> {
         self.require_server(server)?;
-        Command::send_event(&self.commands, MachineEvent::Disable(server.clone())).await;
+        SupervisorCommand::send_event(&self.commands, MachineEvent::Disable(server.clone())).await;
         Ok(())
     }
 
@@ -78,7 +78,8 @@ impl SupervisorHandle {
     pub(crate) async fn release(&self, dialog: &DialogId, server: &ServerId) -> Result<bool, HostError> {
         self.require_server(server)?;
         let (sender, reply) = oneshot::channel();
-        let sent = self.commands.send(Command::Release(dialog.clone(), server.clone(), sender)).await;
+        let sent =
+            self.commands.send(SupervisorCommand::Release(dialog.clone(), server.clone(), sender)).await;
         // A host that has ended holds no leases.
         Ok(sent.is_ok() && matches!(reply.await, Ok(LeaseReply::Released)))
     }
@@ -88,7 +89,8 @@ impl SupervisorHandle {
         let (sender, reply) = oneshot::channel();
         let dialog_ends_seen = self.ends.current();
         // A host that has shut down sends no reply.
-        let _ = self.commands.send(Command::Lease { request, dialog_ends_seen, reply: sender }).await;
+        let _ =
+            self.commands.send(SupervisorCommand::Lease { request, dialog_ends_seen, reply: sender }).await;
         reply.await.ok()
     }
 
@@ -96,7 +98,7 @@ impl SupervisorHandle {
     pub(super) async fn stop_dialog(&self, dialog: DialogId, problem: Problem) {
         let ends_seen = self.ends.current();
         let event = MachineEvent::StopDialog { dialog, problem, ends_seen };
-        Command::send_event(&self.commands, event).await;
+        SupervisorCommand::send_event(&self.commands, event).await;
     }
 
     /// The error of a stopped dialog; `None` if it is not stopped.
@@ -110,7 +112,7 @@ impl SupervisorHandle {
 
     /// Resumes a dialog.
     pub(crate) async fn resume(&self, dialog: &DialogId) {
-        Command::send_event(&self.commands, MachineEvent::ResumeDialog(dialog.clone())).await;
+        SupervisorCommand::send_event(&self.commands, MachineEvent::ResumeDialog(dialog.clone())).await;
     }
 
     /// Whether a published problem meets a condition.
@@ -137,7 +139,7 @@ impl SupervisorHandle {
 
     fn report(&self, event: MachineEvent<InstanceRef>) {
         // If the queue is full, a later call reports it.
-        let _ = self.commands.try_send(Command::event(event));
+        let _ = self.commands.try_send(SupervisorCommand::event(event));
     }
 }
 

@@ -48,7 +48,7 @@ use crate::supervisor::held_tasks::HeldTasks;
 use crate::supervisor::instance::CloseLimits;
 use crate::supervisor::machine::{MachineEvent, MachineSettings};
 use crate::supervisor::publishers::{Publishers, Senders};
-use crate::supervisor::task::{Command, SupervisorInputs, SupervisorTask};
+use crate::supervisor::task::{SupervisorCommand, SupervisorInputs, SupervisorTask};
 use crate::telemetry::metrics::HostMetrics;
 use options::{CatalogOptions, HostOptions, ProcessOptions, ServerRequestOptions, TelemetryOptions};
 
@@ -67,7 +67,7 @@ const COMMANDS: usize = 64;
 /// All methods may be called concurrently. Dropping the host ends all servers without waiting, even if a [`Dialog`]
 /// or [`PinnedGeneration`] remains; [`Host::shutdown`] waits.
 pub struct Host {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<SupervisorCommand>,
     overflow: mpsc::UnboundedSender<DialogEnd>,
     updates: mpsc::Sender<ConfigUpdate>,
     senders: Arc<Senders>,
@@ -191,7 +191,7 @@ impl Host {
             self.senders.republish_fault(&desired);
             return;
         };
-        permit.send(Command::Event(Box::new(MachineEvent::Configure(desired)), Some(reply)));
+        permit.send(SupervisorCommand::Event(Box::new(MachineEvent::Configure(desired)), Some(reply)));
         // No reply means that the host has shut down or failed meanwhile, which is published.
         let _ = published.await;
     }
@@ -204,13 +204,13 @@ impl Host {
     /// Sets the catalog views in use. Missing toolsets that they name (DM-107) and tools that the limits on lists leave
     /// out of them are published as problems. Returns when published.
     pub async fn set_views(&self, views: Vec<NamedView>) {
-        Command::send_event(&self.commands, MachineEvent::SetViews(views)).await;
+        SupervisorCommand::send_event(&self.commands, MachineEvent::SetViews(views)).await;
     }
 
     /// Sets the approved definitions. By the policy, tools that changed, are new, or belong to servers never approved
     /// are shown with a problem or hidden; `None` approves everything. Returns when published.
     pub async fn set_approval(&self, approval: Option<Approval>) {
-        Command::send_event(&self.commands, MachineEvent::SetApproval(approval)).await;
+        SupervisorCommand::send_event(&self.commands, MachineEvent::SetApproval(approval)).await;
     }
 
     /// Runs the servers of these files and applies their changes (DM-091). Returns when the first read is published.
@@ -398,7 +398,7 @@ impl Host {
     /// nothing is left. May be called repeatedly. Cancel-safe: the shutdown continues.
     pub async fn shutdown(&self) {
         // Fails if the host has shut down already.
-        let _ = self.commands.send(Command::event(MachineEvent::Close)).await;
+        let _ = self.commands.send(SupervisorCommand::event(MachineEvent::Close)).await;
         self.commands.closed().await;
         self.router.spills.close().await;
     }

@@ -4,7 +4,7 @@ use mcp_host_model::{LogLevel, Method, RawJson, ServerId};
 use mcp_host_transport::{CompletionArgument, CompletionReference};
 
 use super::Host;
-use crate::calls::raw_result::{RawResult, RequestError};
+use crate::calls::raw_result::{RawResult, RequestFailure};
 use crate::calls::request_options::RequestOptions;
 use crate::calls::route::CatalogVersion;
 use crate::calls::servers::{apply_log_levels, definitions, details, roots_changed};
@@ -20,7 +20,7 @@ use crate::state::server_info_cache::ServerDetails;
 
 impl Host {
     /// Calls a tool like [`Host::call`] and returns the server's result uncut and unchecked. Arguments are validated.
-    pub async fn call_raw(&self, call: ToolCall) -> Result<RawResult, RequestError> {
+    pub async fn call_raw(&self, call: ToolCall) -> Result<RawResult, RequestFailure> {
         self.router.call_raw(call, CatalogVersion::Latest).await
     }
 
@@ -30,7 +30,7 @@ impl Host {
         name: &str,
         arguments: &RawJson,
         options: RequestOptions,
-    ) -> Result<RawResult, RequestError> {
+    ) -> Result<RawResult, RequestFailure> {
         self.router.requests.get_prompt_raw(name, arguments, options).await
     }
 
@@ -39,7 +39,7 @@ impl Host {
         &self,
         uri: &str,
         options: RequestOptions,
-    ) -> Result<RawResult, RequestError> {
+    ) -> Result<RawResult, RequestFailure> {
         self.router.requests.read_resource_raw(uri, options).await
     }
 
@@ -49,7 +49,7 @@ impl Host {
         of: &CompletionReference,
         argument: &CompletionArgument,
         options: RequestOptions,
-    ) -> Result<RawResult, RequestError> {
+    ) -> Result<RawResult, RequestFailure> {
         self.router.requests.complete_raw(of, argument, options).await
     }
 
@@ -61,13 +61,13 @@ impl Host {
         id: &str,
         input: Option<&RawJson>,
         options: RequestOptions,
-    ) -> Result<RawResult, RequestError> {
+    ) -> Result<RawResult, RequestFailure> {
         self.router.requests.task_request_raw(method, id, input, options).await
     }
 
     /// Waits for the result of a task of the server in `options`, for at most `options.deadline` or an hour. Dropping
     /// the future leaves the task alone.
-    pub async fn task_result(&self, id: &str, options: RequestOptions) -> Result<RawResult, RequestError> {
+    pub async fn task_result(&self, id: &str, options: RequestOptions) -> Result<RawResult, RequestFailure> {
         self.router.requests.task_result(id, options).await
     }
 
@@ -79,7 +79,7 @@ impl Host {
         method: Method,
         uri: Option<&str>,
         options: RequestOptions,
-    ) -> Result<RawResult, RequestError> {
+    ) -> Result<RawResult, RequestFailure> {
         skill_request_raw(&self.router.requests, method, uri, options).await
     }
 
@@ -126,7 +126,7 @@ impl Host {
         &self,
         uri: &str,
         options: RequestOptions,
-    ) -> Result<Subscription, RequestError> {
+    ) -> Result<Subscription, RequestFailure> {
         subscribe(&self.router.requests, uri, options).await
     }
 

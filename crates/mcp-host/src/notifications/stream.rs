@@ -55,7 +55,7 @@ pub enum NotificationStreamItem<T = ServerNotification> {
 pub struct NotificationStream<T = ServerNotification>(Arc<NotificationQueue<T>>);
 
 /// A notification that can be queued.
-pub(crate) trait Notification {
+pub(crate) trait QueuedNotification {
     /// The approximate memory of content from servers; other content is small.
     fn bytes(&self) -> usize {
         0
@@ -82,7 +82,7 @@ struct QueueState<T> {
     is_closed: bool,
 }
 
-impl<T: Notification> NotificationRouter<T> {
+impl<T: QueuedNotification> NotificationRouter<T> {
     /// Sends a notification to all streams.
     pub(crate) fn publish(&self, notification: impl FnOnce() -> T) {
         let queues: Vec<_> = self.0.lock().queues.iter().filter_map(Weak::upgrade).collect();
@@ -189,7 +189,7 @@ impl<T> QueueState<T> {
     }
 }
 
-impl Notification for ServerNotification {
+impl QueuedNotification for ServerNotification {
     fn bytes(&self) -> usize {
         let json = |it: Option<&RawJson>| it.map_or(0, |it| it.as_bytes().len());
         match &self.event {
@@ -203,7 +203,7 @@ impl Notification for ServerNotification {
     }
 }
 
-impl Notification for HostEvent {}
+impl QueuedNotification for HostEvent {}
 
 #[cfg(test)]
 mod tests {

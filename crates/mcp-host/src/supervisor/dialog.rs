@@ -11,7 +11,7 @@ use crate::state::dialog_id::DialogId;
 use crate::state::subject_tokens::SubjectTokens;
 use crate::supervisor::dialog_end::{DialogEnd, DialogEndCounter};
 use crate::supervisor::machine::MachineEvent;
-use crate::supervisor::task::Command;
+use crate::supervisor::task::SupervisorCommand;
 
 /// A snapshot of a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) struct DialogLifetime {
     pub(crate) id: DialogId,
     pub(crate) ends: DialogEndCounter,
     /// The end is queued after the earlier requests of the dialog.
-    pub(crate) commands: mpsc::Sender<Command>,
+    pub(crate) commands: mpsc::Sender<SupervisorCommand>,
     /// Used when that queue is full. The end is then handled after all queued requests, including those of a new
     /// dialog with the same id.
     pub(crate) overflow: mpsc::UnboundedSender<DialogEnd>,
@@ -65,7 +65,7 @@ impl Drop for DialogLifetime {
         self.subjects.remove(&self.id);
         let end = DialogEnd { dialog: self.id.clone(), number };
         if let Err(mpsc::error::TrySendError::Full(_)) =
-            self.commands.try_send(Command::event(MachineEvent::DialogEnded(end.clone())))
+            self.commands.try_send(SupervisorCommand::event(MachineEvent::DialogEnded(end.clone())))
         {
             // If the host has ended, all leases are already released.
             let _ = self.overflow.send(end);

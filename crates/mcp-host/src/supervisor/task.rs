@@ -35,7 +35,7 @@ use crate::supervisor::publishers::Publishers;
 use crate::telemetry::metrics::{LeaseGauge, ReloadOutcome};
 
 /// A command from the host to the supervisor task.
-pub(crate) enum Command {
+pub(crate) enum SupervisorCommand {
     /// Handles an event; replies when its effects are published.
     Event(Box<MachineEvent<InstanceRef>>, Option<oneshot::Sender<()>>),
     /// Requests a leased instance.
@@ -49,17 +49,20 @@ pub(crate) enum Command {
     Release(DialogId, ServerId, oneshot::Sender<LeaseReply<InstanceRef>>),
 }
 
-impl Command {
+impl SupervisorCommand {
     /// Returns a command to handle an event, without a reply.
-    pub(crate) fn event(event: MachineEvent<InstanceRef>) -> Command {
-        Command::Event(Box::new(event), None)
+    pub(crate) fn event(event: MachineEvent<InstanceRef>) -> SupervisorCommand {
+        SupervisorCommand::Event(Box::new(event), None)
     }
 
     /// Sends an event and returns when its effects are published, or the host has ended. Cancel-safe: a sent event is
     /// handled.
-    pub(crate) async fn send_event(commands: &mpsc::Sender<Command>, event: MachineEvent<InstanceRef>) {
+    pub(crate) async fn send_event(
+        commands: &mpsc::Sender<SupervisorCommand>,
+        event: MachineEvent<InstanceRef>,
+    ) {
         let (reply, published) = oneshot::channel();
-        if commands.send(Command::Event(Box::new(event), Some(reply))).await.is_ok() {
+        if commands.send(SupervisorCommand::Event(Box::new(event), Some(reply))).await.is_ok() {
             // No reply means that the host has shut down or failed, which is published.
             let _ = published.await;
         }
@@ -89,7 +92,7 @@ pub(crate) struct SupervisorTask {
 
 /// The input channels.
 pub(crate) struct SupervisorInputs {
-    pub(crate) commands: mpsc::Receiver<Command>,
+    pub(crate) commands: mpsc::Receiver<SupervisorCommand>,
     /// Dialog ends sent while the command queue was full.
     pub(crate) overflow: mpsc::UnboundedReceiver<DialogEnd>,
     pub(crate) config_updates: mpsc::Receiver<ConfigUpdate>,
@@ -410,20 +413,20 @@ impl SupervisorTask {
         }
     }
 
-    fn accept_command(&mut self, command: Command, batch: &mut Batch) {
+    fn accept_command(&mut self, command: SupervisorCommand, batch: &mut Batch) {
         let Batch { events, replies, .. } = batch;
         match command {
-            Command::Event(event, reply) => {
+            SupervisorCommand::Event(event, reply) => {
                 if matches!(*event, MachineEvent::Configure(_)) {
                     self.connector.shared.metrics.record_reload(ReloadOutcome::Applied);
                 }
                 events.push(*event);
                 replies.extend(reply);
             }
-            Command::Lease { request, dialog_ends_seen, reply } => {
+            SupervisorCommand::Lease { request, dialog_ends_seen, reply } => {
                 events.push(MachineEvent::Lease(request, dialog_ends_seen, self.register_waiter(reply)));
             }
-            Command::Release(dialog, server, reply) => {
+            SupervisorCommand::Release(dialog, server, reply) => {
                 events.push(MachineEvent::Release(dialog, server, self.register_waiter(reply)));
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_host_model::{Method, ServerId, Task, ToolResult};
-use mcp_host_runtime::{Host, RequestError, RequestOptions};
+use mcp_host_runtime::{Host, RequestFailure, RequestOptions};
 use mcp_host_transport::OnProgress;
 use serde_json::json;
 
@@ -49,7 +49,7 @@ async fn send_request(
     options.server = Some(server.clone());
     options.context.progress = Some(on_progress);
     let _clear = progress.clear_on_drop();
-    let failed = |error: RequestError| Failure::of_request(&error.error);
+    let failed = |error: RequestFailure| Failure::of_request(&error.error);
     let invalid = |error: serde_json::Error| Failure::new(format!("server '{server}': {error}"));
     if args.wait {
         let result = host.task_result(&args.id, options).await.map_err(failed)?.result;

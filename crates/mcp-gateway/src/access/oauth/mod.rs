@@ -127,7 +127,7 @@ impl TokenRefusal {
 
 /// What a verified token grants.
 #[derive(Debug)]
-pub(crate) struct Grant {
+pub(crate) struct AccessGrant {
     pub(crate) principal: Principal,
     /// The gateway's scope, restricted to what the token shows.
     pub(crate) scope: Arc<Scope>,
@@ -141,7 +141,7 @@ pub(crate) struct Grant {
     expires_at: u64,
 }
 
-impl Grant {
+impl AccessGrant {
     /// How many seconds the token is still accepted.
     pub(crate) fn remaining_seconds(&self) -> u64 {
         self.expires_at.saturating_add(LEEWAY).saturating_sub(now())
@@ -149,7 +149,7 @@ impl Grant {
 
     /// Whether the token replaces another one of the same client. Requests may arrive in another order than
     /// their tokens were issued in.
-    pub(crate) fn replaces(&self, other: &Grant) -> bool {
+    pub(crate) fn replaces(&self, other: &AccessGrant) -> bool {
         self.issued_at >= other.issued_at || other.remaining_seconds() == 0
     }
 }
@@ -165,7 +165,7 @@ pub(crate) struct TokenVerifier {
     /// The scope of a client that is not restricted.
     base: Arc<Scope>,
     keys: KeyCache,
-    verified: Mutex<LruCache<blake3::Hash, Arc<Grant>>>,
+    verified: Mutex<LruCache<blake3::Hash, Arc<AccessGrant>>>,
 }
 
 impl TokenVerifier {
@@ -225,7 +225,7 @@ impl TokenVerifier {
         &self,
         authorization: Option<&[u8]>,
         server: Option<&str>,
-    ) -> Result<Arc<Grant>, TokenRefusal> {
+    ) -> Result<Arc<AccessGrant>, TokenRefusal> {
         let token = bearer(authorization).ok_or(TokenRefusal::Missing)?;
         let hash = blake3::hash(token);
         let known = self.verified.lock().get(&hash).filter(|grant| grant.remaining_seconds() > 0).cloned();
@@ -245,7 +245,7 @@ impl TokenVerifier {
         }
     }
 
-    fn verify(&self, token: &[u8]) -> Result<Grant, TokenRefusal> {
+    fn verify(&self, token: &[u8]) -> Result<AccessGrant, TokenRefusal> {
         let invalid = TokenRefusal::Invalid;
         if token.len() > MAX_TOKEN_BYTES {
             return Err(invalid("the access token is too long"));
@@ -275,13 +275,13 @@ impl TokenVerifier {
         };
         let audiences = claims.audiences(&self.resource);
         let issued_at = claims.issued_at();
-        Ok(Grant { principal, scope, scopes, audiences, issued_at, expires_at: claims.exp })
+        Ok(AccessGrant { principal, scope, scopes, audiences, issued_at, expires_at: claims.exp })
     }
 
     /// The scope that a token needs for something that `shows` finds under its views. `None` if no scope helps.
     pub(crate) fn missing_scope(
         &self,
-        grant: &Grant,
+        grant: &AccessGrant,
         shows: impl Fn(Vec<mcp_host_registry::ViewFilter>) -> bool,
     ) -> Option<&str> {
         self.scopes.first_missing_scope(&grant.scopes, shows)
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn older_token_replaces_only_an_expired_one() {
-        let grant = |issued_at: f64, expires_at: u64| Grant {
+        let grant = |issued_at: f64, expires_at: u64| AccessGrant {
             principal: Principal::named("ann"),
             scope: Arc::default(),
             scopes: Vec::new(),

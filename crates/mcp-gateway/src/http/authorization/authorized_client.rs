@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use mcp_host_model::{Method, RawJson, RpcError, ServerId};
 use mcp_host_registry::ViewFilter;
 
-use crate::access::oauth::{Grant, TokenRefusal, TokenVerifier};
+use crate::access::oauth::{AccessGrant, TokenRefusal, TokenVerifier};
 use crate::access::principal::Principal;
 use crate::access::scope::{self, InvalidSelection, Scope};
 use crate::access::tokens::{Admission, Token, TokenError, bearer};
@@ -18,12 +18,12 @@ use crate::http::reply::response::{Response, with_header};
 use crate::http::request::header_names::{MCP_HOST_DIALOG, MCP_HOST_SELECTIONS, single};
 use crate::http::request::headers;
 use crate::limits::byte_budget::Account;
-use crate::lists::definitions::ListKind;
+use crate::lists::definitions::CatalogList;
 use crate::lists::listing::Audience;
 use crate::protocol::frame::Request;
 use crate::session::client_dialog::ClientDialog;
 use crate::session::dialogs::ConnectionId;
-use crate::session::state::Session;
+use crate::session::state::ClientSession;
 
 /// How long a client waits before it tries again whether its token can be checked, in seconds.
 const KEYS_RETRY: HeaderValue = HeaderValue::from_static("10");
@@ -42,7 +42,7 @@ pub(crate) struct AuthorizedClient<'a> {
     pub(crate) token: Option<Arc<Token>>,
     pub(crate) scope: Arc<Scope>,
     /// What its access token grants, if it has one of the authorization server.
-    pub(crate) grant: Option<Arc<Grant>>,
+    pub(crate) grant: Option<Arc<AccessGrant>>,
 }
 
 impl<'a> AuthorizedClient<'a> {
@@ -91,16 +91,16 @@ impl<'a> AuthorizedClient<'a> {
             return Ok(());
         }
         let (kind, parameter) = match request.method.known() {
-            Some(Method::CallTool) => (ListKind::Tools, "name"),
-            Some(Method::GetPrompt) => (ListKind::Prompts, "name"),
-            Some(Method::ReadResource | Method::Subscribe) => (ListKind::Resources, "uri"),
+            Some(Method::CallTool) => (CatalogList::Tools, "name"),
+            Some(Method::GetPrompt) => (CatalogList::Prompts, "name"),
+            Some(Method::ReadResource | Method::Subscribe) => (CatalogList::Resources, "uri"),
             _ => return Ok(()),
         };
         let Some(key) = request.params.text(parameter) else { return Ok(()) };
         let is_shown = |scope: &Arc<Scope>| {
             let listing = app.gateway.listing(scope, Audience::ModelsAndApps);
             listing.find(kind, &key).is_some()
-                || (kind == ListKind::Resources && listing.matching_template(&key, None).is_some())
+                || (kind == CatalogList::Resources && listing.matching_template(&key, None).is_some())
         };
         let shows = |granted| is_shown(&Arc::new(Scope { granted, ..(*self.scope).clone() }));
         // A name that no scope shows needs none.
@@ -118,7 +118,7 @@ impl<'a> AuthorizedClient<'a> {
     }
 
     /// The session with this id, if it belongs to the client and has the client's scope.
-    pub(crate) fn find_session(&self, app: &AppState, id: &str) -> Result<Arc<Session>, Response> {
+    pub(crate) fn find_session(&self, app: &AppState, id: &str) -> Result<Arc<ClientSession>, Response> {
         let session = app.gateway.sessions.get(id, &self.principal);
         // A session outlives its access token: the next one may grant more, or less.
         let is_same = |scope: &Scope| {
@@ -159,7 +159,7 @@ impl<'a> AuthorizedClient<'a> {
 }
 
 /// Gives the access token of an authorized request to a dialog of its client. Other tokens are not given to anything.
-pub(crate) fn set_subject(dialog: &ClientDialog, grant: Option<&Arc<Grant>>, head: &Parts) {
+pub(crate) fn set_subject(dialog: &ClientDialog, grant: Option<&Arc<AccessGrant>>, head: &Parts) {
     let token = head.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
     if let (Some(grant), Some(token)) = (grant, bearer(token)) {
         dialog.set_subject(grant, token);
@@ -171,7 +171,7 @@ fn admit(
     app: &AppState,
     head: &Parts,
     server: Option<&str>,
-) -> Result<(Admission, Option<Arc<Grant>>), Response> {
+) -> Result<(Admission, Option<Arc<AccessGrant>>), Response> {
     let single = |name: &HeaderName| single(&head.headers, name).map_err(|error| bad_request(&error));
     let (host, origin) = (single(&header::HOST)?, single(&header::ORIGIN)?);
     let authorization = single(&header::AUTHORIZATION)?;
@@ -264,7 +264,7 @@ fn restricted_to_server(app: &AppState, scope: &Scope, name: &str) -> Option<Sco
 }
 
 /// The response to a request for a server that does not exist, or that the scope hides.
-fn hidden_server(app: &AppState, grant: Option<&Grant>, scope: &Scope, name: &str) -> Response {
+fn hidden_server(app: &AppState, grant: Option<&AccessGrant>, scope: &Scope, name: &str) -> Response {
     let shows = |granted| restricted_to_server(app, &Scope { granted, ..scope.clone() }, name).is_some();
     match app.verifier.as_ref().zip(grant) {
         Some((verifier, grant)) => match verifier.missing_scope(grant, shows) {

@@ -8,7 +8,7 @@ use crate::http::connection::connection_table::ConnectionPermit;
 use crate::session::dialogs::ConnectionId;
 
 /// A connection. Its dialogs end when it is dropped.
-pub(crate) struct Connection {
+pub(crate) struct ClientConnection {
     pub(crate) id: ConnectionId,
     pub(crate) permit: ConnectionPermit,
     /// The address of the other side: of the client, or of a proxy.
@@ -16,13 +16,17 @@ pub(crate) struct Connection {
     gateway: Arc<GatewayInner>,
 }
 
-impl Connection {
-    pub(crate) fn new(gateway: Arc<GatewayInner>, permit: ConnectionPermit, peer: IpAddr) -> Arc<Connection> {
-        Arc::new(Connection { id: ConnectionId::unique(), permit, peer, gateway })
+impl ClientConnection {
+    pub(crate) fn new(
+        gateway: Arc<GatewayInner>,
+        permit: ConnectionPermit,
+        peer: IpAddr,
+    ) -> Arc<ClientConnection> {
+        Arc::new(ClientConnection { id: ConnectionId::unique(), permit, peer, gateway })
     }
 }
 
-impl Drop for Connection {
+impl Drop for ClientConnection {
     fn drop(&mut self) {
         self.gateway.dialogs.end_connection(self.id);
     }

@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::http::app_state::AppState;
 use crate::http::authorization::refusals::RefusalReason;
 use crate::http::connection::active_requests::ActiveRequests;
-use crate::http::connection::client_connection::Connection;
+use crate::http::connection::client_connection::ClientConnection;
 use crate::http::connection::stall_detector::StallDetector;
 use crate::http::endpoints::router;
 use crate::http::reply::response::{Response, SentBody};
@@ -40,7 +40,7 @@ const CONNECTION_WINDOW: u32 = 256 * 1024;
 pub(crate) async fn serve_http1(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     app: Arc<AppState>,
-    (connection, requests): (Arc<Connection>, ActiveRequests),
+    (connection, requests): (Arc<ClientConnection>, ActiveRequests),
     shutdown: oneshot::Receiver<()>,
 ) -> hyper::Result<()> {
     let service = service_fn(|request| {
@@ -66,7 +66,7 @@ pub(crate) async fn serve_http1(
 pub(crate) async fn serve_http2(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     app: Arc<AppState>,
-    (connection, requests): (Arc<Connection>, ActiveRequests),
+    (connection, requests): (Arc<ClientConnection>, ActiveRequests),
     mut shutdown: oneshot::Receiver<()>,
 ) -> hyper::Result<()> {
     let stall_detector = Arc::new(StallDetector::new(app.bounds().send_timeout));
@@ -118,7 +118,7 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
     }
 }
 
-async fn respond(app: &Arc<AppState>, connection: &Connection, request: Request<Incoming>) -> Response {
+async fn respond(app: &Arc<AppState>, connection: &ClientConnection, request: Request<Incoming>) -> Response {
     let (head, body) = request.into_parts();
     let response = router::route(app, connection, &head, body).await;
     if let Some(refused) = response.extensions().get::<RefusalReason>() {

@@ -14,9 +14,9 @@ use mcp_host_model::ProtocolVersion;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::http::app_state::{AppState, Revocation};
+use crate::http::app_state::{AppState, RevocationFuture};
 use crate::http::authorization::authorized_client::AuthorizedClient;
-use crate::http::connection::client_connection::Connection;
+use crate::http::connection::client_connection::ClientConnection;
 use crate::http::connection::connection_table::ConnectionsExceeded;
 use crate::http::connection::stall_detector::KEEP_ALIVE;
 use crate::http::permits::ClientPermit;
@@ -29,12 +29,12 @@ use crate::http::request::headers::{self, Accepts};
 use crate::notifications::watch::ChangeWatcher;
 use crate::session::event_log::EventId;
 use crate::session::outbound_queue::{MessageReceiver, MessageSender, message_channel};
-use crate::session::state::Session;
+use crate::session::state::ClientSession;
 
 /// Opens the stream.
 pub(crate) fn get(
     app: &AppState,
-    connection: &Connection,
+    connection: &ClientConnection,
     server: Option<&str>,
     head: &Parts,
 ) -> ResponseResult {
@@ -86,7 +86,7 @@ pub(crate) fn get(
 
 /// The open notification stream of a session.
 struct SessionStream {
-    session: Arc<Session>,
+    session: Arc<ClientSession>,
     messages: MessageReceiver,
     watcher: ChangeWatcher,
     /// The id of the last event that was sent.
@@ -96,7 +96,7 @@ struct SessionStream {
     /// Cancelled when another stream replaces this one.
     replaced: CancellationToken,
     /// Resolves when the client's token is no longer accepted.
-    revoked: Revocation,
+    revoked: RevocationFuture,
     /// Whether the first bytes were sent.
     is_started: bool,
     _permit: ClientPermit,

@@ -11,7 +11,7 @@ use mcp_host_runtime::ServerState;
 use crate::http::app_state::AppState;
 use crate::http::authorization::authorized_client::AuthorizedClient;
 use crate::http::reply::response::{self, Response};
-use crate::metrics::prometheus::Page;
+use crate::metrics::prometheus::MetricsPage;
 
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -39,7 +39,7 @@ pub(crate) fn metrics(app: &AppState, head: &Parts) -> Response {
         ("mcp_gateway_parked", "Calls that wait for input from their clients.", gateway.pending_inputs.len()),
     ];
     let snapshot = gateway.snapshot();
-    let mut page = Page::default();
+    let mut page = MetricsPage::default();
     for (name, help, value) in gauges {
         page.family(name, "gauge", help).sample(name, &[], value as f64);
     }

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::http::app_state::AppState;
 use crate::http::authorization::authorized_client::{self, AuthorizedClient};
-use crate::http::connection::client_connection::Connection;
+use crate::http::connection::client_connection::ClientConnection;
 use crate::http::connection::connection_table::ConnectionsExceeded;
 use crate::http::endpoints::stateless;
 use crate::http::reply::errors::{
@@ -29,16 +29,16 @@ use crate::methods::initialize;
 use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::{self, FrameError, Incoming, Request};
 use crate::protocol::message_writer;
-use crate::session::caller::Caller;
+use crate::session::caller::RequestClient;
 use crate::session::dialogs::ConnectionId;
 use crate::session::outbound_queue::{MessageSender, message_channel};
-use crate::session::state::Session;
+use crate::session::state::ClientSession;
 use crate::session::usage::CapacityError;
 
 /// Authorizes a client, reads its message and handles it.
 pub(crate) async fn post(
     app: &Arc<AppState>,
-    connection: &Connection,
+    connection: &ClientConnection,
     server: Option<&str>,
     head: &Parts,
     body: IncomingBody,
@@ -139,7 +139,7 @@ fn unreadable(FrameError { id, error }: FrameError) -> Response {
 /// Acquires the permits of a request and prepares its work.
 fn start(
     app: &AppState,
-    session: &Arc<Session>,
+    session: &Arc<ClientSession>,
     client: &AuthorizedClient<'_>,
     (sender, request): (MessageSender, Request),
     mut counted: CountedRequest,
@@ -169,7 +169,7 @@ fn start(
     let account = client.account.clone();
     let granted_scope = client.grant.as_ref().map(|_| Arc::clone(&client.scope));
     Ok(Box::pin(async move {
-        let mut caller = Caller::of_session(&session, sender);
+        let mut caller = RequestClient::of_session(&session, sender);
         if let Some(scope) = granted_scope {
             caller.scope = scope;
         }
@@ -188,10 +188,10 @@ fn start(
 }
 
 /// Handles a notification or a response of the client.
-fn receive(app: &AppState, session: &Arc<Session>, message: Incoming) {
+fn receive(app: &AppState, session: &Arc<ClientSession>, message: Incoming) {
     match message {
         Incoming::Notification(notification) => {
-            let caller = Caller::of_session(session, closed_sender(app));
+            let caller = RequestClient::of_session(session, closed_sender(app));
             app.gateway.handle_notification(&caller, &notification);
         }
         Incoming::Response(response) => session.port.requests.resolve(&response.id, response.outcome),
@@ -202,7 +202,7 @@ fn receive(app: &AppState, session: &Arc<Session>, message: Incoming) {
 /// Handles the messages of a batch concurrently. The responses are in the order of the requests.
 async fn batch(
     app: &AppState,
-    session: &Arc<Session>,
+    session: &Arc<ClientSession>,
     client: &AuthorizedClient<'_>,
     body: &Bytes,
 ) -> ResponseResult {

@@ -9,14 +9,14 @@ use percent_encoding::percent_decode_str;
 
 use crate::http::app_state::AppState;
 use crate::http::authorization::cors::Cors;
-use crate::http::connection::client_connection::Connection;
+use crate::http::connection::client_connection::ClientConnection;
 use crate::http::endpoints::{delete, get, health, metrics, post};
 use crate::http::reply::response::{self, Response, with_header};
 
 /// The response to a request.
 pub(crate) async fn route(
     app: &Arc<AppState>,
-    connection: &Connection,
+    connection: &ClientConnection,
     head: &Parts,
     body: Incoming,
 ) -> Response {
@@ -28,7 +28,12 @@ pub(crate) async fn route(
     cors.mark(response)
 }
 
-async fn dispatch(app: &Arc<AppState>, connection: &Connection, head: &Parts, body: Incoming) -> Response {
+async fn dispatch(
+    app: &Arc<AppState>,
+    connection: &ClientConnection,
+    head: &Parts,
+    body: Incoming,
+) -> Response {
     match head.uri.path() {
         // These wait for nothing.
         "/healthz" => return read_only(head, health::alive),

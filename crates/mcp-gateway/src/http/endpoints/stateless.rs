@@ -21,7 +21,7 @@ use crate::limits::rate_limits::retry_after;
 use crate::lists::resolution::Resolution;
 use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::Request;
-use crate::session::caller::Caller;
+use crate::session::caller::RequestClient;
 use crate::session::dialogs::{ConnectionId, DialogKey, DialogName, MAX_NAME_BYTES};
 use crate::session::outbound_queue::message_channel;
 use crate::session::usage::CapacityError;
@@ -81,7 +81,7 @@ pub(crate) async fn respond(
         authorized_client::set_subject(dialog, grant.as_ref(), head);
     }
     let (sender, messages) = message_channel(app.bounds());
-    let caller = Caller {
+    let caller = RequestClient {
         version,
         scope,
         owner: dialog.as_ref().map_or_else(CallerId::unique, |dialog| dialog.owner),

@@ -7,7 +7,7 @@ use mcp_host_model::RawJson;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::app_state::{AppState, Revocation};
+use crate::http::app_state::{AppState, RevocationFuture};
 use crate::http::connection::stall_detector::KEEP_ALIVE;
 use crate::http::reply::errors::{ResponseResult, refusal};
 use crate::http::reply::sse;
@@ -15,12 +15,12 @@ use crate::methods::subscriptions::SubscriptionStream;
 use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::Request;
 use crate::protocol::message_writer;
-use crate::session::caller::Caller;
+use crate::session::caller::RequestClient;
 
 /// Opens the stream. The request is counted once the stream is open. `guards` is dropped with the stream.
 pub(crate) async fn listen(
     app: &AppState,
-    (caller, revoked): (Caller, Revocation),
+    (caller, revoked): (RequestClient, RevocationFuture),
     (request, counted): (&Request, CountedRequest),
     guards: impl Send + 'static,
 ) -> ResponseResult {
@@ -46,7 +46,7 @@ struct EventSource<H> {
     stream: SubscriptionStream,
     shutdown: CancellationToken,
     /// Resolves when the client's token is removed.
-    revoked: Revocation,
+    revoked: RevocationFuture,
     /// Whether the result was sent.
     is_over: bool,
     /// What exists as long as the stream.

@@ -12,7 +12,7 @@ use mcp_host_model::ServerId;
 use mcp_host_registry::{Catalog, ExposedTool, ToolBudget, ViewFilter};
 
 use crate::access::scope::Scope;
-use crate::lists::definitions::{DefinitionEntry, DefinitionList, Definitions, ListKind, Target};
+use crate::lists::definitions::{CatalogList, DefinitionEntry, DefinitionList, Definitions, Target};
 use crate::lists::exposed_uri::UriOwners;
 use crate::lists::header_arguments::HeaderArgument;
 
@@ -82,11 +82,11 @@ impl Listing {
             scope.server.as_ref().is_none_or(|only| only == server)
         };
         let mut selected = selected(catalog, scope);
-        let lists = ListKind::ALL.map(|kind| {
+        let lists = CatalogList::ALL.map(|kind| {
             let selected = std::mem::take(&mut selected[kind as usize]);
             let mut used = budget.start();
             let fits = |at: usize| {
-                let Some(tool) = catalog.tools().get(at).filter(|_| kind == ListKind::Tools) else {
+                let Some(tool) = catalog.tools().get(at).filter(|_| kind == CatalogList::Tools) else {
                     return true;
                 };
                 audience.includes(tool) && used.keeps(tool)
@@ -100,7 +100,7 @@ impl Listing {
     /// The servers of which anything is visible, in the order of the catalog.
     pub(crate) fn servers(&self) -> Vec<ServerId> {
         let mut servers: Vec<ServerId> = Vec::new();
-        for (_, entry) in ListKind::ALL.into_iter().flat_map(|kind| self.visible(kind)) {
+        for (_, entry) in CatalogList::ALL.into_iter().flat_map(|kind| self.visible(kind)) {
             if let Some(Target { server, .. }) = &entry.target
                 && servers.last() != Some(server)
                 && !servers.contains(server)
@@ -125,7 +125,7 @@ impl Listing {
     /// `nextCursor` if another page follows.
     pub(crate) fn write(
         &self,
-        kind: ListKind,
+        kind: CatalogList,
         cursor: Option<&str>,
         output: &mut Vec<u8>,
     ) -> Result<(), StaleCursor> {
@@ -162,18 +162,18 @@ impl Listing {
     }
 
     /// The hash of the visible definitions of a list.
-    pub(crate) fn hash(&self, kind: ListKind) -> blake3::Hash {
+    pub(crate) fn hash(&self, kind: CatalogList) -> blake3::Hash {
         self.list(kind).1.hash
     }
 
     /// Whether nothing is visible except the gateway's own resources.
     pub(crate) fn is_empty(&self) -> bool {
-        ListKind::ALL.into_iter().all(|kind| self.visible(kind).all(|(_, entry)| entry.target.is_none()))
+        CatalogList::ALL.into_iter().all(|kind| self.visible(kind).all(|(_, entry)| entry.target.is_none()))
     }
 
     /// Whether a server has tools, of which none is visible.
     pub(crate) fn hides_server(&self, server: &ServerId) -> bool {
-        let (definitions, list) = self.list(ListKind::Tools);
+        let (definitions, list) = self.list(CatalogList::Tools);
         let is_own = |entry: &DefinitionEntry| entry.target.as_ref().is_some_and(|it| it.server == *server);
         let mut own = (0..list.visible.len()).filter(|at| is_own(&definitions.entries()[*at])).peekable();
         own.peek().is_some() && own.all(|at| !list.visible[at])
@@ -181,24 +181,24 @@ impl Listing {
 
     /// The definition that is listed under this key: the name of a tool or prompt, or the URI of a resource or
     /// template. Of several, the first one.
-    pub(crate) fn find(&self, kind: ListKind, key: &str) -> Option<&Target> {
+    pub(crate) fn find(&self, kind: CatalogList, key: &str) -> Option<&Target> {
         self.target(kind, self.position(kind, key)?)
     }
 
     /// The position of the definition that is listed under this key.
-    pub(crate) fn position(&self, kind: ListKind, key: &str) -> Option<usize> {
+    pub(crate) fn position(&self, kind: CatalogList, key: &str) -> Option<usize> {
         let (definitions, list) = self.list(kind);
         definitions.find(key).find(|at| list.visible[*at])
     }
 
     /// The server and the catalog name of the definition at a position.
-    pub(crate) fn target(&self, kind: ListKind, at: usize) -> Option<&Target> {
+    pub(crate) fn target(&self, kind: CatalogList, at: usize) -> Option<&Target> {
         self.definitions.list(kind).entries()[at].target.as_ref()
     }
 
     /// The arguments of the tool at a position that headers repeat.
     pub(crate) fn header_arguments(&self, at: usize) -> &[HeaderArgument] {
-        self.definitions.list(ListKind::Tools).header_arguments(at)
+        self.definitions.list(CatalogList::Tools).header_arguments(at)
     }
 
     /// The servers that keep their URIs, hidden ones included.
@@ -210,19 +210,19 @@ impl Listing {
     /// prefix and suffix; of equally long ones, the first.
     pub(crate) fn matching_template(&self, uri: &str, server: Option<&ServerId>) -> Option<&Target> {
         let targets =
-            self.visible(ListKind::Templates).filter_map(|(at, entry)| Some((at, entry.target.as_ref()?)));
+            self.visible(CatalogList::Templates).filter_map(|(at, entry)| Some((at, entry.target.as_ref()?)));
         let matching = targets
             .filter(|(_, target)| server.is_none_or(|server| target.server == *server))
             .filter_map(|(at, target)| Some((literal_length(&target.name, uri)?, Reverse(at), target)));
         matching.max_by_key(|(length, at, _)| (*length, *at)).map(|(_, _, target)| target)
     }
 
-    fn list(&self, kind: ListKind) -> (&DefinitionList, &VisibleList) {
+    fn list(&self, kind: CatalogList) -> (&DefinitionList, &VisibleList) {
         (self.definitions.list(kind), &self.lists[kind as usize])
     }
 
     /// The visible definitions of a list, with their positions.
-    fn visible(&self, kind: ListKind) -> impl Iterator<Item = (usize, &DefinitionEntry)> {
+    fn visible(&self, kind: CatalogList) -> impl Iterator<Item = (usize, &DefinitionEntry)> {
         let (definitions, list) = self.list(kind);
         definitions.entries().iter().enumerate().filter(|(at, _)| list.visible[*at])
     }

@@ -46,7 +46,7 @@ fn listing(entries: &[CatalogServer], scope: &Scope) -> Listing {
     Listing::build(definitions, &catalog, filter, vec![ServerId::parse("own").unwrap()])
 }
 
-fn page(listing: &Listing, kind: ListKind, cursor: Option<&str>) -> Result<String, StaleCursor> {
+fn page(listing: &Listing, kind: CatalogList, cursor: Option<&str>) -> Result<String, StaleCursor> {
     let mut page = Vec::new();
     listing.write(kind, cursor, &mut page)?;
     Ok(String::from_utf8(page).unwrap())
@@ -56,7 +56,7 @@ fn page(listing: &Listing, kind: ListKind, cursor: Option<&str>) -> Result<Strin
 fn names(listing: &Listing) -> String {
     let (mut names, mut cursor) = (Vec::new(), None::<String>);
     loop {
-        let page = page(listing, ListKind::Tools, cursor.as_deref()).unwrap();
+        let page = page(listing, CatalogList::Tools, cursor.as_deref()).unwrap();
         let page: serde_json::Value = serde_json::from_str(&format!("{{{page}}}")).unwrap();
         names.extend(
             page["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()),
@@ -78,25 +78,25 @@ fn empty_list_has_one_page() {
         ListFilter { scope: &scope, audience: Audience::Models, budget: ToolBudget::default() },
         Vec::new(),
     );
-    assert_eq!(page(&listing, ListKind::Tools, None).unwrap(), "\"tools\":[]");
-    assert_eq!(page(&listing, ListKind::Templates, None).unwrap(), "\"resourceTemplates\":[]");
-    let resources = page(&listing, ListKind::Resources, None).unwrap();
+    assert_eq!(page(&listing, CatalogList::Tools, None).unwrap(), "\"tools\":[]");
+    assert_eq!(page(&listing, CatalogList::Templates, None).unwrap(), "\"resourceTemplates\":[]");
+    let resources = page(&listing, CatalogList::Resources, None).unwrap();
     assert!(resources.starts_with(r#""resources":[{"uri":"mcp-host://problems","name":"problems","#));
     assert!(listing.is_empty());
     // A filtered scope shows no resources of the gateway.
     let part = Scope { views: vec![ViewFilter::default()], ..Scope::default() };
     let filter = ListFilter { scope: &part, audience: Audience::Models, budget: ToolBudget::default() };
     let listing = Listing::build(definitions, &Catalog::empty(), filter, Vec::new());
-    assert_eq!(page(&listing, ListKind::Resources, None).unwrap(), "\"resources\":[]");
+    assert_eq!(page(&listing, CatalogList::Resources, None).unwrap(), "\"resources\":[]");
 }
 
 #[test]
 fn definitions_change_only_the_name() {
     let listing = listing(&[entry("a", &["t"], 1, &[])], &Scope::default());
     let want = r#""tools":[{ "inputSchema":{"type":"object"},"name" : "a__t","description":"x"}]"#;
-    assert_eq!(page(&listing, ListKind::Tools, None).unwrap(), want);
-    assert_eq!(listing.find(ListKind::Tools, "a__t").map(|target| target.server.as_str()), Some("a"));
-    assert_eq!(listing.find(ListKind::Tools, "t"), None);
+    assert_eq!(page(&listing, CatalogList::Tools, None).unwrap(), want);
+    assert_eq!(listing.find(CatalogList::Tools, "a__t").map(|target| target.server.as_str()), Some("a"));
+    assert_eq!(listing.find(CatalogList::Tools, "t"), None);
 }
 
 #[track_caller]
@@ -130,8 +130,8 @@ fn repeated_uri_names_its_server() {
     let entries = [entry("own", &[], 1, &["f:{x}", "f:{x}"]), entry("a", &["t"], 1, &["f:{x}", "g:{x}"])];
     let find = |scope: &Scope, uri: &str| {
         let listing = listing(&entries, scope);
-        let target = listing.find(ListKind::Templates, uri);
-        let count = page(&listing, ListKind::Templates, None).unwrap().matches("uriTemplate").count();
+        let target = listing.find(CatalogList::Templates, uri);
+        let count = page(&listing, CatalogList::Templates, None).unwrap().matches("uriTemplate").count();
         (target.map(|target| format!("{} {}", target.server, target.name)).unwrap_or_default(), count)
     };
     let all = Scope::default();
@@ -150,13 +150,13 @@ fn cursor_is_valid_only_for_its_list() {
     let entries = [entry("a", &["t", "u", "v"], PAGE_BYTES / 2, &[])];
     let large = listing(&entries, &Scope::default());
     assert_eq!(names(&large), "a__t a__u a__v");
-    let cursor = format!("{}.1", cursor_hash(&large.hash(ListKind::Tools)));
-    assert!(page(&large, ListKind::Tools, Some(&cursor)).is_ok());
-    assert_eq!(page(&large, ListKind::Tools, Some(&format!("{cursor}0"))), Err(StaleCursor));
-    assert_eq!(page(&large, ListKind::Tools, Some("")), Err(StaleCursor));
-    assert_eq!(page(&large, ListKind::Prompts, Some(&cursor)), Err(StaleCursor));
+    let cursor = format!("{}.1", cursor_hash(&large.hash(CatalogList::Tools)));
+    assert!(page(&large, CatalogList::Tools, Some(&cursor)).is_ok());
+    assert_eq!(page(&large, CatalogList::Tools, Some(&format!("{cursor}0"))), Err(StaleCursor));
+    assert_eq!(page(&large, CatalogList::Tools, Some("")), Err(StaleCursor));
+    assert_eq!(page(&large, CatalogList::Prompts, Some(&cursor)), Err(StaleCursor));
     let other = listing(&[entry("a", &["t", "u"], PAGE_BYTES / 2, &[])], &Scope::default());
-    assert_eq!(page(&other, ListKind::Tools, Some(&cursor)), Err(StaleCursor));
+    assert_eq!(page(&other, CatalogList::Tools, Some(&cursor)), Err(StaleCursor));
 }
 
 #[test]

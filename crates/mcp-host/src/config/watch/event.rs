@@ -6,7 +6,7 @@ use mcp_host_config::Diagnostic;
 use mcp_host_registry::ReloadPlan;
 
 use crate::error::HostError;
-use crate::notifications::stream::Notification;
+use crate::notifications::stream::QueuedNotification;
 
 /// An event of followed files.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub enum FollowEvent {
     Lagged(u64),
 }
 
-impl Notification for FollowEvent {}
+impl QueuedNotification for FollowEvent {}
 
 /// The result of a reload.
 #[derive(Debug, Clone, Default)]
