@@ -132,7 +132,10 @@ impl LimitedResult {
     /// Builds the result with notes about the missing parts. `files` has a path for each part of
     /// [`LimitedResult::take_overflow`] that was written; missing entries count as not written.
     pub(super) fn finish(self, files: Vec<Option<PathBuf>>) -> (Vec<Content>, Option<RawJson>) {
-        let LimitedResult { mut content, structured, over, mut dropped, budget, bytes: _, is_cut: _ } = self;
+        let LimitedResult { mut content, structured, over, mut dropped, budget, bytes: _, is_cut } = self;
+        if !is_cut {
+            return (content, structured);
+        }
         let mut files = files.into_iter();
         let mut notes = Vec::new();
         for OverflowPart { part, bytes, whole: _ } in over {
