@@ -32,8 +32,8 @@ use crate::session::dialogs::Dialogs;
 use crate::session::features::{ClientFeatures, FeaturesCache};
 use crate::session::known_lists::KnownLists;
 use crate::session::pending_input::PendingInputs;
-use crate::session::registry::{Insertion, SessionTable};
 use crate::session::resource_origins::ResourceOrigins;
+use crate::session::session_table::{Insertion, SessionTable};
 use crate::session::state::{ClientSession, Handshake};
 use crate::session::usage::CapacityError;
 

@@ -26,9 +26,9 @@ use crate::protocol::frame::{self, Incoming, Notification, Request};
 use crate::protocol::message_writer;
 use crate::protocol::meta::Meta;
 use crate::protocol::result_body::HandledResult;
-use crate::session::caller::RequestClient;
 use crate::session::client_dialog::ClientDialog;
 use crate::session::outbound_queue::{MessageReceiver, MessageSender, SendError, message_channel};
+use crate::session::request_client::RequestClient;
 use crate::session::running_requests::RunningRequests;
 use crate::session::state::ClientSession;
 

@@ -19,8 +19,8 @@ use crate::metrics::call_counters::CallCounters;
 use crate::notifications::watch;
 use crate::protocol::frame::Request;
 use crate::protocol::message_writer::{json_string, notification};
-use crate::session::caller::RequestClient;
 use crate::session::pending_input;
+use crate::session::request_client::RequestClient;
 use crate::session::request_handlers::{InputRequest, InputRequestHandler, SessionRequestHandler};
 
 /// A request with its context.

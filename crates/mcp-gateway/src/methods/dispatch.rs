@@ -17,8 +17,8 @@ use crate::protocol::frame::{Notification, Request};
 use crate::protocol::json_splice;
 use crate::protocol::params::Params;
 use crate::protocol::result_body::{CheckedResult, HandledResult, ResultBody};
-use crate::session::caller::RequestClient;
 use crate::session::pending_input::{PendingInputs, RunningCall};
+use crate::session::request_client::RequestClient;
 use crate::session::supported_requests::SupportedRequests;
 
 /// A request that is being handled.

@@ -16,8 +16,8 @@ use crate::methods::task_watch::TaskWatch;
 use crate::notifications::subscribe::SubscriptionRequest;
 use crate::notifications::watch::{ChangeWatcher, WatchedChange};
 use crate::protocol::frame::Request;
-use crate::session::caller::RequestClient;
 use crate::session::known_lists::KnownLists;
+use crate::session::request_client::RequestClient;
 use crate::session::resource_origins::OriginKey;
 use crate::session::resource_subscriptions::ResourceSubscriptions;
 

@@ -15,7 +15,7 @@ use crate::gateway::GatewayInner;
 use crate::methods::context::RequestContext;
 use crate::protocol::frame::Request;
 use crate::protocol::params::Params;
-use crate::session::caller::RequestClient;
+use crate::session::request_client::RequestClient;
 
 /// How long the first poll of a task may take.
 const FIRST_POLL_TIMEOUT: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ use mcp_host_runtime::DialogId;
 use parking_lot::Mutex;
 
 use crate::access::principal::Principal;
-use crate::session::caller::RequestClient;
+use crate::session::request_client::RequestClient;
 
 /// Maximum number of clients.
 const MAX_CLIENTS: usize = 1024;

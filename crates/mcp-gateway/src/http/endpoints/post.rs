@@ -29,9 +29,9 @@ use crate::methods::initialize;
 use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::{self, FrameError, Incoming, Request};
 use crate::protocol::message_writer;
-use crate::session::caller::RequestClient;
 use crate::session::dialogs::ConnectionId;
 use crate::session::outbound_queue::{MessageSender, message_channel};
+use crate::session::request_client::RequestClient;
 use crate::session::state::ClientSession;
 use crate::session::usage::CapacityError;
 

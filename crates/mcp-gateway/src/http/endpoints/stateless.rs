@@ -21,9 +21,9 @@ use crate::limits::rate_limits::retry_after;
 use crate::lists::resolution::Resolution;
 use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::Request;
-use crate::session::caller::RequestClient;
 use crate::session::dialogs::{ConnectionId, DialogKey, DialogName, MAX_NAME_BYTES};
 use crate::session::outbound_queue::message_channel;
+use crate::session::request_client::RequestClient;
 use crate::session::usage::CapacityError;
 
 /// Handles a request.

@@ -15,7 +15,7 @@ use crate::methods::subscriptions::SubscriptionStream;
 use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::Request;
 use crate::protocol::message_writer;
-use crate::session::caller::RequestClient;
+use crate::session::request_client::RequestClient;
 
 /// Opens the stream. The request is counted once the stream is open. `guards` is dropped with the stream.
 pub(crate) async fn listen(
