@@ -131,8 +131,8 @@ impl InstanceRouter {
         context
     }
 
-    /// Finds an item (such as `Tool 'x'`) with `find`, and begins a request at an instance of its server, if it has one.
-    /// Looks up again if the instance was retired. The error names the server, if one was found.
+    /// Finds an item (such as `Tool 'x'`) with `find`, and begins a request at an instance of its server, if it has
+    /// one. Looks up again if the instance was retired. The error names the server, if one was found.
     pub(super) async fn begin<T: Send>(
         &self,
         scope: RequestScope<'_>,
