@@ -160,8 +160,7 @@ impl CallApi {
                 }
             }
             CallApi::Gateway { client, .. } => {
-                let mut options = CallOptions::default();
-                options.timeout = Some(2 * LONG);
+                let options = CallOptions::with_timeout(2 * LONG);
                 match client.call_tool(name, arguments, options).await {
                     Err(CallError::Rpc(error)) => {
                         kind_of(&error.message).map_or_else(|| format!("error {}", error.code), str::to_owned)

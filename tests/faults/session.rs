@@ -75,8 +75,7 @@ async fn connect(
 /// The faulty call. To fill the pipe of a peer that does not read, it is large.
 async fn first(session: &Session, row: &FaultRow, deadline: Duration) -> String {
     let arguments = arguments(row);
-    let mut options = CallOptions::default();
-    options.timeout = Some(deadline);
+    let options = CallOptions::with_timeout(deadline);
     outcome(session.call_tool("first", &arguments, options).await.map(|it| it.value.text()))
 }
 
@@ -89,8 +88,7 @@ pub(crate) fn arguments(row: &FaultRow) -> RawJson {
 }
 
 async fn call(session: &Session, name: &str, deadline: Duration) -> String {
-    let mut options = CallOptions::default();
-    options.timeout = Some(deadline);
+    let options = CallOptions::with_timeout(deadline);
     outcome(session.call_tool(name, &RawJson::empty_object(), options).await.map(|it| it.value.text()))
 }
 

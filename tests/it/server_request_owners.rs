@@ -42,8 +42,7 @@ fn json(text: String) -> RawJson {
 }
 
 fn named_caller(name: &'static str) -> Arc<Caller> {
-    let mut handlers = Handlers::default();
-    handlers.raw_requests = Some(Arc::new(NamedCaller(name)));
+    let handlers = Handlers::forwarding(Arc::new(NamedCaller(name)));
     Arc::new(Caller::new(CallerId::unique(), handlers))
 }
 

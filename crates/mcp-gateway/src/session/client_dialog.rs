@@ -52,9 +52,7 @@ impl ClientDialog {
             port: Arc::default(),
         });
         let owner = CallerId::unique();
-        let raw_requests: Option<Arc<dyn RawRequestHandler>> = Some(Arc::clone(&requests) as _);
-        let mut handlers = Handlers::default();
-        handlers.raw_requests = raw_requests;
+        let handlers = Handlers::forwarding(Arc::clone(&requests) as _);
         let mut caller = mcp_host_transport::Caller::new(owner, handlers);
         caller.capabilities = features.upstream_capabilities.clone();
         caller.max_deadline_pause = limit;

@@ -222,8 +222,7 @@ impl Instance {
                 Era::Legacy => Method::Ping,
                 Era::Modern => Method::Discover,
             };
-            let mut options = CallOptions::default();
-            options.timeout = Some(OUTAGE_CHECK_TIMEOUT);
+            let options = CallOptions::with_timeout(OUTAGE_CHECK_TIMEOUT);
             match self.session.request_raw(method, None, &RawJson::empty_object(), options).await {
                 Err(error) if error.suggests_outage() => return error,
                 Ok(_) | Err(_) => self.checked_suspicions.store(count, Ordering::Relaxed),
@@ -235,8 +234,7 @@ impl Instance {
     /// during a call. Any response counts.
     pub(crate) async fn ping(&self, within: Duration) -> Result<(), HostError> {
         let options = || {
-            let mut options = CallOptions::default();
-            options.timeout = Some(within);
+            let options = CallOptions::with_timeout(within);
             options
         };
         let mut last = Ok(());

@@ -57,8 +57,7 @@ impl RawRequestHandler for Person {
 }
 
 fn person(name: &'static str) -> Arc<Caller> {
-    let mut handlers = Handlers::default();
-    handlers.raw_requests = Some(Arc::new(Person(name)));
+    let handlers = Handlers::forwarding(Arc::new(Person(name)));
     Arc::new(Caller::new(CallerId::unique(), handlers))
 }
 

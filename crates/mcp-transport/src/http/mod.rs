@@ -51,11 +51,8 @@ use sessions::HttpSessions;
 const MAX_BATCH_MESSAGES: usize = 128;
 
 /// Connects to a Streamable HTTP server.
-pub(crate) struct HttpDial(HttpSettings);
-
-/// What is the same for each connection.
 #[derive(Clone)]
-struct HttpSettings {
+pub(crate) struct HttpDial {
     endpoint: Arc<HttpEndpoint>,
     /// The configured session.
     session_id: Option<HeaderValue>,
@@ -63,52 +60,49 @@ struct HttpSettings {
 }
 
 /// A connection that is not started yet.
-struct HttpTransport(HttpSettings);
+struct HttpTransport(HttpDial);
 
 impl HttpDial {
     /// Checks the configuration. Does no I/O. No error message contains a header's value.
     pub(crate) fn new(endpoint: &UrlEndpoint, options: &UrlOptions) -> Result<HttpDial, ConnectError> {
-        Ok(HttpDial(HttpSettings {
+        Ok(HttpDial {
             endpoint: Arc::new(HttpEndpoint::new(endpoint, options)?),
             session_id: sessions::configured_session(endpoint)?,
             terminate_on_close: endpoint.terminate_on_close,
-        }))
+        })
     }
 }
 
 impl Dial for HttpDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(HttpTransport(self.0.clone()))
+        Box::new(HttpTransport(self.clone()))
     }
 
     fn label(&self) -> String {
-        self.0.endpoint.label.clone()
+        self.endpoint.label.clone()
     }
 
     fn redact(&self, text: &str) -> String {
-        self.0.endpoint.redactor.clean(text, 2000)
+        self.endpoint.redactor.clean(text, 2000)
     }
 
     fn redact_json(&self, json: &str) -> Option<String> {
-        self.0.endpoint.redactor.json(json)
+        self.endpoint.redactor.json(json)
     }
 
     fn handshake_mode(&self) -> HandshakeMode {
-        match self.0.session_id {
-            Some(_) => HandshakeMode::Resume,
-            None => HandshakeMode::Negotiate,
-        }
+        if self.session_id.is_some() { HandshakeMode::Resume } else { HandshakeMode::Negotiate }
     }
 
     fn is_authorizing(&self) -> bool {
-        self.0.endpoint.is_awaiting_authorization()
+        self.endpoint.is_awaiting_authorization()
     }
 }
 
 #[async_trait]
 impl Transport for HttpTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
-        let HttpTransport(HttpSettings { endpoint, session_id, terminate_on_close }) = *self;
+        let HttpTransport(HttpDial { endpoint, session_id, terminate_on_close }) = *self;
         let Link { outbound: mut out, inbound: inbox, shutdown: mut shutdown_signal } = link;
         let client = match Client::new(Arc::clone(&endpoint)) {
             Ok(client) => client,

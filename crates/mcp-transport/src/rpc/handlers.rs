@@ -32,6 +32,11 @@ pub struct Handlers {
 }
 
 impl Handlers {
+    /// A handler that forwards requests, and no other.
+    pub fn forwarding(raw_requests: Arc<dyn RawRequestHandler>) -> Handlers {
+        Handlers { raw_requests: Some(raw_requests), ..Handlers::default() }
+    }
+
     /// Whether these handlers accept `method`.
     pub(crate) fn handles(&self, method: &MethodName) -> bool {
         let Handlers { sampling, elicitation, roots, listener: _, raw_requests } = self;

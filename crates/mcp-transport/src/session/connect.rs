@@ -11,8 +11,9 @@ use tokio::time::Instant;
 use crate::error::ConnectError;
 use crate::session::cache::ResultCache;
 use crate::session::connection::SessionParts;
-use crate::session::handshake::{self, Handshake, OpenedConnection};
+use crate::session::handshake::{self, HandshakeConnection, OpenedConnection};
 use crate::session::incoming::request_responder::RequestResponder;
+use crate::session::list_changes::ListChangeSupport;
 use crate::session::negotiated::Negotiated;
 use crate::session::options::SessionOptions;
 use crate::session::session_state::SessionState;
@@ -88,7 +89,7 @@ impl Session {
         }
         let next = Epoch(epoch.0 + 1);
         let (connection, options) = (&self.connection, &self.options);
-        let handshake = Handshake { dial: self.dial.as_ref(), connection, options, epoch: next };
+        let handshake = HandshakeConnection { dial: self.dial.as_ref(), connection, options, epoch: next };
         let negotiated = match handshake::reopen(handshake).await {
             Ok(negotiated) => Arc::new(Negotiated { era_reason: self.era_reason(), ..negotiated }),
             Err(error) => {
@@ -102,7 +103,7 @@ impl Session {
         let level = *self.log_level.lock();
         self.connection.restore(&negotiated, level, self.options.limits.request, next);
         // A server that lost the session may have been replaced or updated.
-        self.connection.invalidate_lists();
+        self.connection.changes.send_modify(|it| it.add(ListChangeSupport::ALL));
         Ok(())
     }
 }

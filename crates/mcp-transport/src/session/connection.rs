@@ -18,11 +18,11 @@ use crate::session::cache::ResourceCache;
 use crate::session::incoming::request_responder::RequestResponder;
 use crate::session::incoming::server_event_router::{OnSessionNotification, ServerEventRouter};
 use crate::session::incoming::{self, server_event_router};
-use crate::session::list_changes::{ListChangeCounts, ListChangeSupport};
+use crate::session::list_changes::ListChangeCounts;
 use crate::session::negotiated::Negotiated;
 use crate::session::options::SessionOptions;
 use crate::session::session_state::SessionState;
-use crate::session::subscriptions::notification_stream::{self, NotificationStream, SubscriptionAck};
+use crate::session::subscriptions::listen_stream::{self, ListenStream, SubscriptionAck};
 use crate::session::subscriptions::resubscribe::DetachedRequest;
 use crate::transport::{Dial, Epoch, FrameSink, Link, ShutdownSender, ShutdownSignal, force_time};
 
@@ -133,7 +133,7 @@ impl Connection {
         if negotiated.version.era() == Era::Legacy {
             return;
         }
-        self.spawn(notification_stream::run(NotificationStream {
+        self.spawn(listen_stream::run(ListenStream {
             engine: Arc::clone(&self.engine),
             negotiated: Arc::clone(negotiated),
             list_changes_supported: negotiated.server.capabilities.list_changes_supported(),
@@ -180,11 +180,6 @@ impl Connection {
         // Remove finished tasks.
         while tasks.try_join_next().is_some() {}
         tasks.spawn_on(task, &self.runtime);
-    }
-
-    /// Marks all lists as changed, because notifications may have been missed.
-    pub(crate) fn invalidate_lists(&self) {
-        self.changes.send_modify(|it| it.add(ListChangeSupport::ALL));
     }
 
     /// Resolves when the connection has ended. Cancel-safe.

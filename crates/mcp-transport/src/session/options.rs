@@ -132,6 +132,11 @@ impl CallContext {
 }
 
 impl CallOptions {
+    /// The default options with a timeout.
+    pub fn with_timeout(timeout: Duration) -> CallOptions {
+        CallOptions { timeout: Some(timeout), ..CallOptions::default() }
+    }
+
     /// These options for a call that returns a parsed result, whose input handlers provide.
     pub(crate) fn with_handled_input(mut self) -> CallOptions {
         self.context.input = InputHandling::ByHandlers;

@@ -35,8 +35,7 @@ fn raw(text: &str) -> RawJson {
 }
 
 fn named_handler(name: &'static str, takes: u64) -> Handlers {
-    let mut handlers = Handlers::default();
-    handlers.raw_requests = Some(Arc::new(NamedHandler(name, Duration::from_secs(takes))));
+    let handlers = Handlers::forwarding(Arc::new(NamedHandler(name, Duration::from_secs(takes))));
     handlers
 }
 

@@ -48,8 +48,7 @@ async fn call(
         })
         .await;
     let arguments = RawJson::parse(r#"{"a":1}"#.into()).unwrap();
-    let mut options = CallOptions::default();
-    options.timeout = Some(Duration::from_secs(30));
+    let options = CallOptions::with_timeout(Duration::from_secs(30));
     let said = match session.call_tool("t", &arguments, options).await {
         Ok(answer) => answer.value.text(),
         Err(error) => error.to_string(),

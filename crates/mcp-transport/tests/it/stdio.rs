@@ -29,8 +29,7 @@ async fn connect(endpoint: StdioEndpoint) -> Result<Session, ConnectError> {
 }
 
 async fn call(session: &Session, deadline: u64) -> Result<String, CallError> {
-    let mut options = CallOptions::default();
-    options.timeout = Some(Duration::from_millis(deadline));
+    let options = CallOptions::with_timeout(Duration::from_millis(deadline));
     session.call_tool("t", &RawJson::empty_object(), options).await.map(|reply| reply.value.text())
 }
 
@@ -272,8 +271,7 @@ async fn hd_sc5_argument_repeated_by_a_server_is_redacted() {
 async fn call_to_a_server_that_does_not_read_times_out() {
     let session = connect(shell_server("sleep 1000")).await.unwrap();
     let arguments = RawJson::from_value(&serde_json::json!({ "x": "y".repeat(1 << 20) })).unwrap();
-    let mut options = CallOptions::default();
-    options.timeout = Some(Duration::from_millis(200));
+    let options = CallOptions::with_timeout(Duration::from_millis(200));
     assert!(matches!(session.call_tool("t", &arguments, options.clone()).await, Err(CallError::TimedOut(_))));
     assert!(matches!(session.call_tool("t", &arguments, options).await, Err(CallError::TimedOut(_))));
     let begun = Instant::now();
@@ -389,8 +387,7 @@ async fn flooding_server_does_not_delay_deadlines_and_close() {
             assert_eq!(call(&session, 60_000).await.unwrap(), "hello");
         }
         let hang = RawJson::from_value(&serde_json::json!({ "x": "hang" })).unwrap();
-        let mut options = CallOptions::default();
-        options.timeout = Some(Duration::from_millis(100));
+        let options = CallOptions::with_timeout(Duration::from_millis(100));
         let error = session.call_tool("t", &hang, options).await.err().unwrap();
         assert!(matches!(error, CallError::TimedOut(_)), "{error}");
         assert_eq!(call(&session, 60_000).await.unwrap(), "hello");

@@ -237,8 +237,7 @@ async fn silent_server_does_not_extend_the_deadline_of_a_task() {
             false => Server::legacy(json!({}), |_| Vec::new()),
         };
         let session = silent.connect(SessionOptions::default()).await;
-        let mut options = CallOptions::default();
-        options.timeout = Some(Duration::from_secs(2));
+        let options = CallOptions::with_timeout(Duration::from_secs(2));
         let begun = tokio::time::Instant::now();
         let error = session.task_result(&task, &options).await.unwrap_err();
         assert!(matches!(error, CallError::TimedOut(_)), "{error}");

@@ -8,7 +8,7 @@ use crate::error::ConnectError;
 use crate::rpc::outcome::RpcOutcome;
 use crate::rpc::request_owner::OwnerHint;
 use crate::session::handshake::failure::{HandshakeFailure, invalid_response, too_large, version_failure};
-use crate::session::handshake::request::Handshake;
+use crate::session::handshake::request::HandshakeConnection;
 use crate::session::negotiated::Negotiated;
 use crate::session::negotiated::client_meta::modern_meta;
 use crate::session::negotiated::server::server_info;
@@ -26,7 +26,7 @@ pub(super) enum ProbeOutcome {
     Failed(HandshakeFailure),
 }
 
-impl Handshake<'_> {
+impl HandshakeConnection<'_> {
     /// Sends `server/discover`, and once more if the server refuses a version that it supports.
     pub(super) async fn discover(self) -> ProbeOutcome {
         match self.send_discover().await {

@@ -8,14 +8,14 @@ use crate::error::ConnectError;
 use crate::rpc::frame;
 use crate::rpc::outcome::RpcOutcome;
 use crate::session::handshake::failure::{HandshakeFailure, invalid_response, too_large, version_failure};
-use crate::session::handshake::request::Handshake;
+use crate::session::handshake::request::HandshakeConnection;
 use crate::session::negotiated::Negotiated;
 use crate::session::negotiated::client_meta::{client_json, legacy_capabilities};
 use crate::session::negotiated::server::server_info;
 use crate::session::server_error::read_error;
 use crate::transport::{MessageHead, OutboundMessage, StreamError};
 
-impl Handshake<'_> {
+impl HandshakeConnection<'_> {
     /// Sends `initialize` and then `notifications/initialized`.
     pub(super) async fn initialize(self) -> Result<Negotiated, HandshakeFailure> {
         let version = ProtocolVersion::LATEST_LEGACY;

@@ -41,7 +41,7 @@ use failure::{CLOSE_GRACE, FORCE_TIME, HandshakeFailure, timeout_error};
 use negotiate::EraPlan;
 use transport_probe::with_transport_probe;
 
-pub(crate) use request::Handshake;
+pub(crate) use request::HandshakeConnection;
 
 /// A connection whose handshake is done.
 pub(crate) struct OpenedConnection {
@@ -73,7 +73,8 @@ pub(crate) async fn open(
     let mut first_refusal: Option<RequestError> = None;
     loop {
         let connection = Connection::start(&dial, options, parts);
-        let handshake = Handshake { dial: dial.as_ref(), connection: &connection, options, epoch: Epoch(0) };
+        let handshake =
+            HandshakeConnection { dial: dial.as_ref(), connection: &connection, options, epoch: Epoch(0) };
         let negotiation = async {
             match dial.handshake_mode() {
                 HandshakeMode::Negotiate => handshake.negotiate(plan).await,
@@ -161,7 +162,7 @@ fn peer_ended(disconnect: &Disconnect) -> bool {
 }
 
 /// Repeats the handshake on a running connection after the server lost the session.
-pub(crate) async fn reopen(handshake: Handshake<'_>) -> Result<Negotiated, ConnectError> {
+pub(crate) async fn reopen(handshake: HandshakeConnection<'_>) -> Result<Negotiated, ConnectError> {
     let limit = handshake.options.limits.startup;
     let stopped = || Arc::new(Disconnect::new(DisconnectReason::Stopped));
     match tokio::time::timeout(limit, handshake.initialize()).await {

@@ -5,7 +5,7 @@ use mcp_host_model::Era;
 use crate::error::ConnectError;
 use crate::session::handshake::discover::ProbeOutcome;
 use crate::session::handshake::failure::HandshakeFailure;
-use crate::session::handshake::request::Handshake;
+use crate::session::handshake::request::HandshakeConnection;
 use crate::session::handshake::silence::{PROBE_GRACE, PROBE_SILENCE, known_modern_silence, silence};
 use crate::session::negotiated::Negotiated;
 use crate::session::negotiated::era_reason::EraReason;
@@ -38,7 +38,7 @@ impl EraPlan {
     }
 }
 
-impl Handshake<'_> {
+impl HandshakeConnection<'_> {
     /// Performs the handshake on a connection, in the eras of `plan`. A known legacy server gets `initialize` first; a
     /// known modern server has more time to answer the probe.
     pub(super) async fn negotiate(self, plan: EraPlan) -> Result<Negotiated, HandshakeFailure> {

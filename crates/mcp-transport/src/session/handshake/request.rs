@@ -11,14 +11,14 @@ use crate::transport::{Dial, Epoch, MessageHead, OutboundMessage};
 
 /// A connection with what its handshake needs.
 #[derive(Clone, Copy)]
-pub(crate) struct Handshake<'a> {
+pub(crate) struct HandshakeConnection<'a> {
     pub(crate) dial: &'a dyn Dial,
     pub(crate) connection: &'a Connection,
     pub(crate) options: &'a SessionOptions,
     pub(crate) epoch: Epoch,
 }
 
-impl Handshake<'_> {
+impl HandshakeConnection<'_> {
     /// Sends a request and waits for its outcome.
     pub(super) async fn send_request(
         self,

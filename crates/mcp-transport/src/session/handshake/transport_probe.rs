@@ -7,7 +7,7 @@ use mcp_host_model::TransportKind;
 use crate::error::request_error::RequestError;
 use crate::session::connection::{Connection, SessionParts};
 use crate::session::handshake::failure::{CLOSE_GRACE, FORCE_TIME, HandshakeFailure};
-use crate::session::handshake::request::Handshake;
+use crate::session::handshake::request::HandshakeConnection;
 use crate::session::options::SessionOptions;
 use crate::transport::{Epoch, TransportProbe};
 
@@ -24,7 +24,8 @@ pub(crate) async fn with_transport_probe(
     let Some(TransportProbe { kind, dial }) = probe else { return error };
     let until = deadline.min(tokio::time::Instant::now() + PROBE_TIMEOUT);
     let connection = Connection::start(&dial, options, parts);
-    let handshake = Handshake { dial: dial.as_ref(), connection: &connection, options, epoch: Epoch(0) };
+    let handshake =
+        HandshakeConnection { dial: dial.as_ref(), connection: &connection, options, epoch: Epoch(0) };
     let handshake = async {
         match kind {
             TransportKind::Http => handshake.negotiate_any().await,

@@ -23,7 +23,7 @@ use crate::session::cache::ResourceCache;
 use crate::session::incoming::request_responder::RequestResponder;
 use crate::session::incoming::server_event_router::{QueuePermit, ServerEventRouter};
 use crate::session::list_changes::ListChangeCounts;
-use crate::session::subscriptions::notification_stream::SubscriptionAck;
+use crate::session::subscriptions::listen_stream::SubscriptionAck;
 
 /// The receivers of messages from the server.
 pub(crate) struct DispatchTargets {

@@ -1,4 +1,4 @@
 //! Subscriptions to changes, in both eras.
 
-pub(crate) mod notification_stream;
+pub(crate) mod listen_stream;
 pub(crate) mod resubscribe;

@@ -35,8 +35,7 @@ async fn dropped_call_sends_cancelled_to_a_legacy_server() {
 async fn hd_119_call_past_its_deadline_ends_and_is_cancelled() {
     let peer = Peer::start(|request| legacy(request, "s", |_| vec![Step::WaitForClose])).await;
     let session = TestClient::legacy().connect(&peer.url).await.unwrap();
-    let mut options = CallOptions::default();
-    options.timeout = Some(Duration::from_millis(50));
+    let options = CallOptions::with_timeout(Duration::from_millis(50));
     assert!(matches!(call_with(&session, options).await, Err(CallError::TimedOut(_))));
     wait_until(|| peer.count("notifications/cancelled") == 1).await;
 }

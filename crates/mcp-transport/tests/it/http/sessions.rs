@@ -122,8 +122,7 @@ async fn abandoned_reopening_keeps_the_deadline_and_closes_its_socket() {
     })
     .await;
     let session = TestClient::legacy().connect(&peer.url).await.unwrap();
-    let mut options = CallOptions::default();
-    options.timeout = Some(Duration::from_millis(150));
+    let options = CallOptions::with_timeout(Duration::from_millis(150));
     for attempt in 1..=3 {
         let error = call_with(&session, options.clone()).await.unwrap_err();
         assert_eq!(error.to_string(), "no response within 0.15 s");

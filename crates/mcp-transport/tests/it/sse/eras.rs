@@ -80,8 +80,7 @@ async fn modern_server_is_opened_without_initialize() {
     assert_eq!((session.version().as_str(), session.server().name.as_str()), ("2026-07-28", "modern"));
     assert_eq!(call(&session).await.unwrap(), "hello");
     // Here, too, a call is cancelled with a notice: there is no stream of its own to close.
-    let mut options = CallOptions::default();
-    options.timeout = Some(Duration::from_millis(20));
+    let options = CallOptions::with_timeout(Duration::from_millis(20));
     session.call_tool("silent", &RawJson::empty_object(), options).await.unwrap_err();
     wait_until(|| peer.count("notifications/cancelled") == 1).await;
     assert_eq!(peer.summary(), "GET server/discover tools/call tools/call notifications/cancelled");

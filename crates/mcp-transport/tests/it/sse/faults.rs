@@ -92,8 +92,7 @@ async fn sk_24_unknown_session_ends_the_connection() {
     })
     .await;
     let session = TestClient::legacy().connect(&peer.url).await.unwrap();
-    let mut options = CallOptions::default();
-    options.timeout = Some(Duration::from_millis(20));
+    let options = CallOptions::with_timeout(Duration::from_millis(20));
     session.call_tool("echo", &RawJson::empty_object(), options).await.unwrap_err();
     let ended = session.closed().await.to_string();
     assert_eq!(ended, "it no longer knows the session: the server answered HTTP 404 Not Found");

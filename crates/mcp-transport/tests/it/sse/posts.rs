@@ -119,8 +119,7 @@ async fn nothing_overtakes_the_initialized_notification() {
 async fn hd_122_call_past_its_deadline_is_cancelled_with_a_notification() {
     let peer = Peer::start(|request| legacy(request, |_| taken())).await;
     let session = TestClient::legacy().connect(&peer.url).await.unwrap();
-    let mut options = CallOptions::default();
-    options.timeout = Some(Duration::from_millis(50));
+    let options = CallOptions::with_timeout(Duration::from_millis(50));
     let error = session.call_tool("echo", &RawJson::empty_object(), options).await.unwrap_err();
     assert_eq!(error.to_string(), "no response within 0.05 s");
     wait_until(|| peer.count("notifications/cancelled") == 1).await;

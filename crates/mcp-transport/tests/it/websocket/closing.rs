@@ -87,8 +87,7 @@ async fn dropped_call_sends_cancelled() {
 async fn hd_119_call_past_its_deadline_ends_and_is_cancelled() {
     let peer = Peer::start(|message| legacy(message, |_| vec![])).await;
     let session = connect(&peer).await.unwrap();
-    let mut options = CallOptions::default();
-    options.timeout = Some(Duration::from_millis(50));
+    let options = CallOptions::with_timeout(Duration::from_millis(50));
     let called = session.call_tool("echo", &RawJson::empty_object(), options).await;
     assert!(matches!(called, Err(CallError::TimedOut(_))));
     wait_until(|| peer.count("notifications/cancelled") == 1).await;

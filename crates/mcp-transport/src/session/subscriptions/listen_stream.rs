@@ -66,7 +66,7 @@ impl SubscriptionAck {
 
 /// The state of the notification stream.
 #[derive(Clone)]
-pub(crate) struct NotificationStream {
+pub(crate) struct ListenStream {
     pub(crate) engine: Arc<Engine>,
     pub(crate) negotiated: Arc<Negotiated>,
     pub(crate) list_changes_supported: ListChangeSupport,
@@ -78,7 +78,7 @@ pub(crate) struct NotificationStream {
 }
 
 /// Keeps the stream open until the connection ends or the server does not support it.
-pub(crate) async fn run(mut stream: NotificationStream) {
+pub(crate) async fn run(mut stream: ListenStream) {
     let mut pause = MIN_PAUSE;
     loop {
         if !stream.list_changes_supported.any()
@@ -116,7 +116,7 @@ pub(crate) async fn run(mut stream: NotificationStream) {
     }
 }
 
-impl NotificationStream {
+impl ListenStream {
     /// Runs until the server ends the stream; restarts it when the subscriptions change.
     async fn listen(&self) -> RpcOutcome {
         let mut resources = self.resources.clone();
@@ -149,8 +149,7 @@ impl NotificationStream {
         resources: &mut watch::Receiver<BTreeSet<String>>,
     ) -> Pin<Box<dyn Future<Output = RpcOutcome> + Send>> {
         let resources = resources.borrow_and_update().clone();
-        let NotificationStream { engine, negotiated, list_changes_supported, acknowledged, .. } =
-            self.clone();
+        let ListenStream { engine, negotiated, list_changes_supported, acknowledged, .. } = self.clone();
         Box::pin(async move {
             let message = |id| {
                 let message = listen_request(
