@@ -3,8 +3,8 @@
 use mcp_host_model::Profile;
 
 use crate::diagnostic::TextEdit;
+use crate::dialect::editor::conventions::{DISABLED, ENABLED, SwitchKey};
 use crate::dialect::editor::conventions::{Disabling, JsonExtensions, Program};
-use crate::dialect::editor::keys::{DISABLED, ENABLED, SwitchKey};
 use crate::dialect::editor::name_lists::{self, NameLists};
 use crate::edit::editable_file::{EditableFile, SHARED_LINES, supported, unsupported_layout};
 use crate::edit::error::EditError;

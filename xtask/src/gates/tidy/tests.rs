@@ -55,6 +55,9 @@ fn a_public_field_with_a_condition_is_found() {
     check_tree(&[("a/src/lib.rs", &file("#[cfg(feature = \"x\")] pub a: u8,"))], &[what]);
     check_tree(&[("a/src/lib.rs", &file("#[cfg(feature = \"x\")] pub(crate) a: u8,"))], &[]);
     check_tree(&[("a/src/lib.rs", &file("pub a: u8,"))], &[]);
+    let open =
+        file("#[cfg(feature = \"x\")] pub a: u8,").replace("pub struct", "#[non_exhaustive] pub struct");
+    check_tree(&[("a/src/lib.rs", &open)], &[]);
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::ops::Range;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{
-    Attribute, Field, File, FnArg, ImplItem, Item, Local, Meta, Signature, Stmt, Token, TypeTuple, Variant,
-    Visibility,
+    Attribute, Field, File, FnArg, ImplItem, Item, ItemStruct, Local, Meta, Signature, Stmt, Token,
+    TypeTuple, Variant, Visibility,
 };
 
 use super::module_files::module_folder;
@@ -32,7 +32,7 @@ pub(super) struct Items {
     /// Whether the file as a whole is test code (`#![cfg(test)]`).
     pub is_test: bool,
     pub test_code: Vec<Range<usize>>,
-    /// The lines of the public fields with a `#[cfg]`.
+    /// The lines of the public fields with a `#[cfg]`, except those of non-exhaustive structs.
     pub conditional_fields: Vec<usize>,
     /// The offsets of the tuples of three or more in the types of parameters.
     pub tuple_parameters: Vec<usize>,
@@ -83,6 +83,14 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
             self.record(&function.attrs, item);
         }
         visit::visit_impl_item(self, item);
+    }
+
+    fn visit_item_struct(&mut self, item: &'ast ItemStruct) {
+        let before = self.items.conditional_fields.len();
+        visit::visit_item_struct(self, item);
+        if item.attrs.iter().any(|attribute| attribute.path().is_ident("non_exhaustive")) {
+            self.items.conditional_fields.truncate(before);
+        }
     }
 
     fn visit_field(&mut self, field: &'ast Field) {

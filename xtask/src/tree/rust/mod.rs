@@ -37,7 +37,7 @@ pub(crate) struct RustFile {
     /// Those of them that are compiled for tests only.
     test_modules: Vec<String>,
     tests: Vec<Range<usize>>,
-    /// The lines of the public fields with a `#[cfg]`.
+    /// The lines of the public fields with a `#[cfg]`, except those of non-exhaustive structs.
     pub conditional_fields: Vec<usize>,
     /// The offsets of the tuples of three or more in the types of parameters.
     pub tuple_parameters: Vec<usize>,

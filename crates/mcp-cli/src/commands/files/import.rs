@@ -1,7 +1,7 @@
 //! `import`: lists the servers that other programs of this user are configured with, and adds them to a configuration.
 //!
-//! Without `--from`, only the known files of those programs and of this folder are read, and only the file of `--into` is written. Values are copied
-//! unchanged, secrets included, and are never printed.
+//! Without `--from`, only the known files of those programs and of this folder are read, and only the file of
+//! `--into` is written. Values are copied unchanged, secrets included, and are never printed.
 
 use std::collections::BTreeSet;
 use std::env;

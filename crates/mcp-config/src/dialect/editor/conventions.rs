@@ -1,7 +1,5 @@
 //! A program that reads MCP servers, and the conventions of its files (DIA-01, DIA-04, DIA-06 to DIA-08).
 
-use crate::dialect::editor::keys::SwitchKey;
-
 /// A program and the conventions of its files. A program with two kinds of files has two entries.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Program {
@@ -166,3 +164,17 @@ impl Program {
         self.variables == VariableSyntax::EnvPrefixAndInputs
     }
 }
+
+/// A key that disables a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SwitchKey {
+    pub(crate) name: &'static str,
+    /// Its value for a disabled server.
+    pub(crate) off: bool,
+}
+
+/// `"disabled": true`.
+pub(crate) const DISABLED: SwitchKey = SwitchKey { name: "disabled", off: true };
+
+/// `"enabled": false`.
+pub(crate) const ENABLED: SwitchKey = SwitchKey { name: "enabled", off: false };

@@ -7,7 +7,7 @@ use EntryField as F;
 use EntryForm::{Codex, Common, Continue, Goose, Opencode};
 
 use crate::de::ForeignKey;
-use crate::dialect::editor::conventions::EntryForm;
+use crate::dialect::editor::conventions::{DISABLED, ENABLED, EntryForm};
 
 /// A key of an entry.
 pub(super) struct EntryKey {
@@ -72,20 +72,6 @@ impl EntryField {
         if self == EntryField::SecondEnvironment { EntryField::Environment } else { self }
     }
 }
-
-/// A key that disables a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SwitchKey {
-    pub(crate) name: &'static str,
-    /// Its value for a disabled server.
-    pub(crate) off: bool,
-}
-
-/// `"disabled": true`.
-pub(crate) const DISABLED: SwitchKey = SwitchKey { name: "disabled", off: true };
-
-/// `"enabled": false`.
-pub(crate) const ENABLED: SwitchKey = SwitchKey { name: "enabled", off: false };
 
 impl EntryKey {
     /// Whether the key is part of the model. Any other is kept as it is.

@@ -28,10 +28,9 @@ use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
 use crate::dialect::lowering::UniqueNames;
 use crate::syntax::{self, Content, Node, contains};
 
-use conventions::{Disabling, EntryForm, JsonExtensions, Program};
+use conventions::{DISABLED, Disabling, ENABLED, EntryForm, JsonExtensions, Program, SwitchKey};
 use entry_fields::EntryFields;
 use fields::DeclaredInputs;
-use keys::SwitchKey;
 pub(crate) use keys::foreign_key;
 use name_lists::NameLists;
 pub(crate) use schema::schema;
@@ -216,7 +215,7 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
 
 /// The keys of an entry that disable its server, with their places.
 fn disabling_keys(fields: &EntryFields) -> Vec<(SwitchKey, Location)> {
-    let keys = [(keys::DISABLED, &fields.disabled), (keys::ENABLED, &fields.enabled)];
+    let keys = [(DISABLED, &fields.disabled), (ENABLED, &fields.enabled)];
     let off = keys.into_iter().filter(|(key, slot)| slot.value() == Some(&key.off));
     off.map(|(key, slot)| (key, slot.at)).collect()
 }

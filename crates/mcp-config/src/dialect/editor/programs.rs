@@ -3,10 +3,9 @@
 //! The only place that knows these programs. New knowledge about a program is a row or a field here.
 
 use crate::dialect::editor::conventions::{
-    Disabling, EntryForm, EnvValues, FilePurpose, JsonExtensions, Program, ShellVariables, UrlTransport,
-    VariableSyntax,
+    DISABLED, Disabling, ENABLED, EntryForm, EnvValues, FilePurpose, JsonExtensions, Program, ShellVariables,
+    UrlTransport, VariableSyntax,
 };
-use crate::dialect::editor::keys::{DISABLED, ENABLED};
 
 /// An unknown program. Its conventions are those of mcp-host itself.
 pub(crate) const UNKNOWN: Program = Program {

@@ -6,7 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::de::{Field, Ignored, NullableField, OptionalField, OrderedMap};
-use crate::dialect::editor::keys::{self, EntryField, KEYS, SwitchKey};
+use crate::dialect::editor::conventions::{DISABLED, ENABLED, SwitchKey};
+use crate::dialect::editor::keys::{self, EntryField, KEYS};
 use crate::dialect::editor::transport::{DeclaredTransport, TRANSPORT_NAMES};
 use crate::dialect::editor::wire::{
     CommandValue, ContinueOptions, Environment, Headers, Tools, TransportField,
@@ -138,7 +139,7 @@ fn server_or_disabled_schema(server: Value) -> Value {
         let properties = json!({ name: { "const": off } });
         json!({ "type": "object", "required": [name], "properties": properties })
     };
-    json!({ "anyOf": [off(keys::DISABLED), off(keys::ENABLED), server] })
+    json!({ "anyOf": [off(DISABLED), off(ENABLED), server] })
 }
 
 fn servers_schema() -> Value {

@@ -57,7 +57,8 @@ impl HandshakeConnection<'_> {
         }
     }
 
-    /// Performs a handshake in any era on a connection that is only used to find out whether the server speaks a transport.
+    /// Performs a handshake in any era on a connection that is only used to find out whether the server
+    /// speaks a transport.
     pub(crate) async fn negotiate_any(self) -> Result<Negotiated, HandshakeFailure> {
         match self.dial.handshake_mode() {
             HandshakeMode::Negotiate => self.negotiate(EraPlan::ANY).await,
