@@ -21,8 +21,7 @@ pub(crate) fn detect_profile(dialect: Dialect, root: Option<&Node>) -> Profile {
     let default = Profile::default_for(dialect);
     let Some(root) = root.filter(|_| dialect == Dialect::HoloDeck) else { return default };
     let tools = holodeck::tools(root).and_then(Node::items).unwrap_or_default();
-    let mcp_tools =
-        || tools.iter().filter(|tool| tool.get("type").is_some_and(|it| it.value.text() == Some("mcp")));
+    let mcp_tools = || tools.iter().filter(|tool| tool.text_of("type") == Some("mcp"));
     let has = |key| mcp_tools().any(|tool| tool.get(key).is_some());
     let is_startable = has("command") || has("url");
     if is_startable && !has("server") && !has("envFile") { Profile::HoloDeck07 } else { default }
@@ -49,19 +48,19 @@ pub fn detect_unsupported_format(path: &str, text: &str) -> Option<UnsupportedFo
         return format("a file of Docker's MCP gateway", WRITE_MCP_JSON);
     }
     let root = syntax::parse_any(text).root?;
-    let is_mcp = |it: &Node| it.get("type").is_some_and(|kind| kind.value.text() == Some("mcp"));
-    let agents = root.get("agents").and_then(|it| it.value.members()).unwrap_or_default();
-    let toolsets = agents.iter().filter_map(|it| it.value.get("toolsets")?.value.items()).flatten();
+    let is_mcp = |it: &Node| it.text_of("type") == Some("mcp");
+    let agents = root.value("agents").and_then(Node::members).unwrap_or_default();
+    let toolsets = agents.iter().filter_map(|it| it.value.value("toolsets")?.items()).flatten();
     if toolsets.into_iter().any(is_mcp) {
         return format("an agent of Docker's cagent", WRITE_MCP_JSON);
     }
-    if root.get("server").is_some_and(|it| it.value.get("mcp_config").is_some()) {
+    if root.value("server").is_some_and(|it| it.get("mcp_config").is_some()) {
         return format(
             "the manifest of an MCP bundle",
             "add the member `mcp_config` as a server to an mcp.json",
         );
     }
-    let is_list = |key| root.get(key).is_some_and(|it| it.value.items().is_some());
+    let is_list = |key| root.value(key).and_then(Node::items).is_some();
     if is_list("extensions") && (root.get("instructions").is_some() || root.get("prompt").is_some()) {
         return format("a recipe of Goose", WRITE_MCP_JSON);
     }
@@ -100,7 +99,7 @@ fn by_content(text: &str) -> Option<Dialect> {
     }
     let Some(root) = syntax::parse_any(text).root else { return guess_yaml(text) };
     if root.get("mcpServers").is_some()
-        || root.get("extensions").is_some_and(|it| is_goose_extensions(&it.value))
+        || root.value("extensions").is_some_and(is_goose_extensions)
         || root.at(DEV_CONTAINER_SERVERS).is_some()
     {
         return Some(Dialect::McpJson);
@@ -118,7 +117,7 @@ fn by_content(text: &str) -> Option<Dialect> {
             _ => json.then_some(Dialect::McpJson),
         };
     }
-    if holodeck::tools(&root).is_some_and(|it| it.items().is_some()) {
+    if holodeck::tools(&root).and_then(Node::items).is_some() {
         return Some(Dialect::HoloDeck);
     }
     (root.get("instructions").is_some() && root.get("model").is_some()).then_some(Dialect::HoloDeck)
@@ -126,20 +125,18 @@ fn by_content(text: &str) -> Option<Dialect> {
 
 /// Detects ACP and editor files by the members of their JSON.
 fn by_members(root: &Node) -> Option<Dialect> {
-    let servers = root.get("mcpServers").map(|it| &it.value);
-    let params = root.get("params").map(|it| &it.value);
-    let method = root.get("method").and_then(|it| it.value.text()).unwrap_or_default();
+    let servers = root.value("mcpServers");
+    let params = root.value("params");
+    let method = root.text_of("method").unwrap_or_default();
     // An ACP session request, or its parameters: an object with a list of servers.
     let params_have_servers = params.is_some_and(|it| it.get("mcpServers").is_some());
-    if method.starts_with("session/") || params_have_servers || servers.is_some_and(|it| it.items().is_some())
-    {
+    if method.starts_with("session/") || params_have_servers || servers.and_then(Node::items).is_some() {
         return Some(Dialect::Acp);
     }
     // A server of an ACP session, or a list of them. Its `env` and `headers` are lists, which editors write as
     // maps.
-    let lists = |it: &Node| {
-        ["env", "headers"].iter().any(|key| it.get(key).is_some_and(|it| it.value.items().is_some()))
-    };
+    let lists =
+        |it: &Node| ["env", "headers"].iter().any(|key| it.value(key).and_then(Node::items).is_some());
     let entry = |it: &Node| it.get("name").is_some() && (lists(it) || it.get("serverId").is_some());
     if entry(root) || root.items().is_some_and(|it| !it.is_empty() && it.iter().all(entry)) {
         return Some(Dialect::Acp);
@@ -149,7 +146,7 @@ fn by_members(root: &Node) -> Option<Dialect> {
     let settings =
         ["mcp.servers", "context_servers", "amp.mcpServers"].iter().any(|it| root.get(it).is_some());
     let mcp_has_servers =
-        root.get("mcp").is_some_and(|it| it.value.get("servers").is_some() || is_map_of_servers(&it.value));
+        root.value("mcp").is_some_and(|it| it.get("servers").is_some() || is_map_of_servers(it));
     (servers.is_some() || is_server_list || settings || mcp_has_servers || is_map_of_servers(root))
         .then_some(Dialect::McpJson)
 }

@@ -28,7 +28,7 @@ pub(super) fn declare_input(document: &Document<'_>, servers: &str, id: &str) ->
     let at = if servers == DEV_CONTAINER_SERVERS { DEV_CONTAINER_INPUTS } else { "/inputs" };
     let file = EditableFile::open(document)?;
     let mut there = file.root.at(at).and_then(Node::items).unwrap_or_default().iter();
-    let is_declared = there.any(|it| it.get("id").is_some_and(|it| it.value.text() == Some(id)));
+    let is_declared = there.any(|it| it.text_of("id") == Some(id));
     if file.root.at("/mcp").is_some() || is_declared {
         return Ok(document.text.to_owned());
     }

@@ -115,6 +115,16 @@ impl Node {
         self.members()?.iter().find(|it| &*it.key.text == key)
     }
 
+    /// The value of a member.
+    pub(crate) fn value(&self, key: &str) -> Option<&Node> {
+        self.get(key).map(|member| &member.value)
+    }
+
+    /// The value of a member, if it is a text.
+    pub(crate) fn text_of(&self, key: &str) -> Option<&str> {
+        self.value(key)?.text()
+    }
+
     /// The value at a pointer, with aliases followed.
     pub(crate) fn at(&self, pointer: &str) -> Option<&Node> {
         segments(pointer).try_fold(self, |node, segment| match node.get(&segment) {

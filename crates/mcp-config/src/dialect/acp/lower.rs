@@ -127,7 +127,7 @@ fn spec_of(
     options: &SessionContext<'_>,
 ) -> ServerSpec {
     let meta = node.get("_meta").and_then(|it| to_json(&it.value)).map(|it| RawJson::parse(it.into()));
-    let sharing = node.get("_meta").and_then(|it| it.value.get(META_SHARING)).and_then(|it| it.value.text());
+    let sharing = node.value("_meta").and_then(|it| it.text_of(META_SHARING));
     let sharing: Option<SharingKey> = sharing.and_then(|it| serde_json::from_value(it.into()).ok());
     let mut spec = ServerSpec::new(id, options.context.origin(at, node.span.clone()), transport);
     spec.sharing = sharing.map_or(Sharing::PerOwner, Sharing::from);

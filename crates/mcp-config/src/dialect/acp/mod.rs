@@ -57,7 +57,7 @@ pub(crate) fn read_session(root: &Node, context: &ReadContext, leniency: Lenienc
 
 fn entry(label: String, node: &Node, at: &Location, options: &SessionContext<'_>) -> ReadEntry {
     let context = options.context;
-    let name = node.get("name").and_then(|it| it.value.text());
+    let name = node.text_of("name");
     let name = name.filter(|name| !name.is_empty()).map_or(label, display_name);
     let mut res = ReadEntry::new(name, at, context);
     res.span = node.span.clone();

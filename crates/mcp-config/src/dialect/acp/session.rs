@@ -64,22 +64,21 @@ pub struct SessionEntry {
 impl SessionMembers {
     /// Reads a request or its `params`. Any other document has no such members.
     pub(super) fn of(root: &Node) -> SessionMembers {
-        let params = root.get("params").map(|it| &it.value);
+        let params = root.value("params");
         let Some(params) = params.or_else(|| root.get("mcpServers").map(|_| root)) else {
             return SessionMembers::default();
         };
-        let member = |key: &str| params.get(key).map(|it| &it.value);
         SessionMembers {
-            cwd: member("cwd").and_then(absolute_path),
-            additional_directories: ListMember::of(member("additionalDirectories"), absolute_path),
-            servers: ListMember::of(member("mcpServers"), SessionEntry::of),
+            cwd: params.value("cwd").and_then(absolute_path),
+            additional_directories: ListMember::of(params.value("additionalDirectories"), absolute_path),
+            servers: ListMember::of(params.value("mcpServers"), SessionEntry::of),
         }
     }
 }
 
 impl SessionEntry {
     fn of(entry: &Node) -> SessionEntry {
-        let text = |key: &str| entry.get(key).and_then(|it| it.value.text()).map(str::to_owned);
+        let text = |key: &str| entry.text_of(key).map(str::to_owned);
         let is_null =
             |key: &&str| entry.get(key).is_some_and(|it| matches!(it.value.content(), Content::Null));
         SessionEntry {

@@ -29,9 +29,9 @@ impl DeclaredInputs {
     pub(super) fn of(root: &Node) -> DeclaredInputs {
         let (mut ids, mut defaults) = (BTreeSet::new(), BTreeMap::new());
         for item in declared_inputs(root) {
-            let Some(id) = item.get("id").and_then(|it| it.value.text()) else { continue };
+            let Some(id) = item.text_of("id") else { continue };
             ids.insert(id.to_owned());
-            if let Some(default) = item.get("default").and_then(|it| it.value.text()) {
+            if let Some(default) = item.text_of("default") {
                 defaults.insert(id.to_owned(), default.to_owned());
             }
         }

@@ -155,7 +155,7 @@ fn downgrade_foreign_duplicates(roots: &[ServerMap<'_>], context: &ReadContext) 
 
 fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::EditorOptions<'_>) -> ReadEntry {
     let context = options.context;
-    let own = node.get("name").and_then(|it| it.value.text());
+    let own = node.text_of("name");
     let label = || format!("servers[{}]", crate::syntax::last(&at.pointer(context)));
     let shown_name = name.or(own).filter(|name| !name.is_empty()).map_or_else(label, display_name);
     let mut res = ReadEntry::new(shown_name, at, context);

@@ -50,7 +50,7 @@ impl Program {
         let servers = root.at(at);
         let has = |key: &str| root.get(key).is_some();
         let entries = servers.and_then(Node::members).unwrap_or_default().iter().map(|it| &it.value);
-        let mut texts = entries.clone().filter_map(|it| it.get("command")?.value.text());
+        let mut texts = entries.clone().filter_map(|it| it.text_of("command"));
         match at {
             // opencode has this key too, and the program and its arguments as one list.
             "/mcp" if texts.next().is_some() => Some(&CRUSH),

@@ -123,7 +123,7 @@ impl InputDeclarations {
             return InputDeclarations::default();
         };
         let declared = declared_inputs(&root).filter_map(|item| {
-            let id = item.get("id")?.value.text()?.to_owned();
+            let id = item.text_of("id")?.to_owned();
             Some((id, OutputValue::from_json(&mcp_host_model::RawJson::parse(to_json(item)?.into()).ok()?)?))
         });
         InputDeclarations(declared.collect())

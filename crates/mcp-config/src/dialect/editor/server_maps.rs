@@ -189,7 +189,7 @@ fn may_be_toml(file: &str) -> bool {
 
 /// The pointers to the server maps of a dev container, and of the projects in Claude Code's settings.
 fn nested_maps(root: &Node) -> Vec<String> {
-    let projects = root.get("projects").and_then(|it| it.value.members()).unwrap_or_default();
+    let projects = root.value("projects").and_then(Node::members).unwrap_or_default();
     let of_project = |it: &syntax::Member| {
         let servers = it.value.get("mcpServers")?;
         let is_used = servers.value.members().is_some_and(|it| !it.is_empty());

@@ -98,7 +98,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         parse_value(text, variables)
     });
     let encoding = fields::encoding_label(&encoding, context);
-    for member in node.get("config").and_then(|it| it.value.members()).unwrap_or_default() {
+    for member in node.value("config").and_then(Node::members).unwrap_or_default() {
         // The reader of `config` keeps it as JSON, in which every key is text (HD-028).
         if member.key.kind == KeyKind::Scalar {
             context.bad_key(&config.at, &member.key);

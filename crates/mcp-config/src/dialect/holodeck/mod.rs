@@ -65,23 +65,22 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
 /// The tools of an agent, or a list of tools that was cut out of one.
 pub(crate) fn tools(root: &Node) -> Option<&Node> {
     let is_tool = |item: &Node| {
-        let kind = item.get("type").and_then(|it| it.value.text());
+        let kind = item.text_of("type");
         item.get("name").is_some() && kind.is_some_and(|it| it == MCP_TYPE || OTHER_TOOL_TYPES.contains(&it))
     };
     let is_list_of_tools = root.items().is_some_and(|it| !it.is_empty() && it.iter().all(is_tool));
-    if is_list_of_tools { Some(root) } else { root.get("tools").map(|it| &it.value) }
+    if is_list_of_tools { Some(root) } else { root.value("tools") }
 }
 
 fn item(index: usize, node: &Node, at: &Location, context: &ReadContext) -> ReadEntry {
     let item = context.read::<ToolItem>(node, at);
     let spec = item.and_then(|item| lower::lower(item, node, at, context));
     check_no_variables(node, at, context);
-    let text = |key: &str| node.get(key).and_then(|it| it.value.text());
     let transport = match node.get("transport") {
         None => Some(mcp_host_model::TransportKind::Stdio),
         Some(member) => member.value.text().and_then(wire::parse_transport_kind),
     };
-    let name = text("name").map_or_else(|| format!("tools[{index}]"), display_name);
+    let name = node.text_of("name").map_or_else(|| format!("tools[{index}]"), display_name);
     ReadEntry { transport, spec, span: node.span.clone(), ..ReadEntry::new(name, at, context) }
 }
 

@@ -178,8 +178,7 @@ impl Masker {
                         }
                         (Visibility::Keys, "command", Content::Sequence(items)) => {
                             if let Some((program, arguments)) = items.split_first() {
-                                let is_opencode =
-                                    node.get("type").is_some_and(|it| it.value.text() == Some("local"));
+                                let is_opencode = node.text_of("type") == Some("local");
                                 if is_opencode {
                                     self.command(program, text);
                                 } else {
