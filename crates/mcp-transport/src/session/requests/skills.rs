@@ -23,8 +23,8 @@ impl Session {
         self.fetch_pages(&request, read_skills::<[u8]>).await.map(|(list, _)| list)
     }
 
-    /// Sends a request of the skills extension, `skills/list`, `skills/get` or `resources/directory/read`, and returns the
-    /// result byte for byte. A cursor belongs to
+    /// Sends a request of the skills extension, `skills/list`, `skills/get` or `resources/directory/read`,
+    /// and returns the result byte for byte. A cursor belongs to
     /// [`CallContext::extra_params`](crate::session::options::CallContext::extra_params). Fails with
     /// [`CallError::Unsupported`] if the server does not declare the extension.
     pub async fn skill_request_raw(
