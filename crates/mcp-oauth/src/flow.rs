@@ -37,16 +37,27 @@ pub(crate) struct Flow {
     pub(crate) client_name: String,
     pub(crate) client_metadata: Option<Url>,
     pub(crate) client: Option<RegisteredClient>,
+    /// The only issuer that is used; unless set, the one that the server names.
+    pub(crate) issuer: Option<String>,
 }
 
 /// What to request in a login.
+#[derive(Default)]
 pub(crate) struct LoginRequest<'a> {
     /// The challenge that caused it.
     pub(crate) challenge: Option<&'a str>,
     /// All scopes to request; if empty, those of the challenge and metadata.
     pub(crate) scopes: Vec<String>,
+    /// Scopes to request in any case.
+    pub(crate) additional_scopes: Vec<String>,
     /// Whether the server accepts tokens that are bound to a key.
     pub(crate) accepts_proof: bool,
+}
+
+/// What a token was requested with.
+struct Requested {
+    scopes: Vec<String>,
+    key: Option<ProofKey>,
 }
 
 /// Why a login or refresh failed.
@@ -82,11 +93,12 @@ impl Flow {
     ) -> Result<Grant, FlowError> {
         let mut server = self.discover(request.challenge).await?;
         require_pkce(&server.metadata)?;
-        let scopes: Vec<String> = match request.scopes.is_empty() {
+        let mut scopes: Vec<String> = match request.scopes.is_empty() {
             true => server.select_scopes().await,
             false => request.scopes,
         };
-        let scopes: Vec<String> = scopes.into_iter().take(MAX_SCOPES).collect();
+        scopes.truncate(MAX_SCOPES);
+        add_scopes(&mut scopes, request.additional_scopes.iter().map(String::as_str));
         let login = user.start_login().await.map_err(FlowError::Failed)?;
         let earlier = earlier_grant(&server.issuer).map_err(FlowError::Failed)?;
         let key = self.prove_with_new_key(request.accepts_proof, &server.metadata)?;
@@ -111,7 +123,7 @@ impl Flow {
         let exchange =
             server.manager.exchange_code_for_token_with_issuer(&code, &csrf_token, issuer.as_deref());
         let tokens = exchange.await.map_err(failed)?;
-        self.grant(server.issuer, client, &tokens, (scopes, key), now)
+        self.grant(server.issuer, client, &tokens, Requested { scopes, key }, now)
     }
 
     /// Proves the token requests of this login with a new key, if the server and its authorization server support that.
@@ -162,8 +174,10 @@ impl Flow {
         server.manager.configure_client(client_config(&old.client, redirect, &[])).map_err(failed)?;
         self.prove_with(old.proof_key.as_ref(), &server.metadata);
         let tokens = server.manager.refresh_token().await.map_err(failed)?;
-        let kept = (old.scopes.clone(), old.proof_key.clone());
-        self.grant(server.issuer, old.client.clone(), &tokens, kept, now)
+        let kept = Requested { scopes: old.scopes.clone(), key: old.proof_key.clone() };
+        let mut grant = self.grant(server.issuer, old.client.clone(), &tokens, kept, now)?;
+        grant.missing_scopes.clone_from(&old.missing_scopes);
+        Ok(grant)
     }
 
     /// Discovers the authorization server from the server's own statements.
@@ -171,13 +185,34 @@ impl Flow {
         let no_secrets = Redactor::new(std::iter::empty());
         let failed = |error: AuthError| FlowError::Failed(describe_error(&error, &no_secrets));
         let http_client = Arc::clone(&self.http_client) as _;
+        self.http_client.begin_discovery();
         let manager = AuthorizationManager::new_with_oauth_http_client(self.resource.clone(), http_client);
         let mut manager = manager.await.map_err(failed)?;
-        let resolution = manager.resolve_metadata_from_challenge(header).await.map_err(failed)?;
-        let metadata = resolution.metadata;
+        let mut metadata = match manager.resolve_metadata_from_challenge(header).await {
+            Ok(resolution) => resolution.metadata,
+            // The document at this address is of another issuer, which is asked itself.
+            Err(error @ AuthError::AuthorizationServerMismatch { .. }) => {
+                let AuthError::AuthorizationServerMismatch { received_issuer, .. } = &error else {
+                    return Err(failed(error));
+                };
+                self.metadata_of(received_issuer).await.map_err(|_| self.unpublished(received_issuer))?
+            }
+            Err(error) => return Err(self.with_unreachable_origins(failed(error))),
+        };
         // A server of 2025-03-26 without metadata is its own issuer.
         let default_issuer = || self.resource.origin().ascii_serialization();
         let issuer = metadata.issuer.clone().unwrap_or_else(default_issuer);
+        if let Some(configured) = &self.issuer {
+            if *configured != issuer {
+                let why = format!(
+                    "the server's authorization server {} is not the one that is configured, {}",
+                    shorten(&issuer),
+                    shorten(configured)
+                );
+                return Err(FlowError::Failed(why));
+            }
+            metadata = self.metadata_of(configured).await?;
+        }
         manager.set_metadata(metadata.clone());
         Ok(DiscoveredServer { manager, metadata, issuer })
     }
@@ -196,6 +231,23 @@ impl Flow {
         match metadata.issuer.as_deref() == Some(issuer) {
             true => Ok(metadata),
             false => Err(unusable_server("the configured issuer does not publish its metadata")),
+        }
+    }
+
+    fn unpublished(&self, issuer: &str) -> FlowError {
+        let why = format!(
+            "the server's metadata is of the issuer {}, which does not publish it itself; if the server accepts a token \
+             of your own, put it in its `Authorization` header",
+            shorten(issuer)
+        );
+        self.with_unreachable_origins(unusable_server(&why))
+    }
+
+    /// Adds to an error of a discovery what could not be reached.
+    fn with_unreachable_origins(&self, error: FlowError) -> FlowError {
+        match (error, self.http_client.unreachable_origins()) {
+            (FlowError::Failed(why), Some(origins)) => FlowError::Failed(format!("{why} ({origins})")),
+            (error, _) => error,
         }
     }
 
@@ -246,9 +298,10 @@ impl Flow {
         issuer: String,
         client: RegisteredClient,
         tokens: &OAuthTokenResponse,
-        (mut scopes, key): (Vec<String>, Option<ProofKey>),
+        requested: Requested,
         now: u64,
     ) -> Result<Grant, FlowError> {
+        let Requested { mut scopes, key } = requested;
         let proof_key = key_of_token(tokens.token_type().as_ref(), key).map_err(unusable_server)?;
         add_scopes(&mut scopes, tokens.scopes().into_iter().flatten().map(|it| it.as_str()));
         Ok(Grant {
@@ -258,7 +311,9 @@ impl Flow {
             access_token: Secret::new(tokens.access_token().secret()),
             refresh_token: tokens.refresh_token().map(|it| Secret::new(it.secret())),
             expires_at: tokens.expires_in().map(|it| now.saturating_add(it.as_secs())),
+            issued_at: Some(now),
             scopes,
+            missing_scopes: Vec::new(),
             proof_key,
         })
     }

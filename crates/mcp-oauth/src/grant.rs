@@ -8,8 +8,11 @@ use url::Url;
 
 use crate::proof::ProofKey;
 
-/// A token that expires within this time is refreshed before use.
+/// A token that expires within this time, in seconds, is refreshed before use.
 const EXPIRY_MARGIN: u64 = 30;
+
+/// A shorter margin for short-lived tokens: this part of the lifetime.
+const MARGIN_OF_LIFETIME: u64 = 10;
 
 /// A client as registered at an authorization server.
 #[derive(Clone, PartialEq, Eq)]
@@ -46,8 +49,12 @@ pub struct Grant {
     pub refresh_token: Option<Secret>,
     /// The expiry of the access token in seconds since the epoch; `None` if unknown.
     pub expires_at: Option<u64>,
+    /// When the access token was issued, in seconds since the epoch; `None` if unknown.
+    pub issued_at: Option<u64>,
     /// The granted scopes.
     pub scopes: Vec<String>,
+    /// Scopes that the server required later, for the next login.
+    pub missing_scopes: Vec<String>,
     /// The key that the tokens are bound to; `None` for bearer tokens.
     pub proof_key: Option<ProofKey>,
 }
@@ -67,16 +74,19 @@ impl Grant {
             access_token,
             refresh_token: None,
             expires_at: None,
+            issued_at: None,
             scopes: Vec::new(),
+            missing_scopes: Vec::new(),
             proof_key: None,
         }
     }
-}
 
-impl Grant {
     /// Whether the access token has expired or is about to expire at `now` (seconds since the epoch).
     pub fn is_expiring(&self, now: u64) -> bool {
-        self.expires_at.is_some_and(|secret| secret <= now.saturating_add(EXPIRY_MARGIN))
+        let Some(expires_at) = self.expires_at else { return false };
+        let lifetime = self.issued_at.map(|issued_at| expires_at.saturating_sub(issued_at));
+        let margin = lifetime.map_or(EXPIRY_MARGIN, |it| EXPIRY_MARGIN.min(it / MARGIN_OF_LIFETIME));
+        expires_at <= now.saturating_add(margin)
     }
 
     /// The grant as JSON, secrets included, for a token store.
@@ -91,7 +101,9 @@ impl Grant {
             access_token: text(&self.access_token),
             refresh_token: self.refresh_token.as_ref().map(text),
             expires_at: self.expires_at,
+            issued_at: self.issued_at,
             scopes: self.scopes.clone(),
+            missing_scopes: self.missing_scopes.clone(),
             proof_key: self.proof_key.as_ref().map(|key| text(key.stored())),
         };
         serde_json::to_value(json).expect("its keys are strings")
@@ -108,7 +120,9 @@ impl Grant {
             access_token,
             refresh_token,
             expires_at,
+            issued_at,
             scopes,
+            missing_scopes,
             proof_key,
         } = GrantJson::deserialize(value).ok()?;
         Some(Grant {
@@ -122,7 +136,9 @@ impl Grant {
             access_token: Secret::new(access_token),
             refresh_token: refresh_token.map(Secret::new),
             expires_at,
+            issued_at,
             scopes,
+            missing_scopes,
             // Without its key, a bound token is useless.
             proof_key: match proof_key {
                 Some(stored) => Some(ProofKey::from_stored(&stored)?),
@@ -147,8 +163,12 @@ struct GrantJson {
     refresh_token: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires_at: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    issued_at: Option<u64>,
     #[serde(default)]
     scopes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    missing_scopes: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     proof_key: Option<String>,
 }
@@ -184,7 +204,9 @@ mod tests {
             access_token: Secret::from("access-secret"),
             refresh_token: Some(Secret::from("refresh-secret")),
             expires_at: Some(1000),
+            issued_at: Some(100),
             scopes: vec!["read".to_owned()],
+            missing_scopes: vec!["write".to_owned()],
             proof_key: ProofKey::generate(),
         }
     }
@@ -193,7 +215,16 @@ mod tests {
     fn token_expires_with_a_margin() {
         assert!(!grant().is_expiring(969));
         assert!(grant().is_expiring(970));
+        assert!(Grant { issued_at: None, ..grant() }.is_expiring(970));
         assert!(!Grant { expires_at: None, ..grant() }.is_expiring(u64::MAX));
+    }
+
+    #[test]
+    fn short_lived_token_is_used_until_its_end() {
+        let short = Grant { issued_at: Some(996), ..grant() };
+        assert!(!short.is_expiring(999));
+        assert!(short.is_expiring(1000));
+        assert!(Grant { issued_at: Some(940), ..grant() }.is_expiring(994));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
 use mcp_host_model::Secret;
 use parking_lot::Mutex;
@@ -13,9 +14,10 @@ use reqwest::Request;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
-use url::{Host, Url};
+use url::{Host, Url, form_urlencoded};
 
 use crate::jwt::now;
+use crate::lenient;
 use crate::proof::{ProofKey, ProvenRequest};
 use crate::url_policy::{NetworkScope, check_url, may_reach, network_scope};
 use mcp_host_transport::Authorities;
@@ -30,9 +32,18 @@ const MAX_RESPONSE_BYTES: usize = 256 << 10;
 
 /// The HTTP client for the logins of one server.
 pub(crate) struct HttpClient {
+    /// The server's URL without its query.
     resource: Url,
     client: reqwest::Client,
     proof: Mutex<Option<TokenProof>>,
+    /// The origins that could not be reached since the discovery began.
+    unreachable: Mutex<Vec<UnreachableOrigin>>,
+}
+
+/// An origin whose documents count as missing, because it could not be reached.
+struct UnreachableOrigin {
+    origin: String,
+    reason: String,
 }
 
 /// How requests to a token endpoint are proven.
@@ -73,7 +84,9 @@ impl HttpClient {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|it| innermost_cause(&it))?;
-        Ok(HttpClient { resource: resource.clone(), client, proof: Mutex::default() })
+        let mut resource = resource.clone();
+        resource.set_query(None);
+        Ok(HttpClient { resource, client, proof: Mutex::default(), unreachable: Mutex::default() })
     }
 
     /// Sets how the token requests of a login are proven. One login runs at a time.
@@ -81,7 +94,49 @@ impl HttpClient {
         *self.proof.lock() = proof;
     }
 
-    /// Sends a request if the URL policy allows it.
+    /// Begins a discovery: every origin is tried again.
+    pub(crate) fn begin_discovery(&self) {
+        self.unreachable.lock().clear();
+    }
+
+    /// The origins that this discovery could not reach, with the reasons. `None` if it reached all.
+    pub(crate) fn unreachable_origins(&self) -> Option<String> {
+        let unreachable = self.unreachable.lock();
+        let reasons = unreachable.iter().map(|it| format!("{}: {}", it.origin, it.reason));
+        Some(reasons.collect::<Vec<_>>().join("; ")).filter(|it| !it.is_empty())
+    }
+
+    /// Gets a document of a discovery. One of another origin is missing if that cannot be reached: a server may name
+    /// several authorization servers.
+    async fn fetch_document(
+        &self,
+        request: http::Request<Vec<u8>>,
+        url: &Url,
+    ) -> Result<http::Response<Vec<u8>>, HttpClientError> {
+        let origin = url.origin().ascii_serialization();
+        let missing = || {
+            let mut response = http::Response::new(Vec::new());
+            *response.status_mut() = http::StatusCode::NOT_FOUND;
+            response
+        };
+        if self.unreachable.lock().iter().any(|it| it.origin == origin) {
+            return Ok(missing());
+        }
+        match self.fetch(request).await {
+            Ok(response) => {
+                lenient::resource_metadata(response, url, &self.resource).map_err(HttpClientError::Failed)
+            }
+            Err(error @ (HttpClientError::Failed(_) | HttpClientError::TimedOut))
+                if url.origin() != self.resource.origin() =>
+            {
+                self.unreachable.lock().push(UnreachableOrigin { origin, reason: error.to_string() });
+                Ok(missing())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends a request if the URL policy allows it. The response to a token request has the form of RFC 6749.
     pub(crate) async fn fetch(
         &self,
         request: http::Request<Vec<u8>>,
@@ -93,17 +148,39 @@ impl HttpClient {
             .parse()
             .map_err(|_| HttpClientError::Forbidden("its address cannot be read".to_owned()))?;
         check_url(&self.resource, &url).map_err(HttpClientError::Forbidden)?;
-        let is_proven = |it: &TokenProof| parts.method == Method::POST && it.token_endpoint == url.as_str();
-        let proof = self.proof.lock().clone().filter(is_proven);
+        let grant = TokenForm::parse(&parts, &body);
         let sending = async {
-            let Some(TokenProof { key, .. }) = proof else {
+            let Some(grant) = grant else {
                 return self.send(url, parts.method, parts.headers, body).await;
             };
-            let response = self.send_proven((&key, None), &url, parts.headers.clone(), body.clone()).await?;
-            let Some(nonce) = requested_nonce(&response) else { return Ok(response) };
-            self.send_proven((&key, Some(&nonce)), &url, parts.headers, body).await
+            let mut response = self.request_token(&url, parts.headers.clone(), body).await?;
+            if lenient::refuses_resource(&response)
+                && let Some(body) = grant.without_resource
+            {
+                let again = self.request_token(&url, parts.headers, body).await?;
+                if again.status().is_success() {
+                    response = again;
+                }
+            }
+            Ok(lenient::token_response(response, grant.is_refresh))
         };
         tokio::time::timeout(REQUEST_TIMEOUT, sending).await.map_err(|_| HttpClientError::TimedOut)?
+    }
+
+    /// Sends a token request, with a proof if the login has one.
+    async fn request_token(
+        &self,
+        url: &Url,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<http::Response<Vec<u8>>, HttpClientError> {
+        let proof = self.proof.lock().clone().filter(|it| it.token_endpoint == url.as_str());
+        let Some(TokenProof { key, .. }) = proof else {
+            return self.send(url.clone(), Method::POST, headers, body).await;
+        };
+        let response = self.send_proven((&key, None), url, headers.clone(), body.clone()).await?;
+        let Some(nonce) = requested_nonce(&response) else { return Ok(response) };
+        self.send_proven((&key, Some(&nonce)), url, headers, body).await
     }
 
     async fn send_proven(
@@ -150,9 +227,38 @@ impl HttpClient {
 impl OAuthHttpClient for HttpClient {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
-            let response = self.fetch(request.request).await;
+            let request = request.request;
+            let url = request.uri().to_string().parse::<Url>();
+            let response = match url {
+                Ok(url) if request.method() == Method::GET => self.fetch_document(request, &url).await,
+                _ => self.fetch(request).await,
+            };
             response.map_err(|it| Box::new(it) as OAuthHttpClientError)
         })
+    }
+}
+
+/// A form with which a token is requested.
+struct TokenForm {
+    is_refresh: bool,
+    /// The form without the parameter `resource`, if it has that.
+    without_resource: Option<Vec<u8>>,
+}
+
+impl TokenForm {
+    fn parse(parts: &http::request::Parts, body: &[u8]) -> Option<TokenForm> {
+        let kind = parts.headers.get(CONTENT_TYPE)?.to_str().ok()?;
+        let is_form = parts.method == Method::POST && kind.starts_with("application/x-www-form-urlencoded");
+        let pairs: Vec<_> = form_urlencoded::parse(body).filter(|_| is_form).collect();
+        let grant = pairs.iter().find(|(name, _)| name == "grant_type")?;
+        let is_refresh = grant.1 == "refresh_token";
+        let kept: Vec<_> = pairs.iter().filter(|(name, _)| name != "resource").collect();
+        let without_resource = (kept.len() < pairs.len()).then(|| {
+            let mut form = form_urlencoded::Serializer::new(String::new());
+            form.extend_pairs(kept);
+            form.finish().into_bytes()
+        });
+        Some(TokenForm { is_refresh, without_resource })
     }
 }
 

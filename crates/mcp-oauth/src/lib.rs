@@ -22,6 +22,7 @@ mod flow;
 mod grant;
 mod http_client;
 mod jwt;
+mod lenient;
 mod private_key;
 mod proof;
 mod revoke;
@@ -67,7 +68,7 @@ pub use proof::ProofKey;
 pub use revoke::Revocation;
 pub use store::{MemoryTokenStore, RefreshLock, TokenStore, TokenStoreError};
 pub use unattended::{IdentityProvider, TokenSource, UnattendedGrant, UnattendedGrantKind};
-pub use user_agent::loopback_redirect::LoopbackRedirect;
+pub use user_agent::loopback_redirect::{InvalidRedirect, LoopbackRedirect};
 pub use user_agent::{Login, UserAgent};
 
 /// How long another process may need to save a refreshed token.
@@ -93,6 +94,11 @@ pub struct OAuthOptions {
     pub client_metadata: Option<Url>,
     /// A client that was registered by hand; takes precedence.
     pub client: Option<RegisteredClient>,
+    /// The only issuer that may be used. Without it a server chooses which authorization server receives the secret of
+    /// `client`.
+    pub issuer: Option<String>,
+    /// Scopes to request in addition to those that the server names. A login that lacks one is replaced.
+    pub scopes: Vec<String>,
     /// A grant that needs no user. It is not stored, and `user_agent` is not asked.
     pub unattended: Option<UnattendedGrant>,
     /// Certificate authorities that are trusted in addition to the system's.
@@ -111,6 +117,8 @@ impl OAuthOptions {
             client_name: client_name.into(),
             client_metadata: None,
             client: None,
+            issuer: None,
+            scopes: Vec::new(),
             unattended: None,
             authorities: Authorities::default(),
             login_hint: "log in to the server".to_owned(),
@@ -130,6 +138,7 @@ pub struct OAuth {
     flow: Flow,
     store: Arc<dyn TokenStore>,
     user: Option<Arc<dyn UserAgent>>,
+    scopes: Vec<String>,
     login_hint: String,
     /// The grant without a user, with the HTTP client for its identity provider.
     unattended: Option<(UnattendedGrant, Option<HttpClient>)>,
@@ -144,6 +153,10 @@ struct AuthState {
     is_loaded: bool,
     /// Whether the grant comes from a login, not from a refresh or the store.
     is_from_login: bool,
+    /// Whether the user was asked for scopes that the stored login lacks.
+    has_asked_for_scopes: bool,
+    /// A refresh token that the authorization server refused. It is not sent again.
+    refused: Option<Secret>,
     /// The token that was exchanged for the grant.
     subject: Option<Secret>,
     /// The last nonce that the server requested for proofs.
@@ -161,6 +174,8 @@ impl OAuth {
             client_name,
             client_metadata,
             client,
+            issuer,
+            scopes,
             unattended,
             authorities,
             login_hint,
@@ -189,8 +204,9 @@ impl OAuth {
                 Some((grant, provider))
             }
         };
-        let flow = Flow { server, resource, http_client, client_name, client_metadata, client };
-        Ok(OAuth { flow, store, user, login_hint, unattended, state: Mutex::default() })
+        let issuer = issuer.or_else(|| unattended.as_ref().and_then(|(grant, _)| grant.issuer.clone()));
+        let flow = Flow { server, resource, http_client, client_name, client_metadata, client, issuer };
+        Ok(OAuth { flow, store, user, scopes, login_hint, unattended, state: Mutex::default() })
     }
 
     /// Locks the state. Fails if another task has failed after `since`.
@@ -225,21 +241,25 @@ impl OAuth {
         if self.adopt_newer_grant(state)? {
             return Ok(true);
         }
-        let Some(grant) = state.grant.clone().filter(|it| it.refresh_token.is_some()) else {
-            return Ok(false);
-        };
-        match self.flow.refresh(&grant, now()).await {
-            Ok(grant) => {
-                self.save_grant(state, grant)?;
-                state.is_from_login = false;
-                Ok(true)
+        loop {
+            let is_usable = |it: &Grant| it.refresh_token.is_some() && it.refresh_token != state.refused;
+            let Some(grant) = state.grant.clone().filter(is_usable) else { return Ok(false) };
+            match self.flow.refresh(&grant, now()).await {
+                Ok(grant) => {
+                    self.save_grant(state, grant)?;
+                    state.is_from_login = false;
+                    return Ok(true);
+                }
+                Err(FlowError::InvalidGrant) => {
+                    state.refused = grant.refresh_token;
+                    // Another process may just have used the refresh token and be about to save the result.
+                    tokio::time::sleep(SAVE_GRACE).await;
+                    if self.adopt_newer_grant(state)? {
+                        return Ok(true);
+                    }
+                }
+                Err(error @ FlowError::Failed(_)) => return Err(error.into()),
             }
-            Err(FlowError::InvalidGrant) => {
-                // Another process may just have used the refresh token and be about to save the result.
-                tokio::time::sleep(SAVE_GRACE).await;
-                self.adopt_newer_grant(state)
-            }
-            Err(error @ FlowError::Failed(_)) => Err(error.into()),
         }
     }
 
@@ -267,20 +287,20 @@ impl OAuth {
         }
     }
 
-    /// Takes the stored grant if it is a different one.
+    /// Takes the stored grant if it is a different one. Returns whether its access token can be used; if not, its refresh
+    /// token is newer than ours.
     fn adopt_newer_grant(&self, state: &mut AuthState) -> Result<bool, Unauthorized> {
         let stored = self.store.latest(&self.flow.server)?;
         let current = state.grant.as_ref().map(|it| &it.access_token);
-        let Some(stored) = stored.filter(|it| Some(&it.access_token) != current && !it.is_expiring(now()))
-        else {
-            return Ok(false);
-        };
+        let Some(stored) = stored.filter(|it| Some(&it.access_token) != current) else { return Ok(false) };
+        let is_usable = !stored.is_expiring(now());
         (state.grant, state.is_from_login) = (Some(stored), false);
-        Ok(true)
+        Ok(is_usable)
     }
 
     /// Runs a login with the user.
-    async fn log_in(&self, state: &mut AuthState, request: LoginRequest<'_>) -> Result<(), Unauthorized> {
+    async fn log_in(&self, state: &mut AuthState, mut request: LoginRequest<'_>) -> Result<(), Unauthorized> {
+        request.additional_scopes.clone_from(&self.scopes);
         if let Some((grant, provider)) = &self.unattended {
             let subject = self.subject()?;
             state.grant = Some(self.flow.obtain(grant, request, provider.as_ref(), now()).await?);
@@ -288,10 +308,15 @@ impl OAuth {
             return Ok(());
         }
         let Some(user) = &self.user else {
-            let why = match (&state.grant, request.scopes.is_empty()) {
-                (None, _) => "the server requires a login",
-                (Some(_), true) => "the server requires a new login, because the old one has expired",
-                (Some(_), false) => "the server requires a login with more scopes",
+            let why = match &state.grant {
+                None => "the server requires a login".to_owned(),
+                Some(_) if request.scopes.is_empty() => {
+                    "the server requires a new login, because the old one has expired".to_owned()
+                }
+                Some(grant) => {
+                    let lacking = self.lacking_scopes(grant);
+                    format!("the server requires a login with more scopes ({})", listed(&lacking))
+                }
             };
             return Err(Unauthorized::new(format!("{why}: {}", self.login_hint)));
         };
@@ -301,6 +326,12 @@ impl OAuth {
         self.save_grant(state, grant)?;
         state.is_from_login = true;
         Ok(())
+    }
+
+    /// Scopes that a login lacks: configured ones, and those that the server required.
+    fn lacking_scopes(&self, grant: &Grant) -> Vec<String> {
+        let needed = self.scopes.iter().chain(&grant.missing_scopes);
+        needed.filter(|it| !grant.scopes.contains(it)).cloned().collect()
     }
 
     /// The token to exchange; `None` if the grant is another one.
@@ -326,7 +357,8 @@ impl OAuth {
     ) -> Result<ChallengeAction, Unauthorized> {
         self.load_stored(state)?;
         let current = state.grant.as_ref().map(|it| &it.access_token);
-        if current != challenge.token_used.as_ref() && current.is_some() {
+        let is_expiring = state.grant.as_ref().is_some_and(|it| it.is_expiring(now()));
+        if current != challenge.token_used.as_ref() && current.is_some() && !is_expiring {
             // Another task has already changed the token.
             return Ok(ChallengeAction::Retry);
         }
@@ -351,7 +383,7 @@ impl OAuth {
         if self.refresh(state).await? {
             return Ok(ChallengeAction::Retry);
         }
-        let request = LoginRequest { challenge: challenge_header, scopes: Vec::new(), accepts_proof };
+        let request = LoginRequest { challenge: challenge_header, accepts_proof, ..LoginRequest::default() };
         self.log_in(state, request).await?;
         Ok(ChallengeAction::Retry)
     }
@@ -367,17 +399,26 @@ impl OAuth {
         else {
             return Ok(ChallengeAction::ReturnResponse);
         };
-        let mut scopes = state.grant.as_ref().map(|it| it.scopes.clone()).unwrap_or_default();
-        if missing.iter().all(|it| scopes.contains(it)) {
-            let scopes: Vec<String> =
-                missing.iter().take(16).map(|it| it.chars().take(80).collect()).collect();
+        let granted = state.grant.as_ref().map(|it| it.scopes.clone()).unwrap_or_default();
+        let is_granted = |it: &String| granted.contains(it);
+        if missing.iter().all(is_granted) {
             return Err(Unauthorized::new(format!(
                 "the server requires scopes that were requested but not granted: {}",
-                scopes.join(" ")
+                listed(&missing)
             )));
         }
-        scopes.extend(missing);
-        self.log_in(state, LoginRequest { challenge: challenge_header, scopes, accepts_proof }).await?;
+        // The next login requests them, also one of another process.
+        if let Some(grant) = state.grant.as_mut().filter(|it| it.missing_scopes != missing)
+            && self.user.is_none()
+            && self.unattended.is_none()
+        {
+            grant.missing_scopes.clone_from(&missing);
+            self.store.save(grant)?;
+        }
+        let scopes = [granted, missing].concat();
+        let request =
+            LoginRequest { challenge: challenge_header, scopes, accepts_proof, ..LoginRequest::default() };
+        self.log_in(state, request).await?;
         Ok(ChallengeAction::Retry)
     }
 }
@@ -392,11 +433,21 @@ impl Authorization for OAuth {
         let is_expiring = state.grant.as_ref().is_some_and(|it| it.is_expiring(now()));
         let accepts_proof = state.grant.as_ref().is_some_and(|it| it.proof_key.is_some());
         if is_of_other_subject && state.grant.is_some() {
-            self.log_in(&mut state, LoginRequest { challenge: None, scopes: Vec::new(), accepts_proof })
-                .await?;
+            self.log_in(&mut state, LoginRequest { accepts_proof, ..LoginRequest::default() }).await?;
         } else if is_expiring && self.unattended.is_some() {
             let scopes = state.grant.as_ref().map(|it| it.scopes.clone()).unwrap_or_default();
-            self.log_in(&mut state, LoginRequest { challenge: None, scopes, accepts_proof }).await?;
+            self.log_in(&mut state, LoginRequest { scopes, accepts_proof, ..LoginRequest::default() })
+                .await?;
+        } else if let (Some(_), Some(grant)) = (&self.user, &state.grant)
+            && !state.has_asked_for_scopes
+            && let lacking = self.lacking_scopes(grant)
+            && !lacking.is_empty()
+        {
+            let scopes = [grant.scopes.clone(), lacking].concat();
+            // A user that declines is not asked again for each request.
+            state.has_asked_for_scopes = true;
+            self.log_in(&mut state, LoginRequest { scopes, accepts_proof, ..LoginRequest::default() })
+                .await?;
         } else if is_expiring && !self.refresh(&mut state).await? {
             // The server's challenge decides how to continue.
             return Ok(None);
@@ -426,6 +477,12 @@ impl fmt::Debug for OAuth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OAuth").finish_non_exhaustive()
     }
+}
+
+/// Scopes of a server in a message.
+fn listed(scopes: &[String]) -> String {
+    let short = scopes.iter().take(16).map(|it| it.chars().take(80).collect::<String>());
+    short.collect::<Vec<_>>().join(" ")
 }
 
 impl From<FlowError> for Unauthorized {

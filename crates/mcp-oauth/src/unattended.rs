@@ -131,17 +131,10 @@ impl Flow {
         provider: Option<&HttpClient>,
         now: u64,
     ) -> Result<Grant, FlowError> {
-        let UnattendedGrant { client, kind, scopes: configured, issuer } = unattended;
+        let UnattendedGrant { client, kind, scopes: configured, issuer: _ } = unattended;
         let server = self.discover(request.challenge).await?;
-        if issuer.as_ref().is_some_and(|issuer| *issuer != server.issuer) {
-            let why = "the server's authorization server is not the one that is configured";
-            return Err(FlowError::Failed(why.to_owned()));
-        }
-        let metadata = match issuer {
-            Some(issuer) => self.metadata_of(issuer).await?,
-            None => server.metadata.clone(),
-        };
-        let key = self.prove_with_new_key(request.accepts_proof, &metadata)?;
+        let metadata = &server.metadata;
+        let key = self.prove_with_new_key(request.accepts_proof, metadata)?;
         let mut scopes = if request.scopes.is_empty() { configured.clone() } else { request.scopes };
         if scopes.is_empty() {
             scopes = server.select_scopes().await;
@@ -191,7 +184,9 @@ impl Flow {
             access_token: Secret::new(tokens.access_token),
             refresh_token: None,
             expires_at: tokens.expires_in.map(|seconds| now.saturating_add(seconds)),
+            issued_at: Some(now),
             scopes,
+            missing_scopes: Vec::new(),
             proof_key,
         })
     }

@@ -2,16 +2,24 @@
 //!
 //! Only the request with this login's `state` ends the login; all others are refused. If the browser runs on another
 //! machine, the user may enter the redirect URL by hand.
+//!
+//! A program that opens a browser shows the address to other users of the machine, who can list processes. Therefore it
+//! can open a start page on the loopback port instead, which redirects to the login page once and sets a cookie. Then
+//! only the browser with this cookie can end the login.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use mcp_host_transport::internal::is_loopback;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, mpsc};
-use url::Url;
+use url::{Host, Url};
 
+use crate::jwt;
 use crate::user_agent::{Login, UserAgent};
 
 /// Maximum number of bytes read of a request.
@@ -23,14 +31,34 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of concurrent connections.
 const MAX_CONNECTIONS: usize = 16;
 
-const PATH: &str = "/callback";
+const DEFAULT_PATH: &str = "/callback";
+
+const COOKIE: &str = "mcp-host-login";
 
 /// A [`UserAgent`] for programs on the user's machine. It passes the page to `show`, which opens or prints it, and
 /// receives the redirect on a loopback port.
 pub struct LoopbackRedirect {
-    show: Arc<dyn Fn(&Url) + Send + Sync>,
+    show: Show,
+    redirect: Url,
     manual_input: Option<Arc<ManualInput>>,
 }
+
+/// How the user gets to the login page.
+#[derive(Clone)]
+enum Show {
+    /// Gets the login page.
+    Page(Arc<dyn Fn(&Url) + Send + Sync>),
+    /// Gets the login page and the start page.
+    StartPage(Arc<dyn Fn(&Url, &Url) + Send + Sync>),
+}
+
+/// Why an address cannot be a redirect URI of [`LoopbackRedirect`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0} is not an address of this machine: write http://localhost:PORT/PATH or http://127.0.0.1:PORT/PATH"
+)]
+#[non_exhaustive]
+pub struct InvalidRedirect(pub Url);
 
 /// Lines entered by the user.
 struct ManualInput {
@@ -42,14 +70,67 @@ struct ManualInput {
 struct PendingLogin {
     listener: TcpListener,
     redirect: Url,
-    show: Arc<dyn Fn(&Url) + Send + Sync>,
+    show: Show,
     manual_input: Option<Arc<ManualInput>>,
 }
 
+/// What a request must have to end a login.
+struct Expected {
+    redirect: Url,
+    state: String,
+    start_page: Option<StartPage>,
+}
+
+/// The page that a browser opens first.
+struct StartPage {
+    /// Its path, which nobody can guess.
+    path: String,
+    login_page: Url,
+    /// The value of the cookie that the first visitor gets. Taken by that.
+    cookie: String,
+    is_visited: AtomicBool,
+}
+
+/// What a connection received.
+enum Received {
+    /// The redirect at the end of the login.
+    Redirect(Url),
+    /// A second request for the start page: somebody else has opened it.
+    SecondVisit,
+}
+
 impl LoopbackRedirect {
-    /// Calls `show` once for each login; it must not block.
+    /// Calls `show` with the login page, once for each login; it must not block.
     pub fn new(show: impl Fn(&Url) + Send + Sync + 'static) -> LoopbackRedirect {
-        LoopbackRedirect { show: Arc::new(show), manual_input: None }
+        LoopbackRedirect::of(Show::Page(Arc::new(show)))
+    }
+
+    /// Calls `open` with the login page and a start page, once for each login; it must not block. `open` opens the
+    /// start page in a browser, and shows the host of the login page. The start page can be opened once, and only the
+    /// browser that opened it can end the login: another user of the machine, who sees its address, cannot.
+    pub fn with_start_page(open: impl Fn(&Url, &Url) + Send + Sync + 'static) -> LoopbackRedirect {
+        LoopbackRedirect::of(Show::StartPage(Arc::new(open)))
+    }
+
+    fn of(show: Show) -> LoopbackRedirect {
+        let redirect = Url::parse(&format!("http://127.0.0.1{DEFAULT_PATH}")).expect("it is a URL");
+        LoopbackRedirect { show, redirect, manual_input: None }
+    }
+
+    /// Uses this redirect URI, as it is registered for a client: `http://localhost:3118/callback`. Without a port, any
+    /// free one is used.
+    ///
+    /// # Errors
+    ///
+    /// It is not a plain `http` address of this machine.
+    pub fn with_redirect_uri(self, redirect: Url) -> Result<LoopbackRedirect, InvalidRedirect> {
+        let is_local = is_loopback(&redirect) && redirect.scheme() == "http";
+        let has_more =
+            redirect.query().is_some() || redirect.fragment().is_some() || !redirect.username().is_empty();
+        if !is_local || has_more {
+            return Err(InvalidRedirect(redirect));
+        }
+        Ok(LoopbackRedirect { redirect, ..self })
     }
 
     /// Also accepts the redirect URL as a line from the user, for a browser on another machine, where the redirect
@@ -97,15 +178,17 @@ async fn manual_redirect(manual_input: Option<&ManualInput>, redirect: &Url, exp
 impl UserAgent for LoopbackRedirect {
     async fn start_login(&self) -> Result<Box<dyn Login>, String> {
         let failed = |it: std::io::Error| format!("no port for the redirect of the login page: {it}");
-        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
+        let mut redirect = self.redirect.clone();
+        let address: IpAddr = match redirect.host() {
+            Some(Host::Ipv6(address)) => address.into(),
+            Some(Host::Ipv4(address)) => address.into(),
+            Some(Host::Domain(_)) | None => Ipv4Addr::LOCALHOST.into(),
+        };
+        let listener = TcpListener::bind((address, redirect.port().unwrap_or(0))).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
-        let redirect = Url::parse(&format!("http://127.0.0.1:{port}{PATH}")).expect("it is a URL");
-        Ok(Box::new(PendingLogin {
-            listener,
-            redirect,
-            show: Arc::clone(&self.show),
-            manual_input: self.manual_input.clone(),
-        }))
+        redirect.set_port(Some(port)).expect("an http URL has a port");
+        let (show, manual_input) = (self.show.clone(), self.manual_input.clone());
+        Ok(Box::new(PendingLogin { listener, redirect, show, manual_input }))
     }
 }
 
@@ -117,9 +200,22 @@ impl Login for PendingLogin {
 
     async fn authorize(self: Box<Self>, page: Url) -> Result<Url, String> {
         let state = state_parameter(&page).ok_or("the login page's URL contains no state")?;
-        (self.show)(&page);
+        let start_page = match &self.show {
+            Show::Page(show) => {
+                show(&page);
+                None
+            }
+            Show::StartPage(open) => {
+                let start_page = StartPage::new(page).ok_or("the system provides no randomness")?;
+                let url = self.redirect.join(&start_page.path).expect("it is a path");
+                open(&start_page.login_page, &url);
+                Some(start_page)
+            }
+        };
         let mut connections = tokio::task::JoinSet::new();
         let manual_input = manual_redirect(self.manual_input.as_deref(), &self.redirect, &state);
+        let redirect = self.redirect.clone();
+        let expected = Arc::new(Expected { redirect, state: state.clone(), start_page });
         tokio::pin!(manual_input);
         loop {
             tokio::select! {
@@ -127,58 +223,123 @@ impl Login for PendingLogin {
                 accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => {
                     // A failed connection is ignored.
                     let Ok((socket, _)) = accepted else { continue };
-                    let (redirect, state) = (self.redirect.clone(), state.clone());
+                    let expected = Arc::clone(&expected);
                     connections.spawn(async move {
-                        tokio::time::timeout(REQUEST_TIMEOUT,
-                            serve_connection(socket, &redirect, &state)).await.ok().flatten()
+                        let served = serve_connection(socket, &expected);
+                        tokio::time::timeout(REQUEST_TIMEOUT, served).await.ok().flatten()
                     });
                 }
-                Some(done) = connections.join_next() => {
-                    if let Ok(Some(redirected)) = done {
-                        return Ok(redirected);
+                Some(done) = connections.join_next() => match done {
+                    Ok(Some(Received::Redirect(redirected))) => return Ok(redirected),
+                    Ok(Some(Received::SecondVisit)) => {
+                        return Err("the page was opened twice, so that another user may have it: log in again".to_owned());
                     }
-                }
+                    Ok(None) | Err(_) => {}
+                },
             }
         }
     }
 }
 
-/// Reads one request; returns its URL if it is the redirect.
-async fn serve_connection(mut socket: TcpStream, redirect: &Url, state: &str) -> Option<Url> {
+/// Reads one request and responds to it.
+async fn serve_connection(mut socket: TcpStream, expected: &Expected) -> Option<Received> {
     let mut received = Vec::new();
     while !received.windows(4).any(|it| it == b"\r\n\r\n") {
         if received.len() >= MAX_REQUEST_BYTES || socket.read_buf(&mut received).await.ok()? == 0 {
             return None;
         }
     }
-    let redirected = redirect_of_request(&received, redirect, state);
-    let (status, text) = match &redirected {
-        Some(it) if it.query_pairs().any(|(name, _)| name == "error") => ("200 OK", "The login was refused."),
-        Some(_) => ("200 OK", "You are logged in. This window can be closed."),
-        None => ("404 Not Found", "Nothing is here."),
-    };
-    let page = format!("<!doctype html><meta charset=\"utf-8\"><title>mcp-host</title><p>{text}</p>\n");
+    let reply = expected.reply(&received);
+    let page =
+        format!("<!doctype html><meta charset=\"utf-8\"><title>mcp-host</title><p>{}</p>\n", reply.text);
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\
+        "HTTP/1.1 {}\r\n{}Content-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\
          Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n",
+        reply.status,
+        reply.fields,
         page.len()
     );
-    // The redirect counts even if the browser does not read the response.
+    // What was received counts even if the browser does not read the response.
     let _ = socket.write_all((head + &page).as_bytes()).await;
     let _ = socket.shutdown().await;
-    redirected
+    reply.received
 }
 
-/// The URL of a request if it is this login's redirect.
-fn redirect_of_request(request: &[u8], redirect: &Url, expected_state: &str) -> Option<Url> {
-    let text = std::str::from_utf8(request).ok()?;
-    let target = text.lines().next()?.strip_prefix("GET ")?.split(' ').next()?;
-    check_redirect(redirect.join(target).ok()?, redirect, expected_state)
+/// The response to a request.
+struct Reply {
+    status: &'static str,
+    text: &'static str,
+    /// Further header lines.
+    fields: String,
+    received: Option<Received>,
+}
+
+impl Reply {
+    fn new(status: &'static str, text: &'static str, received: Option<Received>) -> Reply {
+        Reply { status, text, fields: String::new(), received }
+    }
+}
+
+impl StartPage {
+    /// `None` if the system provides no randomness.
+    fn new(login_page: Url) -> Option<StartPage> {
+        let (path, cookie) = (format!("/login/{}", jwt::unique_id()?), jwt::unique_id()?);
+        Some(StartPage { path, login_page, cookie, is_visited: AtomicBool::new(false) })
+    }
+
+    fn reply(&self) -> Reply {
+        if self.is_visited.swap(true, Ordering::Relaxed) {
+            return Reply::new("410 Gone", "This page was opened already.", Some(Received::SecondVisit));
+        }
+        let fields = format!(
+            "Location: {}\r\nSet-Cookie: {COOKIE}={}; Path=/; HttpOnly; SameSite=Lax\r\n",
+            self.login_page, self.cookie
+        );
+        Reply { fields, ..Reply::new("302 Found", "The login page opens.", None) }
+    }
+}
+
+impl Expected {
+    fn reply(&self, request: &[u8]) -> Reply {
+        let mut fields = [httparse::EMPTY_HEADER; 64];
+        let mut parsed = httparse::Request::new(&mut fields);
+        let is_complete = parsed.parse(request).is_ok_and(|it| it.is_complete());
+        let (true, Some("GET"), Some(target)) = (is_complete, parsed.method, parsed.path) else {
+            return Reply::new("404 Not Found", "Nothing is here.", None);
+        };
+        if let Some(start_page) = self.start_page.as_ref().filter(|it| it.path == target) {
+            return start_page.reply();
+        }
+        let url = self.redirect.join(target).ok();
+        match url.and_then(|url| check_redirect(url, &self.redirect, &self.state)) {
+            None => Reply::new("404 Not Found", "Nothing is here.", None),
+            Some(_) if !self.has_cookie(parsed.headers) => {
+                Reply::new("403 Forbidden", "This browser did not begin the login.", None)
+            }
+            Some(url) if url.query_pairs().any(|(name, _)| name == "error") => {
+                Reply::new("200 OK", "The login was refused.", Some(Received::Redirect(url)))
+            }
+            Some(url) => {
+                let text = "You are logged in. This window can be closed.";
+                Reply::new("200 OK", text, Some(Received::Redirect(url)))
+            }
+        }
+    }
+
+    /// Whether a request is of the browser that opened the start page, if there is one.
+    fn has_cookie(&self, fields: &[httparse::Header<'_>]) -> bool {
+        let Some(start_page) = &self.start_page else { return true };
+        let cookies = fields.iter().filter(|field| field.name.eq_ignore_ascii_case("cookie"));
+        let pairs =
+            cookies.filter_map(|field| std::str::from_utf8(field.value).ok()).flat_map(|it| it.split(';'));
+        let wanted = format!("{COOKIE}={}", start_page.cookie);
+        pairs.into_iter().any(|pair| pair.trim() == wanted)
+    }
 }
 
 fn check_redirect(redirected: Url, redirect: &Url, expected_state: &str) -> Option<Url> {
     let is_expected = redirected.origin() == redirect.origin()
-        && redirected.path() == PATH
+        && redirected.path() == redirect.path()
         && state_parameter(&redirected)? == expected_state;
     is_expected.then_some(redirected)
 }
@@ -194,8 +355,52 @@ mod tests {
     #[track_caller]
     fn check(request: &str, want: Option<&str>) {
         let redirect = Url::parse("http://127.0.0.1:9/callback").unwrap();
-        let got = redirect_of_request(request.as_bytes(), &redirect, "s1").map(String::from);
+        let expected = Expected { redirect, state: "s1".to_owned(), start_page: None };
+        let got = match expected.reply(format!("{request}\r\n").as_bytes()).received {
+            Some(Received::Redirect(url)) => Some(String::from(url)),
+            Some(Received::SecondVisit) | None => None,
+        };
         assert_eq!(got.as_deref(), want, "{request}");
+    }
+
+    #[test]
+    fn only_the_browser_that_opened_the_start_page_ends_the_login() {
+        let login_page = Url::parse("https://login.example/?state=s1").unwrap();
+        let start_page = StartPage::new(login_page).unwrap();
+        let (path, cookie) = (start_page.path.clone(), start_page.cookie.clone());
+        let redirect = Url::parse("http://127.0.0.1:9/callback").unwrap();
+        let expected = Expected { redirect, state: "s1".to_owned(), start_page: Some(start_page) };
+        let get = |target: &str, fields: &str| {
+            expected.reply(format!("GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}\r\n").as_bytes())
+        };
+        let callback = "/callback?code=c&state=s1";
+        assert_eq!(get("/login/guess", "").status, "404 Not Found");
+        let first = get(&path, "");
+        assert_eq!(first.status, "302 Found");
+        assert!(first.fields.contains("Location: https://login.example/?state=s1\r\n"), "{}", first.fields);
+        assert!(first.fields.contains(&cookie) && first.received.is_none());
+        // Another user who has read the address and the state.
+        assert_eq!(get(callback, "").status, "403 Forbidden");
+        assert_eq!(get(callback, "Cookie: mcp-host-login=guess\r\n").status, "403 Forbidden");
+        let own = get(callback, &format!("Cookie: a=b; {COOKIE}={cookie}\r\n"));
+        assert!(matches!(own.received, Some(Received::Redirect(_))));
+        assert!(matches!(get(&path, "").received, Some(Received::SecondVisit)));
+    }
+
+    #[tokio::test]
+    async fn registered_redirect_is_used() {
+        let of = |url: &str| LoopbackRedirect::new(|_| {}).with_redirect_uri(url.parse().unwrap());
+        for refused in
+            ["https://localhost/callback", "http://example.com/callback", "http://localhost/callback?a"]
+        {
+            assert!(of(refused).is_err(), "{refused}");
+        }
+        let login = of("http://localhost/oauth/back").unwrap().start_login().await.unwrap();
+        let redirect = login.redirect_uri();
+        assert_eq!((redirect.host_str(), redirect.path()), (Some("localhost"), "/oauth/back"));
+        let port = redirect.port().unwrap();
+        let error = of(&format!("http://localhost:{port}/x")).unwrap().start_login().await.err().unwrap();
+        assert!(error.contains("port"), "{error}");
     }
 
     #[tokio::test]

@@ -52,6 +52,16 @@ pub(crate) struct AuthorityState {
     pub(crate) secrets: Vec<String>,
     /// The issuer that its metadata names instead of itself.
     pub(crate) claimed_issuer: Option<String>,
+    /// The authorization servers that the resource names instead of itself.
+    pub(crate) named_authorities: Option<Value>,
+    /// The identifier that the resource states instead of its URL.
+    pub(crate) stated_resource: Option<String>,
+    /// Members of tokens that replace the usual ones; null removes one.
+    pub(crate) token_members: Value,
+    /// Whether the token endpoint refuses the parameter `resource` as unknown.
+    pub(crate) refuses_resource: bool,
+    /// The response to every refresh, instead of a token.
+    pub(crate) refresh_response: Option<(u16, Value)>,
     /// Whether the reuse of a refresh token ends the login.
     pub(crate) detects_reuse: bool,
     /// It requires_proof tokens to keys, and the MCP server requests that.
@@ -141,11 +151,11 @@ impl AuthorityState {
         match path {
             "/mcp" => self.resource(body, bearer),
             "/.well-known/oauth-protected-resource/mcp" => {
-                let document = self.claimed_issuer.as_ref().map_or("", |_| "/.well-known/other");
-                let authority = format!("{origin}{document}");
+                let authorities = self.named_authorities.clone().unwrap_or_else(|| json!([origin]));
+                let resource = self.stated_resource.clone().unwrap_or_else(|| format!("{origin}/mcp"));
                 plain(
                     200,
-                    &json!({"resource": format!("{origin}/mcp"), "authorization_servers": [authority],
+                    &json!({"resource": resource, "authorization_servers": authorities,
                         "scopes_supported": [BASIC]}),
                 )
             }
@@ -252,7 +262,11 @@ impl AuthorityState {
     fn token(&mut self, form: &Pairs) -> Response<Body> {
         let of = |key: &str| form.get(key).cloned().unwrap_or_default();
         let refused = || plain(400, &json!({"error": "invalid_grant"}));
-        if of("resource") != format!("{}/mcp", self.origin) {
+        if self.refuses_resource && form.contains_key("resource") {
+            let text = "unknown parameter resource";
+            return plain(400, &json!({"error": "invalid_request", "error_description": text}));
+        }
+        if !self.refuses_resource && of("resource") != format!("{}/mcp", self.origin) {
             return plain(400, &json!({"error": "invalid_target"}));
         }
         let scopes = match of("grant_type").as_str() {
@@ -290,6 +304,9 @@ impl AuthorityState {
             }
             "refresh_token" => {
                 self.add_count("refresh");
+                if let Some((status, body)) = &self.refresh_response {
+                    return plain(*status, body);
+                }
                 let token = of("refresh_token");
                 if self.detects_reuse && self.used_refresh_tokens.contains(&token) {
                     self.tokens.clear();
@@ -310,11 +327,13 @@ impl AuthorityState {
         self.refresh.insert(refresh.clone(), scopes.clone());
         let scope = scopes.into_iter().collect::<Vec<_>>().join(" ");
         let kind = if self.requires_proof { "DPoP" } else { "Bearer" };
-        plain(
-            200,
-            &json!({"access_token": access, "token_type": kind, "expires_in": self.token_lifetime,
-                "refresh_token": refresh, "scope": scope}),
-        )
+        let mut token = json!({"access_token": access, "token_type": kind, "expires_in": self.token_lifetime,
+            "refresh_token": refresh, "scope": scope});
+        for (name, value) in self.token_members.as_object().into_iter().flatten() {
+            token[name] = value.clone();
+        }
+        token.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        plain(200, &token)
     }
 
     /// The MCP server, of the legacy era.

@@ -14,11 +14,12 @@ use async_trait::async_trait;
 use mcp_host_model::{Endpoint, RawJson, Secret, UrlEndpoint};
 use mcp_host_oauth::{
     ClientAuthentication, Grant, Login, LoopbackRedirect, MemoryTokenStore, OAuth, OAuthClient, OAuthOptions,
-    TokenSource, TokenStore, UnattendedGrant, UnattendedGrantKind, UserAgent,
+    RegisteredClient, TokenSource, TokenStore, UnattendedGrant, UnattendedGrantKind, UserAgent,
 };
 use mcp_host_transport::{
     CallError, CallOptions, ConnectError, DialOptions, Session, SessionOptions, dialer,
 };
+use serde_json::json;
 use url::Url;
 
 use crate::authority::{ADMIN, Authority, BASIC};
@@ -164,12 +165,187 @@ async fn bound_token_is_proven_in_each_request_and_at_its_refresh() {
 #[tokio::test]
 async fn expiring_token_is_refreshed_before_use() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
-    authority.state().token_lifetime = 1;
-    let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
-    let before = authority.count("refresh");
+    connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    age_stored_login(&authority, &store);
+    let session = connect(&authority.url, oauth(&authority.url, &store, None)).await.unwrap();
     call(&session, "echo").await.unwrap();
-    assert!(authority.count("refresh") > before);
-    assert_eq!(authority.count("authorize"), 1);
+    assert_eq!((authority.count("refresh"), authority.count("authorize")), (1, 1));
+}
+
+/// Makes the access token of the stored login expire now.
+fn age_stored_login(authority: &Authority, store: &MemoryTokenStore) -> Grant {
+    let mut grant = store.latest(&authority.url.parse().unwrap()).unwrap().unwrap();
+    grant.expires_at = Some(1);
+    store.save(&grant).unwrap();
+    grant
+}
+
+#[tokio::test]
+async fn login_of_another_process_is_used_though_its_access_token_is_old() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    let idle = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    call(&idle, "echo").await.unwrap();
+    authority.state().detects_reuse = true;
+    authority.expire_tokens();
+    let other = connect(&authority.url, oauth(&authority.url, &store, None)).await.unwrap();
+    call(&other, "echo").await.unwrap();
+    // The token that the other process got has ended, too.
+    age_stored_login(&authority, &store);
+    authority.expire_tokens();
+    assert_eq!(call(&idle, "echo").await.unwrap(), "done");
+    assert_eq!((authority.count("refresh"), authority.count("authorize")), (2, 1));
+}
+
+#[tokio::test]
+async fn refused_refresh_token_is_sent_once() {
+    for refusal in [
+        (400, json!({"error": "invalid_grant"})),
+        (400, json!({"error": "invalid_request", "error_description": "The token request is invalid."})),
+        (401, json!([{"logref": "1", "message": "Bad credentials"}])),
+    ] {
+        let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+        connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+        authority.state().refresh_response = Some(refusal.clone());
+        authority.expire_tokens();
+        age_stored_login(&authority, &store);
+        let authorization = oauth(&authority.url, &store, None);
+        for _ in 0..3 {
+            let error = connect(&authority.url, Arc::clone(&authorization)).await.err().unwrap();
+            let want =
+                "the server requires a new login, because the old one has expired: run `mcp-host login";
+            assert!(error.to_string().contains(want), "{refusal:?} {error}");
+        }
+        assert_eq!(authority.count("refresh"), 1, "{refusal:?}");
+    }
+}
+
+#[tokio::test]
+async fn next_login_requests_the_scopes_that_were_missing() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    let session = connect(&authority.url, oauth(&authority.url, &store, None)).await.unwrap();
+    let error = call(&session, "admin").await.unwrap_err().to_string();
+    let want = "the server requires a login with more scopes (admin): run `mcp-host login guarded`";
+    assert!(error.contains(want), "{error}");
+    assert_eq!(call(&session, "echo").await.unwrap(), "done");
+    // Of another process, which connects only.
+    connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    assert_eq!(authority.state().requested_scopes, [BASIC.to_owned(), format!("{BASIC} {ADMIN}")]);
+    // And again nothing is asked.
+    connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    assert_eq!(authority.count("authorize"), 2);
+}
+
+#[tokio::test]
+async fn configured_scopes_are_requested_once() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    let with_scopes = || {
+        let mut options = OAuthOptions::new(Arc::clone(&store) as _, "test");
+        options.user_agent = Some(browser());
+        options.scopes = vec![ADMIN.to_owned()];
+        Arc::new(OAuth::new(&authority.url.parse().unwrap(), options).unwrap())
+    };
+    connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    connect(&authority.url, with_scopes()).await.unwrap();
+    connect(&authority.url, with_scopes()).await.unwrap();
+    assert_eq!(authority.state().requested_scopes, [BASIC.to_owned(), format!("{BASIC} {ADMIN}")]);
+}
+
+#[tokio::test]
+async fn tokens_of_all_kinds_of_providers_work() {
+    for members in [
+        json!({"expires_in": "3600"}),
+        json!({"expires_in": 3599.5}),
+        json!({"expires_in": -1}),
+        json!({"expires_in": null}),
+        json!({"token_type": null}),
+        json!({"scope": [BASIC]}),
+        json!({"refresh_token": ""}),
+    ] {
+        let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+        authority.state().token_members = members.clone();
+        let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await;
+        let session = session.unwrap_or_else(|error| panic!("{members}: {error}"));
+        assert_eq!(call(&session, "echo").await.unwrap(), "done", "{members}");
+        assert_eq!(authority.count("authorize"), 1, "{members}");
+    }
+}
+
+#[tokio::test]
+async fn authorization_server_without_resource_indicators_works() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    authority.state().refuses_resource = true;
+    let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    assert_eq!(call(&session, "echo").await.unwrap(), "done");
+    authority.expire_tokens();
+    assert_eq!(call(&session, "echo").await.unwrap(), "done");
+    assert_eq!((authority.count("authorize"), authority.count("refresh")), (1, 1));
+}
+
+#[tokio::test]
+async fn resource_of_a_token_is_the_configured_url() {
+    for stated in ["", "/", "/mcp/"] {
+        let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+        let origin = authority.url.trim_end_matches("/mcp").to_owned();
+        authority.state().stated_resource = Some(format!("{origin}{stated}"));
+        // The authority refuses every other resource.
+        connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn next_authorization_server_is_used_if_one_is_unreachable() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    let origin = authority.url.trim_end_matches("/mcp").to_owned();
+    authority.state().named_authorities = Some(json!(["http://127.0.0.1:1/dead", origin]));
+    connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    authority.state().named_authorities = Some(json!(["http://127.0.0.1:1/dead"]));
+    let fresh = Arc::new(MemoryTokenStore::default());
+    let error = connect(&authority.url, oauth(&authority.url, &fresh, Some(browser()))).await.err().unwrap();
+    assert!(error.to_string().contains("http://127.0.0.1:1: "), "{error}");
+}
+
+#[tokio::test]
+async fn metadata_of_another_issuer_is_read_from_that_issuer() {
+    let (front, issuer) = (Authority::start().await, Authority::start().await);
+    let origin = issuer.url.trim_end_matches("/mcp").to_owned();
+    front.state().claimed_issuer = Some(origin);
+    let store = Arc::new(MemoryTokenStore::default());
+    let user = || Arc::new(DecliningUser(AtomicUsize::new(0))) as Arc<dyn UserAgent>;
+    let error = connect(&front.url, oauth(&front.url, &store, Some(user()))).await.err().unwrap();
+    // The issuer knows no such resource. Its own endpoints were used.
+    assert_eq!((front.count("register"), issuer.count("register")), (0, 1), "{error}");
+    front.state().claimed_issuer = Some("http://127.0.0.1:1".to_owned());
+    let error = connect(&front.url, oauth(&front.url, &store, Some(user()))).await.err().unwrap().to_string();
+    assert!(error.contains("of the issuer http://127.0.0.1:1, which does not publish it itself"), "{error}");
+    assert_eq!(front.count("register"), 0);
+}
+
+/// A hostile server that names a document as its authorization server, which claims another issuer.
+#[tokio::test]
+async fn nothing_of_a_grant_reaches_an_endpoint_that_its_issuer_does_not_publish() {
+    for shape in ["/.well-known/other", "/a/.well-known/oauth-authorization-server", "/.well-known/x/y"] {
+        let (hostile, issuer) = (Authority::start().await, Authority::start().await);
+        let origin = issuer.url.trim_end_matches("/mcp").to_owned();
+        let hostile_origin = hostile.url.trim_end_matches("/mcp").to_owned();
+        hostile.state().claimed_issuer = Some(origin.clone());
+        hostile.state().has_revocation = true;
+        hostile.state().named_authorities = Some(json!([format!("{hostile_origin}{shape}")]));
+        // A login of the honest issuer, as an earlier one that the hostile server named it for.
+        let store = Arc::new(MemoryTokenStore::default());
+        let client = RegisteredClient::new("client");
+        let mut grant = Grant::new(hostile.url.parse().unwrap(), origin, client, Secret::from("access"));
+        grant.refresh_token = Some(Secret::from("refresh"));
+        grant.expires_at = Some(1);
+        store.save(&grant).unwrap();
+        let authorization = oauth(&hostile.url, &store, Some(browser()));
+        let error = connect(&hostile.url, Arc::clone(&authorization)).await.err().unwrap().to_string();
+        assert!(error.contains("which is the address of a document, not an issuer"), "{error}");
+        assert!(authorization.revoke().await.is_err());
+        for kind in ["refresh", "code", "register", "authorize", "revoke"] {
+            assert_eq!((kind, hostile.count(kind)), (kind, 0), "{shape}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -317,6 +493,7 @@ async fn server_that_poses_as_the_configured_issuer_receives_nothing() {
     issuer.state().preregistered = Some(("service".to_owned(), "service secret".to_owned()));
     let origin = issuer.url.trim_end_matches("/mcp").to_owned();
     hostile.state().claimed_issuer = Some(origin.clone());
+    hostile.state().named_authorities = Some(json!([origin]));
     for kind in [
         UnattendedGrantKind::ClientCredentials,
         UnattendedGrantKind::TokenExchange(TokenSource::new(|| Ok(Secret::from("caller")))),

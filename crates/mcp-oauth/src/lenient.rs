@@ -1,0 +1,261 @@
+//! Lenient reading of what servers and authorization servers send.
+//!
+//! rmcp reads these documents strictly. Here they get the form that it expects, as far as their meaning is clear, and
+//! what would lead to another authorization server's tokens is refused. Pure.
+
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+use serde_json::{Map, Value};
+use url::{Url, form_urlencoded};
+
+/// The largest lifetime of a token that is believed: a hundred years.
+const MAX_LIFETIME: f64 = 3.2e9;
+
+/// What an authorization server answers to a refresh that may succeed later, or with another client.
+const NOT_ABOUT_THE_TOKEN: [&str; 6] = [
+    "invalid_client",
+    "slow_down",
+    "temporarily_unavailable",
+    "unauthorized_client",
+    "unsupported_grant_type",
+    "use_dpop_nonce",
+];
+
+/// The response of a token endpoint, in the form of RFC 6749.
+///
+/// Seen: lifetimes as texts and fractions, no `token_type`, scopes as a list, null for a missing token, a form instead
+/// of JSON, and errors with a status of success. A refused refresh is `invalid_grant` in whatever words.
+pub(crate) fn token_response(mut response: Response<Vec<u8>>, is_refresh: bool) -> Response<Vec<u8>> {
+    let members = members(&response);
+    let is_token = members.as_ref().is_some_and(|it| it.get("access_token").is_some_and(Value::is_string));
+    let is_error = members.as_ref().is_some_and(|it| it.contains_key("error"));
+    if response.status().is_success() && is_token {
+        *response.status_mut() = StatusCode::OK;
+        return with_json(response, token(members.unwrap_or_default()));
+    }
+    if response.status().is_success() && is_error {
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+    }
+    let is_refused = response.status().is_client_error()
+        && ![StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS].contains(&response.status());
+    if !is_refused {
+        return response;
+    }
+    let mut members = members.unwrap_or_default();
+    let error = members.get("error").and_then(Value::as_str).unwrap_or_default();
+    if is_refresh && error != "invalid_grant" && !NOT_ABOUT_THE_TOKEN.contains(&error) {
+        members.insert("error".to_owned(), "invalid_grant".into());
+    }
+    if members.is_empty() { response } else { with_json(response, members) }
+}
+
+/// Whether a request was refused because the server does not know the parameter `resource`.
+pub(crate) fn refuses_resource(response: &Response<Vec<u8>>) -> bool {
+    let error = members(response).and_then(|it| it.get("error")?.as_str().map(str::to_owned));
+    response.status() == StatusCode::BAD_REQUEST && error.as_deref() == Some("invalid_request")
+}
+
+/// The metadata of a protected resource, with `resource` as its identifier if it is this resource or contains it. So
+/// tokens are requested for the configured URL only. Other documents are returned as they are.
+///
+/// An error means that the document names an authorization server by the address of a document. rmcp does not compare
+/// the issuer of such a document, so that it could pass for another issuer's.
+pub(crate) fn resource_metadata(
+    response: Response<Vec<u8>>,
+    requested: &Url,
+    resource: &Url,
+) -> Result<Response<Vec<u8>>, String> {
+    let Some(mut members) = members(&response).filter(|it| !it.contains_key("token_endpoint")) else {
+        return Ok(response);
+    };
+    let listed = members.get("authorization_servers").and_then(Value::as_array).into_iter().flatten();
+    for name in listed.chain(members.get("authorization_server")).filter_map(Value::as_str) {
+        let url = Url::parse(name.trim()).or_else(|_| requested.join(name.trim()));
+        if url.is_ok_and(|url| url.path().contains("/.well-known/")) {
+            let name: String = name.chars().take(200).collect();
+            return Err(format!(
+                "the server names {name} as its authorization server, which is the address of a document, not an issuer"
+            ));
+        }
+    }
+    let stated = members.get("resource").and_then(Value::as_str).and_then(|it| Url::parse(it).ok());
+    if !stated.is_some_and(|stated| contains(&stated, resource)) {
+        return Ok(response);
+    }
+    members.insert("resource".to_owned(), resource.as_str().into());
+    Ok(with_json(response, members))
+}
+
+/// Whether a resource is another one or contains it: the same origin, and a path that begins its path. A slash at the
+/// end makes no difference.
+fn contains(stated: &Url, resource: &Url) -> bool {
+    let path = stated.path().trim_end_matches('/');
+    let rest = resource.path().strip_prefix(path);
+    stated.origin() == resource.origin()
+        && stated.query().is_none()
+        && stated.fragment().is_none()
+        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The members of a JSON object or a form.
+fn members(response: &Response<Vec<u8>>) -> Option<Map<String, Value>> {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    if kind.starts_with("application/x-www-form-urlencoded") {
+        let pairs = form_urlencoded::parse(response.body());
+        return Some(pairs.map(|(name, value)| (name.into_owned(), value.into_owned().into())).collect());
+    }
+    serde_json::from_slice(response.body()).ok()
+}
+
+fn with_json(mut response: Response<Vec<u8>>, members: Map<String, Value>) -> Response<Vec<u8>> {
+    *response.body_mut() = Value::Object(members).to_string().into_bytes();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A token in the form that RFC 6749 describes.
+fn token(mut members: Map<String, Value>) -> Map<String, Value> {
+    let lifetime = members.remove("expires_in").and_then(|it| match it {
+        Value::String(text) => text.trim().parse().ok(),
+        other => other.as_f64(),
+    });
+    // A server that states no lifetime, or none that can be, decides by its answers.
+    if let Some(seconds) = lifetime.filter(|it: &f64| *it >= 1.0) {
+        members.insert("expires_in".to_owned(), (seconds.min(MAX_LIFETIME) as u64).into());
+    }
+    if !members.get("token_type").is_some_and(|it| it.as_str().is_some_and(|text| !text.is_empty())) {
+        members.insert("token_type".to_owned(), "Bearer".into());
+    }
+    match members.remove("scope") {
+        Some(Value::Array(names)) => {
+            let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+            members.insert("scope".to_owned(), names.join(" ").into());
+        }
+        Some(Value::String(text)) if !text.trim().is_empty() => {
+            members.insert("scope".to_owned(), text.into());
+        }
+        _ => {}
+    }
+    if !members.get("refresh_token").is_some_and(|it| it.as_str().is_some_and(|text| !text.is_empty())) {
+        members.remove("refresh_token");
+    }
+    members
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn response(status: u16, body: &str) -> Response<Vec<u8>> {
+        Response::builder().status(status).body(body.as_bytes().to_vec()).unwrap()
+    }
+
+    /// Members of a token, and what is read.
+    #[track_caller]
+    fn check_token(member: &str, want: Value) {
+        let body = format!(r#"{{"access_token":"t",{member}}}"#);
+        let got = token_response(response(200, &body), false);
+        let mut got: Value = serde_json::from_slice(got.body()).unwrap();
+        let base = json!({"access_token": "t", "token_type": "Bearer"});
+        for (name, value) in want.as_object().unwrap() {
+            assert_eq!(got.as_object_mut().unwrap().remove(name), Some(value.clone()), "{member}");
+        }
+        for (name, value) in got.as_object().unwrap() {
+            assert_eq!(base.get(name), Some(value), "{member}");
+        }
+    }
+
+    #[test]
+    fn tokens_of_all_providers_are_read() {
+        check_token(r#""expires_in":3600"#, json!({"expires_in": 3600}));
+        check_token(r#""expires_in":"3600""#, json!({"expires_in": 3600}));
+        check_token(r#""expires_in":3599.5"#, json!({"expires_in": 3599}));
+        check_token(r#""expires_in":" 60 ""#, json!({"expires_in": 60}));
+        check_token(r#""expires_in":1e300"#, json!({"expires_in": 3_200_000_000_u64}));
+        for none in ["0", "-1", "null", "\"soon\"", "true", "[]", "0.5"] {
+            check_token(&format!(r#""expires_in":{none}"#), json!({}));
+        }
+        check_token(r#""token_type":null"#, json!({"token_type": "Bearer"}));
+        check_token(r#""token_type":"bearer""#, json!({"token_type": "bearer"}));
+        check_token(r#""scope":["a","b"]"#, json!({"scope": "a b"}));
+        check_token(r#""scope":null"#, json!({}));
+        check_token(r#""scope":"""#, json!({}));
+        check_token(r#""refresh_token":null"#, json!({}));
+        check_token(r#""refresh_token":"""#, json!({}));
+        check_token(r#""refresh_token":"r""#, json!({"refresh_token": "r"}));
+        let form =
+            Response::builder().header("content-type", "application/x-www-form-urlencoded; charset=utf-8");
+        let form = form.body(b"access_token=t&expires_in=5&scope=a+b".to_vec()).unwrap();
+        let got: Value = serde_json::from_slice(token_response(form, false).body()).unwrap();
+        assert_eq!(
+            got,
+            json!({"access_token": "t", "expires_in": 5, "scope": "a b", "token_type": "Bearer"})
+        );
+    }
+
+    #[track_caller]
+    fn check_error(status: u16, body: &str, is_refresh: bool, want: (u16, Option<&str>)) {
+        let got = token_response(response(status, body), is_refresh);
+        let error: Value = serde_json::from_slice(got.body()).unwrap_or_default();
+        assert_eq!((got.status().as_u16(), error["error"].as_str()), want, "{body}");
+    }
+
+    #[test]
+    fn refused_refresh_is_an_invalid_grant_in_any_words() {
+        let array = r#"[{"logref":"1","message":"Bad credentials"}]"#;
+        check_error(400, r#"{"error":"invalid_request"}"#, true, (400, Some("invalid_grant")));
+        check_error(401, array, true, (401, Some("invalid_grant")));
+        check_error(403, "<html>", true, (403, Some("invalid_grant")));
+        check_error(400, r#"{"error":"invalid_request"}"#, false, (400, Some("invalid_request")));
+        check_error(401, array, false, (401, None));
+        check_error(401, r#"{"error":"invalid_client"}"#, true, (401, Some("invalid_client")));
+        check_error(429, "", true, (429, None));
+        check_error(500, "oops", true, (500, None));
+        check_error(200, r#"{"error":"expired"}"#, false, (400, Some("expired")));
+    }
+
+    #[track_caller]
+    fn check_metadata(body: Value, want: Result<&str, &str>) {
+        let requested = Url::parse("https://example.com/.well-known/oauth-protected-resource/mcp").unwrap();
+        let resource = Url::parse("https://example.com/mcp").unwrap();
+        let got = resource_metadata(response(200, &body.to_string()), &requested, &resource);
+        let got = got.map(|it| serde_json::from_slice::<Value>(it.body()).unwrap()["resource"].clone());
+        match want {
+            Ok(want) => assert_eq!(got, Ok(want.into()), "{body}"),
+            Err(part) => assert!(got.as_ref().unwrap_err().contains(part), "{got:?}"),
+        }
+    }
+
+    #[test]
+    fn token_is_requested_for_the_configured_url_only() {
+        for stated in ["https://example.com", "https://example.com/", "https://example.com/mcp/"] {
+            check_metadata(json!({"resource": stated}), Ok("https://example.com/mcp"));
+        }
+        for other in ["https://example.org/mcp", "https://example.com/mc", "https://example.com/mcp/a", "x"] {
+            check_metadata(json!({"resource": other}), Ok(other));
+        }
+        // Metadata of an authorization server.
+        let metadata =
+            json!({"resource": "https://example.com", "token_endpoint": "https://example.com/token"});
+        check_metadata(metadata, Ok("https://example.com"));
+    }
+
+    #[test]
+    fn authorization_server_is_not_named_by_a_document() {
+        let part = "which is the address of a document";
+        for name in [
+            "https://evil.example/.well-known/x",
+            "/.well-known/oauth-authorization-server",
+            " /a/.well-known/b",
+        ] {
+            let server =
+                json!({"resource": "https://example.com/mcp", "authorization_servers": ["https://a", name]});
+            check_metadata(server, Err(part));
+            check_metadata(json!({"authorization_server": name}), Err(part));
+        }
+        let fine = json!({"resource": "https://example.com/mcp", "authorization_servers": ["https://a/.well-known", 1]});
+        check_metadata(fine, Ok("https://example.com/mcp"));
+    }
+}
