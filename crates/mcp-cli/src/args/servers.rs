@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use mcp_host_runtime::Provider;
+use url::Url;
 
 use crate::args::choice::{Choices, choice};
 
@@ -133,8 +134,18 @@ pub(crate) struct LoginArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) client_id: Option<String>,
     /// Environment variable that holds the secret of that client
-    #[arg(long, value_name = "VARIABLE", requires = "client_id")]
+    #[arg(long, value_name = "VARIABLE", requires = "client_id", requires = "issuer")]
     pub(crate) client_secret_env: Option<String>,
+    /// Address of the only authorization server that may be used. Without it, the server chooses
+    #[arg(long, value_name = "URL")]
+    pub(crate) issuer: Option<String>,
+    /// Request this scope, too (repeatable). A login that lacks it is replaced
+    #[arg(long = "scope", value_name = "SCOPE")]
+    pub(crate) scopes: Vec<String>,
+    /// Address at which the login ends, as it is registered for the client: `http://localhost:3118/callback`
+    /// [default: a free port of 127.0.0.1]
+    #[arg(long, value_name = "URL", verbatim_doc_comment)]
+    pub(crate) redirect_uri: Option<Url>,
     /// Print the address of the login page and open no browser (the default without a screen). After a login on another
     /// machine, paste the address at which its browser ended, even if the browser shows an error
     #[arg(long)]

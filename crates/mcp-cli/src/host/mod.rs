@@ -13,8 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{Endpoint, Limits, LogLevel, RawJson};
-use mcp_host_oauth::{RegisteredClient, UserAgent};
+use mcp_host_model::{Endpoint, Limits, LogLevel, RawJson, ServerId};
 use mcp_host_runtime::{
     Approval, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins, Supervision,
 };
@@ -161,7 +160,7 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
     options.processes.receipts = state_path("receipts", &|name| env::var_os(name));
     options.processes.own_executable = env::current_exe().ok();
     options.processes.shutdown_grace = CALL_GRACE;
-    options.connections.set_logins(logins(None, None));
+    options.connections.set_logins(login_options().map(Logins::new));
     options.supervision = supervision;
     options.server_requests.declared_capabilities = declared(APPS_CAPABILITY);
     // With `--verbose`, servers are requested to send log messages too.
@@ -180,17 +179,10 @@ pub(crate) fn client_info() -> ClientInfo {
     ClientInfo::new("mcp-host", env!("CARGO_PKG_VERSION").to_owned())
 }
 
-/// The OAuth logins: uses stored tokens and, with a user agent, can also log in. `None` if there is no folder for
-/// tokens.
-pub(crate) fn logins(user: Option<Arc<dyn UserAgent>>, client: Option<RegisteredClient>) -> Option<Logins> {
-    let mut options = LoginOptions::new(
-        Arc::new(token_store()?),
-        "mcp-host",
-        Arc::new(|server| format!("run `mcp-host login {server}`")),
-    );
-    options.user = user;
-    options.client = client;
-    Some(Logins::new(options))
+/// The options of OAuth logins that use stored tokens. `None` if there is no folder for tokens.
+pub(crate) fn login_options() -> Option<LoginOptions> {
+    let help = Arc::new(|server: &ServerId| format!("run `mcp-host login {server}`"));
+    Some(LoginOptions::new(Arc::new(token_store()?), "mcp-host", help))
 }
 
 /// The store of the login tokens. `None` if there is no state folder.

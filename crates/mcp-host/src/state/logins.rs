@@ -33,6 +33,10 @@ pub struct LoginOptions {
     pub client_metadata: Option<Url>,
     /// A pre-registered OAuth client, for every server.
     pub client: Option<RegisteredClient>,
+    /// The only issuer that may be used; see [`OAuthOptions::issuer`].
+    pub issuer: Option<String>,
+    /// Scopes to request in addition to those that servers name; see [`OAuthOptions::scopes`].
+    pub scopes: Vec<String>,
     /// The help text for a server without a login: `` run `mcp-host login weather` ``.
     pub help: LoginHelp,
 }
@@ -46,6 +50,8 @@ impl LoginOptions {
             client_name: client_name.into(),
             client_metadata: None,
             client: None,
+            issuer: None,
+            scopes: Vec::new(),
             help,
         }
     }
@@ -179,12 +185,14 @@ impl Logins {
 
     fn create(&self, server: &ServerId, url: &Url, parts: OAuthParts<'_>) -> Option<OAuth> {
         let OAuthParts { store, unattended, authorities } = parts;
-        let LoginOptions { store: _, user, client_name, client_metadata, client, help } =
+        let LoginOptions { store: _, user, client_name, client_metadata, client, issuer, scopes, help } =
             self.0.options.clone();
         let mut options = OAuthOptions::new(store, client_name);
         options.user_agent = user;
         options.client_metadata = client_metadata;
         options.client = client;
+        options.issuer = issuer;
+        options.scopes = scopes;
         options.unattended = unattended;
         options.authorities = authorities.clone();
         options.login_hint = help(server);
@@ -239,14 +247,8 @@ mod tests {
     use super::*;
 
     fn logins() -> Logins {
-        Logins::new(LoginOptions {
-            store: Arc::new(MemoryTokenStore::default()),
-            user: None,
-            client_name: "test".to_owned(),
-            client_metadata: None,
-            client: None,
-            help: Arc::new(|it| format!("log in to {it}")),
-        })
+        let help: LoginHelp = Arc::new(|it| format!("log in to {it}"));
+        Logins::new(LoginOptions::new(Arc::new(MemoryTokenStore::default()), "test", help))
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::env;
 use std::io::{self, BufRead, Read};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
@@ -95,24 +96,52 @@ pub(crate) async fn log_out(
 async fn try_log_in(context: &Context, args: &LoginArgs) -> Result<Report, Failure> {
     let server = find_server(context, &args.target).await?;
     let client = known_client(args)?;
-    let mode = if args.no_browser || !has_screen() { PageMode::Print } else { PageMode::Open };
-    let mut user = LoopbackRedirect::new(move |page| mode.present(page));
-    if let PageMode::Print = mode {
-        let message =
-            "this is not the final address of the login: it begins with http://127.0.0.1 and contains a code";
-        user = user.with_manual_input(pasted_lines(), move || anstream::eprintln!("{message}"));
-    }
-    let logins = host::logins(Some(Arc::new(user)), client).ok_or_else(no_state_folder)?;
+    let was_asked = Arc::new(AtomicBool::new(false));
+    let user = user_agent(args, Arc::clone(&was_asked))?;
+    let mut options = host::login_options().ok_or_else(no_state_folder)?;
+    options.user = Some(Arc::new(user));
+    options.client = client;
+    options.issuer.clone_from(&args.issuer);
+    options.scopes.clone_from(&args.scopes);
     let store = host::token_store().ok_or_else(no_state_folder)?;
-    let connected = connect(&server, &logins).await;
+    let connected = connect(&server, &Logins::new(options)).await;
     let grant = store.latest(&server.url).unwrap_or_default();
-    Ok(login_report(context, &server, connected, grant))
+    let is_new = was_asked.load(Ordering::Relaxed);
+    Ok(login_report(context, &server, connected.map(|()| is_new), grant))
+}
+
+/// Opens or prints login pages, and notes that it did.
+fn user_agent(args: &LoginArgs, was_asked: Arc<AtomicBool>) -> Result<LoopbackRedirect, Failure> {
+    let mut user = if args.no_browser || !has_screen() {
+        let show = move |page: &Url| {
+            was_asked.store(true, Ordering::Relaxed);
+            anstream::eprintln!("open this page to log in:\n{page}");
+            anstream::eprintln!("with a browser on another machine, paste the address at which it ends:");
+        };
+        let message =
+            "this is not the final address of the login: it is one of this machine and contains a code";
+        LoopbackRedirect::new(show)
+            .with_manual_input(pasted_lines(), move || anstream::eprintln!("{message}"))
+    } else {
+        LoopbackRedirect::with_start_page(move |page, start_page| {
+            was_asked.store(true, Ordering::Relaxed);
+            let site = page.origin().ascii_serialization();
+            anstream::eprintln!("opening this page, which leads to the login at {site}:\n{start_page}");
+            open_browser(start_page);
+        })
+    };
+    if let Some(redirect) = &args.redirect_uri {
+        user = user
+            .with_redirect_uri(redirect.clone())
+            .map_err(|error| Failure::usage(format!("--redirect-uri: {error}")))?;
+    }
+    Ok(user)
 }
 
 async fn try_log_out(context: &Context, target: &LoginTarget) -> Result<Report, Failure> {
     let server = find_server(context, target).await?;
     let store = host::token_store().ok_or_else(no_state_folder)?;
-    let logins = host::logins(None, None).ok_or_else(no_state_folder)?;
+    let logins = Logins::new(host::login_options().ok_or_else(no_state_folder)?);
     // The stored tokens are deleted in any case, so a failed revocation is only a warning.
     let revocation = tokio::time::timeout(REVOKE_TIMEOUT, revoke(&server, &logins)).await;
     let revocation =
@@ -226,18 +255,23 @@ fn document(server: &LoginServer, grant: Option<Grant>) -> LoginJson<'_> {
     }
 }
 
+/// The report of a login. `connected` is whether the user was asked.
 fn login_report(
     context: &Context,
     server: &LoginServer,
-    connected: Result<(), (ErrorKind, String)>,
+    connected: Result<bool, (ErrorKind, String)>,
     grant: Option<Grant>,
 ) -> Report {
     let name = sanitize::line(server.server.spec.id.as_str());
     match connected {
-        Ok(()) => {
+        Ok(is_new) => {
             let document = document(server, grant);
             let text = match &document.issuer {
-                Some(issuer) => format!("logged in to `{name}` at {}\n", sanitize::line(issuer)),
+                Some(issuer) if is_new => format!("logged in to `{name}` at {}\n", sanitize::line(issuer)),
+                Some(issuer) => format!(
+                    "the stored login to `{name}` at {} works; `--scope SCOPE` requests more, `logout` ends it\n",
+                    sanitize::line(issuer)
+                ),
                 None => format!("`{name}` requires no login\n"),
             };
             success(context, &document, text)
@@ -263,28 +297,6 @@ fn success(context: &Context, document: &LoginJson<'_>, text: String) -> Report 
 
 fn no_state_folder() -> Failure {
     Failure::new("there is no folder to store logins in").help(Some("set HOME or XDG_STATE_HOME"))
-}
-
-/// How the login page is presented.
-#[derive(Clone, Copy)]
-enum PageMode {
-    Print,
-    Open,
-}
-
-impl PageMode {
-    fn present(self, page: &Url) {
-        match self {
-            PageMode::Print => {
-                anstream::eprintln!("open this page to log in:\n{page}");
-                anstream::eprintln!("with a browser on another machine, paste the address at which it ends:");
-            }
-            PageMode::Open => {
-                anstream::eprintln!("opening this page to log in:\n{page}");
-                open_browser(page);
-            }
-        }
-    }
 }
 
 /// Opens the page with the system's browser, without a shell. A failure is ignored: the address is printed.

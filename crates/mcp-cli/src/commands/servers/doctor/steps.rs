@@ -8,7 +8,7 @@ use std::time::Duration;
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Endpoint, Secret, StdioEndpoint};
 use mcp_host_registry::{CatalogServer, ServerLists};
-use mcp_host_runtime::ServerDefinitions;
+use mcp_host_runtime::{Logins, ServerDefinitions};
 use mcp_host_transport::{
     ProcessExit, ProgramSearch, ProgramSearchResult, Session, find_program, missing_script,
 };
@@ -164,7 +164,7 @@ async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
 
 async fn connect(examination: &Examination, server: &ResolvedServer, endpoint: &Endpoint) -> Option<Session> {
     examination.begin("handshake");
-    let (limits, logins) = (server.spec.limits.clone(), host::logins(None, None));
+    let (limits, logins) = (server.spec.limits.clone(), host::login_options().map(Logins::new));
     let session = match host::open_session(server, endpoint, limits, logins.as_ref()).await {
         Ok(session) => session,
         Err(error) => {
