@@ -120,6 +120,10 @@ impl Flow {
         check_redirect_error(&redirected, &secrets)?;
         let AuthorizationCallback { code, csrf_token, issuer, .. } =
             AuthorizationCallback::from_redirect_url(redirected.as_str()).map_err(failed)?;
+        // A slash alone is no other issuer.
+        let trimmed = |issuer: &str| issuer.trim_end_matches('/').to_owned();
+        let is_same = issuer.as_ref().is_some_and(|it| trimmed(it) == trimmed(&server.issuer));
+        let issuer = if is_same { server.metadata.issuer.clone() } else { issuer };
         let exchange =
             server.manager.exchange_code_for_token_with_issuer(&code, &csrf_token, issuer.as_deref());
         let tokens = exchange.await.map_err(failed)?;
@@ -288,7 +292,11 @@ impl Flow {
         let no_secrets = Redactor::new(std::iter::empty());
         let registered =
             server.manager.register_client(&self.client_name, redirect.as_str(), &scope_names).await;
-        let config = registered.map_err(|it| FlowError::Failed(describe_error(&it, &no_secrets)))?;
+        let refused = |error: AuthError| {
+            let why = describe_error(&error, &no_secrets);
+            FlowError::Failed(format!("{why}; the redirect URI of the registration was {redirect}"))
+        };
+        let config = registered.map_err(refused)?;
         let secret = config.client_secret.map(Secret::new);
         Ok(RegisteredClient { id: config.client_id, secret, redirect_uri: Some(redirect.clone()) })
     }

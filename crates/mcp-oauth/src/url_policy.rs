@@ -28,7 +28,8 @@ pub(crate) fn network_scope(address: IpAddr) -> NetworkScope {
 }
 
 fn v4_scope(address: Ipv4Addr) -> NetworkScope {
-    let [a, b, ..] = address.octets();
+    let [a, b, c, _] = address.octets();
+    let protocols = (a, b, c) == (192, 0, 0);
     let shared = a == 100 && (64..128).contains(&b);
     let benchmark = a == 198 && (b == 18 || b == 19);
     if address.is_loopback() {
@@ -39,6 +40,7 @@ fn v4_scope(address: Ipv4Addr) -> NetworkScope {
         || address.is_multicast()
         || address.is_documentation()
         || benchmark
+        || protocols
         || a == 0
         || a >= 240
     {
@@ -52,12 +54,13 @@ fn v6_scope(address: Ipv6Addr) -> NetworkScope {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let low = Ipv4Addr::from((u32::from(g) << 16) | u32::from(h));
     match [a, b, c, d, e, f] {
-        [0, 0, 0, 0, 0, 0xffff] | [0x64, 0xff9b, 0, 0, 0, 0] => v4_scope(low),
+        [0, 0, 0, 0, 0, 0xffff] | [0, 0, 0, 0, 0xffff, 0] | [0x64, 0xff9b, 0, 0, 0, 0] => v4_scope(low),
         [0, 0, 0, 0, 0, 0] if address.is_loopback() => NetworkScope::Loopback,
         [0, 0, 0, 0, 0, 0] => NetworkScope::Forbidden,
         [0x2002, ..] => v4_scope(Ipv4Addr::from((u32::from(b) << 16) | u32::from(c))),
         [0x2001, 0, ..] | [0x2001, 0xdb8, ..] | [0x64, 0xff9b, 1, ..] => NetworkScope::Forbidden,
-        _ if a & 0xfe00 == 0xfc00 => NetworkScope::Private,
+        // Unique local, and the older site-local.
+        _ if a & 0xfe00 == 0xfc00 || a & 0xffc0 == 0xfec0 => NetworkScope::Private,
         _ if a & 0xffc0 == 0xfe80 || address.is_multicast() => NetworkScope::Forbidden,
         _ => NetworkScope::Public,
     }
@@ -129,6 +132,8 @@ mod tests {
         check("192.168.1.1", Private);
         check("100.64.0.1", Private);
         check("fd00::1", Private);
+        check("fec0::1", Private);
+        check("192.0.0.8", Forbidden);
         check("169.254.169.254", Forbidden);
         check("fe80::1", Forbidden);
         check("0.0.0.0", Forbidden);
@@ -143,6 +148,7 @@ mod tests {
         check("::ffff:169.254.169.254", Forbidden);
         check("::ffff:10.0.0.1", Private);
         check("64:ff9b::7f00:1", Loopback);
+        check("::ffff:0:10.0.0.1", Private);
         check("2002:a00:1::", Private);
         check("::10.0.0.1", Forbidden);
     }

@@ -60,6 +60,8 @@ pub(crate) struct AuthorityState {
     pub(crate) token_members: Value,
     /// Whether the token endpoint refuses the parameter `resource` as unknown.
     pub(crate) refuses_resource: bool,
+    /// The issuer in redirects, instead of its own.
+    pub(crate) redirect_issuer: Option<String>,
     /// The response to every refresh, instead of a token.
     pub(crate) refresh_response: Option<(u16, Value)>,
     /// Whether the reuse of a refresh token ends the login.
@@ -254,7 +256,7 @@ impl AuthorityState {
         );
         let mut back: url::Url = redirect.parse().unwrap();
         back.query_pairs_mut().append_pair("code", &code).append_pair("state", &of("state"));
-        back.query_pairs_mut().append_pair("iss", &self.origin);
+        back.query_pairs_mut().append_pair("iss", self.redirect_issuer.as_ref().unwrap_or(&self.origin));
         let response = Response::builder().status(StatusCode::FOUND).header("location", back.as_str());
         response.body(Body::empty()).unwrap()
     }

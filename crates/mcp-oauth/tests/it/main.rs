@@ -294,6 +294,17 @@ async fn resource_of_a_token_is_the_configured_url() {
 }
 
 #[tokio::test]
+async fn redirect_of_another_issuer_is_refused() {
+    for (suffix, is_accepted) in [("", true), ("/", true), ("x", false)] {
+        let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+        let issuer = authority.url.trim_end_matches("/mcp").to_owned() + suffix;
+        authority.state().redirect_issuer = Some(issuer);
+        let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await;
+        assert_eq!((session.is_ok(), authority.count("code")), (is_accepted, usize::from(is_accepted)));
+    }
+}
+
+#[tokio::test]
 async fn next_authorization_server_is_used_if_one_is_unreachable() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
     let origin = authority.url.trim_end_matches("/mcp").to_owned();
