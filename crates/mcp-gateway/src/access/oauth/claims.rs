@@ -11,7 +11,11 @@ const MAX_SCOPES: usize = 256;
 /// The claims that the gateway reads. The library checks issuer and times.
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
-    pub(super) exp: u64,
+    /// A number of seconds, which may have a fraction (RFC 7519, section 2).
+    exp: f64,
+    /// A text: the library also accepts a list.
+    #[serde(rename = "iss")]
+    _issuer: Option<String>,
     aud: OneOrMany,
     sub: Option<String>,
     client_id: Option<String>,
@@ -20,6 +24,8 @@ pub(super) struct Claims {
     scope: Option<OneOrMany>,
     /// The name of `scope` at some authorization servers.
     scp: Option<OneOrMany>,
+    /// The key of which the sender must prove possession.
+    cnf: Option<serde_json::Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -46,6 +52,16 @@ impl Claims {
             (1..=MAX_SUBJECT_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
         };
         self.sub.as_deref().or(self.client_id.as_deref()).filter(is_usable)
+    }
+
+    /// When the token expires, in seconds since the epoch.
+    pub(super) fn expires_at(&self) -> u64 {
+        self.exp as u64
+    }
+
+    /// Whether the token is bound to a key. The gateway takes no proof, so that a thief could use the token, too.
+    pub(super) fn is_bound(&self) -> bool {
+        self.cnf.is_some()
     }
 
     /// When the token was issued, in seconds since the epoch; 0 if unknown.

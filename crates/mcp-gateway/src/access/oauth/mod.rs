@@ -265,6 +265,11 @@ impl TokenVerifier {
         let claims = jsonwebtoken::decode::<Claims>(token, key, &validation)
             .map_err(|error| invalid(claims::describe(error.kind())))?
             .claims;
+        if claims.is_bound() {
+            return Err(invalid(
+                "the access token is bound to a key, and the gateway takes no proofs of possession",
+            ));
+        }
         let subject = claims.subject().ok_or(invalid("the access token names no subject"))?;
         let principal = Principal::named(&format!("{} {subject}", self.issuer));
         let scopes = claims.scopes();
@@ -275,7 +280,7 @@ impl TokenVerifier {
         };
         let audiences = claims.audiences(&self.resource);
         let issued_at = claims.issued_at();
-        Ok(AccessGrant { principal, scope, scopes, audiences, issued_at, expires_at: claims.exp })
+        Ok(AccessGrant { principal, scope, scopes, audiences, issued_at, expires_at: claims.expires_at() })
     }
 
     /// The scope that a token needs for something that `shows` finds under its views. `None` if no scope helps.
