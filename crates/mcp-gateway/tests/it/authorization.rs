@@ -265,7 +265,8 @@ async fn metadata_names_resource_issuer_and_first_scope() {
     );
     assert_eq!(get("").await, whole);
     assert_eq!(get("/mcp/demo").await["resource"], "https://tools.example/mcp/demo");
-    for path in ["/other", "/mcp/", "/mcp/a/b", "/mcpx"] {
+    assert_eq!(get("/mcp/").await, whole);
+    for path in ["/other", "/mcp/a/b", "/mcpx"] {
         assert_eq!(get(path).await, 404, "{path}");
     }
     // A server is a resource of its own, and its tokens are for it only.

@@ -27,7 +27,19 @@ async fn path_query_and_header_narrow_the_scope() {
     let of = |server: &str| all.iter().filter(|name| name.starts_with(server)).cloned().collect::<Vec<_>>();
     assert!(!of("demo__").is_empty() && of("demo__").len() == of("own__").len());
     assert_eq!(tools(&fixture, "/mcp/own", &[]).await, of("own__"));
-    assert_eq!(tools(&fixture, "/mcp/nobody", &[]).await, ["404"]);
+    assert_eq!(tools(&fixture, "/mcp/", &[]).await, all);
+    assert_eq!(tools(&fixture, "/mcp/own/", &[]).await, of("own__"));
+    for nowhere in ["/mcp/nobody", "/mcp/own//", "/mcp//", "/"] {
+        assert_eq!(tools(&fixture, nowhere, &[]).await, ["404"], "{nowhere}");
+    }
+    let reply = fixture.http("GET", "/sse", &[], "").await;
+    assert!(reply.body.contains("MCP is served at `/mcp`"), "{}", reply.body);
+    let reply = fixture.http("POST", "/mcp", &[("host", "proxy.example")], "{}").await;
+    assert!(
+        reply.body.contains("the value `proxy.example` of the header `Host` is not allowed"),
+        "{}",
+        reply.body
+    );
     assert_eq!(tools(&fixture, "/mcp?tools=*__echo", &[]).await, ["demo__echo", "own__echo"]);
     assert_eq!(
         tools(&fixture, "/mcp?servers=own&tools=*__echo,*__add", &[]).await,

@@ -269,10 +269,27 @@ impl Reply {
     /// The message, alone or as the last event.
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {
-        let last = self.body.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
-        let text = last.unwrap_or(&self.body);
+        let body = match self.header("transfer-encoding") {
+            Some(_) => joined_chunks(&self.body),
+            None => self.body.clone(),
+        };
+        let last = body.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
+        let text = last.unwrap_or(&body);
         serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
+}
+
+/// The content of a body in chunks. An event may be split anywhere.
+fn joined_chunks(body: &str) -> String {
+    let (mut rest, mut joined) = (body, String::new());
+    while let Some((size, tail)) = rest.split_once("\r\n")
+        && let Ok(size) = usize::from_str_radix(size, 16)
+        && let Some((chunk, tail)) = tail.split_at_checked(size)
+    {
+        joined.push_str(chunk);
+        rest = tail.trim_start_matches("\r\n");
+    }
+    joined
 }
 
 pub(crate) fn initialize(version: &str) -> String {

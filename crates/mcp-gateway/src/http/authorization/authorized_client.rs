@@ -12,6 +12,7 @@ use crate::access::principal::Principal;
 use crate::access::scope::{self, InvalidSelection, Scope};
 use crate::access::tokens::{Admission, Token, TokenError, bearer};
 use crate::http::app_state::AppState;
+use crate::http::authorization::guard::Forbidden;
 use crate::http::authorization::refusals::RefusalReason;
 use crate::http::reply::errors::{bad_request, invalid_request, no_session, refusal};
 use crate::http::reply::response::{Response, with_header};
@@ -179,7 +180,11 @@ fn admit(
     let authority = head.uri.authority().map(|authority| authority.as_str());
     let authority_allowed = |()| authority.map_or(Ok(()), |authority| app.guard.check(Some(authority), None));
     if let Err(forbidden) = app.guard.check(host.or(authority), origin).and_then(authority_allowed) {
-        return Err(refusal(StatusCode::FORBIDDEN, None, &invalid_request(forbidden.message())));
+        let value = match forbidden {
+            Forbidden::Host => host.or(authority),
+            Forbidden::Origin => origin,
+        };
+        return Err(refusal(StatusCode::FORBIDDEN, None, &invalid_request(&forbidden.message(value))));
     }
     let authorization = authorization.map(str::as_bytes);
     let tokens = app.tokens.borrow();

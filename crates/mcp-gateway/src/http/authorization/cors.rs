@@ -51,7 +51,7 @@ impl Cors {
         let host = authority.or_else(|| text(&head.headers, &header::HOST));
         Some(match app.guard.check(host, None) {
             Ok(()) => allowed(head),
-            Err(forbidden) => response::text(StatusCode::FORBIDDEN, forbidden.message()),
+            Err(forbidden) => response::text(StatusCode::FORBIDDEN, forbidden.message(host)),
         })
     }
 

@@ -2,6 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+/// Maximum length of a value that a message repeats.
+const MAX_SHOWN: usize = 100;
+
 /// The hosts and origins that are allowed.
 #[derive(Debug, Clone)]
 #[expect(clippy::exhaustive_structs, reason = "not part of the public API")]
@@ -16,7 +19,7 @@ pub struct Guard {
     pub has_tokens: bool,
 }
 
-/// The header that is not allowed. Its message does not repeat the value.
+/// The header that is not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum Forbidden {
@@ -27,11 +30,15 @@ pub enum Forbidden {
 }
 
 impl Forbidden {
-    pub(crate) fn message(self) -> &'static str {
-        match self {
-            Forbidden::Host => "the header `Host` names none of the allowed hosts",
-            Forbidden::Origin => "the header `Origin` names none of the allowed origins",
-        }
+    /// The message for a request with this value of the header.
+    pub(crate) fn message(self, value: Option<&str>) -> String {
+        let (name, option) = match self {
+            Forbidden::Host => ("Host", "--allow-host"),
+            Forbidden::Origin => ("Origin", "--allow-origin"),
+        };
+        let is_plain = |it: &&str| it.len() <= MAX_SHOWN && it.bytes().all(|byte| byte.is_ascii_graphic());
+        let value = value.filter(is_plain).map(|value| format!(" `{value}`")).unwrap_or_default();
+        format!("the value{value} of the header `{name}` is not allowed: `{option}` of the gateway allows it")
     }
 }
 

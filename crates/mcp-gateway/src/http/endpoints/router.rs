@@ -11,6 +11,7 @@ use crate::http::app_state::AppState;
 use crate::http::authorization::cors::Cors;
 use crate::http::connection::client_connection::ClientConnection;
 use crate::http::endpoints::{delete, get, health, metrics, post};
+use crate::http::reply::errors::{invalid_request, refusal};
 use crate::http::reply::response::{self, Response, with_header};
 
 /// The response to a request.
@@ -34,28 +35,31 @@ async fn dispatch(
     head: &Parts,
     body: Incoming,
 ) -> Response {
-    match head.uri.path() {
+    // A slash at the end makes no other resource.
+    let path = head.uri.path();
+    let path = path.strip_suffix('/').unwrap_or(path);
+    match path {
         // These wait for nothing.
         "/healthz" => return read_only(head, health::alive),
         "/readyz" if head.uri.query().is_none() => return read_only(head, || health::ready(app)),
         _ => {}
     }
     if let Some(verifier) = &app.verifier {
-        if let Some(metadata) = verifier.metadata(head.uri.path()) {
+        if let Some(metadata) = verifier.metadata(path) {
             return read_only(head, || response::json(StatusCode::OK, metadata.into()));
         }
         let authorization = head.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
         // Boxed, because it is rare and would enlarge every request's future.
         Box::pin(verifier.prepare(authorization)).await;
     }
-    let server = match head.uri.path() {
+    let server = match path {
         "/mcp" => None,
         "/readyz" => return read_only(head, || health::servers_ready(app, head)),
         "/metrics" => return read_only(head, || metrics::metrics(app, head)),
         path => match path.strip_prefix("/mcp/").filter(|name| !name.is_empty() && !name.contains('/')) {
             // Invalid UTF-8 names no server.
             Some(name) => Some(percent_decode_str(name).decode_utf8_lossy()),
-            None => return response::empty(StatusCode::NOT_FOUND),
+            None => return nothing_here(),
         },
     };
     let server = server.as_deref();
@@ -66,6 +70,11 @@ async fn dispatch(
         _ => Err(method_not_allowed("GET, HEAD, POST, DELETE")),
     }
     .unwrap_or_else(|refusal| refusal)
+}
+
+fn nothing_here() -> Response {
+    let message = "nothing is at this path: MCP is served at `/mcp`, and at `/mcp/NAME` for one server";
+    refusal(StatusCode::NOT_FOUND, None, &invalid_request(message))
 }
 
 fn read_only(head: &Parts, respond: impl FnOnce() -> Response) -> Response {
