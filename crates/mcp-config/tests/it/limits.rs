@@ -65,6 +65,23 @@ fn many_mistakes_are_reported_in_one_pass() {
     }
 }
 
+/// Broken texts in one line and in many. Once, one of commas took minutes.
+#[test]
+fn recovery_from_a_broken_text_is_linear() {
+    for profile in [Profile::McpJson, Profile::AcpV1, Profile::HoloDeck, Profile::Dominds] {
+        for piece in [
+            ",", ":", "{,", "[,", "[1,", "{\"a\":", "\"a\" ", "\"\\", "'", "a ", "1 ", "]", "}", "#", "/*",
+            "\u{a0}", "\u{201c}", "- ", "a: ", "&a ", "*a ", "? ", "!!x ", "<<<<<<< ", "=",
+        ] {
+            for separator in ["", "\n"] {
+                let unit = format!("{piece}{separator}");
+                let text = unit.repeat((1 << 17) / unit.len());
+                assert!(!reading(profile, &text).diagnostics.is_empty(), "{profile:?} {unit:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn exponential_aliases_are_refused() {
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();

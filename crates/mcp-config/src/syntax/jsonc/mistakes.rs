@@ -285,10 +285,18 @@ impl Brackets {
     pub(super) fn scan(text: &str, options: &ScannerOptions) -> Brackets {
         let mut res = Brackets::default();
         let mut scanner = Scanner::new(text, options);
+        // A line may be the whole text, so it is not measured again for each token.
+        let (mut seen, mut line_start, mut line_indent) = (0, 0, None);
         while let Ok(Some(token)) = scanner.scan() {
             let at = scanner.token_start();
-            let line = &text[text[..at].rfind('\n').map_or(0, |it| it + 1)..at];
-            let indent = line.len() - line.trim_start().len();
+            if let Some(end) = text[seen..at].rfind('\n') {
+                (line_start, line_indent) = (seen + end + 1, None);
+            }
+            seen = at;
+            let indent = *line_indent.get_or_insert_with(|| {
+                let line = &text[line_start..at];
+                line.len() - line.trim_start().len()
+            });
             match token {
                 Token::OpenBrace | Token::OpenBracket => {
                     let sign = if token == Token::OpenBrace { '{' } else { '[' };
@@ -298,7 +306,8 @@ impl Brackets {
                     let Some(open) = res.open.pop() else { break };
                     if text[at..].starts_with(open.closing()) {
                         // A closing bracket with less indentation was written for an outer bracket.
-                        if line.trim_start().is_empty() && indent < open.indent && res.suspect.is_none() {
+                        let is_first = line_start + indent == at;
+                        if is_first && indent < open.indent && res.suspect.is_none() {
                             res.suspect = Some(open);
                         }
                     } else {
