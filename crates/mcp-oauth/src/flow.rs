@@ -15,9 +15,9 @@ use serde_json::json;
 use url::Url;
 
 use crate::grant::{Grant, RegisteredClient};
+use crate::http_client::url_policy::check_url;
 use crate::http_client::{HttpClient, TokenProof};
 use crate::proof::{ALGORITHM, ProofKey};
-use crate::url_policy::check_url;
 use crate::user_agent::UserAgent;
 use mcp_host_transport::internal::Redactor;
 
@@ -240,8 +240,8 @@ impl Flow {
 
     fn unpublished(&self, issuer: &str) -> FlowError {
         let why = format!(
-            "the server's metadata is of the issuer {}, which does not publish it itself; if the server accepts a token \
-             of your own, put it in its `Authorization` header",
+            "the server's metadata is of the issuer {}, which does not publish it itself; if the server accepts a \
+             token of your own, put it in its `Authorization` header",
             shorten(issuer)
         );
         self.with_unreachable_origins(unusable_server(&why))

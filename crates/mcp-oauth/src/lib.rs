@@ -22,13 +22,12 @@ mod flow;
 mod grant;
 mod http_client;
 mod jwt;
-mod lenient;
+mod options;
 mod private_key;
 mod proof;
 mod revoke;
 mod store;
 mod unattended;
-mod url_policy;
 mod user_agent;
 
 use std::fmt;
@@ -43,8 +42,7 @@ use http_client::HttpClient;
 use jwt::now;
 use mcp_host_transport::internal::is_loopback;
 use mcp_host_transport::{
-    Authorities, Authorization, AuthorizedRequest, Challenge, ChallengeAction, ConnectError, Credentials,
-    Unauthorized,
+    Authorization, AuthorizedRequest, Challenge, ChallengeAction, ConnectError, Credentials, Unauthorized,
 };
 use proof::ProvenRequest;
 
@@ -63,6 +61,7 @@ pub use url::Url;
 
 pub use client::{ClientAuthentication, OAuthClient};
 pub use grant::{Grant, RegisteredClient};
+pub use options::OAuthOptions;
 pub use private_key::{InvalidPrivateKey, PrivateKey};
 pub use proof::ProofKey;
 pub use revoke::Revocation;
@@ -79,58 +78,6 @@ const MAX_REFRESH_WAIT: Duration = Duration::from_secs(45);
 
 /// How often the lock is tried.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Options of [`OAuth`].
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct OAuthOptions {
-    /// Stores grants.
-    pub store: Arc<dyn TokenStore>,
-    /// Asks the user to log in. Without it a server without a stored login cannot be used.
-    pub user_agent: Option<Arc<dyn UserAgent>>,
-    /// The client name for registration.
-    pub client_name: String,
-    /// The URL of our client metadata document (https, with a path); used if the authorization server supports it.
-    pub client_metadata: Option<Url>,
-    /// A client that was registered by hand; takes precedence.
-    pub client: Option<RegisteredClient>,
-    /// The only issuer that may be used. Without it a server chooses which authorization server receives the secret of
-    /// `client`.
-    pub issuer: Option<String>,
-    /// Scopes to request in addition to those that the server names. A login that lacks one is replaced.
-    pub scopes: Vec<String>,
-    /// A grant that needs no user. It is not stored, and `user_agent` is not asked.
-    pub unattended: Option<UnattendedGrant>,
-    /// Certificate authorities that are trusted in addition to the system's.
-    pub authorities: Authorities,
-    /// What to do when a login is required and there is no user agent, for example `` run `mcp-host login
-    /// weather` ``. Unless set: log in to the server.
-    pub login_hint: String,
-}
-
-impl OAuthOptions {
-    /// Options without a user agent: a server without a stored login cannot be used.
-    pub fn new(store: Arc<dyn TokenStore>, client_name: impl Into<String>) -> OAuthOptions {
-        OAuthOptions {
-            store,
-            user_agent: None,
-            client_name: client_name.into(),
-            client_metadata: None,
-            client: None,
-            issuer: None,
-            scopes: Vec::new(),
-            unattended: None,
-            authorities: Authorities::default(),
-            login_hint: "log in to the server".to_owned(),
-        }
-    }
-}
-
-impl fmt::Debug for OAuthOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OAuthOptions").field("client_name", &self.client_name).finish_non_exhaustive()
-    }
-}
 
 /// The authorization of one server: an [`Authorization`] for [`DialOptions`](mcp_host_transport::DialOptions). All
 /// connections to the server share it, so that a token is refreshed once.
@@ -287,8 +234,8 @@ impl OAuth {
         }
     }
 
-    /// Takes the stored grant if it is a different one. Returns whether its access token can be used; if not, its refresh
-    /// token is newer than ours.
+    /// Takes the stored grant if it is a different one. Returns whether its access token can be used; if not, its
+    /// refresh token is newer than ours.
     fn adopt_newer_grant(&self, state: &mut AuthState) -> Result<bool, Unauthorized> {
         let stored = self.store.latest(&self.flow.server)?;
         let current = state.grant.as_ref().map(|it| &it.access_token);

@@ -13,8 +13,13 @@ async fn hd_sc5_a_login_prints_no_secret() {
     let place = Place::new().await;
     place.authority.state().preregistered = Some(("by-hand".to_owned(), SecretLocation::ClientSecret.mark()));
     place.authority.state().has_revocation = true;
-    let client = ["--client-id", "by-hand", "--client-secret-env", "PLANTED_CLIENT"];
+    let issuer = place.authority.url.trim_end_matches("/mcp").to_owned();
+    let client =
+        ["--client-id", "by-hand", "--client-secret-env", "PLANTED_CLIENT", "--issuer", issuer.as_str()];
     let mut ran = Vec::new();
+    // Without the issuer, the server would choose who gets the secret.
+    let refused = place.run(&[&["login", "guarded", "--no-browser"][..], &client[..4]].concat()).await;
+    assert!(refused.code == Some(2) && refused.stderr.contains("--issuer"), "{refused:#?}");
     ran.push(place.log_in(&[&["login", "guarded", "--no-browser", "-v"][..], &client].concat()).await);
     assert_eq!(ran[0].code, Some(0), "{ran:#?}");
     let file = place.logins().pop().unwrap();

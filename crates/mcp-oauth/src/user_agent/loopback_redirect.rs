@@ -83,7 +83,7 @@ struct Expected {
 
 /// The page that a browser opens first.
 struct StartPage {
-    /// Its path, which nobody can guess.
+    /// Its path, which cannot be guessed.
     path: String,
     login_page: Url,
     /// The value of the cookie that the first visitor gets. Taken by that.
@@ -95,7 +95,7 @@ struct StartPage {
 enum Received {
     /// The redirect at the end of the login.
     Redirect(Url),
-    /// A second request for the start page: somebody else has opened it.
+    /// A second request for the start page: another user may have opened it.
     SecondVisit,
 }
 
@@ -232,7 +232,8 @@ impl Login for PendingLogin {
                 Some(done) = connections.join_next() => match done {
                     Ok(Some(Received::Redirect(redirected))) => return Ok(redirected),
                     Ok(Some(Received::SecondVisit)) => {
-                        return Err("the page was opened twice, so that another user may have it: log in again".to_owned());
+                        let why = "the page was opened twice, so that another user may have it: log in again";
+                        return Err(why.to_owned());
                     }
                     Ok(None) | Err(_) => {}
                 },

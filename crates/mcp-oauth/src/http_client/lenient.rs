@@ -255,7 +255,8 @@ mod tests {
             check_metadata(server, Err(part));
             check_metadata(json!({"authorization_server": name}), Err(part));
         }
-        let fine = json!({"resource": "https://example.com/mcp", "authorization_servers": ["https://a/.well-known", 1]});
+        let servers = json!(["https://a/.well-known", 1]);
+        let fine = json!({"resource": "https://example.com/mcp", "authorization_servers": servers});
         check_metadata(fine, Ok("https://example.com/mcp"));
     }
 }

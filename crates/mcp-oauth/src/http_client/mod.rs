@@ -1,5 +1,8 @@
 //! The HTTP client for logins: few, small, bounded requests to allowed addresses only.
 
+mod lenient;
+pub(crate) mod url_policy;
+
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -17,12 +20,11 @@ use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClie
 use url::{Host, Url, form_urlencoded};
 
 use crate::jwt::now;
-use crate::lenient;
 use crate::proof::{ProofKey, ProvenRequest};
-use crate::url_policy::{NetworkScope, check_url, may_reach, network_scope};
 use mcp_host_transport::Authorities;
 use mcp_host_transport::internal::is_loopback;
 use mcp_host_transport::internal::tls;
+use url_policy::{NetworkScope, check_url, may_reach, network_scope};
 
 /// Timeout of one request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

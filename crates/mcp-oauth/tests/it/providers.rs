@@ -1,0 +1,119 @@
+//! Authorization servers of many providers, and a hostile server: which of their statements are used.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use mcp_host_model::Secret;
+use mcp_host_oauth::{Grant, MemoryTokenStore, RegisteredClient, TokenStore, UserAgent};
+use serde_json::json;
+
+use crate::authority::{Authority, BASIC};
+use crate::{DecliningUser, browser, call, connect, oauth};
+
+#[tokio::test]
+async fn tokens_of_all_kinds_of_providers_work() {
+    for members in [
+        json!({"expires_in": "3600"}),
+        json!({"expires_in": 3599.5}),
+        json!({"expires_in": -1}),
+        json!({"expires_in": null}),
+        json!({"token_type": null}),
+        json!({"scope": [BASIC]}),
+        json!({"refresh_token": ""}),
+    ] {
+        let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+        authority.state().token_members = members.clone();
+        let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await;
+        let session = session.unwrap_or_else(|error| panic!("{members}: {error}"));
+        assert_eq!(call(&session, "echo").await.unwrap(), "done", "{members}");
+        assert_eq!(authority.count("authorize"), 1, "{members}");
+    }
+}
+
+#[tokio::test]
+async fn authorization_server_without_resource_indicators_works() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    authority.state().refuses_resource = true;
+    let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    assert_eq!(call(&session, "echo").await.unwrap(), "done");
+    authority.expire_tokens();
+    assert_eq!(call(&session, "echo").await.unwrap(), "done");
+    assert_eq!((authority.count("authorize"), authority.count("refresh")), (1, 1));
+}
+
+#[tokio::test]
+async fn resource_of_a_token_is_the_configured_url() {
+    for stated in ["", "/", "/mcp/"] {
+        let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+        let origin = authority.url.trim_end_matches("/mcp").to_owned();
+        authority.state().stated_resource = Some(format!("{origin}{stated}"));
+        // The authority refuses every other resource.
+        connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn redirect_of_another_issuer_is_refused() {
+    for (suffix, is_accepted) in [("", true), ("/", true), ("x", false)] {
+        let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+        let issuer = authority.url.trim_end_matches("/mcp").to_owned() + suffix;
+        authority.state().redirect_issuer = Some(issuer);
+        let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await;
+        assert_eq!((session.is_ok(), authority.count("code")), (is_accepted, usize::from(is_accepted)));
+    }
+}
+
+#[tokio::test]
+async fn next_authorization_server_is_used_if_one_is_unreachable() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    let origin = authority.url.trim_end_matches("/mcp").to_owned();
+    authority.state().named_authorities = Some(json!(["http://127.0.0.1:1/dead", origin]));
+    connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    authority.state().named_authorities = Some(json!(["http://127.0.0.1:1/dead"]));
+    let fresh = Arc::new(MemoryTokenStore::default());
+    let error = connect(&authority.url, oauth(&authority.url, &fresh, Some(browser()))).await.err().unwrap();
+    assert!(error.to_string().contains("http://127.0.0.1:1: "), "{error}");
+}
+
+#[tokio::test]
+async fn metadata_of_another_issuer_is_read_from_that_issuer() {
+    let (front, issuer) = (Authority::start().await, Authority::start().await);
+    let origin = issuer.url.trim_end_matches("/mcp").to_owned();
+    front.state().claimed_issuer = Some(origin);
+    let store = Arc::new(MemoryTokenStore::default());
+    let user = || Arc::new(DecliningUser(AtomicUsize::new(0))) as Arc<dyn UserAgent>;
+    let error = connect(&front.url, oauth(&front.url, &store, Some(user()))).await.err().unwrap();
+    // The issuer knows no such resource. Its own endpoints were used.
+    assert_eq!((front.count("register"), issuer.count("register")), (0, 1), "{error}");
+    front.state().claimed_issuer = Some("http://127.0.0.1:1".to_owned());
+    let error = connect(&front.url, oauth(&front.url, &store, Some(user()))).await.err().unwrap().to_string();
+    assert!(error.contains("of the issuer http://127.0.0.1:1, which does not publish it itself"), "{error}");
+    assert_eq!(front.count("register"), 0);
+}
+
+/// A hostile server that names a document as its authorization server, which claims another issuer.
+#[tokio::test]
+async fn nothing_of_a_grant_reaches_an_endpoint_that_its_issuer_does_not_publish() {
+    for shape in ["/.well-known/other", "/a/.well-known/oauth-authorization-server", "/.well-known/x/y"] {
+        let (hostile, issuer) = (Authority::start().await, Authority::start().await);
+        let origin = issuer.url.trim_end_matches("/mcp").to_owned();
+        let hostile_origin = hostile.url.trim_end_matches("/mcp").to_owned();
+        hostile.state().claimed_issuer = Some(origin.clone());
+        hostile.state().has_revocation = true;
+        hostile.state().named_authorities = Some(json!([format!("{hostile_origin}{shape}")]));
+        // A login of the honest issuer, as an earlier one that the hostile server named it for.
+        let store = Arc::new(MemoryTokenStore::default());
+        let client = RegisteredClient::new("client");
+        let mut grant = Grant::new(hostile.url.parse().unwrap(), origin, client, Secret::from("access"));
+        grant.refresh_token = Some(Secret::from("refresh"));
+        grant.expires_at = Some(1);
+        store.save(&grant).unwrap();
+        let authorization = oauth(&hostile.url, &store, Some(browser()));
+        let error = connect(&hostile.url, Arc::clone(&authorization)).await.err().unwrap().to_string();
+        assert!(error.contains("which is the address of a document, not an issuer"), "{error}");
+        assert!(authorization.revoke().await.is_err());
+        for kind in ["refresh", "code", "register", "authorize", "revoke"] {
+            assert_eq!((kind, hostile.count(kind)), (kind, 0), "{shape}");
+        }
+    }
+}
