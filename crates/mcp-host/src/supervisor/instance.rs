@@ -233,10 +233,7 @@ impl Instance {
     /// Pings twice and returns the second error. A busy instance is not pinged, because many servers do not answer
     /// during a call. Any response counts.
     pub(crate) async fn ping(&self, within: Duration) -> Result<(), HostError> {
-        let options = || {
-            let options = CallOptions::with_timeout(within);
-            options
-        };
+        let options = || CallOptions::with_timeout(within);
         let mut last = Ok(());
         for _ in 0..2 {
             if self.gate.is_busy() || self.session.era() == Era::Modern {

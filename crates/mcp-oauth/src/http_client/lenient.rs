@@ -123,7 +123,10 @@ fn token(mut members: Map<String, Value>) -> Map<String, Value> {
     if let Some(seconds) = lifetime.filter(|it: &f64| *it >= 1.0) {
         members.insert("expires_in".to_owned(), (seconds.min(MAX_LIFETIME) as u64).into());
     }
-    if !members.get("token_type").is_some_and(|it| it.as_str().is_some_and(|text| !text.is_empty())) {
+    let lacks = |members: &Map<String, Value>, name: &str| {
+        members.get(name).and_then(Value::as_str).is_none_or(str::is_empty)
+    };
+    if lacks(&members, "token_type") {
         members.insert("token_type".to_owned(), "Bearer".into());
     }
     match members.remove("scope") {
@@ -136,7 +139,7 @@ fn token(mut members: Map<String, Value>) -> Map<String, Value> {
         }
         _ => {}
     }
-    if !members.get("refresh_token").is_some_and(|it| it.as_str().is_some_and(|text| !text.is_empty())) {
+    if lacks(&members, "refresh_token") {
         members.remove("refresh_token");
     }
     members

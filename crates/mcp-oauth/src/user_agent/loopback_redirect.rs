@@ -46,11 +46,15 @@ pub struct LoopbackRedirect {
 /// How the user gets to the login page.
 #[derive(Clone)]
 enum Show {
-    /// Gets the login page.
-    Page(Arc<dyn Fn(&Url) + Send + Sync>),
-    /// Gets the login page and the start page.
-    StartPage(Arc<dyn Fn(&Url, &Url) + Send + Sync>),
+    Page(ShowPage),
+    StartPage(OpenStartPage),
 }
+
+/// Gets the login page.
+type ShowPage = Arc<dyn Fn(&Url) + Send + Sync>;
+
+/// Gets the login page and the start page.
+type OpenStartPage = Arc<dyn Fn(&Url, &Url) + Send + Sync>;
 
 /// Why an address cannot be a redirect URI of [`LoopbackRedirect`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -169,7 +169,7 @@ pub enum ServerEvent {
     /// A log message. It was sent to `tracing` as well.
     Log(LogMessage),
     /// Progress of one of our requests. The caller also receives it through
-    /// [`CallContext::progress`](crate::session::options::CallContext::progress).
+    /// [`CallContext::progress`](crate::CallContext::progress).
     Progress {
         /// The request.
         request: RequestId,

@@ -110,7 +110,8 @@ impl Session {
     }
 
     /// A receiver for the number of requests that failed because the server may be down
-    /// ([`CallError::suggests_outage`]). Over HTTP the session does not end then, because the next request may succeed.
+    /// ([`CallError::suggests_outage`](crate::CallError::suggests_outage)). Over HTTP the session does not end then,
+    /// because the next request may succeed.
     pub fn suspicions(&self) -> watch::Receiver<u64> {
         self.suspicions.subscribe()
     }
@@ -127,7 +128,7 @@ impl Session {
     }
 
     /// Closes the connection and returns when the server has ended or was cut off, at the latest when `grace`
-    /// has passed. Calls in flight end with [`CallError::Closed`].
+    /// has passed. Calls in flight end with [`CallError::Closed`](crate::CallError::Closed).
     ///
     /// The server may end by itself within three quarters of `grace`, or all but 500 ms if that is longer.
     /// The rest is for ending it by force. A zero `grace` cuts it off at once. At most an hour is used. Of

@@ -53,7 +53,7 @@ pub struct OutboundMessage {
 }
 
 impl OutboundMessage {
-    /// A message; for a caller of [`Transport::run`] that is not the engine.
+    /// A message; for a caller of [`Transport::run`](crate::Transport::run) that is not the engine.
     pub fn new(epoch: Epoch, head: MessageHead, body: Bytes) -> OutboundMessage {
         OutboundMessage { epoch, head, body }
     }

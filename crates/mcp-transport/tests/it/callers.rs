@@ -35,8 +35,7 @@ fn raw(text: &str) -> RawJson {
 }
 
 fn named_handler(name: &'static str, takes: u64) -> Handlers {
-    let handlers = Handlers::forwarding(Arc::new(NamedHandler(name, Duration::from_secs(takes))));
-    handlers
+    Handlers::forwarding(Arc::new(NamedHandler(name, Duration::from_secs(takes))))
 }
 
 fn question(id: &str) -> Value {

@@ -15,7 +15,7 @@ impl Session {
     ///
     /// The timeout is that of `options`, otherwise the session's `limits.request`. Set [`CallOptions::retry`] if the
     /// call may be sent again after its response was lost. If the server makes a task of the call, the
-    /// session waits for its result, for up to [`DEFAULT_TASK_TIMEOUT`] from then on; see
+    /// session waits for its result, for up to [`DEFAULT_TASK_TIMEOUT`](crate::DEFAULT_TASK_TIMEOUT) from then on; see
     /// [`Session::start_tool_call`] for another limit.
     pub async fn call_tool(
         &self,
