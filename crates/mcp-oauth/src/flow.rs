@@ -120,10 +120,6 @@ impl Flow {
         check_redirect_error(&redirected, &secrets)?;
         let AuthorizationCallback { code, csrf_token, issuer, .. } =
             AuthorizationCallback::from_redirect_url(redirected.as_str()).map_err(failed)?;
-        // A slash alone is no other issuer.
-        let trimmed = |issuer: &str| issuer.trim_end_matches('/').to_owned();
-        let is_same = issuer.as_ref().is_some_and(|it| trimmed(it) == trimmed(&server.issuer));
-        let issuer = if is_same { server.metadata.issuer.clone() } else { issuer };
         let exchange =
             server.manager.exchange_code_for_token_with_issuer(&code, &csrf_token, issuer.as_deref());
         let tokens = exchange.await.map_err(failed)?;

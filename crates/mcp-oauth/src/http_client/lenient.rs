@@ -55,8 +55,8 @@ pub(crate) fn refuses_resource(response: &Response<Vec<u8>>) -> bool {
     response.status() == StatusCode::BAD_REQUEST && error.as_deref() == Some("invalid_request")
 }
 
-/// The metadata of a protected resource, with `resource` as its identifier if it is this resource or contains it. So
-/// tokens are requested for the configured URL only. Other documents are returned as they are.
+/// The metadata of a protected resource. If its identifier differs from the configured URL in a slash at the end, it is
+/// replaced by that. Other documents are returned as they are.
 ///
 /// An error means that the document names an authorization server by the address of a document. rmcp does not compare
 /// the issuer of such a document, so that it could pass for another issuer's.
@@ -79,22 +79,20 @@ pub(crate) fn resource_metadata(
         }
     }
     let stated = members.get("resource").and_then(Value::as_str).and_then(|it| Url::parse(it).ok());
-    if !stated.is_some_and(|stated| contains(&stated, resource)) {
+    if !stated.is_some_and(|stated| differs_in_slash(&stated, resource)) {
         return Ok(response);
     }
     members.insert("resource".to_owned(), resource.as_str().into());
     Ok(with_json(response, members))
 }
 
-/// Whether a resource is another one or contains it: the same origin, and a path that begins its path. A slash at the
-/// end makes no difference.
-fn contains(stated: &Url, resource: &Url) -> bool {
-    let path = stated.path().trim_end_matches('/');
-    let rest = resource.path().strip_prefix(path);
-    stated.origin() == resource.origin()
-        && stated.query().is_none()
-        && stated.fragment().is_none()
-        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// Whether a slash at the end is the only difference. Any other identifier is sent as it is published.
+fn differs_in_slash(stated: &Url, resource: &Url) -> bool {
+    let mut trimmed = stated.clone();
+    trimmed.set_path(stated.path().trim_end_matches('/'));
+    let mut other = resource.clone();
+    other.set_path(resource.path().trim_end_matches('/'));
+    stated != resource && trimmed == other
 }
 
 /// The members of a JSON object or a form.
@@ -232,11 +230,16 @@ mod tests {
     }
 
     #[test]
-    fn token_is_requested_for_the_configured_url_only() {
-        for stated in ["https://example.com", "https://example.com/", "https://example.com/mcp/"] {
-            check_metadata(json!({"resource": stated}), Ok("https://example.com/mcp"));
-        }
-        for other in ["https://example.org/mcp", "https://example.com/mc", "https://example.com/mcp/a", "x"] {
+    fn slash_at_the_end_makes_no_other_resource() {
+        check_metadata(json!({"resource": "https://example.com/mcp/"}), Ok("https://example.com/mcp"));
+        for other in [
+            "https://example.com",
+            "https://example.com/",
+            "https://example.org/mcp",
+            "https://example.com/mc",
+            "https://example.com/mcp/a",
+            "x",
+        ] {
             check_metadata(json!({"resource": other}), Ok(other));
         }
         // Metadata of an authorization server.
