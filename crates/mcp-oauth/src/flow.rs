@@ -39,6 +39,8 @@ pub(crate) struct Flow {
     pub(crate) client: Option<RegisteredClient>,
     /// The only issuer that is used; unless set, the one that the server names.
     pub(crate) issuer: Option<String>,
+    /// Scopes that every login of a user requests.
+    pub(crate) scopes: Vec<String>,
 }
 
 /// What to request in a login.
@@ -48,8 +50,6 @@ pub(crate) struct LoginRequest<'a> {
     pub(crate) challenge: Option<&'a str>,
     /// All scopes to request; if empty, those of the challenge and metadata.
     pub(crate) scopes: Vec<String>,
-    /// Scopes to request in any case.
-    pub(crate) additional_scopes: Vec<String>,
     /// Whether the server accepts tokens that are bound to a key.
     pub(crate) accepts_proof: bool,
 }
@@ -98,7 +98,7 @@ impl Flow {
             false => request.scopes,
         };
         scopes.truncate(MAX_SCOPES);
-        add_scopes(&mut scopes, request.additional_scopes.iter().map(String::as_str));
+        add_scopes(&mut scopes, self.scopes.iter().map(String::as_str));
         let login = user.start_login().await.map_err(FlowError::Failed)?;
         let earlier = earlier_grant(&server.issuer).map_err(FlowError::Failed)?;
         let key = self.prove_with_new_key(request.accepts_proof, &server.metadata)?;
@@ -191,11 +191,8 @@ impl Flow {
         let mut metadata = match manager.resolve_metadata_from_challenge(header).await {
             Ok(resolution) => resolution.metadata,
             // The document at this address is of another issuer, which is asked itself.
-            Err(error @ AuthError::AuthorizationServerMismatch { .. }) => {
-                let AuthError::AuthorizationServerMismatch { received_issuer, .. } = &error else {
-                    return Err(failed(error));
-                };
-                self.metadata_of(received_issuer).await.map_err(|_| self.unpublished(received_issuer))?
+            Err(AuthError::AuthorizationServerMismatch { received_issuer: issuer, .. }) => {
+                self.metadata_of(&issuer).await.map_err(|_| self.unpublished(&issuer))?
             }
             Err(error) => return Err(self.with_unreachable_origins(failed(error))),
         };

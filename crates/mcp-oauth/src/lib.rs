@@ -85,7 +85,6 @@ pub struct OAuth {
     flow: Flow,
     store: Arc<dyn TokenStore>,
     user: Option<Arc<dyn UserAgent>>,
-    scopes: Vec<String>,
     login_hint: String,
     /// The grant without a user, with the HTTP client for its identity provider.
     unattended: Option<(UnattendedGrant, Option<HttpClient>)>,
@@ -152,8 +151,9 @@ impl OAuth {
             }
         };
         let issuer = issuer.or_else(|| unattended.as_ref().and_then(|(grant, _)| grant.issuer.clone()));
-        let flow = Flow { server, resource, http_client, client_name, client_metadata, client, issuer };
-        Ok(OAuth { flow, store, user, scopes, login_hint, unattended, state: Mutex::default() })
+        let flow =
+            Flow { server, resource, http_client, client_name, client_metadata, client, issuer, scopes };
+        Ok(OAuth { flow, store, user, login_hint, unattended, state: Mutex::default() })
     }
 
     /// Locks the state. Fails if another task has failed after `since`.
@@ -246,8 +246,7 @@ impl OAuth {
     }
 
     /// Runs a login with the user.
-    async fn log_in(&self, state: &mut AuthState, mut request: LoginRequest<'_>) -> Result<(), Unauthorized> {
-        request.additional_scopes.clone_from(&self.scopes);
+    async fn log_in(&self, state: &mut AuthState, request: LoginRequest<'_>) -> Result<(), Unauthorized> {
         if let Some((grant, provider)) = &self.unattended {
             let subject = self.subject()?;
             state.grant = Some(self.flow.obtain(grant, request, provider.as_ref(), now()).await?);
@@ -277,7 +276,7 @@ impl OAuth {
 
     /// Scopes that a login lacks: configured ones, and those that the server required.
     fn lacking_scopes(&self, grant: &Grant) -> Vec<String> {
-        let needed = self.scopes.iter().chain(&grant.missing_scopes);
+        let needed = self.flow.scopes.iter().chain(&grant.missing_scopes);
         needed.filter(|it| !grant.scopes.contains(it)).cloned().collect()
     }
 
@@ -363,8 +362,7 @@ impl OAuth {
             self.store.save(grant)?;
         }
         let scopes = [granted, missing].concat();
-        let request =
-            LoginRequest { challenge: challenge_header, scopes, accepts_proof, ..LoginRequest::default() };
+        let request = LoginRequest { challenge: challenge_header, scopes, accepts_proof };
         self.log_in(state, request).await?;
         Ok(ChallengeAction::Retry)
     }
