@@ -7,7 +7,7 @@ use std::time::Duration;
 use mcp_host_config::ResolvedServer;
 use mcp_host_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
 use mcp_host_model::{
-    Endpoint, Limits, Origin, Profile, RawJson, ServerId, ServerSpec, Sharing, StdioSpec, TransportSpec,
+    Endpoint, Limits, Profile, RawJson, ServerId, ServerSpec, Sharing, SpecOrigin, StdioSpec, TransportSpec,
     UrlEndpoint,
 };
 use mcp_host_runtime::{
@@ -193,7 +193,7 @@ fn id(name: &str) -> ServerId {
 
 /// A server as a configuration defines it.
 pub(crate) fn server(name: &str, endpoint: Endpoint, limits: Limits) -> ResolvedServer {
-    let origin = Origin::new(Profile::HoloDeck, "f");
+    let origin = SpecOrigin::new(Profile::HoloDeck, "f");
     // The endpoint determines how it starts.
     let transport = TransportSpec::Stdio(StdioSpec::new(name));
     let mut spec = ServerSpec::new(id(name), origin, transport);

@@ -21,7 +21,7 @@ struct NamedCaller(&'static str);
 #[async_trait]
 impl RawRequestHandler for NamedCaller {
     fn handles(&self, method: &MethodName) -> bool {
-        matches!(method.known(), Some(Method::Elicit | Method::CreateMessage))
+        matches!(method.as_known(), Some(Method::Elicit | Method::CreateMessage))
     }
 
     async fn handle(&self, question: RawServerRequest) -> Result<RawJson, RpcError> {

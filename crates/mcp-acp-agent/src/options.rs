@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use derive_more::Debug;
-use mcp_host_model::{EnvInherit, Limits};
+use mcp_host_model::{EnvInheritance, Limits};
 use mcp_host_runtime::{DesiredServers, Dialer, HostOptions};
 
 #[cfg(feature = "oauth")]
@@ -53,9 +53,9 @@ pub struct ConnectOptions {
     /// precedence.
     pub folders: FoldersAsRoots,
     /// The variables of the agent that its child processes inherit. The variables of an entry are added in
-    /// any case. The default is [`EnvInherit::Safe`]: what programs need to run, and none of the agent's keys
+    /// any case. The default is [`EnvInheritance::Safe`]: what programs need to run, and none of the agent's keys
     /// and tokens.
-    pub environment: EnvInherit,
+    pub environment: EnvInheritance,
     /// A dialer that replaces the default transports.
     #[debug(skip)]
     pub dialer: Option<Dialer>,
@@ -103,7 +103,7 @@ impl Default for ConnectOptions {
             logins: None,
             host,
             folders: FoldersAsRoots::default(),
-            environment: EnvInherit::Safe,
+            environment: EnvInheritance::Safe,
             dialer: None,
             #[cfg(feature = "mcp-over-acp")]
             over_acp: None,

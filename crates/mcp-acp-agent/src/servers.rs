@@ -11,8 +11,8 @@ use mcp_host_acp::{
 };
 use mcp_host_config::{ResolveContext, ResolvedServer, resolve};
 use mcp_host_model::{
-    Endpoint, EnvInherit, ErrorKind, Limits, Origin, Passthrough, Profile, Secret, ServerId, ServerSpec,
-    Sharing, StdioEndpoint, StdioSpec, TransportSpec,
+    Endpoint, EnvInheritance, ErrorKind, Limits, Passthrough, Profile, Secret, ServerId, ServerSpec, Sharing,
+    SpecOrigin, StdioEndpoint, StdioSpec, TransportSpec,
 };
 use mcp_host_runtime::{DesiredServers, FailedServer, HostError};
 use mcp_host_transport::secret_parts;
@@ -55,7 +55,7 @@ pub(crate) struct SessionServers {
 /// What an agent adds to the servers of a request.
 pub(crate) struct AgentSettings {
     pub(crate) limits: Limits,
-    pub(crate) environment: EnvInherit,
+    pub(crate) environment: EnvInheritance,
     /// Whether servers over the ACP connection are supported.
     pub(crate) has_over_acp: bool,
     pub(crate) own_servers: DesiredServers,
@@ -179,7 +179,7 @@ fn replaces_own(server: &SessionServer) -> RequestWarning {
 fn resolve_server(
     spec: &ServerSpec,
     limits: &Limits,
-    environment: EnvInherit,
+    environment: EnvInheritance,
     cwd: &str,
 ) -> Result<ResolvedServer, HostError> {
     let mut spec = spec.clone();
@@ -219,9 +219,9 @@ fn resolve_over_acp(
     let Entry { server_id } = json.read().map_err(|_| invalid("'serverId' must be a string".to_owned()))?;
     let id = ServerId::parse(name).map_err(|error| invalid(error.to_string()))?;
     let mut stdio = StdioSpec::new("MCP over ACP");
-    stdio.inherit = EnvInherit::None;
+    stdio.inherit = EnvInheritance::None;
     let endpoint = Endpoint::Stdio(StdioEndpoint::new(stdio.command.clone()));
-    let origin = Origin::new(Profile::AcpV1, "request");
+    let origin = SpecOrigin::new(Profile::AcpV1, "request");
     let mut spec = ServerSpec::new(id, origin, TransportSpec::Stdio(stdio));
     (spec.limits, spec.sharing) = (limits.clone(), Sharing::Shared);
     Ok((ResolvedServer::new(spec, endpoint), server_id))
@@ -252,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    fn servers(list: &str, environment: EnvInherit) -> Vec<ResolvedServer> {
+    fn servers(list: &str, environment: EnvInheritance) -> Vec<ResolvedServer> {
         let params = format!(r#"{{"cwd":"/desk","mcpServers":{list}}}"#);
         let params = RawJson::parse(params.into()).unwrap();
         let request = SessionRequest::new(SessionMethod::New, params);
@@ -261,7 +261,7 @@ mod tests {
         session_servers(&validated, settings(environment, DesiredServers::default())).desired.servers
     }
 
-    fn settings(environment: EnvInherit, own_servers: DesiredServers) -> AgentSettings {
+    fn settings(environment: EnvInheritance, own_servers: DesiredServers) -> AgentSettings {
         AgentSettings {
             limits: Limits::default(),
             environment,
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn acp_017_environment_of_a_child_is_the_option_and_the_entry() {
         const SERVER: &str = r#"[{"name":"a","command":"/a","args":[],"env":[{"name":"K","value":"v"}]}]"#;
-        for environment in [EnvInherit::None, EnvInherit::Safe, EnvInherit::All] {
+        for environment in [EnvInheritance::None, EnvInheritance::Safe, EnvInheritance::All] {
             let [server] = &servers(SERVER, environment)[..] else { panic!() };
             let Endpoint::Stdio(stdio) = &server.endpoint else { panic!() };
             assert_eq!(stdio.inherit, environment);
@@ -288,7 +288,7 @@ mod tests {
             {"name":"a","command":"/a","args":[],"env":[],"_meta":{"mcpTimeouts":{"startupMs":7000}}},
             {"name":"b","command":"/b","args":[],"env":[],"_meta":{"mcpTimeouts":{"requestMs":9}}}]"#;
         let limits: Vec<_> =
-            servers(SERVERS, EnvInherit::Safe).into_iter().map(|server| server.spec.limits).collect();
+            servers(SERVERS, EnvInheritance::Safe).into_iter().map(|server| server.spec.limits).collect();
         let default = Limits::default();
         assert_eq!((limits[0].startup, limits[0].request), (Duration::from_secs(7), default.request));
         assert_eq!((limits[1].startup, limits[1].request), (default.startup, Duration::from_millis(9)));

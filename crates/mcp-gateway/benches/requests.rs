@@ -23,7 +23,8 @@ use bytes::Bytes;
 use mcp_host_config::ResolvedServer;
 use mcp_host_gateway::{Bounds, Gateway, GatewayOptions, HttpOptions, HttpServer};
 use mcp_host_model::{
-    Endpoint, Origin, Profile, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec, code,
+    Endpoint, Profile, ServerId, ServerSpec, Sharing, SpecOrigin, StdioEndpoint, StdioSpec, TransportSpec,
+    code,
 };
 use mcp_host_runtime::{DesiredServers, Dialer, Host, HostOptions};
 use mcp_host_transport::{
@@ -377,7 +378,7 @@ impl Transport for Echo {
 fn server(number: usize) -> ResolvedServer {
     let endpoint = StdioEndpoint::new("echo");
     let id = ServerId::parse(&format!("s{number}")).expect("it is a name");
-    let origin = Origin::new(Profile::HoloDeck, "f");
+    let origin = SpecOrigin::new(Profile::HoloDeck, "f");
     let mut spec = ServerSpec::new(id, origin, TransportSpec::Stdio(StdioSpec::new("echo")));
     spec.sharing = Sharing::Shared;
     ResolvedServer::new(spec, Endpoint::Stdio(endpoint))

@@ -1,4 +1,4 @@
-//! JSON-RPC and MCP error codes. No other file of the workspace contains such a number.
+//! JSON-RPC and MCP error codes. No other file of the workspace contains these numbers.
 
 /// JSON-RPC: the text is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
@@ -11,7 +11,7 @@ pub const INVALID_PARAMS: i64 = -32602;
 /// JSON-RPC: the peer failed. Also our response to a sampling request without a handler.
 pub const INTERNAL_ERROR: i64 = -32603;
 
-/// The common response of a server to a request before, or without, a session.
+/// The code that most servers send for a request that arrives before `initialize`, or without a session.
 pub const SERVER_ERROR: i64 = -32000;
 /// Our own: a call was refused because of a rate limit. `data` has `limit`, `rate` and `retryAfterMs`.
 pub const RATE_LIMITED: i64 = -32005;

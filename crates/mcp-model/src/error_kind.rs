@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// The kind of an error. A rendered error is `<kind>: <message>`. The printed names are those of the sources'
-/// contracts (HD-060 to HD-065, HD-090, HD-092), and two of our own.
+/// The kind of an error. A rendered error is `<kind>: <message>`. The printed names are those of HoloDeck's contract
+/// (HD-060 to HD-065, HD-090, HD-092), and two of our own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -83,7 +83,7 @@ impl Serialize for ErrorKind {
     }
 }
 
-/// A severity, worst first.
+/// The severity of a diagnostic or a problem, worst first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::IntoStaticStr, strum::Display,
 )]
@@ -103,7 +103,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// `error`, `warning` or `info`.
+    /// Returns `error`, `warning` or `info`.
     pub fn as_str(self) -> &'static str {
         self.into()
     }

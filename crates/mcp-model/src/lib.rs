@@ -53,7 +53,7 @@ pub use lists::prompt::{
     Prompt, PromptArgument, PromptMessage, PromptResult, read_prompt_result, read_prompts,
 };
 pub use lists::resource::{
-    ReadResult, Resource, ResourceBody, ResourceContent, ResourceTemplate, read_resource_result,
+    Resource, ResourceBody, ResourceContent, ResourceResult, ResourceTemplate, read_resource_result,
     read_resource_templates, read_resources,
 };
 pub use lists::skill::{SKILLS_EXTENSION, Skill, SkillFile, read_skill_result, read_skills};
@@ -63,10 +63,10 @@ pub use protocol::log_level::{LogLevel, UnknownLogLevel};
 pub use protocol::method::{Method, MethodName};
 pub use protocol::rpc::RpcError;
 pub use protocol::trace::{InvalidTraceContext, TraceContext};
-pub use result::call::{CallFailure, CallMetadata, CallResult, StructuredError, ToolResult};
+pub use result::call::{CallFailure, CallMetadata, CallResult, StructuredResultError, ToolResult};
 pub use result::completion::Completion;
 pub use result::content::Content;
-pub use result::kind::{ResultInfo, ResultKind, ResultType, read_result};
+pub use result::kind::{ResultInfo, ResultKind, ResultTypeMember, read_result};
 pub use result::task::{TASKS_EXTENSION, Task, TaskStatus, read_created_task};
 /// For [`RawJson::copy_of`], and for errors of reading.
 #[doc(no_inline)]
@@ -74,14 +74,16 @@ pub use serde_json;
 pub use server::credentials::{ClientCredentials, ClientGrant, ClientKey};
 #[cfg(feature = "endpoint")]
 pub use server::endpoint::{Endpoint, UrlEndpoint};
-pub use server::exposure::{Exposure, Filter, NameClass, NameLimit, NamePolicy, Rules, Transform};
+pub use server::exposure::{
+    Exposure, ExposureFilter, ExposureRules, NameClass, NameLimit, NamePolicy, NameTransform,
+};
 pub use server::id::{InvalidServerId, ServerId};
 pub use server::limits::Limits;
-pub use server::origin::{Dialect, Origin, Profile, UnsetVariables};
+pub use server::origin::{Dialect, Profile, SpecOrigin, UnsetVariablePolicy};
 pub use server::secret::Secret;
 pub use server::sharing::Sharing;
 pub use server::spec::{
-    ConfigValue, Discovery, EnvInherit, Passthrough, ServerSpec, SseFallback, StdioSpec, TemplatePart,
+    ConfigValue, Discovery, EnvInheritance, Passthrough, ServerSpec, SseFallback, StdioSpec, TemplatePart,
     TransportKind, TransportSpec, UrlSpec,
 };
 pub use server::stdio_endpoint::StdioEndpoint;
@@ -90,7 +92,7 @@ pub use server::stdio_endpoint::StdioEndpoint;
 #[doc(no_inline)]
 pub use url::Url;
 
-/// Compiles the program of the README.
+/// Compiles the program in the README as a doc test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

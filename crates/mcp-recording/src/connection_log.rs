@@ -160,7 +160,8 @@ impl ConnectionLog {
         }
         let exchange = &mut self.exchanges[at];
         exchange.response = Some(if content.is_ok() { Ok(value) } else { Err(value) });
-        if let (Some(Ok(result)), Some(Method::Initialize)) = (&exchange.response, exchange.method.known()) {
+        if let (Some(Ok(result)), Some(Method::Initialize)) = (&exchange.response, exchange.method.as_known())
+        {
             let result = result.read::<&RawValue>().ok();
             let version = message::member(result, "protocolVersion");
             let version = version.and_then(|it| serde_json::from_str::<String>(it.get()).ok());

@@ -9,7 +9,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_model::{EnvInherit, Secret};
+use mcp_host_model::{EnvInheritance, Secret};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use parking_lot::Mutex;
@@ -90,8 +90,9 @@ pub enum ProxyError {
 pub fn environment_secrets(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Secret> {
     let variables_as_text =
         variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let specific = variables_as_text
-        .filter(|(name, _)| !EnvInherit::Safe.inherits(name) && !SHELL_VARIABLES.contains(&name.as_str()));
+    let specific = variables_as_text.filter(|(name, _)| {
+        !EnvInheritance::Safe.inherits(name) && !SHELL_VARIABLES.contains(&name.as_str())
+    });
     specific.flat_map(|(_, value)| secret_parts(&Secret::new(value))).collect()
 }
 

@@ -129,7 +129,7 @@ fn without_repetition(exchanges: Vec<Exchange>) -> Vec<Exchange> {
 
 fn is_repeatable(method: &MethodName) -> bool {
     let is_known = |it: Method| it.is_handshake() || matches!(it, Method::Ping | Method::Listen);
-    method.known().is_some_and(is_known) || method.is_list()
+    method.as_known().is_some_and(is_known) || method.is_list()
 }
 
 /// Whether it is a stream without messages.

@@ -82,5 +82,5 @@ impl Recording {
 pub(crate) fn is_found_by_method(method: &MethodName) -> bool {
     let is_found =
         |it: Method| it.is_handshake() || matches!(it, Method::Ping | Method::SetLevel | Method::Listen);
-    method.known().is_some_and(is_found)
+    method.as_known().is_some_and(is_found)
 }

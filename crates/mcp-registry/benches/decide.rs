@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use divan::{AllocProfiler, Bencher, black_box};
 use mcp_host_model::{
-    Discovery, Endpoint, Exposure, Filter, Limits, NameClass, NamePolicy, RawJson, Rules, ServerId, Sharing,
-    StdioEndpoint, Transform, read_tools,
+    Discovery, Endpoint, Exposure, ExposureFilter, ExposureRules, Limits, NameClass, NamePolicy,
+    NameTransform, RawJson, ServerId, Sharing, StdioEndpoint, read_tools,
 };
 use mcp_host_registry::{
     Builtins, Catalog, CatalogServer, CompiledRules, DesiredServer, ExposureSettings, ReloadPlan,
@@ -33,23 +33,25 @@ fn names(count: usize) -> Vec<String> {
 }
 
 /// Rules with a hundred patterns, few of which match, so that most names are compared with all of them.
-fn rules(naming: NamePolicy) -> Rules {
+fn rules(naming: NamePolicy) -> ExposureRules {
     let pattern = |it: usize| format!("area{}*_resource{it}_*{it}", it % 9);
-    let mut rules = Rules::new(naming);
-    rules.filter =
-        Filter { whitelist: (0..50).map(pattern).collect(), blacklist: (50..100).map(pattern).collect() };
-    rules.transforms = vec![Transform::Suffix("_x".to_owned())];
+    let mut rules = ExposureRules::new(naming);
+    rules.filter = ExposureFilter {
+        whitelist: (0..50).map(pattern).collect(),
+        blacklist: (50..100).map(pattern).collect(),
+    };
+    rules.transforms = vec![NameTransform::Suffix("_x".to_owned())];
     rules
 }
 
 /// Rules whose patterns begin and end with `*`, so that no name is rejected by its first or last character.
-fn inner_rules() -> Rules {
+fn inner_rules() -> ExposureRules {
     let pattern = |it: usize| format!("*resource{it}_*{it}*");
     with_blacklist((0..100).map(pattern).collect())
 }
 
-fn with_blacklist(blacklist: Vec<String>) -> Rules {
-    let mut rules = Rules::new(NamePolicy::Reject);
+fn with_blacklist(blacklist: Vec<String>) -> ExposureRules {
+    let mut rules = ExposureRules::new(NamePolicy::Reject);
     rules.filter.blacklist = blacklist;
     rules
 }
@@ -86,7 +88,7 @@ fn match_10_000_names_with_100_inner_patterns(bencher: Bencher<'_, '_>) {
 /// The same patterns as a `RegexSet`.
 #[divan::bench(args = ["anchored", "inner"])]
 fn match_10_000_names_with_a_regex_set(bencher: Bencher<'_, '_>, which: &str) {
-    let Filter { whitelist, blacklist } = match which {
+    let ExposureFilter { whitelist, blacklist } = match which {
         "anchored" => rules(NamePolicy::Reject).filter,
         _ => inner_rules().filter,
     };
@@ -112,7 +114,7 @@ fn prepare_patterns(bencher: Bencher<'_, '_>, count: usize) {
     bencher.bench_local(|| CompiledRules::new(&server, &rules).allows("x"));
 }
 
-fn admit(bencher: Bencher<'_, '_>, rules: &Rules) {
+fn admit(bencher: Bencher<'_, '_>, rules: &ExposureRules) {
     let (names, server) = (names(NAMES), ServerId::parse("server").expect("an id"));
     bencher.bench_local(|| {
         let decider = CompiledRules::new(&server, rules);

@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use mcp_host_model::{Exposure, NameClass, NamePolicy, RawJson, ServerId, Transform, read_tools};
+use mcp_host_model::{Exposure, NameClass, NamePolicy, NameTransform, RawJson, ServerId, read_tools};
 use mcp_host_registry::{
     Builtins, Catalog, CatalogServer, ListKind, Selection, ServerLists, ToolLookup, ViewFilter,
 };
@@ -35,7 +35,7 @@ pub(crate) fn run() -> Result<Vec<String>, Box<dyn Error>> {
     // Of `git`, only two tools, as `git_…`.
     let mut git = Exposure::all(NamePolicy::Reject);
     git.tools.filter.whitelist = vec!["log".to_owned(), "diff".to_owned()];
-    git.tools.transforms = vec![Transform::Prefix { remove: String::new(), add: "git_".to_owned() }];
+    git.tools.transforms = vec![NameTransform::Prefix { remove: String::new(), add: "git_".to_owned() }];
     let servers = [
         server("files", files.clone(), &["read.file", "write.file", "delete.file"])?,
         server("git", git.clone(), &["log", "diff", "push"])?,

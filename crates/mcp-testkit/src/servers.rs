@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mcp_host_config::ResolvedServer;
 use mcp_host_demo::CustomTools;
 use mcp_host_model::{
-    Endpoint, Origin, Profile, Secret, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, TransportSpec,
+    Endpoint, Profile, Secret, ServerId, ServerSpec, Sharing, SpecOrigin, StdioEndpoint, StdioSpec,
+    TransportSpec,
 };
 use mcp_host_transport::{
     Dial, Disconnect, DisconnectReason, HandshakeMode, Link, Outbound, StreamId, Transport,
@@ -49,7 +50,7 @@ pub fn shell_server(tool: &str) -> StdioEndpoint {
 /// A configured server with the command `npx`, whose tools are named `<id>__<tool>`.
 pub fn configured_server(id: &str) -> ResolvedServer {
     let endpoint = StdioEndpoint::new("npx");
-    let origin = Origin::new(Profile::HoloDeck, "f");
+    let origin = SpecOrigin::new(Profile::HoloDeck, "f");
     let transport = TransportSpec::Stdio(StdioSpec::new("npx"));
     let mut spec = ServerSpec::new(ServerId::parse(id).unwrap(), origin, transport);
     spec.sharing = Sharing::Shared;

@@ -26,7 +26,7 @@ use mcp_host_acp::{Capabilities, InvalidEntryPolicy, Leniency, Policy, Tolerance
 use mcp_host_acp_agent::{
     ConnectOptions, OAuthLogins, RequiredServers, SessionRegistry, SharedServers, StartPolicy,
 };
-use mcp_host_model::EnvInherit;
+use mcp_host_model::EnvInheritance;
 use mcp_host_runtime::{LoadRequest, load, state_path};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -108,7 +108,7 @@ impl Arguments {
         }
         let mut options = ConnectOptions::default();
         if self.inherit_environment {
-            options.environment = EnvInherit::All;
+            options.environment = EnvInheritance::All;
         }
         options.limits.startup = Duration::from_millis(self.limit.max(1));
         options.total_timeout = Duration::from_millis(self.wait);

@@ -19,8 +19,8 @@ use mcp_benches::scenario::Ask;
 use mcp_benches::{Failure, TEXT, bench_server::BenchServer};
 use mcp_host_config::{Document, Profile};
 use mcp_host_model::{
-    Content, Endpoint, Filter, NamePolicy, RawJson, Rules, Secret, ServerId, StdioEndpoint, UrlEndpoint,
-    read_tools,
+    Content, Endpoint, ExposureFilter, ExposureRules, NamePolicy, RawJson, Secret, ServerId, StdioEndpoint,
+    UrlEndpoint, read_tools,
 };
 use mcp_host_registry::{CompiledRules, ValidatorCache};
 use mcp_host_runtime::{DesiredServers, Host, HostOptions, LoadRequest, ServerState, ToolCall, load};
@@ -375,11 +375,13 @@ fn names() -> Vec<String> {
 }
 
 /// A hundred patterns, few of which match, so that most names are tested against all.
-fn rules() -> Rules {
+fn rules() -> ExposureRules {
     let pattern = |it: usize| format!("area{}*_resource{it}_*{it}", it % 9);
-    let mut rules = Rules::new(NamePolicy::Reject);
-    rules.filter =
-        Filter { whitelist: (0..50).map(pattern).collect(), blacklist: (50..100).map(pattern).collect() };
+    let mut rules = ExposureRules::new(NamePolicy::Reject);
+    rules.filter = ExposureFilter {
+        whitelist: (0..50).map(pattern).collect(),
+        blacklist: (50..100).map(pattern).collect(),
+    };
     rules
 }
 

@@ -242,11 +242,11 @@ mod tests {
 
     #[test]
     fn items_hidden_by_one_filter_share_a_line() {
-        use mcp_host_model::{Exposure, Filter, NamePolicy, RawJson, read_tools};
+        use mcp_host_model::{Exposure, ExposureFilter, NamePolicy, RawJson, read_tools};
         use mcp_host_registry::{Builtins, CatalogServer, ServerLists};
 
         let mut exposure = Exposure::all(NamePolicy::Reject);
-        exposure.tools.filter = Filter { whitelist: vec!["keep".into()], blacklist: vec![] };
+        exposure.tools.filter = ExposureFilter { whitelist: vec!["keep".into()], blacklist: vec![] };
         let json = r#"{"tools":[{"name":"a","inputSchema":{}},{"name":"keep","inputSchema":{}},{"name":"b","inputSchema":{}}]}"#;
         let tools = read_tools(&RawJson::parse(json.into()).unwrap()).unwrap().into_shared();
         let lists = Arc::new(ServerLists::of_tools(tools));

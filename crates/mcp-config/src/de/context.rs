@@ -9,7 +9,7 @@ use crate::de::{ForeignKey, Location, ValueError, suggest};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, RawDiagnostic, quoted};
 use crate::profile::rules::ProfileRules;
 use crate::syntax::{Key, Member, Syntax, UnspacedKey, child, contains, unspaced_key};
-use mcp_host_model::{InvalidServerId, Origin, ServerId, Severity};
+use mcp_host_model::{InvalidServerId, ServerId, Severity, SpecOrigin};
 
 /// The rules for a file, and the diagnostics reported so far.
 pub(crate) struct ReadContext {
@@ -49,8 +49,8 @@ impl ReadContext {
     }
 
     /// The origin of the server at `at`.
-    pub(crate) fn origin(&self, at: &Location, span: Range<usize>) -> Origin {
-        let mut origin = Origin::new(self.policy.profile, self.file.as_str());
+    pub(crate) fn origin(&self, at: &Location, span: Range<usize>) -> SpecOrigin {
+        let mut origin = SpecOrigin::new(self.policy.profile, self.file.as_str());
         origin.pointer = at.pointer(self);
         origin.span = span;
         origin

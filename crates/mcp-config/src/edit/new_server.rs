@@ -1,8 +1,8 @@
 //! A new server from a few values; all others are the dialect's defaults.
 
 use mcp_host_model::{
-    Dialect, EnvInherit, Exposure, NameClass, NamePolicy, Origin, Profile, ServerId, ServerSpec, Sharing,
-    StdioSpec, TransportKind, TransportSpec, UrlSpec,
+    Dialect, EnvInheritance, Exposure, NameClass, NamePolicy, Profile, ServerId, ServerSpec, Sharing,
+    SpecOrigin, StdioSpec, TransportKind, TransportSpec, UrlSpec,
 };
 
 use crate::diagnostic::redact::{NamesOnly, redact_url};
@@ -114,14 +114,14 @@ impl NewServer {
         };
         let (inherit, naming, sharing) = match dialect {
             Dialect::HoloDeck => {
-                (EnvInherit::Safe, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::Auto)
+                (EnvInheritance::Safe, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::Auto)
             }
-            Dialect::Dominds => (EnvInherit::All, NamePolicy::Reject, Sharing::PerOwner),
+            Dialect::Dominds => (EnvInheritance::All, NamePolicy::Reject, Sharing::PerOwner),
             Dialect::Acp => {
-                (EnvInherit::All, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::PerOwner)
+                (EnvInheritance::All, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::PerOwner)
             }
             Dialect::McpJson => {
-                (EnvInherit::All, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::Auto)
+                (EnvInheritance::All, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::Auto)
             }
         };
         let transport = match reach {
@@ -142,7 +142,7 @@ impl NewServer {
                 }
             }
         };
-        let origin = Origin::new(profile, "");
+        let origin = SpecOrigin::new(profile, "");
         let mut spec = ServerSpec::new(id, origin, transport);
         (spec.description, spec.sharing) = (description, sharing);
         if spec.transport.kind() == TransportKind::Sse && dialect == Dialect::HoloDeck {

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_host_model::{ConfigValue, Origin, RawJson, Secret, ServerSpec, TemplatePart, UnsetVariables};
+use mcp_host_model::{
+    ConfigValue, RawJson, Secret, ServerSpec, SpecOrigin, TemplatePart, UnsetVariablePolicy,
+};
 use serde_json::value::RawValue;
 
 use crate::de::closest_variable;
@@ -14,7 +16,7 @@ use crate::syntax::{child, template};
 
 /// The inputs for resolving one server's values, and the errors so far.
 pub(super) struct Resolver<'a> {
-    pub(super) origin: &'a Origin,
+    pub(super) origin: &'a SpecOrigin,
     pub(super) variables: ReferenceRule,
     pub(super) env_file_key: &'static str,
     pub(super) urls: UrlPolicy,
@@ -151,7 +153,7 @@ impl<'a> Resolver<'a> {
 
     /// The text of a reference to a variable that is not set, if it stays.
     fn unset_text(&self, text: impl FnOnce() -> String) -> Option<String> {
-        (self.origin.unset_variables == UnsetVariables::Kept).then(text)
+        (self.origin.unset_variables == UnsetVariablePolicy::Keep).then(text)
     }
 
     fn variable(&self, name: &str) -> Option<String> {

@@ -5,7 +5,7 @@ use mcp_host_config::acp::{
     Tolerance,
 };
 use mcp_host_config::{Document, Profile, ResolveContext, resolve};
-use mcp_host_model::{Endpoint, EnvInherit, Sharing, SseFallback, TransportKind, TransportSpec};
+use mcp_host_model::{Endpoint, EnvInheritance, Sharing, SseFallback, TransportKind, TransportSpec};
 
 use crate::{found, reading};
 
@@ -48,7 +48,7 @@ fn acp_004_acp_005_acp_006_acp_048_a_request_gives_its_servers_in_order() {
         (files.command.as_str(), files.cwd.as_deref()),
         ("/opt/tools/files-server", Some("/home/ada/desk"))
     );
-    assert_eq!((files.inherit, reading.servers[0].sharing), (EnvInherit::All, Sharing::PerOwner));
+    assert_eq!((files.inherit, reading.servers[0].sharing), (EnvInheritance::All, Sharing::PerOwner));
     let TransportSpec::Http(board) = &reading.servers[1].transport else { panic!() };
     assert_eq!((board.headers[0].0.as_str(), board.sse_fallback), ("Authorization", SseFallback::Never));
     assert_eq!(reading.servers[1].origin.pointer, "/params/mcpServers/1");

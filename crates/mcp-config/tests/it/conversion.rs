@@ -1,7 +1,7 @@
 //! Writing servers: they are read back unchanged, and unsupported fields are reported.
 
 use mcp_host_config::{Document, Profile, WrittenFile, read};
-use mcp_host_model::{Origin, ServerSpec, Sharing};
+use mcp_host_model::{ServerSpec, Sharing, SpecOrigin};
 
 use crate::reading;
 
@@ -14,7 +14,7 @@ fn write(servers: &[ServerSpec], profile: Profile) -> WrittenFile {
 /// Servers without their origin.
 fn bare(servers: Vec<ServerSpec>) -> Vec<ServerSpec> {
     let bare = |mut it: ServerSpec| {
-        it.origin = Origin::new(it.origin.profile, "");
+        it.origin = SpecOrigin::new(it.origin.profile, "");
         it
     };
     servers.into_iter().map(bare).collect()

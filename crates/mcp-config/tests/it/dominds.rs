@@ -2,8 +2,8 @@
 
 use mcp_host_config::Profile;
 use mcp_host_model::{
-    ConfigValue, EnvInherit, Exposure, NamePolicy, Secret, ServerSpec, Sharing, Transform, TransportKind,
-    TransportSpec,
+    ConfigValue, EnvInheritance, Exposure, NamePolicy, NameTransform, Secret, ServerSpec, Sharing,
+    TransportKind, TransportSpec,
 };
 
 use crate::{found, reading};
@@ -30,7 +30,7 @@ fn dm_006_to_dm_011_a_program_and_its_environment() {
     assert_eq!(stdio.args, ["-y", "@acme/browser@latest"].map(ConfigValue::literal));
     assert_eq!(stdio.cwd.as_deref(), Some("./tools"));
     // DM-070
-    assert_eq!(stdio.inherit, EnvInherit::All);
+    assert_eq!(stdio.inherit, EnvInheritance::All);
     let host = |prefix| ConfigValue::HostEnv { name: "ACME_TOKEN".to_owned(), prefix: Secret::new(prefix) };
     let env = [
         // DM-010: no variables here.
@@ -65,8 +65,8 @@ fn x_20_empty_session_id_is_ignored() {
 fn dm_042_to_dm_045_dmx_09_transforms_keep_their_order_and_do_not_stack() {
     let spec = only(include_str!("../../../../fixtures/dominds/valid/transforms.yaml"));
     let prefix =
-        |remove: &str, add: &str| Transform::Prefix { remove: remove.to_owned(), add: add.to_owned() };
-    let own = [prefix("", "one_"), prefix("two_", "three_"), Transform::Suffix("_four".to_owned())];
+        |remove: &str, add: &str| NameTransform::Prefix { remove: remove.to_owned(), add: add.to_owned() };
+    let own = [prefix("", "one_"), prefix("two_", "three_"), NameTransform::Suffix("_four".to_owned())];
     // The tools have an empty list of their own, so there are no transforms.
     assert_eq!(spec.exposure.tools.transforms, []);
     assert_eq!(spec.exposure.prompts.transforms, [prefix("", "p_")]);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mcp_host_config::Profile;
 use mcp_host_model::{
-    ConfigValue, EnvInherit, NameClass, NamePolicy, ServerSpec, Sharing, TemplatePart, TransportSpec,
+    ConfigValue, EnvInheritance, NameClass, NamePolicy, ServerSpec, Sharing, TemplatePart, TransportSpec,
 };
 
 use crate::{found, reading};
@@ -53,7 +53,7 @@ fn hd_002_to_hd_031_every_field_is_lowered() {
     assert_eq!(stdio.env[1], ("NOTES_MODE".to_owned(), ConfigValue::literal("strict")));
     assert_eq!(stdio.env_file, Some(ConfigValue::literal(".env")));
     assert_eq!(stdio.encoding, "utf-8");
-    assert_eq!(stdio.inherit, EnvInherit::Safe);
+    assert_eq!(stdio.inherit, EnvInheritance::Safe);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use mcp_host_config::{Applicability, Diagnostic, Document, Profile, Reading, ResolveContext, read, resolve};
-use mcp_host_model::{ConfigValue, Endpoint, Filter, SseFallback, TransportSpec};
+use mcp_host_model::{ConfigValue, Endpoint, ExposureFilter, SseFallback, TransportSpec};
 
 use crate::{found, reading};
 
@@ -129,7 +129,7 @@ fn dia_07_excluded_tools_are_hidden_even_if_included() {
     };
     let of = |whitelist: &[&str], blacklist: &[&str]| {
         let texts = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect();
-        Filter { whitelist: texts(whitelist), blacklist: texts(blacklist) }
+        ExposureFilter { whitelist: texts(whitelist), blacklist: texts(blacklist) }
     };
     assert_eq!(filter(r#""includeTools": ["a", "b"]"#), of(&["a", "b"], &[]));
     assert_eq!(filter(r#""excludeTools": ["a"], "disabledTools": ["b"]"#), of(&[], &["a", "b"]));

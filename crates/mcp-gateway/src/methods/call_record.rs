@@ -60,7 +60,7 @@ impl<'a> CallRecord<'a> {
     fn write_audit(&self, log: &AuditLog, call: EndedCall) {
         let RequestContext { caller, request, server, .. } = self.context;
         let name = || request.params.text("name").map(|name| printable(&name, MAX_NAME_CHARS));
-        let (tool, prompt) = match request.method.known() {
+        let (tool, prompt) = match request.method.as_known() {
             Some(Method::CallTool) => (name(), None),
             Some(Method::GetPrompt) => (None, name()),
             _ => (None, None),
@@ -93,7 +93,7 @@ impl<'a> CallRecord<'a> {
 impl Drop for CallRecord<'_> {
     fn drop(&mut self) {
         let (gateway, request) = (self.context.gateway, self.context.request);
-        if !request.method.known().is_some_and(Method::reaches_server) {
+        if !request.method.as_known().is_some_and(Method::is_forwarded) {
             return;
         }
         let call = EndedCall {
@@ -115,7 +115,7 @@ impl Drop for CallRecord<'_> {
 impl RequestContext<'_> {
     /// Counts the request for its client's rate limit, if it reaches a server.
     pub(super) fn admit_client(&self) -> Result<(), RpcError> {
-        match self.request.method.known().is_some_and(Method::reaches_server) {
+        match self.request.method.as_known().is_some_and(Method::is_forwarded) {
             true => self.note_limit(self.gateway.rates.admit_client(&self.caller.principal)),
             false => Ok(()),
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use mcp_host_model::{Era, Method, MethodName, RawJson, ResultKind, ResultType, RpcError, code};
+use mcp_host_model::{Era, Method, MethodName, RawJson, ResultKind, ResultTypeMember, RpcError, code};
 use tokio::time::Instant;
 
 use crate::gateway::GatewayInner;
@@ -46,7 +46,7 @@ impl GatewayInner {
         request: Request,
         resolution: Option<Resolution>,
     ) -> HandledResult {
-        let may_need_input = request.method.known().is_some_and(Method::may_require_input);
+        let may_need_input = request.method.as_known().is_some_and(Method::can_require_input);
         let state = request.params.text("requestState").filter(|state| PendingInputs::is_ours(state));
         let state = state.filter(|_| may_need_input).map(Cow::into_owned);
         let takes_requests = caller.features.supported_requests != SupportedRequests::default();
@@ -93,7 +93,7 @@ impl GatewayInner {
         context.admit_client()?;
         self.wait_for_startup().await;
         let method = &context.request.method;
-        let Some(known) = method.known() else { return Err(unknown_method(method)) };
+        let Some(known) = method.as_known() else { return Err(unknown_method(method)) };
         let era = context.caller.era();
         let CheckedResult { object, info } = match (known, era) {
             (Method::ListTools, _) => return context.list(CatalogList::Tools),
@@ -126,8 +126,8 @@ impl GatewayInner {
                 let defaults = [complete, ("ttlMs", "0"), ("cacheScope", r#""private""#)];
                 json_splice::with_defaults(&object, &defaults).into()
             }
-            (Era::Modern, ResultType::Missing) => ResultBody::complete(object),
-            (Era::Modern, ResultType::Stated | ResultType::Void) => object.into(),
+            (Era::Modern, ResultTypeMember::Missing) => ResultBody::complete(object),
+            (Era::Modern, ResultTypeMember::Present | ResultTypeMember::Ignored) => object.into(),
         };
         Ok(body.of_kind(info.kind))
     }
@@ -135,7 +135,7 @@ impl GatewayInner {
     /// Handles a notification of a client with a session.
     pub(crate) fn handle_notification(&self, caller: &RequestClient, notification: &Notification) {
         let Some(session) = &caller.session else { return };
-        match notification.method.known() {
+        match notification.method.as_known() {
             Some(Method::Cancelled) => {
                 if let Some(id) = cancelled_id(&notification.params) {
                     session.running.cancel(id);

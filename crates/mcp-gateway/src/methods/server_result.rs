@@ -3,7 +3,9 @@
 //!
 //! Only the members that describe the kind of result are changed; everything else is forwarded as bytes.
 
-use mcp_host_model::{Era, Method, MethodName, RawJson, ResultKind, ResultType, RpcError, ServerId, code};
+use mcp_host_model::{
+    Era, Method, MethodName, RawJson, ResultKind, ResultTypeMember, RpcError, ServerId, code,
+};
 use mcp_host_runtime::{RawResult, RequestFailure};
 
 use crate::methods::context::RequestContext;
@@ -44,19 +46,19 @@ impl RequestContext<'_> {
             return failed("returned a result that is not an object");
         }
         let is_legacy = self.caller.era() == Era::Legacy;
-        let is_cacheable = self.request.method.known().is_some_and(Method::has_cacheable_result);
+        let is_cacheable = self.request.method.as_known().is_some_and(Method::has_cacheable_result);
         let object = match (info.result_type, info.kind) {
             (_, ResultKind::Unreadable) => return failed("returned a result with an invalid name"),
-            (ResultType::Missing, _) if !is_cacheable => return Ok(object),
-            (ResultType::Missing, _) => object,
-            (ResultType::Void, _) => {
+            (ResultTypeMember::Missing, _) if !is_cacheable => return Ok(object),
+            (ResultTypeMember::Missing, _) => object,
+            (ResultTypeMember::Ignored, _) => {
                 let complete = |key: &str| (key == RESULT_TYPE).then(|| json_string("complete"));
                 json_splice::replace_values(&object, |key, _| complete(key))
             }
-            (ResultType::Stated, ResultKind::Ambiguous) => return failed(REPEATED_MEMBER),
-            (ResultType::Stated, ResultKind::Complete | ResultKind::ToolError) => object,
-            (ResultType::Stated, ResultKind::Task) => return self.check_task(server, object),
-            (ResultType::Stated, ResultKind::InputRequired) => {
+            (ResultTypeMember::Present, ResultKind::Ambiguous) => return failed(REPEATED_MEMBER),
+            (ResultTypeMember::Present, ResultKind::Complete | ResultKind::ToolError) => object,
+            (ResultTypeMember::Present, ResultKind::Task) => return self.check_task(server, object),
+            (ResultTypeMember::Present, ResultKind::InputRequired) => {
                 return self.check_input_required(object, server, name);
             }
         };
@@ -109,7 +111,7 @@ impl RequestContext<'_> {
 
     /// Whether a server may request input before it returns a result.
     pub(super) fn may_need_input(&self) -> bool {
-        self.request.method.known().is_some_and(Method::may_require_input)
+        self.request.method.as_known().is_some_and(Method::can_require_input)
     }
 }
 

@@ -49,7 +49,7 @@ impl SupportedRequests {
     }
 
     pub(crate) fn supports(self, method: &MethodName) -> bool {
-        match method.known() {
+        match method.as_known() {
             Some(Method::CreateMessage) => self.sampling.is_some(),
             Some(Method::Elicit) => self.elicitation.is_some(),
             Some(Method::ListRoots) => self.roots,
@@ -68,7 +68,7 @@ impl SupportedRequests {
         };
         let all =
             |name: &'static str| members.iter().filter(move |(key, _)| key == name).map(|(_, value)| value);
-        match method.known() {
+        match method.as_known() {
             Some(Method::Elicit) => {
                 // A repeated member is ambiguous.
                 if all("mode").nth(1).is_some() {

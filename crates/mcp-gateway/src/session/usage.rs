@@ -33,5 +33,5 @@ impl Usage {
 
 /// Whether a request does more than list.
 pub(crate) fn is_call(method: &MethodName) -> bool {
-    !method.is_list() && !matches!(method.known(), Some(Method::Ping | Method::Discover))
+    !method.is_list() && !matches!(method.as_known(), Some(Method::Ping | Method::Discover))
 }

@@ -19,7 +19,7 @@ async fn check(eras: Eras) {
     let mut renamed = server("demo");
     renamed.spec.exposure.tools.naming = NamePolicy::Qualify { class: NameClass::Strict };
     renamed.spec.exposure.tools.transforms =
-        vec![mcp_host_model::Transform::Prefix { remove: String::new(), add: "new_".into() }];
+        vec![mcp_host_model::NameTransform::Prefix { remove: String::new(), add: "new_".into() }];
     fixture.host.apply(DesiredServers::new(vec![renamed, server("own")])).await;
     changes.wait_for(|it| it.tools > before).await.unwrap();
     let now = names().await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_host_model::Transform;
+use mcp_host_model::NameTransform;
 use mcp_host_runtime::DesiredServers;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -52,7 +52,7 @@ impl Stream {
 async fn rename(fixture: &TestGateway, prefix: &str) {
     let mut renamed = server("demo");
     renamed.spec.exposure.tools.transforms =
-        vec![Transform::Prefix { remove: String::new(), add: prefix.into() }];
+        vec![NameTransform::Prefix { remove: String::new(), add: prefix.into() }];
     fixture.host.apply(DesiredServers::new(vec![renamed, server("own")])).await;
 }
 

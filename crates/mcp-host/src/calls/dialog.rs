@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_host_model::{CallResult, PromptResult, RawJson, ReadResult, Secret};
+use mcp_host_model::{CallResult, PromptResult, RawJson, ResourceResult, Secret};
 
 use crate::calls::pin::PinnedGeneration;
 use crate::calls::request_options::RequestOptions;
@@ -56,7 +56,11 @@ impl Dialog {
     }
 
     /// Reads a resource for this dialog, like [`Host::read_resource`](crate::host::Host::read_resource).
-    pub async fn read_resource(&self, uri: &str, options: RequestOptions) -> Result<ReadResult, HostError> {
+    pub async fn read_resource(
+        &self,
+        uri: &str,
+        options: RequestOptions,
+    ) -> Result<ResourceResult, HostError> {
         let (options, version) = (self.in_dialog(options), CatalogVersion::Latest);
         self.router.requests.read_resource(uri, options, version).await
     }

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_host_model::{CallResult, PromptResult, RawJson, ReadResult};
+use mcp_host_model::{CallResult, PromptResult, RawJson, ResourceResult};
 
 use crate::calls::pinned_routes::PinnedRoutes;
 use crate::calls::request_options::RequestOptions;
@@ -60,7 +60,11 @@ impl PinnedGeneration {
     }
 
     /// Reads a resource of this generation, like [`Host::read_resource`](crate::host::Host::read_resource).
-    pub async fn read_resource(&self, uri: &str, options: RequestOptions) -> Result<ReadResult, HostError> {
+    pub async fn read_resource(
+        &self,
+        uri: &str,
+        options: RequestOptions,
+    ) -> Result<ResourceResult, HostError> {
         self.router.requests.read_resource(uri, self.in_dialog(options), self.version()).await
     }
 

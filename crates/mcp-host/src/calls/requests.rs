@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use mcp_host_model::{Completion, ErrorKind, Method, PromptResult, RawJson, ReadResult, Task};
+use mcp_host_model::{Completion, ErrorKind, Method, PromptResult, RawJson, ResourceResult, Task};
 use mcp_host_registry::ExposedPrompt;
 use mcp_host_transport::{
     CallError, CallOptions, CallResponse, CompletionArgument, CompletionReference, DEFAULT_TASK_TIMEOUT,
@@ -86,8 +86,8 @@ impl RequestRouter {
         uri: &str,
         options: RequestOptions,
         version: CatalogVersion<'_>,
-    ) -> Result<ReadResult, HostError> {
-        let send: SendRequest<ReadResult> =
+    ) -> Result<ResourceResult, HostError> {
+        let send: SendRequest<ResourceResult> =
             Arc::new(|session, uri, options| Box::pin(session.read_resource(uri, options)));
         let read = self.send(Method::ReadResource, LookupItem::Resource(uri), options, version, send).await;
         read.map(|it| it.value).map_err(|it| it.error)

@@ -1,6 +1,6 @@
 //! Lookup of prompts, resources and templates, with an error that explains why one is missing.
 
-use mcp_host_model::{ErrorKind, Filter, ServerId};
+use mcp_host_model::{ErrorKind, ExposureFilter, ServerId};
 use mcp_host_registry::{Decision, ExposedPrompt, ListKind};
 
 use crate::calls::tool_lookup::{display_name, unavailable_error};
@@ -165,7 +165,7 @@ fn is_withheld(routing_table: &RoutingTable<InstanceRef>, server: &ServerId, uri
 /// Whether a server filters its resources and no shown template matches the URI: then it must not be read.
 fn is_filtered(routing_table: &RoutingTable<InstanceRef>, server: &ServerId, uri: &str) -> bool {
     let Some(route) = routing_table.routes.get(server) else { return false };
-    let Filter { whitelist, blacklist } = &route.server.spec.exposure.resources.filter;
+    let ExposureFilter { whitelist, blacklist } = &route.server.spec.exposure.resources.filter;
     let templates = routing_table.snapshot.catalog.templates().iter().filter(|it| it.server == *server);
     let is_listed =
         || templates.map(|it| &it.template.uri_template).any(|it| match_template(it, uri).is_some());

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_host_model::{
-    ErrorKind, InvalidItem, Method, RawJson, ReadResult, ServerId, Skill, SkillFile, read_resource_result,
-    read_skill_result,
+    ErrorKind, InvalidItem, Method, RawJson, ResourceResult, ServerId, Skill, SkillFile,
+    read_resource_result, read_skill_result,
 };
 use mcp_host_transport::{CallResponse, ListResult};
 use sha2::{Digest, Sha256};
@@ -60,7 +60,7 @@ pub(crate) async fn read_skill_file(
     skill_uri: &str,
     file_uri: &str,
     options: RequestOptions,
-) -> Result<ReadResult, HostError> {
+) -> Result<ResourceResult, HostError> {
     let found = skill_request_raw(router, Method::GetSkill, Some(skill_uri), options.clone()).await;
     let RawResult { result, server, .. } = found.map_err(|it| it.error)?;
     let skill = read_skill_result(&result);
@@ -87,7 +87,7 @@ fn invalid(server: &ServerId, reason: &str) -> HostError {
 }
 
 /// Checks the size and the hash of a file.
-fn check_file(listed: &SkillFile, read: &ReadResult) -> Result<(), String> {
+fn check_file(listed: &SkillFile, read: &ResourceResult) -> Result<(), String> {
     let content = read.contents.iter().find(|it| it.uri == listed.uri).ok_or("no content has this URI")?;
     let bytes = content.body.to_bytes().map_err(|error| error.to_string())?;
     if bytes.len() as u64 != listed.size {

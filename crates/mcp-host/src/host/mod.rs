@@ -6,7 +6,7 @@ mod raw;
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_host_model::{CallResult, Completion, PromptResult, RawJson, ReadResult, ServerId, Skill};
+use mcp_host_model::{CallResult, Completion, PromptResult, RawJson, ResourceResult, ServerId, Skill};
 use mcp_host_registry::{NamedView, Projection, Provider, RetryDecision, ToolBudget, ValidatorCache};
 use mcp_host_transport::{Caller, CompletionArgument, CompletionReference, ReceiptDirectory, SseServerCache};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -290,7 +290,11 @@ impl Host {
 
     /// Reads a resource from the server in `options`, else from the server that lists the URI, else from the one with
     /// the best matching template. Hidden resources cannot be read. Dropping the future cancels the request.
-    pub async fn read_resource(&self, uri: &str, options: RequestOptions) -> Result<ReadResult, HostError> {
+    pub async fn read_resource(
+        &self,
+        uri: &str,
+        options: RequestOptions,
+    ) -> Result<ResourceResult, HostError> {
         self.router.requests.read_resource(uri, options, CatalogVersion::Latest).await
     }
 
@@ -312,7 +316,7 @@ impl Host {
         skill: &str,
         file: &str,
         options: RequestOptions,
-    ) -> Result<ReadResult, HostError> {
+    ) -> Result<ResourceResult, HostError> {
         read_skill_file(&self.router.requests, skill, file, options).await
     }
 

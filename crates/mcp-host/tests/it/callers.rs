@@ -28,7 +28,7 @@ struct Person(&'static str);
 
 impl RawRequestHandler for Person {
     fn handles(&self, method: &MethodName) -> bool {
-        matches!(method.known(), Some(Method::Elicit | Method::CreateMessage | Method::ListRoots))
+        matches!(method.as_known(), Some(Method::Elicit | Method::CreateMessage | Method::ListRoots))
     }
 
     fn handle<'a, 'b>(

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{Content, Filter, PromptResult, RawJson, ReadResult, ResourceBody, ServerId, Sharing};
+use mcp_host_model::{
+    Content, ExposureFilter, PromptResult, RawJson, ResourceBody, ResourceResult, ServerId, Sharing,
+};
 use mcp_host_runtime::{DesiredServers, DialogId, Host, HostError, HostOptions, RequestOptions, Supervision};
 use mcp_host_transport::{CompletionArgument, CompletionReference};
 use mcp_testkit::servers::configured_server;
@@ -54,7 +56,7 @@ fn said(result: Result<PromptResult, HostError>) -> String {
 }
 
 /// The content of a resource, or the error.
-fn read(result: Result<ReadResult, HostError>) -> String {
+fn read(result: Result<ResourceResult, HostError>) -> String {
     match result {
         Err(failure) => failure.to_string(),
         Ok(result) => match &result.contents[0].body {
@@ -87,7 +89,8 @@ async fn hd_081_prompt_is_found_by_exposed_or_original_name() {
 #[tokio::test(start_paused = true)]
 async fn ambiguous_name_is_resolved_by_the_server_option() {
     let mut quiet = configured_server("c");
-    quiet.spec.exposure.prompts.filter = Filter { whitelist: vec![], blacklist: vec!["hello".into()] };
+    quiet.spec.exposure.prompts.filter =
+        ExposureFilter { whitelist: vec![], blacklist: vec!["hello".into()] };
     let host = host(vec![configured_server("a"), configured_server("b"), quiet]).await;
     let ask = async |name: &str, asking| said(host.get_prompt(name, &raw("{}"), asking).await);
     let ambiguous = "ValidationError: Prompt 'hello' is ambiguous: use one of 'a__hello', 'b__hello'";
@@ -164,7 +167,8 @@ async fn unlisted_resource_is_searched() {
 #[tokio::test(start_paused = true)]
 async fn filtered_resource_cannot_be_read() {
     let mut some = configured_server("a");
-    some.spec.exposure.resources.filter = Filter { whitelist: vec!["greeting".into()], blacklist: vec![] };
+    some.spec.exposure.resources.filter =
+        ExposureFilter { whitelist: vec!["greeting".into()], blacklist: vec![] };
     let host = host(vec![some, configured_server("b")]).await;
     let ask = async |uri: &str, asking| read(host.read_resource(uri, asking).await);
     assert!(ask("demo://greeting", of("a")).await.contains("ello"));
@@ -186,7 +190,8 @@ async fn filtered_resource_cannot_be_read() {
 #[tokio::test(start_paused = true)]
 async fn filtered_resource_cannot_be_read_through_a_template() {
     let mut some = configured_server("a");
-    some.spec.exposure.resources.filter = Filter { whitelist: vec![], blacklist: vec!["greeting".into()] };
+    some.spec.exposure.resources.filter =
+        ExposureFilter { whitelist: vec![], blacklist: vec!["greeting".into()] };
     let host = host(vec![some]).await;
     let ask = async |uri: &str, asking| read(host.read_resource(uri, asking).await);
     assert_eq!(ask("demo://numbers/2", of("a")).await.trim(), "1\n2");

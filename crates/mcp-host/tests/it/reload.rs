@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{ErrorKind, RawJson, Transform};
+use mcp_host_model::{ErrorKind, NameTransform, RawJson};
 use mcp_host_runtime::{DesiredServers, DialogId, FailedServer, HostError, ToolCall};
 use mcp_testkit::random::Random;
 use mcp_testkit::servers::configured_server;
@@ -24,7 +24,7 @@ async fn dm_110_dm_100_unchanged_servers_keep_their_connection() {
     ])
     .await;
     let mut renamed = configured_server("b");
-    renamed.spec.exposure.tools.transforms.push(Transform::Suffix("2".into()));
+    renamed.spec.exposure.tools.transforms.push(NameTransform::Suffix("2".into()));
     fixture.apply(vec![configured_server("a"), renamed]).await;
     assert_eq!(fixture.summary(), "a:ready b:ready | a__t b__t2");
     assert_eq!((fixture.peer("a").count("connect"), fixture.peer("b").count("connect")), (1, 1));

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{Error as _, IgnoredAny};
 use serde_json::{Deserializer, Error};
 
-use crate::json::unescape::string_text;
+use crate::json::unescape::decode_string;
 
 /// A position in a JSON text.
 ///
@@ -35,9 +35,10 @@ use crate::json::unescape::string_text;
 #[derive(Debug, Clone)]
 pub struct JsonCursor<'a> {
     text: &'a str,
-    at: usize,
-    /// A container was opened, and none of its members was read.
-    is_begun: bool,
+    /// The position in `text`, in bytes.
+    position: usize,
+    /// Whether the next element is the first one of its container, so that no comma precedes it.
+    is_first: bool,
 }
 
 /// The text of a JSON value that a [`JsonCursor`] has skipped.
@@ -52,42 +53,41 @@ impl<'a> JsonSlice<'a> {
 
     /// Returns the decoded text of a JSON string, and `None` for any other value.
     pub fn to_text(self) -> Option<Cow<'a, str>> {
-        string_text(self.0)
+        decode_string(self.0)
     }
 }
 
 impl<'a> JsonCursor<'a> {
     /// Creates a cursor at the start of `text`.
     pub fn new(text: &'a str) -> JsonCursor<'a> {
-        JsonCursor { text, at: 0, is_begun: false }
+        JsonCursor { text, position: 0, is_first: false }
     }
 
-    /// Enters an object (`{`) or a list (`[`). Fails if there is none at this position.
-    pub(crate) fn begin_container(&mut self, mark: u8) -> Result<(), Error> {
-        if self.peek_byte() != Some(mark) {
-            return Err(Error::custom(format_args!("expected `{}`", char::from(mark))));
+    /// Moves past `bracket`, which begins an object (`{`) or a list (`[`). Fails if another byte is at this position.
+    pub(crate) fn begin_container(&mut self, bracket: u8) -> Result<(), Error> {
+        if self.peek_byte() != Some(bracket) {
+            return Err(Error::custom(format_args!("expected `{}`", char::from(bracket))));
         }
-        self.at += 1;
-        self.is_begun = true;
+        self.position += 1;
+        self.is_first = true;
         Ok(())
     }
 
     /// Moves to the next member of the current container and returns true, or moves past its `end` (`}` or `]`) and
     /// returns false.
     pub(crate) fn next_element(&mut self, end: u8) -> Result<bool, Error> {
-        let is_first = std::mem::take(&mut self.is_begun);
+        let is_first = std::mem::take(&mut self.is_first);
         let next = self.peek_byte();
         if next == Some(end) {
-            self.at += 1;
+            self.position += 1;
             return Ok(false);
         }
         if !is_first {
             if next != Some(b',') {
                 return Err(Error::custom(format_args!("expected `,` or `{}`", char::from(end))));
             }
-            self.at += 1;
-            // The next value begins at its first byte.
-            self.peek_byte();
+            self.position += 1;
+            self.skip_white_space();
         }
         Ok(true)
     }
@@ -97,56 +97,57 @@ impl<'a> JsonCursor<'a> {
         if !self.next_element(b'}')? {
             return Ok(None);
         }
-        let key = match self.unescaped_key() {
+        let key = match self.read_key_without_escapes() {
             Some(key) => Cow::Borrowed(key),
             None => self.read_value::<Key<'a>>()?.0,
         };
         if self.peek_byte() != Some(b':') {
             return Err(Error::custom("expected `:`"));
         }
-        self.at += 1;
+        self.position += 1;
         Ok(Some(key))
     }
 
-    /// Reads a name without escapes, the common case.
-    fn unescaped_key(&mut self) -> Option<&'a str> {
-        let rest = self.text.as_bytes()[self.at..].strip_prefix(b"\"")?;
+    /// Reads a name without escapes, the common case. Returns `None`, and does not move, if it has one.
+    fn read_key_without_escapes(&mut self) -> Option<&'a str> {
+        let rest = self.text.as_bytes()[self.position..].strip_prefix(b"\"")?;
         let length = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
         if rest[length] != b'"' {
             return None;
         }
-        let start = self.at + 1;
-        self.at = start + length + 1;
+        let start = self.position + 1;
+        self.position = start + length + 1;
         self.text.get(start..start + length)
     }
 
-    /// Reads an object. `member` receives each name and must read exactly the value. Fails if it reads nothing.
+    /// Reads an object and returns its text. `read_member` is called with each name, and must read or skip the value.
+    /// Fails if it does not.
     pub fn read_object(
         &mut self,
-        mut member: impl FnMut(Cow<'a, str>, &mut JsonCursor<'a>) -> Result<(), Error>,
+        mut read_member: impl FnMut(Cow<'a, str>, &mut JsonCursor<'a>) -> Result<(), Error>,
     ) -> Result<JsonSlice<'a>, Error> {
         self.begin_container(b'{')?;
-        let start = self.at - 1;
+        let start = self.position - 1;
         while let Some(key) = self.next_key()? {
-            let before = self.at;
-            member(key, self)?;
-            if self.at == before {
+            let before = self.position;
+            read_member(key, self)?;
+            if self.position == before {
                 return Err(Error::custom("a member's value was not read"));
             }
         }
-        Ok(JsonSlice(&self.text[start..self.at]))
+        Ok(JsonSlice(&self.text[start..self.position]))
     }
 
-    /// Reads a list. `element` must read exactly one value. Fails if it reads nothing.
+    /// Reads a list. `read_element` is called at each element, and must read or skip it. Fails if it does not.
     pub fn read_array(
         &mut self,
-        mut element: impl FnMut(&mut JsonCursor<'a>) -> Result<(), Error>,
+        mut read_element: impl FnMut(&mut JsonCursor<'a>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.begin_container(b'[')?;
         while self.next_element(b']')? {
-            let before = self.at;
-            element(self)?;
-            if self.at == before {
+            let before = self.position;
+            read_element(self)?;
+            if self.position == before {
                 return Err(Error::custom("an element was not read"));
             }
         }
@@ -155,38 +156,39 @@ impl<'a> JsonCursor<'a> {
 
     /// Reads the value as `T`. On an error the cursor does not move.
     pub fn read_value<T: Deserialize<'a>>(&mut self) -> Result<T, Error> {
-        let mut deserializer = Deserializer::from_str(&self.text[self.at..]);
+        let mut deserializer = Deserializer::from_str(&self.text[self.position..]);
         let value = T::deserialize(&mut deserializer)?;
-        self.at += deserializer.into_iter::<IgnoredAny>().byte_offset();
+        self.position += deserializer.into_iter::<IgnoredAny>().byte_offset();
         Ok(value)
     }
 
-    /// Skips the value, whatever its type.
+    /// Skips the value of any type and returns its text.
     pub fn skip_value(&mut self) -> Result<JsonSlice<'a>, Error> {
-        self.peek_byte();
-        let start = self.at;
+        self.skip_white_space();
+        let start = self.position;
         self.read_value::<IgnoredAny>()?;
-        Ok(JsonSlice(&self.text[start..self.at]))
+        Ok(JsonSlice(&self.text[start..self.position]))
     }
 
-    /// Reads the value with its text. If it is JSON but not a `T`, returns the reason and skips it.
+    /// Reads the value as `T`, and returns its text as well. If it is JSON but not a `T`, the inner result is the error,
+    /// and the cursor moves past the value.
     pub(crate) fn read_with_text<T: Deserialize<'a>>(
         &mut self,
     ) -> Result<(&'a str, Result<T, Error>), Error> {
-        let start = self.at;
+        let start = self.position;
         let value = match self.read_value() {
             Ok(value) => Ok(value),
-            Err(why) => {
+            Err(error) => {
                 self.read_value::<IgnoredAny>()?;
-                Err(why)
+                Err(error)
             }
         };
-        Ok((&self.text[start..self.at], value))
+        Ok((&self.text[start..self.position], value))
     }
 
     /// Returns the number of bytes after this position.
     pub(crate) fn remaining_bytes(&self) -> usize {
-        self.text.len() - self.at
+        self.text.len() - self.position
     }
 
     /// Fails if anything but white space follows.
@@ -199,10 +201,13 @@ impl<'a> JsonCursor<'a> {
 
     /// Skips white space and returns the byte after it.
     pub fn peek_byte(&mut self) -> Option<u8> {
-        let rest = &self.text.as_bytes()[self.at..];
-        let blank = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count();
-        self.at += blank;
-        rest.get(blank).copied()
+        self.skip_white_space();
+        self.text.as_bytes().get(self.position).copied()
+    }
+
+    fn skip_white_space(&mut self) {
+        let rest = &self.text.as_bytes()[self.position..];
+        self.position += rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count();
     }
 }
 
@@ -218,19 +223,19 @@ mod tests {
 
     use super::*;
 
-    /// Reads an object of lists, as serde_json would.
+    /// Reads an object. Each value is returned as the texts of its elements, or as its own text if it is no list.
     fn read_members(text: &str) -> Result<Vec<(String, Vec<String>)>, Error> {
-        let mut walk = JsonCursor::new(text);
+        let mut cursor = JsonCursor::new(text);
         let mut res = Vec::new();
-        walk.begin_container(b'{')?;
-        while let Some(key) = walk.next_key()? {
+        cursor.begin_container(b'{')?;
+        while let Some(key) = cursor.next_key()? {
             let mut items = Vec::new();
-            let is_list = walk.begin_container(b'[').is_ok();
-            while is_list && walk.next_element(b']')? {
-                items.push(walk.read_with_text::<&RawValue>()?.0.to_owned());
+            let is_list = cursor.begin_container(b'[').is_ok();
+            while is_list && cursor.next_element(b']')? {
+                items.push(cursor.read_with_text::<&RawValue>()?.0.to_owned());
             }
             if !is_list {
-                items.push(walk.read_value::<&RawValue>()?.to_string());
+                items.push(cursor.read_value::<&RawValue>()?.to_string());
             }
             res.push((key.into_owned(), items));
         }
@@ -251,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn each_item_is_read_with_its_text() {
+    fn elements_are_read_with_their_texts() {
         check(r#"{"a":[1, {"b":[]} ,"x" ],"c":[]} and more"#, r#"a=1|{"b":[]}|"x" c="#);
         check(" { } ", "");
         check(r#"{"a\n":7}"#, "a\n=7");
@@ -276,45 +281,45 @@ mod tests {
     }
 
     #[test]
-    fn what_is_another_thing_is_passed_over() {
-        let mut walk = JsonCursor::new(r#"[ {"a":"x","b":[1]} , 7]"#);
-        walk.begin_container(b'[').unwrap();
-        assert!(walk.next_element(b']').unwrap());
-        let (text, read) = walk.read_with_text::<u8>().unwrap();
+    fn value_of_another_type_is_skipped() {
+        let mut cursor = JsonCursor::new(r#"[ {"a":"x","b":[1]} , 7]"#);
+        cursor.begin_container(b'[').unwrap();
+        assert!(cursor.next_element(b']').unwrap());
+        let (text, read) = cursor.read_with_text::<u8>().unwrap();
         assert_eq!((text, read.is_err()), (r#"{"a":"x","b":[1]}"#, true));
-        assert!(walk.next_element(b']').unwrap());
-        assert!(matches!(walk.read_with_text::<u8>(), Ok(("7", Ok(7)))));
-        assert!(!walk.next_element(b']').unwrap());
+        assert!(cursor.next_element(b']').unwrap());
+        assert!(matches!(cursor.read_with_text::<u8>(), Ok(("7", Ok(7)))));
+        assert!(!cursor.next_element(b']').unwrap());
     }
 
     #[test]
-    fn what_was_passed_over_is_known_to_be_json() {
-        let mut walk = JsonCursor::new(r#" {"a": {"b" : "x\n" } ,"c":[1 ] } "#);
+    fn skipped_values_are_returned_as_text() {
+        let mut cursor = JsonCursor::new(r#" {"a": {"b" : "x\n" } ,"c":[1 ] } "#);
         let mut seen = Vec::new();
-        let whole = walk.read_object(|key, walk| {
+        let whole = cursor.read_object(|key, cursor| {
             let passed = match &*key {
-                "a" => walk.read_object(|_, walk| {
-                    assert_eq!(walk.skip_value()?.to_text().as_deref(), Some("x\n"));
+                "a" => cursor.read_object(|_, cursor| {
+                    assert_eq!(cursor.skip_value()?.to_text().as_deref(), Some("x\n"));
                     Ok(())
                 })?,
-                _ => walk.skip_value()?,
+                _ => cursor.skip_value()?,
             };
             seen.push(format!("{key}={}", passed.as_str()));
             Ok(())
         });
         assert_eq!(whole.unwrap().as_str(), r#"{"a": {"b" : "x\n" } ,"c":[1 ] }"#);
         assert_eq!(seen, [r#"a={"b" : "x\n" }"#, "c=[1 ]"]);
-        walk.finish().unwrap();
+        cursor.finish().unwrap();
         let unread = JsonCursor::new(r#"{"a":}"#).read_object(|_, _| Ok(()));
         assert!(unread.is_err());
-        let mut walk = JsonCursor::new("7 8");
-        assert_eq!((walk.skip_value().unwrap().to_text(), walk.finish().is_err()), (None, true));
+        let mut cursor = JsonCursor::new("7 8");
+        assert_eq!((cursor.skip_value().unwrap().to_text(), cursor.finish().is_err()), (None, true));
     }
 
     proptest! {
-        /// It takes what serde_json takes, and nothing else.
+        /// The cursor accepts a text if and only if serde_json does.
         #[test]
-        fn it_agrees_with_serde_json(text in r#"[\[\]{},:"a1 ]{0,14}"#) {
+        fn agrees_with_serde_json(text in r#"[\[\]{},:"a1 ]{0,14}"#) {
             for text in [text.clone(), format!("{{\"a\":[{text}]}}"), format!("{{{text}}}")] {
                 let mut values = Deserializer::from_str(&text).into_iter::<Value>();
                 let known = matches!(values.next(), Some(Ok(Value::Object(_))));

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::json::cursor::{JsonCursor, JsonSlice};
-use crate::json::unescape::string_text;
+use crate::json::unescape::decode_string;
 
 /// One complete JSON value as its original text, a slice of a shared buffer.
 ///
@@ -23,7 +23,7 @@ impl RawJson {
     /// Checks that `bytes` contain exactly one JSON value. Fails with serde_json's message, which contains only
     /// positions and token kinds.
     pub fn parse(bytes: Bytes) -> Result<RawJson, serde_json::Error> {
-        let whole = text(bytes)?;
+        let whole = check_utf8(bytes)?;
         serde_json::from_str::<IgnoredAny>(&whole)?;
         let inner = whole.trim_matches(|it: char| it.is_ascii_whitespace());
         Ok(RawJson(whole.slice_ref(inner)))
@@ -33,7 +33,7 @@ impl RawJson {
     pub fn parse_prefix(bytes: Bytes) -> Result<RawJson, serde_json::Error> {
         let whole = match ByteString::try_from(bytes.clone()) {
             Ok(whole) => whole,
-            Err(why) => text(bytes.slice(..why.valid_up_to()))?,
+            Err(error) => check_utf8(bytes.slice(..error.valid_up_to()))?,
         };
         let value = <&RawValue>::deserialize(&mut serde_json::Deserializer::from_str(&whole))?.get();
         Ok(RawJson(whole.slice_ref(value)))
@@ -46,21 +46,22 @@ impl RawJson {
         RawJson::slice_at(&self.0, self.0.as_ptr(), value.get())
     }
 
-    /// Returns what a cursor over `whole` has skipped, as a slice of it. A slice of another text is copied.
+    /// Returns `value`, which a cursor over `whole` has read, as a slice of `whole`. A value of another text is copied.
     #[doc(hidden)]
-    pub fn from_slice(whole: &ByteString, passed: JsonSlice<'_>) -> RawJson {
-        RawJson::from_valid(RawJson::slice_at(whole, whole.as_ptr(), passed.as_str()).0)
+    pub fn from_slice(whole: &ByteString, value: JsonSlice<'_>) -> RawJson {
+        RawJson::from_valid(RawJson::slice_at(whole, whole.as_ptr(), value.as_str()).0)
     }
 
-    /// Returns the slice at the offset that `value` has in `text`, of which this is a copy. A `value` outside `text`
-    /// is copied.
+    /// Returns the slice that corresponds to `value`, a part of `text`, of which `self` is a copy. A `value` outside
+    /// `text` is copied.
     pub(crate) fn slice_by_offset(&self, text: &str, value: &RawValue) -> RawJson {
         RawJson::slice_at(&self.0, text.as_ptr(), value.get())
     }
 
-    /// Returns the part of `whole` at the offset that `json` has from `start`, or a copy if there is none.
-    pub(crate) fn slice_at(whole: &ByteString, start: *const u8, json: &str) -> RawJson {
-        let start = (json.as_ptr() as usize).wrapping_sub(start as usize);
+    /// Returns the part of `whole` at the offset of `json` from the address `base`, or a copy of `json` if `whole` has
+    /// no such part.
+    fn slice_at(whole: &ByteString, base: *const u8, json: &str) -> RawJson {
+        let start = (json.as_ptr() as usize).wrapping_sub(base as usize);
         let part = start.checked_add(json.len()).and_then(|end| whole.get(start..end));
         RawJson(part.map_or_else(|| ByteString::from(json), |it| whole.slice_ref(it)))
     }
@@ -108,11 +109,11 @@ impl RawJson {
 
     /// Returns the decoded text of a JSON string, and `None` for any other value.
     pub fn to_text(&self) -> Option<Cow<'_, str>> {
-        string_text(self.as_str())
+        decode_string(self.as_str())
     }
 
-    /// Returns the members of an object in their order, including repeated ones, and `None` for any other value. Also
-    /// `None` if a name contains an unpaired surrogate.
+    /// Returns the names and values of an object in their order, including repeated names. Returns `None` for any other
+    /// value, and if a name contains an unpaired surrogate.
     pub fn members(&self) -> Option<Vec<(Cow<'_, str>, RawJson)>> {
         let mut members = Vec::new();
         let mut cursor = JsonCursor::new(self.as_str());
@@ -129,8 +130,8 @@ impl RawJson {
     }
 }
 
-/// Skipping a string does not check its bytes, so UTF-8 is checked here.
-fn text(bytes: Bytes) -> Result<ByteString, serde_json::Error> {
+/// Checks that `bytes` are UTF-8. serde_json does not check this in the strings that it skips.
+fn check_utf8(bytes: Bytes) -> Result<ByteString, serde_json::Error> {
     ByteString::try_from(bytes).map_err(serde::de::Error::custom)
 }
 
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn slice_shares_its_buffer_and_other_values_are_copied() {
+    fn slices_share_the_buffer_and_other_values_are_copied() {
         let whole = Bytes::from_static(b"{\"schema\": {\"type\":\"object\"} }");
         #[derive(Deserialize)]
         struct RawTool<'a> {

@@ -1,47 +1,46 @@
 //! Unescaping of JSON strings, with one allocation.
 //!
-//! serde_json assembles a string with escapes in a scratch buffer and copies it. Results may contain megabytes of
-//! text, nearly all of it with line breaks, and the kernel must clear new memory each time.
+//! serde_json unescapes into a scratch buffer, and copies it. For results with megabytes of text, that second
+//! allocation is expensive.
 
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// A string that deserializes through [`unescape`].
-pub(crate) struct Text(pub(crate) String);
+/// A string that is deserialized with [`unescape`].
+pub(crate) struct UnescapedString(pub(crate) String);
 
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
+impl<'de> Deserialize<'de> for UnescapedString {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<UnescapedString, D::Error> {
         let json = <&RawValue>::deserialize(deserializer)?.get();
-        unescape(json).map(Text).ok_or_else(|| match json.starts_with('"') {
+        unescape(json).map(UnescapedString).ok_or_else(|| match json.starts_with('"') {
             true => D::Error::custom("half of a surrogate pair in a string"),
             false => D::Error::invalid_type(Unexpected::Other("another value"), &"a string"),
         })
     }
 }
 
-/// Returns the text of a JSON string that serde_json has checked. `None` for another value, or for an unpaired
-/// surrogate.
+/// Decodes a JSON string that serde_json has checked. Returns `None` for another value, and for an unpaired surrogate.
 pub(crate) fn unescape(json: &str) -> Option<String> {
     let mut rest = json.strip_prefix('"')?.strip_suffix('"')?;
-    let mut res = String::with_capacity(rest.len());
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        res.push_str(&rest[..at]);
-        let (character, behind) = escape(&rest[at + 1..])?;
-        res.push(character);
+    let mut decoded = String::with_capacity(rest.len());
+    while let Some(backslash) = memchr::memchr(b'\\', rest.as_bytes()) {
+        decoded.push_str(&rest[..backslash]);
+        let (character, behind) = decode_escape(&rest[backslash + 1..])?;
+        decoded.push(character);
         rest = behind;
     }
-    res.push_str(rest);
-    // Escaped text of some scripts is three times as long.
-    if res.capacity() > 2 * res.len() {
-        res.shrink_to_fit();
+    decoded.push_str(rest);
+    // The JSON of a text with many `\u` escapes is several times as long as the text.
+    if decoded.capacity() > 2 * decoded.len() {
+        decoded.shrink_to_fit();
     }
-    Some(res)
+    Some(decoded)
 }
 
-/// Decodes one escape, without its backslash; returns the rest.
-fn escape(text: &str) -> Option<(char, &str)> {
+/// Decodes the escape at the start of `text`, which follows a backslash. Returns the character and the text behind it.
+fn decode_escape(text: &str) -> Option<(char, &str)> {
     let mut chars = text.chars();
     let character = match chars.next()? {
         'n' => '\n',
@@ -49,33 +48,37 @@ fn escape(text: &str) -> Option<(char, &str)> {
         'r' => '\r',
         'b' => '\u{8}',
         'f' => '\u{c}',
-        'u' => return code_point(chars.as_str()),
+        'u' => return decode_code_point(chars.as_str()),
         itself @ ('"' | '\\' | '/') => itself,
         _ => return None,
     };
     Some((character, chars.as_str()))
 }
 
-/// Decodes `\u` escapes, the first without its `\u`.
-fn code_point(text: &str) -> Option<(char, &str)> {
-    let (first, behind) = unit(text)?;
+/// Decodes a `\u` escape, or the two of a surrogate pair. `text` begins after the first `\u`. Returns the character and
+/// the text behind it.
+fn decode_code_point(text: &str) -> Option<(char, &str)> {
+    let (first, behind) = read_code_unit(text)?;
     if let Some(character) = char::from_u32(first.into()) {
         return Some((character, behind));
     }
-    let (second, behind) = unit(behind.strip_prefix("\\u")?)?;
+    let (second, behind) = read_code_unit(behind.strip_prefix("\\u")?)?;
     let mut pair = char::decode_utf16([first, second]);
     let character = pair.next()?.ok()?;
     pair.next().is_none().then_some((character, behind))
 }
 
-fn unit(text: &str) -> Option<(u16, &str)> {
+/// Reads a UTF-16 code unit in four hexadecimal digits. Returns it and the text behind it.
+fn read_code_unit(text: &str) -> Option<(u16, &str)> {
     let (digits, behind) = text.split_at_checked(4)?;
-    let all = digits.bytes().all(|it| it.is_ascii_hexdigit());
-    Some((u16::from_str_radix(digits, 16).ok().filter(|_| all)?, behind))
+    // `from_str_radix` accepts a sign too.
+    let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    Some((u16::from_str_radix(digits, 16).ok().filter(|_| is_hex)?, behind))
 }
 
-/// Returns the decoded text if `json` is a string.
-pub(crate) fn string_text(json: &str) -> Option<Cow<'_, str>> {
+/// Decodes `json` if it is a string, without a copy if it has no escapes. Returns `None` for another value, and for an
+/// unpaired surrogate.
+pub(crate) fn decode_string(json: &str) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     match inner.contains('\\') {
         true => unescape(json).map(Cow::Owned),
@@ -88,12 +91,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Must agree with serde_json on every text that it accepts.
+    /// Checks that `unescape` agrees with serde_json on a text that is valid JSON.
     #[track_caller]
     fn check(json: &str) {
         let Ok(raw) = serde_json::from_str::<&RawValue>(json) else { return };
         assert_eq!(unescape(raw.get()), serde_json::from_str::<String>(json).ok(), "{json}");
-        let read = serde_json::from_str::<Text>(json).ok().map(|it| it.0);
+        let read = serde_json::from_str::<UnescapedString>(json).ok().map(|it| it.0);
         assert_eq!(read, serde_json::from_str::<String>(json).ok(), "{json}");
     }
 

@@ -1,4 +1,4 @@
-//! List results of a server: pages of tools, prompts, resources and resource templates.
+//! List results of a server: pages of tools, prompts, resources, resource templates and skills.
 
 pub(crate) mod page;
 pub(crate) mod prompt;

@@ -1,7 +1,7 @@
 //! Pages of list results.
 //!
-//! A page is read item by item. Each item is copied, so that it does not keep the page alive. A malformed item is set
-//! aside with its reason, and the others are kept (HD-SC8).
+//! A page is read item by item. Each item is copied, so that it does not keep the page alive. An invalid item is
+//! returned separately with the reason, and the other items are kept (HD-SC8).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,12 +25,12 @@ pub struct Page<T> {
     pub rejected: Vec<InvalidItem>,
     /// The cursor of the next page. An empty cursor is a cursor.
     pub next_cursor: Option<String>,
-    /// How long the page may be cached.
+    /// How long, and for which callers, the page may be cached.
     pub freshness: Freshness,
 }
 
 impl<T> Page<T> {
-    /// Returns the items behind shared pointers. [`Page::rejected`] is dropped: read it first to report invalid items.
+    /// Returns the valid items behind shared pointers. Drops [`Page::rejected`], so report these first.
     pub fn into_shared(self) -> Vec<Arc<T>> {
         self.items.into_iter().map(Arc::new).collect()
     }
@@ -42,7 +42,7 @@ impl<T> Page<T> {
 pub struct InvalidItem {
     /// The item's name, if it has one.
     pub name: Option<String>,
-    /// The reason.
+    /// The reason why it is invalid.
     pub reason: String,
 }
 
@@ -53,11 +53,11 @@ impl InvalidItem {
     }
 }
 
-/// How long, and by which callers, a result may be cached, as its server states. The default is not at all.
+/// How long, and for which callers, a result may be cached, as its server states. The default is not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Freshness {
-    /// Time to live, from the moment of receipt.
+    /// The time to live, from the moment of receipt.
     pub ttl: Duration,
     /// The callers that may share it.
     pub scope: CacheScope,
@@ -67,7 +67,7 @@ pub struct Freshness {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum CacheScope {
-    /// Callers with the same authorization. The default.
+    /// Callers with the same authorization.
     #[default]
     Private,
     /// All callers.
@@ -75,7 +75,7 @@ pub enum CacheScope {
 }
 
 impl Freshness {
-    /// Combines two results that are used together.
+    /// Returns the freshness of two results that are cached together: the shorter time to live, and the narrower scope.
     pub fn combine(self, other: Freshness) -> Freshness {
         let scope = match (self.scope, other.scope) {
             (CacheScope::Public, CacheScope::Public) => CacheScope::Public,
@@ -84,71 +84,73 @@ impl Freshness {
         Freshness { ttl: self.ttl.min(other.ttl), scope }
     }
 
-    /// Reads the members of a result. Invalid values count as missing.
+    /// Reads the values of `ttlMs` and `cacheScope`. Invalid values count as missing.
     pub(crate) fn read(ttl_ms: Option<&RawValue>, cache_scope: Option<&RawValue>) -> Freshness {
         Freshness {
-            ttl: ttl_ms.map(ttl).unwrap_or_default(),
-            scope: cache_scope.map(scope).unwrap_or_default(),
+            ttl: ttl_ms.map(read_ttl).unwrap_or_default(),
+            scope: cache_scope.map(read_scope).unwrap_or_default(),
         }
     }
 }
 
-fn ttl(milliseconds: &RawValue) -> Duration {
-    // Negative numbers become zero; the conversion saturates.
+fn read_ttl(milliseconds: &RawValue) -> Duration {
+    // The conversion saturates: negative numbers become zero.
     let milliseconds: f64 = serde_json::from_str(milliseconds.get()).unwrap_or(0.0);
     Duration::from_millis(milliseconds as u64)
 }
 
-fn scope(text: &RawValue) -> CacheScope {
+fn read_scope(text: &RawValue) -> CacheScope {
     match text.get() {
         "\"public\"" => CacheScope::Public,
         _ => CacheScope::Private,
     }
 }
 
-/// A borrowed list item.
+/// A list item as a server sends it, borrowed from the page.
 pub(crate) trait ListItem<'a>: Deserialize<'a> {
-    /// The owned item.
+    /// The type of the owned item.
     type Output;
-    /// The noun for messages, with its article.
+    /// The noun for messages, with its article: `a tool`.
     const LABEL: &'static str;
 
     /// Validates and converts the item, or returns the reason why it is invalid.
-    fn read(self, whole: Definition<'a>) -> Result<Self::Output, String>;
+    fn read(self, definition: ItemDefinition<'a>) -> Result<Self::Output, String>;
 }
 
-/// The definition of an item: the copy, and the original text.
-pub(crate) struct Definition<'a> {
+/// The JSON of a whole item.
+pub(crate) struct ItemDefinition<'a> {
+    /// The copy, which the item keeps.
     pub(crate) raw: RawJson,
+    /// The original text in the page.
     text: &'a str,
 }
 
-impl Definition<'_> {
-    /// Returns a value inside the definition as a slice of the copy.
-    pub(crate) fn part(&self, value: &RawValue) -> RawJson {
+impl ItemDefinition<'_> {
+    /// Returns `value`, which is a part of the original text, as a slice of the copy.
+    pub(crate) fn slice(&self, value: &RawValue) -> RawJson {
         self.raw.slice_by_offset(self.text, value)
     }
 
-    /// Returns a string inside the definition; `None` for another value.
-    pub(crate) fn string(&self, value: Option<&RawValue>) -> Option<RawJson> {
-        value.filter(|it| it.get().starts_with('"')).map(|it| self.part(it))
+    /// Returns [`ItemDefinition::slice`] of a string, and `None` for any other value.
+    pub(crate) fn string_slice(&self, value: Option<&RawValue>) -> Option<RawJson> {
+        value.filter(|value| value.get().starts_with('"')).map(|value| self.slice(value))
     }
 }
 
-/// Reads the list under `key` and the cursor in one pass. `result` starts with the JSON object that contains them;
-/// what follows the object, and other members, are ignored.
+/// Reads the list under `key`, the cursor and the freshness in one pass. `result` begins with the JSON object that
+/// contains them; other members, and what follows the object, are ignored.
 pub(crate) fn read_list<'a, T: ListItem<'a>>(
     result: &'a [u8],
     key: &'static str,
 ) -> Result<Page<T::Output>, serde_json::Error> {
     let text = utf8_prefix(result);
-    read_page::<T>(text, key).map_err(|shape| {
-        // For a syntax error, serde_json's reading of the whole text gives the position.
-        let syntax = IgnoredAny::deserialize(&mut serde_json::Deserializer::from_str(text)).err();
-        match syntax {
+    read_page::<T>(text, key).map_err(|error| {
+        // The cursor's error has no position in the text. That of serde_json has one, if it is a syntax error.
+        let syntax_error = IgnoredAny::deserialize(&mut serde_json::Deserializer::from_str(text)).err();
+        match syntax_error {
             Some(_) if text.len() < result.len() => serde::de::Error::custom("it is no UTF-8"),
-            Some(syntax) => syntax,
-            None => shape,
+            Some(syntax_error) => syntax_error,
+            None => error,
         }
     })
 }
@@ -165,74 +167,77 @@ fn read_page<'a, T: ListItem<'a>>(
     text: &'a str,
     key: &'static str,
 ) -> Result<Page<T::Output>, serde_json::Error> {
-    let mut walk = JsonCursor::new(text);
-    let mut found = None;
+    let mut cursor = JsonCursor::new(text);
+    let mut list = None;
     let mut next_cursor = None;
     let mut freshness = Freshness::default();
-    walk.begin_container(b'{')?;
-    while let Some(name) = walk.next_key()? {
+    cursor.begin_container(b'{')?;
+    while let Some(name) = cursor.next_key()? {
         match &*name {
-            it if it == key => found = Some(items::<T>(&mut walk)?),
-            "nextCursor" => next_cursor = walk.read_value()?,
-            "ttlMs" => freshness.ttl = ttl(walk.read_value()?),
-            "cacheScope" => freshness.scope = scope(walk.read_value()?),
+            name if name == key => list = Some(read_items::<T>(&mut cursor)?),
+            "nextCursor" => next_cursor = cursor.read_value()?,
+            "ttlMs" => freshness.ttl = read_ttl(cursor.read_value()?),
+            "cacheScope" => freshness.scope = read_scope(cursor.read_value()?),
             _ => {
-                walk.skip_value()?;
+                cursor.skip_value()?;
             }
         }
     }
-    let (items, rejected) = found.ok_or_else(|| serde::de::Error::missing_field(key))?;
+    let (items, rejected) = list.ok_or_else(|| serde::de::Error::missing_field(key))?;
     Ok(Page { items, rejected, next_cursor, freshness })
 }
 
 /// The valid and the invalid items.
 type ItemsRead<T> = (Vec<T>, Vec<InvalidItem>);
 
-fn items<'a, T: ListItem<'a>>(walk: &mut JsonCursor<'a>) -> Result<ItemsRead<T::Output>, serde_json::Error> {
+fn read_items<'a, T: ListItem<'a>>(
+    cursor: &mut JsonCursor<'a>,
+) -> Result<ItemsRead<T::Output>, serde_json::Error> {
     let (mut items, mut rejected) = (Vec::new(), Vec::new());
     let mut arena = Arena::default();
-    walk.begin_container(b'[')?;
-    while walk.next_element(b']')? {
-        let (text, item) = walk.read_with_text::<T>()?;
+    cursor.begin_container(b'[')?;
+    while cursor.next_element(b']')? {
+        let (text, item) = cursor.read_with_text::<T>()?;
         let read = match item {
-            Ok(item) => item.read(Definition { raw: arena.copy(text, walk.remaining_bytes()), text }),
-            Err(why) => Err(format!("not {}: {why}", T::LABEL)),
+            Ok(item) => item.read(ItemDefinition { raw: arena.copy(text, cursor.remaining_bytes()), text }),
+            Err(error) => Err(format!("not {}: {error}", T::LABEL)),
         };
         match read {
-            Ok(it) => items.push(it),
-            Err(reason) => rejected.push(InvalidItem { name: name_of(text), reason }),
+            Ok(item) => items.push(item),
+            Err(reason) => rejected.push(InvalidItem { name: read_name(text), reason }),
         }
     }
     items.shrink_to_fit();
     Ok((items, rejected))
 }
 
-/// Buffers for copied items, so that an item does not keep its page alive: a page's frame may be 20 MB, of which one
-/// tool is kept.
+/// A buffer for copies of items. The items of a page share buffers, but do not keep the page alive: its frame may be
+/// 20 MB, of which one tool is kept.
 #[derive(Default)]
 struct Arena(BytesMut);
 
-/// The size of a buffer, unless the rest of the page is smaller or an item is larger.
+/// The usual size of a buffer. It is smaller if the rest of the page is, and larger for a larger item.
 const BUFFER_BYTES: usize = 256 << 10;
 
 impl Arena {
-    /// Copies an item; `left` bytes of the page follow it.
-    fn copy(&mut self, item: &str, left: usize) -> RawJson {
+    /// Copies an item that is followed by `remaining` bytes of the page.
+    fn copy(&mut self, item: &str, remaining: usize) -> RawJson {
         if self.0.capacity() < item.len() {
-            self.0 = BytesMut::with_capacity(BUFFER_BYTES.min(item.len() + left).max(item.len()));
+            self.0 = BytesMut::with_capacity(BUFFER_BYTES.min(item.len() + remaining).max(item.len()));
         }
         self.0.extend_from_slice(item.as_bytes());
-        let copy = ByteString::try_from(self.0.split()).expect("it was text before it was copied");
+        let copy = ByteString::try_from(self.0.split()).expect("a copy of a `str` is UTF-8");
         RawJson::from_valid(copy)
     }
 }
 
-fn name_of(text: &str) -> Option<String> {
+/// Reads the member `name` of an item that may be invalid otherwise.
+fn read_name(item: &str) -> Option<String> {
     #[derive(Deserialize)]
-    struct Named {
+    struct NameJson {
         name: String,
     }
-    serde_json::from_str::<Named>(text).ok().map(|it| it.name)
+    serde_json::from_str::<NameJson>(item).ok().map(|json| json.name)
 }
 
 #[cfg(test)]
@@ -262,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn combined_pages_use_the_shorter_ttl() {
+    fn combined_freshness_has_the_shorter_ttl_and_narrower_scope() {
         let of = |seconds, scope| Freshness { ttl: Duration::from_secs(seconds), scope };
         let both = of(3, CacheScope::Public).combine(of(2, CacheScope::Public));
         assert_eq!(both, of(2, CacheScope::Public));
@@ -292,9 +297,9 @@ mod tests {
     }
 
     proptest! {
-        /// One pass must agree with serde_json on the whole page.
+        /// Compares the page with serde_json's reading of the same text.
         #[test]
-        fn items_are_read_independently(parts in prop::collection::vec(prop::sample::select(vec![
+        fn pages_agree_with_serde_json(parts in prop::collection::vec(prop::sample::select(vec![
             r#"{"name":"a","inputSchema":{}}"#,
             r#" {"x":[{}],"inputSchema":{"type" : "object"},"name":"b\t","description":"d","annotations":[]} "#,
             r#"{"name":"c","inputSchema":[]}"#,

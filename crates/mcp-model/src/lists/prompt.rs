@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::json::raw::RawJson;
-use crate::lists::page::{Definition, ListItem, Page, read_list};
+use crate::lists::page::{ItemDefinition, ListItem, Page, read_list};
 use crate::result::content::Content;
 
 /// One prompt.
@@ -29,7 +29,7 @@ pub struct PromptArgument {
     pub name: String,
     /// The description.
     pub description: Option<String>,
-    /// Whether the argument is required: only if the server says so (SK-20).
+    /// Whether the server states that the argument is required (SK-20).
     pub required: bool,
 }
 
@@ -42,25 +42,25 @@ impl Prompt {
     /// Returns the arguments, in the server's order. An invalid one is omitted.
     pub fn arguments(&self) -> Vec<PromptArgument> {
         #[derive(Deserialize)]
-        struct PromptResultJson<'a> {
+        struct ArgumentsJson<'a> {
             #[serde(borrow, default)]
             arguments: Option<Vec<&'a RawValue>>,
         }
         #[derive(Deserialize)]
-        struct Argument {
+        struct ArgumentJson {
             name: String,
             description: Option<String>,
             required: Option<bool>,
         }
         let wire =
-            self.raw.read::<PromptResultJson<'_>>().ok().and_then(|it| it.arguments).unwrap_or_default();
-        let read = wire.into_iter().filter_map(|it| serde_json::from_str::<Argument>(it.get()).ok());
-        read.map(|Argument { name, description, required }| PromptArgument {
-            name,
-            description,
-            required: required == Some(true),
-        })
-        .collect()
+            self.raw.read::<ArgumentsJson<'_>>().ok().and_then(|wire| wire.arguments).unwrap_or_default();
+        let mut arguments = Vec::new();
+        for argument in wire {
+            if let Ok(ArgumentJson { name, description, required }) = serde_json::from_str(argument.get()) {
+                arguments.push(PromptArgument { name, description, required: required == Some(true) });
+            }
+        }
+        arguments
     }
 }
 
@@ -98,16 +98,16 @@ pub fn read_prompt_result(result: &RawJson) -> Result<PromptResult, serde_json::
     struct PromptResultJson<'a> {
         description: Option<String>,
         #[serde(borrow)]
-        messages: Vec<Message<'a>>,
+        messages: Vec<MessageJson<'a>>,
     }
     #[derive(Deserialize)]
-    struct Message<'a> {
+    struct MessageJson<'a> {
         role: String,
         #[serde(borrow)]
         content: &'a RawValue,
     }
     let wire: PromptResultJson<'_> = result.read()?;
-    let message = |it: Message<'_>| PromptMessage { role: it.role, content: Content::read(it.content) };
+    let message = |MessageJson { role, content }| PromptMessage { role, content: Content::read(content) };
     Ok(PromptResult {
         description: wire.description,
         messages: wire.messages.into_iter().map(message).collect(),
@@ -127,14 +127,14 @@ impl<'a> ListItem<'a> for PromptJson<'a> {
     type Output = Prompt;
     const LABEL: &'static str = "a prompt";
 
-    fn read(self, whole: Definition<'a>) -> Result<Prompt, String> {
+    fn read(self, definition: ItemDefinition<'a>) -> Result<Prompt, String> {
         if self.name.is_empty() {
             return Err("its name is empty".to_owned());
         }
         Ok(Prompt {
             name: self.name.as_ref().into(),
-            description: whole.string(self.description),
-            raw: whole.raw,
+            description: definition.string_slice(self.description),
+            raw: definition.raw,
         })
     }
 }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn sk_20_an_argument_is_required_only_where_the_server_says_so() {
+    fn sk_20_arguments_are_optional_unless_stated() {
         check_arguments(r#"{"name":"p"}"#, "");
         check_arguments(
             r#"{"name":"p","arguments":[{"name":"a"},{"name":"b","required":true},{"name":"c","required":false}]}"#,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn prompt_result_keeps_its_blocks() {
+    fn prompt_result_keeps_blocks_of_unknown_types() {
         let result = json(
             r#"{"description":"d","messages":[
                 {"role":"user","content":{"type":"text","text":"hello"}},

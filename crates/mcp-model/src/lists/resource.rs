@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::json::raw::RawJson;
-use crate::json::unescape::Text;
-use crate::lists::page::{Definition, Freshness, ListItem, Page, read_list};
+use crate::json::unescape::UnescapedString;
+use crate::lists::page::{Freshness, ItemDefinition, ListItem, Page, read_list};
 
 /// One resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ use crate::lists::page::{Definition, Freshness, ListItem, Page, read_list};
 pub struct Resource {
     /// The URI.
     pub uri: Box<str>,
-    /// The name.
+    /// The name; the URI if the server gives none.
     pub name: Box<str>,
     /// The description, a JSON string.
     pub description: Option<RawJson>,
@@ -24,13 +24,13 @@ pub struct Resource {
     pub raw: RawJson,
 }
 
-/// A template for the URIs of resources.
+/// A template for URIs of resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResourceTemplate {
     /// A URI template (RFC 6570).
     pub uri_template: Box<str>,
-    /// The name.
+    /// The name; the URI template if the server gives none.
     pub name: Box<str>,
     /// The description, a JSON string.
     pub description: Option<RawJson>,
@@ -55,10 +55,10 @@ impl ResourceTemplate {
 /// The result of `resources/read`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ReadResult {
-    /// The parts, in order: a resource may be a folder.
+pub struct ResourceResult {
+    /// The parts, in order. A folder has several.
     pub contents: Vec<ResourceContent>,
-    /// How long the result may be cached.
+    /// How long, and for which callers, the result may be cached.
     pub freshness: Freshness,
     /// The complete result.
     pub raw: RawJson,
@@ -111,34 +111,34 @@ pub fn read_resource_templates<B: AsRef<[u8]> + ?Sized>(
 }
 
 /// Reads the result of `resources/read`. Fails if it has no contents, or a part that is neither text nor blob.
-pub fn read_resource_result(result: &RawJson) -> Result<ReadResult, serde_json::Error> {
+pub fn read_resource_result(result: &RawJson) -> Result<ResourceResult, serde_json::Error> {
     #[derive(Deserialize)]
     struct ReadResultJson<'a> {
-        contents: Vec<PartJson>,
+        contents: Vec<ContentJson>,
         #[serde(borrow, rename = "ttlMs")]
         ttl: Option<&'a RawValue>,
         #[serde(borrow, rename = "cacheScope")]
         scope: Option<&'a RawValue>,
     }
     #[derive(Deserialize)]
-    struct PartJson {
+    struct ContentJson {
         uri: String,
         #[serde(rename = "mimeType")]
         mime_type: Option<String>,
-        text: Option<Text>,
+        text: Option<UnescapedString>,
         blob: Option<String>,
     }
     let wire: ReadResultJson<'_> = result.read()?;
-    let part = |PartJson { uri, mime_type, text, blob }| {
+    let read_content = |ContentJson { uri, mime_type, text, blob }| {
         let body = match (blob, text) {
             (Some(blob), _) => ResourceBody::Blob(blob),
-            (None, Some(Text(text))) => ResourceBody::Text(text),
+            (None, Some(UnescapedString(text))) => ResourceBody::Text(text),
             (None, None) => return Err(serde::de::Error::custom("a part has neither `text` nor `blob`")),
         };
         Ok(ResourceContent { uri, mime_type, body })
     };
-    Ok(ReadResult {
-        contents: wire.contents.into_iter().map(part).collect::<Result<_, _>>()?,
+    Ok(ResourceResult {
+        contents: wire.contents.into_iter().map(read_content).collect::<Result<_, _>>()?,
         freshness: Freshness::read(wire.ttl, wire.scope),
         raw: result.clone(),
     })
@@ -158,15 +158,15 @@ impl<'a> ListItem<'a> for ResourceJson<'a> {
     type Output = Resource;
     const LABEL: &'static str = "a resource";
 
-    fn read(self, whole: Definition<'a>) -> Result<Resource, String> {
+    fn read(self, definition: ItemDefinition<'a>) -> Result<Resource, String> {
         if self.uri.is_empty() {
             return Err("its `uri` is empty".to_owned());
         }
         Ok(Resource {
             uri: self.uri.as_ref().into(),
             name: self.name.as_deref().unwrap_or(&self.uri).into(),
-            description: whole.string(self.description),
-            raw: whole.raw,
+            description: definition.string_slice(self.description),
+            raw: definition.raw,
         })
     }
 }
@@ -185,15 +185,15 @@ impl<'a> ListItem<'a> for ResourceTemplateJson<'a> {
     type Output = ResourceTemplate;
     const LABEL: &'static str = "a resource template";
 
-    fn read(self, whole: Definition<'a>) -> Result<ResourceTemplate, String> {
+    fn read(self, definition: ItemDefinition<'a>) -> Result<ResourceTemplate, String> {
         if self.uri_template.is_empty() {
             return Err("its `uriTemplate` is empty".to_owned());
         }
         Ok(ResourceTemplate {
             uri_template: self.uri_template.as_ref().into(),
             name: self.name.as_deref().unwrap_or(&self.uri_template).into(),
-            description: whole.string(self.description),
-            raw: whole.raw,
+            description: definition.string_slice(self.description),
+            raw: definition.raw,
         })
     }
 }
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_are_named_by_their_uri_templates() {
+    fn name_of_a_template_defaults_to_its_uri_template() {
         let text = r#"{"resourceTemplates":[{"uriTemplate":"f:{path}","name":"file","description":"One file."},
             {"uriTemplate":"g:{x}"},{"uriTemplate":"","name":"e"},{"name":"n"}]}"#;
         let page = read_resource_templates(&json(text)).unwrap();

@@ -1,13 +1,14 @@
-//! Skills: instructions for a model in a `SKILL.md` file, with more files beside it (extension
-//! `io.modelcontextprotocol/skills`, SEP-2640).
+//! Skills of `skills/list` and `skills/get` results (extension `io.modelcontextprotocol/skills`, SEP-2640).
+//!
+//! A skill is a `SKILL.md` file with instructions for a model, and files to which it refers.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::page::{Definition, ListItem, Page, read_list};
+use super::page::{ItemDefinition, ListItem, Page, read_list};
 use crate::json::raw::RawJson;
 
-/// The name of the extension.
+/// The name of the extension for skills.
 pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
 
 /// A skill as its server describes it.
@@ -22,7 +23,7 @@ pub struct Skill {
     pub description: String,
     /// Its files, `SKILL.md` included. `None`: the server does not list them.
     pub files: Option<Vec<SkillFile>>,
-    /// The complete description.
+    /// The complete definition.
     pub raw: RawJson,
 }
 
@@ -73,12 +74,13 @@ struct FrontmatterJson {
 #[serde(untagged)]
 enum FilesJson {
     Listed(Vec<SkillFile>),
-    NotListed(Dynamic),
+    NotListed(DynamicJson),
 }
 
+/// The string `dynamic`.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Dynamic {
+enum DynamicJson {
     Dynamic,
 }
 
@@ -87,7 +89,7 @@ impl SkillJson {
         let SkillJson { uri, frontmatter: FrontmatterJson { name, description }, resources } = self;
         let files = match resources {
             FilesJson::Listed(files) => Some(files),
-            FilesJson::NotListed(Dynamic::Dynamic) => None,
+            FilesJson::NotListed(DynamicJson::Dynamic) => None,
         };
         Skill { uri, name, description, files, raw }
     }
@@ -97,13 +99,13 @@ impl<'a> ListItem<'a> for SkillJson {
     type Output = Skill;
     const LABEL: &'static str = "a skill";
 
-    fn read(self, whole: Definition<'a>) -> Result<Skill, String> {
-        Ok(self.into_skill(whole.raw))
+    fn read(self, definition: ItemDefinition<'a>) -> Result<Skill, String> {
+        Ok(self.into_skill(definition.raw))
     }
 }
 
 impl Skill {
-    /// The file with this URI, if the server lists it.
+    /// Returns the file with this URI, if the server lists it.
     pub fn file(&self, uri: &str) -> Option<&SkillFile> {
         self.files.iter().flatten().find(|file| file.uri == uri)
     }
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_skill_of_a_list_is_set_aside() {
+    fn invalid_skill_leaves_the_others() {
         let page = json(format!(r#"{{"skills":[{DYNAMIC},{{"uri":"v"}},{LISTED}],"nextCursor":"2"}}"#));
         let page = read_skills(&page).unwrap();
         assert_eq!(page.items.iter().map(|it| &*it.name).collect::<Vec<_>>(), ["b", "a"]);

@@ -1,7 +1,7 @@
 //! Tools of a `tools/list` result.
 //!
-//! A tool keeps its definition as bytes, and its other fields are slices of them: ten thousand tools cost little more
-//! than their JSON.
+//! A tool keeps its definition as bytes, and its JSON fields are slices of these, so ten thousand tools need little more
+//! memory than their JSON.
 
 use std::borrow::Cow;
 
@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::json::raw::RawJson;
-use crate::lists::page::{Definition, ListItem, Page, read_list};
+use crate::lists::page::{ItemDefinition, ListItem, Page, read_list};
 
-/// The extension for apps: user interfaces that servers have as resources.
+/// The name of the extension for apps: user interfaces that a server offers as resources.
 pub const APPS_EXTENSION: &str = "io.modelcontextprotocol/ui";
 
 /// One tool.
@@ -26,7 +26,7 @@ pub struct Tool {
     pub input_schema: RawJson,
     /// The JSON Schema of the structured result.
     pub output_schema: Option<RawJson>,
-    /// The server's claims about its effects.
+    /// The annotations about its effects.
     pub hints: ToolHints,
     /// Whether a call may be a task of 2025-11-25.
     pub task_support: TaskSupport,
@@ -44,55 +44,55 @@ impl Tool {
     /// (the user interfaces of a server) only.
     pub fn is_for_models(&self) -> bool {
         #[derive(Deserialize)]
-        struct Visibility {
+        struct UiJson {
             visibility: Vec<String>,
         }
-        // Fast path: most definitions do not contain the name, which could have escapes.
+        // Fast path: most definitions do not contain `visibility`, not even with `\u` escapes.
         let text = self.raw.as_bytes();
-        if ["visibility", "\\u"].iter().all(|it| memchr::memmem::find(text, it.as_bytes()).is_none()) {
+        if ["visibility", "\\u"].iter().all(|part| memchr::memmem::find(text, part.as_bytes()).is_none()) {
             return true;
         }
         // A definition without the member, or with another form of it, is for models.
-        let Ok(WithMeta { meta: WithUi { ui: Visibility { visibility } } }) = self.raw.read() else {
+        let Ok(WithMeta { meta: WithUi { ui: UiJson { visibility } } }) = self.raw.read() else {
             return true;
         };
-        visibility.iter().any(|it| it == "model")
+        visibility.iter().any(|audience| audience == "model")
     }
 
     /// Returns the URI of the tool's app: `_meta.ui.resourceUri`, or its deprecated form `_meta["ui/resourceUri"]`.
     pub fn app_uri(&self) -> Option<String> {
         #[derive(Deserialize)]
-        struct Link {
+        struct UiJson {
             #[serde(rename = "resourceUri")]
             uri: String,
         }
         #[derive(Deserialize)]
-        struct DeprecatedLink {
+        struct DeprecatedMetaJson {
             #[serde(rename = "ui/resourceUri")]
             uri: String,
         }
         match self.raw.read() {
-            Ok(WithMeta { meta: WithUi { ui: Link { uri } } }) => Some(uri),
-            Err(_) => self.raw.read().ok().map(|WithMeta { meta: DeprecatedLink { uri } }| uri),
+            Ok(WithMeta { meta: WithUi { ui: UiJson { uri } } }) => Some(uri),
+            Err(_) => self.raw.read().ok().map(|WithMeta { meta: DeprecatedMetaJson { uri } }| uri),
         }
     }
 }
 
-/// The metadata of a definition.
+/// A definition with `_meta` of the type `T`.
 #[derive(Deserialize)]
 struct WithMeta<T> {
     #[serde(rename = "_meta")]
     meta: T,
 }
 
-/// The metadata for apps.
+/// The `_meta` of a tool with an app; `T` is the type of its `ui`.
 #[derive(Deserialize)]
 struct WithUi<T> {
     ui: T,
 }
 
-/// The annotations that the host uses. They are claims of the server: a host shows them, and uses them only to decide
-/// whether a call whose response was lost may be repeated.
+/// The annotations of a tool about its effects. They are claims of the server: a host shows them, and uses them only to
+/// decide whether a call whose response was lost may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ToolHints {
@@ -107,7 +107,7 @@ pub struct ToolHints {
 }
 
 impl ToolHints {
-    /// Returns whether a call may be repeated if it is unknown whether the first one ran.
+    /// Returns whether a call whose response was lost may be repeated.
     pub fn is_repeatable(self) -> bool {
         self.read_only == Some(true) || self.idempotent == Some(true)
     }
@@ -154,8 +154,8 @@ impl<'a> ListItem<'a> for ToolJson<'a> {
     type Output = Tool;
     const LABEL: &'static str = "a tool";
 
-    fn read(self, whole: Definition<'a>) -> Result<Tool, String> {
-        let is_object = |it: &&RawValue| it.get().starts_with('{');
+    fn read(self, definition: ItemDefinition<'a>) -> Result<Tool, String> {
+        let is_object = |json: &&RawValue| json.get().starts_with('{');
         let input_schema = self.input_schema.ok_or("it has no `inputSchema`")?;
         if !is_object(&input_schema) {
             return Err("its `inputSchema` is no object".to_owned());
@@ -165,21 +165,21 @@ impl<'a> ListItem<'a> for ToolJson<'a> {
         }
         Ok(Tool {
             name: self.name.as_ref().into(),
-            description: whole.string(self.description),
-            input_schema: whole.part(input_schema),
-            output_schema: self.output_schema.filter(is_object).map(|it| whole.part(it)),
-            hints: self.annotations.map(hints).unwrap_or_default(),
-            task_support: self.execution.map(task_support).unwrap_or_default(),
-            raw: whole.raw,
+            description: definition.string_slice(self.description),
+            input_schema: definition.slice(input_schema),
+            output_schema: self.output_schema.filter(is_object).map(|schema| definition.slice(schema)),
+            hints: self.annotations.map(read_hints).unwrap_or_default(),
+            task_support: self.execution.map(read_task_support).unwrap_or_default(),
+            raw: definition.raw,
         })
     }
 }
 
-/// An annotation of the wrong type counts as missing.
-fn hints(annotations: &RawValue) -> ToolHints {
-    let lenient: std::collections::BTreeMap<Cow<'_, str>, &RawValue> =
+/// Reads `annotations`. An annotation of the wrong type counts as missing.
+fn read_hints(annotations: &RawValue) -> ToolHints {
+    let members: std::collections::BTreeMap<Cow<'_, str>, &RawValue> =
         serde_json::from_str(annotations.get()).unwrap_or_default();
-    let flag = |key: &str| lenient.get(key).and_then(|it| serde_json::from_str(it.get()).ok());
+    let flag = |key: &str| members.get(key).and_then(|value| serde_json::from_str(value.get()).ok());
     ToolHints {
         read_only: flag("readOnlyHint"),
         destructive: flag("destructiveHint"),
@@ -188,14 +188,14 @@ fn hints(annotations: &RawValue) -> ToolHints {
     }
 }
 
-/// A value of the wrong form counts as missing.
-fn task_support(execution: &RawValue) -> TaskSupport {
+/// Reads `execution`. A value of the wrong form counts as missing.
+fn read_task_support(execution: &RawValue) -> TaskSupport {
     #[derive(Deserialize)]
-    struct Execution {
+    struct ExecutionJson {
         #[serde(default, rename = "taskSupport")]
         task_support: TaskSupport,
     }
-    serde_json::from_str::<Execution>(execution.get()).map(|it| it.task_support).unwrap_or_default()
+    serde_json::from_str::<ExecutionJson>(execution.get()).map(|json| json.task_support).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_are_read_independently() {
+    fn invalid_hint_leaves_the_others() {
         let json = r#"{"tools":[{"name":"a","inputSchema":{},"annotations":{"readOnlyHint":true,"idempotentHint":"yes"}}]}"#;
         let page = read_tools(&RawJson::parse(Bytes::from(json)).unwrap()).unwrap();
         let hints = page.items[0].hints;
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn app_is_named_by_its_uri() {
+    fn app_uri_is_read_from_both_forms() {
         let app = |meta: &str| {
             let json = format!(r#"{{"tools":[{{"name":"a","inputSchema":{{}},"_meta":{meta}}}]}}"#);
             read_tools(&RawJson::parse(Bytes::from(json)).unwrap()).unwrap().items[0].app_uri()

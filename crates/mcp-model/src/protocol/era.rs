@@ -18,7 +18,7 @@ pub enum Era {
 }
 
 impl Era {
-    /// `legacy` or `modern`.
+    /// Returns `legacy` or `modern`.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -41,7 +41,7 @@ pub enum ProtocolVersion {
 }
 
 impl ProtocolVersion {
-    /// Every revision, oldest first.
+    /// All revisions, oldest first.
     pub const ALL: &[ProtocolVersion] = &[
         ProtocolVersion::V2024_11_05,
         ProtocolVersion::V2025_03_26,
@@ -87,7 +87,11 @@ impl FromStr for ProtocolVersion {
     type Err = UnknownProtocolVersion;
 
     fn from_str(text: &str) -> Result<ProtocolVersion, UnknownProtocolVersion> {
-        ProtocolVersion::ALL.iter().copied().find(|it| it.as_str() == text).ok_or(UnknownProtocolVersion)
+        ProtocolVersion::ALL
+            .iter()
+            .copied()
+            .find(|version| version.as_str() == text)
+            .ok_or(UnknownProtocolVersion)
     }
 }
 
@@ -102,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_read_back_and_are_ordered() {
+    fn all_versions_are_parsed_and_ordered() {
         for version in ProtocolVersion::ALL {
             assert_eq!(version.as_str().parse(), Ok(*version));
         }

@@ -59,7 +59,7 @@ impl FromStr for LogLevel {
     type Err = UnknownLogLevel;
 
     fn from_str(text: &str) -> Result<LogLevel, UnknownLogLevel> {
-        LogLevel::ALL.into_iter().find(|it| it.as_str() == text).ok_or(UnknownLogLevel)
+        LogLevel::ALL.into_iter().find(|level| level.as_str() == text).ok_or(UnknownLogLevel)
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_read_back_and_are_ordered() {
+    fn all_levels_are_parsed_and_ordered() {
         for level in LogLevel::ALL {
             assert_eq!(level.as_str().parse(), Ok(level));
         }

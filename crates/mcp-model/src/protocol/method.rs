@@ -1,7 +1,6 @@
 //! The methods of MCP, of all protocol versions and of the extensions for tasks and skills.
 //!
-//! Only here are methods written as text. What is known of a method follows from the method itself; a message of a
-//! method that is not listed is forwarded by its name.
+//! Other files do not write a method as text. A message whose method is not listed here is forwarded under its name.
 
 use std::fmt;
 
@@ -135,24 +134,24 @@ pub enum Method {
 
 impl Method {
     /// The requests of a server to its client, except `ping`.
-    pub const OF_SERVERS: [Method; 3] = [Method::CreateMessage, Method::Elicit, Method::ListRoots];
+    pub const SERVER_REQUESTS: [Method; 3] = [Method::CreateMessage, Method::Elicit, Method::ListRoots];
 
-    /// The method with this name in the protocol. Does not allocate.
+    /// Returns the method with this name in the protocol. Does not allocate.
     pub fn parse(name: &str) -> Option<Method> {
         name.parse().ok()
     }
 
-    /// The name in the protocol.
+    /// Returns the name in the protocol.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
-    /// Whether the request begins the conversation with a server.
+    /// Returns whether the request begins the conversation with a server.
     pub fn is_handshake(self) -> bool {
         matches!(self, Method::Initialize | Method::Discover)
     }
 
-    /// Whether the request has no side effects, so that it may be repeated.
+    /// Returns whether the request has no side effects, so that it may be repeated.
     pub fn is_read_only(self) -> bool {
         matches!(
             self,
@@ -173,8 +172,8 @@ impl Method {
         )
     }
 
-    /// Whether a host passes the request on to one of its servers, rather than replying from what it knows.
-    pub fn reaches_server(self) -> bool {
+    /// Returns whether a host forwards the request to one of its servers. A host responds to the other requests itself.
+    pub fn is_forwarded(self) -> bool {
         matches!(
             self,
             Method::CallTool
@@ -194,18 +193,18 @@ impl Method {
         )
     }
 
-    /// Whether a server may request input before it returns the result.
-    pub fn may_require_input(self) -> bool {
+    /// Returns whether a server may request input before it returns the result.
+    pub fn can_require_input(self) -> bool {
         matches!(self, Method::CallTool | Method::GetPrompt | Method::ReadResource)
     }
 
-    /// Whether a server's result says in the modern era how long it may be cached. Lists and `server/discover` say so
-    /// too, but a host makes these itself.
+    /// Returns whether a result that a host forwards has `ttlMs` and `cacheScope` in the modern era. The results of
+    /// `server/discover` and of other lists have them too, but a host makes these itself.
     pub fn has_cacheable_result(self) -> bool {
         matches!(self, Method::ReadResource | Method::ListSkills | Method::GetSkill | Method::ReadDirectory)
     }
 
-    /// The parameter that the HTTP header `Mcp-Name` repeats.
+    /// Returns the name of the parameter whose value the HTTP header `Mcp-Name` repeats.
     pub fn name_header_param(self) -> Option<&'static str> {
         match self {
             Method::CallTool | Method::GetPrompt => Some("name"),
@@ -224,7 +223,7 @@ impl fmt::Display for Method {
 
 /// The method of a message: one of MCP, or any other, which is kept as text.
 ///
-/// Invariant: `Other` is no name of a [`Method`]. [`MethodName::from`] decides it.
+/// Invariant: `Other` is no name of a [`Method`]. Create it with [`MethodName::from`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(from = "String")]
 #[expect(clippy::exhaustive_enums, reason = "a method is one of MCP or not")]
@@ -236,7 +235,7 @@ pub enum MethodName {
 }
 
 impl MethodName {
-    /// The name in messages.
+    /// Returns the name in messages.
     pub fn as_str(&self) -> &str {
         match self {
             MethodName::Known(method) => method.as_str(),
@@ -244,20 +243,20 @@ impl MethodName {
         }
     }
 
-    /// The method, if it is one of MCP.
-    pub fn known(&self) -> Option<Method> {
+    /// Returns the method if it is one of MCP.
+    pub fn as_known(&self) -> Option<Method> {
         match self {
             MethodName::Known(method) => Some(*method),
             MethodName::Other(_) => None,
         }
     }
 
-    /// Whether the method is a notification by its name.
+    /// Returns whether the method is a notification: its name begins with `notifications/`.
     pub fn is_notification(&self) -> bool {
         self.as_str().starts_with("notifications/")
     }
 
-    /// Whether the method is a request for a list by its name.
+    /// Returns whether the method is a request for a list: its name ends with `/list`.
     pub fn is_list(&self) -> bool {
         self.as_str().ends_with("/list")
     }
@@ -283,7 +282,7 @@ impl From<String> for MethodName {
 
 impl PartialEq<Method> for MethodName {
     fn eq(&self, other: &Method) -> bool {
-        self.known() == Some(*other)
+        self.as_known() == Some(*other)
     }
 }
 
@@ -300,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back() {
+    fn all_names_are_parsed() {
         for method in Method::iter() {
             assert_eq!(Method::parse(method.as_str()), Some(method));
             assert_eq!(MethodName::from(method.as_str()), MethodName::from(method));
@@ -312,9 +311,9 @@ mod tests {
     }
 
     #[test]
-    fn notifications_have_no_facts_of_requests() {
+    fn predicates_of_requests_are_false_for_notifications() {
         for method in Method::iter().filter(|it| MethodName::from(*it).is_notification()) {
-            let is_request = method.is_read_only() || method.reaches_server() || method.may_require_input();
+            let is_request = method.is_read_only() || method.is_forwarded() || method.can_require_input();
             assert!(!is_request && method.name_header_param().is_none(), "{method}");
         }
     }

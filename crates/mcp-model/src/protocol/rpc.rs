@@ -14,7 +14,7 @@ use crate::json::raw::RawJson;
 pub struct RpcError {
     /// The error code; see [`code`](crate::code).
     pub code: i64,
-    /// One sentence.
+    /// The description of the error.
     pub message: String,
     /// Additional data from the peer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_errors_are_read() {
+    fn malformed_error_members_are_replaced() {
         check(r#"{"code":-32601,"message":"Method not found"}"#, "Method not found (code -32601)");
         check(r#"{"code":"E_NOPE","message":{"a":1}}"#, r#"{"a":1} (code -32603)"#);
         check(r#"{"code":1.5}"#, " (code -32603)");

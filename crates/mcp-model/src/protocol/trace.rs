@@ -1,6 +1,6 @@
 //! W3C trace contexts, as MCP carries them in a request's `_meta`.
 //!
-//! An invalid context is rejected here: a server that received one would silently start a new trace.
+//! An invalid context is rejected here, because a server that receives one starts a new trace without an error.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use std::fmt;
 /// most 512 bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TraceContext {
-    parent: String,
-    state: Option<String>,
+    traceparent: String,
+    tracestate: Option<String>,
 }
 
 /// The error for an invalid trace context. Does not repeat the text.
@@ -34,47 +34,51 @@ impl TraceContext {
     /// The maximum length of `tracestate` in bytes, which every participant must forward.
     pub const MAX_STATE_BYTES: usize = 512;
 
-    /// Parses both values. A future version may append to the four parts of `traceparent`.
-    pub fn parse(parent: &str, state: Option<&str>) -> Result<TraceContext, InvalidTraceContext> {
-        let (known, rest) = parent.split_at_checked(55).ok_or(InvalidTraceContext::Parent)?;
+    /// Parses the values of `traceparent` and `tracestate`. A future version may append to the four parts of
+    /// `traceparent`.
+    pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Result<TraceContext, InvalidTraceContext> {
+        // The four parts of version 00 with their separators have 55 bytes.
+        let (known, appended) = traceparent.split_at_checked(55).ok_or(InvalidTraceContext::Parent)?;
         let parts: Vec<&str> = known.split('-').collect();
         let &[version, trace, span, flags] = parts.as_slice() else {
             return Err(InvalidTraceContext::Parent);
         };
-        let is_hex = |it: &str| it.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
-        let lengths = [version, trace, span, flags].map(str::len) == [2, 32, 16, 2];
-        let plain = rest.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-');
-        let more =
-            rest.is_empty() || (version != "00" && rest.starts_with('-') && plain && rest.len() <= 256);
-        if !lengths || !parts.iter().all(|it| is_hex(it)) || version == "ff" || !more {
+        let is_hex = |part: &&str| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let has_lengths = [version, trace, span, flags].map(str::len) == [2, 32, 16, 2];
+        let is_plain = appended.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let can_append = version != "00" && appended.starts_with('-') && is_plain && appended.len() <= 256;
+        let is_valid = has_lengths && parts.iter().all(is_hex) && version != "ff";
+        if !is_valid || !(appended.is_empty() || can_append) {
             return Err(InvalidTraceContext::Parent);
         }
-        if [trace, span].iter().any(|it| it.bytes().all(|it| it == b'0')) {
+        if [trace, span].iter().any(|id| id.bytes().all(|byte| byte == b'0')) {
             return Err(InvalidTraceContext::NoTrace);
         }
-        let printable = |it: &str| it.bytes().all(|it| matches!(it, b'\t' | b' '..=b'~'));
-        if state.is_some_and(|it| it.is_empty() || it.len() > TraceContext::MAX_STATE_BYTES || !printable(it))
-        {
-            return Err(InvalidTraceContext::State);
+        if let Some(state) = tracestate {
+            let is_printable = state.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
+            if state.is_empty() || state.len() > TraceContext::MAX_STATE_BYTES || !is_printable {
+                return Err(InvalidTraceContext::State);
+            }
         }
-        Ok(TraceContext { parent: parent.to_owned(), state: state.map(|it| it.replace('\t', " ")) })
+        let tracestate = tracestate.map(|state| state.replace('\t', " "));
+        Ok(TraceContext { traceparent: traceparent.to_owned(), tracestate })
     }
 
     /// Returns the value of `traceparent`.
-    pub fn parent(&self) -> &str {
-        &self.parent
+    pub fn traceparent(&self) -> &str {
+        &self.traceparent
     }
 
     /// Returns the value of `tracestate`, if there is one.
-    pub fn state(&self) -> Option<&str> {
-        self.state.as_deref()
+    pub fn tracestate(&self) -> Option<&str> {
+        self.tracestate.as_deref()
     }
 }
 
 impl fmt::Display for TraceContext {
-    /// Returns the value of `traceparent`.
+    /// Writes the value of `traceparent`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.parent)
+        f.write_str(&self.traceparent)
     }
 }
 
@@ -85,7 +89,7 @@ mod tests {
     #[track_caller]
     fn check(parent: &str, state: Option<&str>, want: Result<&str, InvalidTraceContext>) {
         let got = TraceContext::parse(parent, state);
-        let got = got.as_ref().map(|it| it.state().unwrap_or("-")).map_err(|it| *it);
+        let got = got.as_ref().map(|it| it.tracestate().unwrap_or("-")).map_err(|it| *it);
         assert_eq!(got, want, "{parent}");
     }
 

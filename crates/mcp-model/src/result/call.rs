@@ -1,4 +1,4 @@
-//! Results of tool calls: from the protocol, and from a host.
+//! Results of tool calls: as a server sends them, and as a host returns them.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 use crate::error_kind::ErrorKind;
 use crate::json::raw::RawJson;
 use crate::result::content::{Content, ContentBlockJson};
-use crate::result::kind::{ResultInfo, ResultKind, ResultType};
+use crate::result::kind::{ResultInfo, ResultKind, ResultTypeMember};
 use crate::server::id::ServerId;
 
-/// The result of `tools/call`.
+/// The result of `tools/call`, as a server sends it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ToolResult {
@@ -21,7 +21,7 @@ pub struct ToolResult {
     pub content: Vec<Content>,
     /// `structuredContent`, any JSON value.
     pub structured: Option<RawJson>,
-    /// The tool ran and reported a failure.
+    /// Whether the tool ran and reported a failure.
     pub is_error: bool,
 }
 
@@ -41,8 +41,9 @@ impl<'de> Deserialize<'de> for ToolResult {
             result_type: Option<Cow<'a, str>>,
         }
         let wire = ToolResultJson::deserialize(deserializer)?;
-        if let Some(other) = wire.result_type.filter(|it| it != "complete") {
-            let short: String = other.chars().filter(|it| !it.is_control()).take(40).collect();
+        if let Some(other) = wire.result_type.filter(|result_type| result_type != "complete") {
+            // It may be any text of the server.
+            let short: String = other.chars().filter(|char| !char.is_control()).take(40).collect();
             return Err(serde::de::Error::custom(format_args!("its result type is `{short}`")));
         }
         Ok(ToolResult {
@@ -55,13 +56,13 @@ impl<'de> Deserialize<'de> for ToolResult {
 
 impl ToolResult {
     /// Reads the result at the start of `text` and its kind in one pass, if it is complete and every block has a known
-    /// form. Otherwise returns `None`; [`read_result`](crate::read_result) and [`Deserialize`] decide. What follows the
-    /// result is ignored.
+    /// form. Returns `None` for any other result: use [`read_result`](crate::read_result) and [`Deserialize`] for these.
+    /// What follows the result is ignored.
     ///
-    /// [`Deserialize`] scans a block twice, to keep unknown blocks unchanged; this avoids that for large ones.
+    /// [`Deserialize`] scans each block twice, because it keeps unknown blocks unchanged.
     pub fn parse_known_blocks(text: &str) -> Option<(ToolResult, ResultInfo)> {
         #[derive(Deserialize)]
-        struct Plain<'a> {
+        struct KnownBlocksJson<'a> {
             #[serde(borrow, default)]
             content: Vec<ContentBlockJson<'a>>,
             #[serde(borrow, rename = "structuredContent")]
@@ -73,47 +74,51 @@ impl ToolResult {
             /// The task of 2025-11-25.
             task: Option<IgnoredAny>,
         }
-        let plain = Plain::deserialize(&mut serde_json::Deserializer::from_str(text)).ok()?;
-        let is_typed = plain.result_type.is_some();
-        if plain.task.is_some() || plain.result_type.is_some_and(|it| it != "complete") {
+        let wire = KnownBlocksJson::deserialize(&mut serde_json::Deserializer::from_str(text)).ok()?;
+        let result_type = match wire.result_type.as_deref() {
+            None => ResultTypeMember::Missing,
+            Some("complete") => ResultTypeMember::Present,
+            Some(_) => return None,
+        };
+        if wire.task.is_some() {
             return None;
         }
         // `collect` would shrink the larger vector in place, which costs more than this allocation.
-        let mut content = Vec::with_capacity(plain.content.len());
-        for block in plain.content {
-            content.push(block.content()?);
+        let mut content = Vec::with_capacity(wire.content.len());
+        for block in wire.content {
+            content.push(block.into_content()?);
         }
-        let is_error = plain.is_error == Some(true);
+        let is_error = wire.is_error == Some(true);
         let info = ResultInfo {
             kind: if is_error { ResultKind::ToolError } else { ResultKind::Complete },
-            result_type: if is_typed { ResultType::Stated } else { ResultType::Missing },
+            result_type,
         };
-        let structured = plain.structured.map(RawJson::copy_of);
+        let structured = wire.structured.map(RawJson::copy_of);
         Some((ToolResult { content, structured, is_error }, info))
     }
 
-    /// Returns the text blocks, joined with newlines (HD-110).
+    /// Returns the texts of the text blocks, joined with newlines (HD-110).
     pub fn text(&self) -> String {
         join_text(&self.content)
     }
 
-    /// Returns the text blocks, joined with newlines, without a copy if there is one block.
+    /// Returns the texts of the text blocks, joined with newlines. A single block is not copied.
     pub fn into_text(self) -> String {
         into_text(self.content)
     }
 }
 
-/// A host's result of a call (HD-085 to HD-088): `{success, content, error, metadata}`.
+/// The result of a call, as a host returns it (HD-085 to HD-088).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct CallResult {
-    /// The tool ran and reported no failure.
+    /// Whether the tool ran and reported no failure.
     pub success: bool,
     /// The content blocks, in order; also those of a failed tool.
     pub content: Vec<Content>,
     /// The error; `None` exactly if `success`.
     pub error: Option<CallFailure>,
-    /// The circumstances.
+    /// The server, the tool and the duration of the call.
     pub metadata: CallMetadata,
 }
 
@@ -128,7 +133,7 @@ impl CallResult {
         CallResult { success: false, content: Vec::new(), error: Some(error), metadata }
     }
 
-    /// Reads the structured result. Fails if the call failed, if the tool returned no structured result, or if the
+    /// Deserializes the structured result. Fails if the call failed, if the tool returned no structured result, or if the
     /// result does not fit `T`; the error then names the field and the tool.
     ///
     /// ```
@@ -145,37 +150,37 @@ impl CallResult {
     /// assert_eq!(weather.celsius, 21.5);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn structured<T: DeserializeOwned>(&self) -> Result<T, StructuredError> {
+    pub fn structured<T: DeserializeOwned>(&self) -> Result<T, StructuredResultError> {
         if let Some(error) = &self.error {
-            return Err(StructuredError::Failed(error.clone()));
+            return Err(StructuredResultError::Failed(error.clone()));
         }
         let tool = || self.metadata.tool.clone();
         let Some(json) = &self.metadata.structured_content else {
-            return Err(StructuredError::Missing { tool: tool() });
+            return Err(StructuredResultError::Missing { tool: tool() });
         };
         let mut deserializer = serde_json::Deserializer::from_str(json.as_str());
-        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| StructuredError::Mismatch {
+        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| StructuredResultError::Mismatch {
             tool: tool(),
             field: error.path().to_string(),
             source: error.into_inner(),
         })
     }
 
-    /// Returns the text blocks, joined with newlines (HD-110).
+    /// Returns the texts of the text blocks, joined with newlines (HD-110).
     pub fn text(&self) -> String {
         join_text(&self.content)
     }
 
-    /// Returns the text blocks, joined with newlines, without a copy if there is one block.
+    /// Returns the texts of the text blocks, joined with newlines. A single block is not copied.
     pub fn into_text(self) -> String {
         into_text(self.content)
     }
 }
 
-/// Why [`CallResult::structured`] returns no value.
+/// The error of [`CallResult::structured`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum StructuredError {
+pub enum StructuredResultError {
     /// The call failed.
     #[error(transparent)]
     Failed(CallFailure),
@@ -192,39 +197,39 @@ pub enum StructuredError {
         tool: String,
         /// The path of the field, such as `days[0].celsius`; `.` for the whole result.
         field: String,
-        /// What is expected there.
+        /// The error of deserializing the field.
         source: serde_json::Error,
     },
 }
 
-/// The error of a call. Names the server and what to do, never a secret.
+/// The failure of a call. Its message names the server and says what to do, and contains no secret.
 #[derive(Debug, Clone, PartialEq, Serialize, thiserror::Error)]
 #[error("{kind}: {message}")]
 #[non_exhaustive]
 pub struct CallFailure {
-    /// The kind of error.
+    /// The error kind.
     pub kind: ErrorKind,
     /// The message.
     pub message: String,
 }
 
 impl CallFailure {
-    /// Creates an error.
+    /// Creates a failure.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> CallFailure {
         CallFailure { kind, message: message.into() }
     }
 }
 
-/// The circumstances of a call.
+/// The server, the tool and the duration of a call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct CallMetadata {
-    /// The server, if one was found.
+    /// The server, if the tool was found.
     pub server: Option<ServerId>,
     /// The server's name of the tool; the requested name if there is no such tool.
     pub tool: String,
     /// The duration of the call.
-    #[serde(rename = "duration_ms", serialize_with = "milliseconds")]
+    #[serde(rename = "duration_ms", serialize_with = "serialize_milliseconds")]
     pub duration: Duration,
     /// The id of the JSON-RPC request, if one was sent.
     pub request_id: Option<u64>,
@@ -237,7 +242,7 @@ pub struct CallMetadata {
 }
 
 impl CallMetadata {
-    /// Creates the circumstances of a call for which no request was sent.
+    /// Creates the metadata of a call for which no request was sent.
     pub fn new(tool: impl Into<String>) -> CallMetadata {
         CallMetadata {
             server: None,
@@ -250,8 +255,8 @@ impl CallMetadata {
     }
 }
 
-fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    // Rounded to microseconds.
+/// Writes fractional milliseconds, rounded to microseconds.
+fn serialize_milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64((duration.as_secs_f64() * 1e6).round() / 1e3)
 }
 
@@ -284,9 +289,8 @@ mod tests {
     #[track_caller]
     fn check(wire: &str, want: Option<(&str, bool)>) {
         let got = serde_json::from_str::<ToolResult>(wire).ok();
-        // Reading in one pass must agree, or give up.
-        let plain = ToolResult::parse_known_blocks(&format!("{wire},\"id\":7}}"));
-        assert!(plain.is_none_or(|(it, _)| Some(it) == got), "{wire}");
+        let in_one_pass = ToolResult::parse_known_blocks(&format!("{wire},\"id\":7}}"));
+        assert!(in_one_pass.is_none_or(|(result, _)| Some(result) == got), "{wire}");
         assert_eq!(
             got.map(|it| {
                 assert_eq!(it.text(), it.clone().into_text());
@@ -297,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_085_hd_086_hd_130_results_read_with_and_without_content() {
+    fn hd_085_hd_086_hd_130_content_and_is_error_are_optional() {
         check(
             r#"{"content":[{"type":"text","text":"a"},{"type":"x"},{"type":"text","text":"b"}]}"#,
             Some(("a\nb", false)),
@@ -312,12 +316,12 @@ mod tests {
 
     #[test]
     fn known_blocks_are_read_in_one_pass() {
-        let is_plain = |wire: &str| ToolResult::parse_known_blocks(wire).is_some();
+        let is_known = |wire: &str| ToolResult::parse_known_blocks(wire).is_some();
         let blocks = r#"{"type":"text","text":"a\u0000"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"resource","resource":{"uri":"a://b","text":"hi"}}"#;
         let whole = format!(r#"{{"content":[{blocks}],"structuredContent":{{"a":[1]}},"_meta":{{"b":1}}}}"#);
         let text = "a\0";
         check(&whole, Some((text, false)));
-        assert!(is_plain(&whole));
+        assert!(is_known(&whole));
         for odd in [
             r#"{"content":[{"type":"hologram"}]}"#,
             r#"{"content":[{"type":"text","text":7}]}"#,
@@ -325,7 +329,7 @@ mod tests {
             r#"{"content":[7]}"#,
         ] {
             check(odd, Some(("", false)));
-            assert!(!is_plain(odd), "{odd}");
+            assert!(!is_known(odd), "{odd}");
         }
         check(r#"{"content":[{"type":"text","text":"a"}"#, None);
     }

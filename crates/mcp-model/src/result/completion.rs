@@ -2,33 +2,33 @@
 
 use serde::{Deserialize, Deserializer};
 
-/// Suggested values of an argument.
+/// Suggested values of an argument of a prompt or a resource template.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Completion {
     /// The values, best first.
     pub values: Vec<String>,
-    /// The total number, if the server gives it.
+    /// The total number of values, if the server states it.
     pub total: Option<u64>,
     /// Whether there are more values.
     pub has_more: bool,
 }
 
 impl<'de> Deserialize<'de> for Completion {
-    /// Reads the `result` member of a response. Fails without values.
+    /// Reads the `result` member of a response. Fails if `values` is missing.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Completion, D::Error> {
         #[derive(Deserialize)]
         struct CompletionJson {
-            completion: Values,
+            completion: ValuesJson,
         }
         #[derive(Deserialize)]
-        struct Values {
+        struct ValuesJson {
             values: Vec<String>,
             total: Option<f64>,
             #[serde(rename = "hasMore")]
             has_more: Option<bool>,
         }
-        let Values { values, total, has_more } = CompletionJson::deserialize(deserializer)?.completion;
+        let ValuesJson { values, total, has_more } = CompletionJson::deserialize(deserializer)?.completion;
         Ok(Completion { values, total: total.map(|it| it as u64), has_more: has_more == Some(true) })
     }
 }

@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use crate::json::raw::RawJson;
-use crate::json::unescape::Text;
+use crate::json::unescape::UnescapedString;
 
 /// One block of a result (HD-089, HD-107 to HD-111).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Content {
         parse_known(raw.get()).unwrap_or_else(|| Content::Unknown(RawJson::copy_of(raw)))
     }
 
-    /// Returns the text of a text block.
+    /// Returns the text of a text block or of an embedded text resource.
     pub fn text(&self) -> Option<&str> {
         match self {
             Content::Text(text) => Some(text),
@@ -60,7 +60,7 @@ impl Content {
         }
     }
 
-    /// Returns the number of bytes of content as it is sent, for budgets: media counts as Base64.
+    /// Returns the number of bytes of the content, by which results are limited. Binary content counts in Base64.
     pub fn len(&self) -> usize {
         match self {
             Content::Text(text) => text.len(),
@@ -76,12 +76,12 @@ impl Content {
     }
 }
 
-/// A serialized block of any type.
+/// A content block of any type, as a server sends it.
 #[derive(Deserialize)]
 pub(crate) struct ContentBlockJson<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
-    text: Option<Text>,
+    text: Option<UnescapedString>,
     data: Option<String>,
     #[serde(rename = "mimeType")]
     mime_type: Option<String>,
@@ -91,14 +91,14 @@ pub(crate) struct ContentBlockJson<'a> {
 }
 
 impl ContentBlockJson<'_> {
-    /// Converts the block, if it has a known form.
-    pub(crate) fn content(self) -> Option<Content> {
+    /// Converts the block if it has a known form.
+    pub(crate) fn into_content(self) -> Option<Content> {
         #[derive(Deserialize)]
-        struct Embedded {
+        struct EmbeddedResourceJson {
             uri: Option<String>,
             #[serde(rename = "mimeType")]
             mime_type: Option<String>,
-            text: Option<Text>,
+            text: Option<UnescapedString>,
             blob: Option<String>,
         }
         match self.kind.as_ref() {
@@ -112,7 +112,7 @@ impl ContentBlockJson<'_> {
                 text: None,
             }),
             "resource" => {
-                let Embedded { uri, mime_type, text, blob } =
+                let EmbeddedResourceJson { uri, mime_type, text, blob } =
                     serde_json::from_str(self.resource?.get()).ok()?;
                 let text = text.map(|it| it.0);
                 let data = match (&blob, &text) {
@@ -128,12 +128,12 @@ impl ContentBlockJson<'_> {
 }
 
 fn parse_known(json: &str) -> Option<Content> {
-    serde_json::from_str::<ContentBlockJson<'_>>(json).ok()?.content()
+    serde_json::from_str::<ContentBlockJson<'_>>(json).ok()?.into_content()
 }
 
 impl Serialize for Content {
-    /// The public form: `{"type":"text","text"}`, `{"type":"image","data","mime_type"}`, `audio` likewise,
-    /// `{"type":"binary","data","mime_type","uri","text"?}`; an unknown block unchanged.
+    /// Writes the public form: `{"type":"text","text"}`, `{"type":"image","data","mime_type"}` and the same for `audio`,
+    /// or `{"type":"binary","data","mime_type","uri","text"?}`. An unknown block is written unchanged.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = match self {
             Content::Unknown(raw) => return raw.serialize(serializer),

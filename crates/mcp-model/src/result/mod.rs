@@ -1,4 +1,4 @@
-//! Results: their kinds, those of tool calls with their content blocks, of tasks, and of completions.
+//! Results: their kinds, tool calls and their content blocks, tasks, and completions.
 
 pub(crate) mod call;
 pub(crate) mod completion;

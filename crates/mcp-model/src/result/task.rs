@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// The name of the extension of 2026-07-28.
+/// The name of the extension for tasks of 2026-07-28.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// A task of a server.
@@ -22,9 +22,9 @@ pub struct Task {
     pub status: TaskStatus,
     /// The server's description of the status.
     pub message: Option<String>,
-    /// When it was created: ISO 8601, as the server sent it.
+    /// The time of its creation in ISO 8601, as the server sent it.
     pub created_at: Option<String>,
-    /// How long after its creation the server keeps it; `None`: without limit, or unknown.
+    /// The time to live from its creation. `None`: unlimited or unknown.
     pub ttl: Option<Duration>,
     /// The requested pause between two polls.
     pub poll_interval: Option<Duration>,
@@ -42,7 +42,7 @@ pub enum TaskStatus {
     Working,
     /// The server waits for input.
     InputRequired,
-    /// There is a result; a tool's failure (`isError`) is one.
+    /// It has a result, which may be a failure of the tool (`isError`).
     Completed,
     /// It failed with a JSON-RPC error. In 2025-11-25 also: the tool failed.
     Failed,
@@ -51,7 +51,7 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
-    /// Whether the task has ended: its status never changes again.
+    /// Returns whether the task has ended: its status does not change again.
     pub fn is_final(self) -> bool {
         match self {
             TaskStatus::Working | TaskStatus::InputRequired => false,
@@ -59,7 +59,7 @@ impl TaskStatus {
         }
     }
 
-    /// The name in the protocol.
+    /// Returns the name in the protocol.
     pub fn as_str(self) -> &'static str {
         match self {
             TaskStatus::Working => "working",
@@ -71,7 +71,7 @@ impl TaskStatus {
     }
 }
 
-/// Both forms of a task.
+/// A task in either form.
 #[derive(Deserialize)]
 struct TaskJson<'a> {
     #[serde(borrow, rename = "taskId")]
@@ -99,14 +99,14 @@ impl<'de> Deserialize<'de> for Task {
             status: json.status,
             message: json.message.map(Cow::into_owned).filter(|it| !it.is_empty()),
             created_at: json.created_at.map(Cow::into_owned),
-            ttl: json.ttl.and_then(milliseconds),
-            poll_interval: json.poll_interval.and_then(milliseconds),
+            ttl: json.ttl.and_then(from_milliseconds),
+            poll_interval: json.poll_interval.and_then(from_milliseconds),
         })
     }
 }
 
-/// A number of milliseconds. Negative and huge numbers count as missing.
-fn milliseconds(number: f64) -> Option<Duration> {
+/// Converts a number of milliseconds. Negative and huge numbers count as missing.
+fn from_milliseconds(number: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(number / 1000.0).ok()
 }
 
@@ -114,16 +114,16 @@ fn milliseconds(number: f64) -> Option<Duration> {
 /// ignored.
 pub fn read_created_task(result: &[u8]) -> Result<Task, serde_json::Error> {
     #[derive(Deserialize)]
-    struct Created<'a> {
+    struct CreatedTaskJson<'a> {
         #[serde(borrow, rename = "resultType")]
         result_type: Option<&'a RawValue>,
         /// The task of 2025-11-25.
         #[serde(borrow)]
         task: Option<&'a RawValue>,
     }
-    match Created::deserialize(&mut serde_json::Deserializer::from_slice(result))? {
-        Created { result_type: None, task: Some(task) } => serde_json::from_str(task.get()),
-        Created { .. } => Task::deserialize(&mut serde_json::Deserializer::from_slice(result)),
+    match CreatedTaskJson::deserialize(&mut serde_json::Deserializer::from_slice(result))? {
+        CreatedTaskJson { result_type: None, task: Some(task) } => serde_json::from_str(task.get()),
+        CreatedTaskJson { .. } => Task::deserialize(&mut serde_json::Deserializer::from_slice(result)),
     }
 }
 

@@ -1,19 +1,19 @@
-//! Credentials with which a host obtains tokens of a server.
+//! OAuth client credentials with which a host obtains access tokens for a server.
 
-/// The credentials of an OAuth client: the host itself is the client, and no user logs in at it. `V` is the
-/// type of secret values, unresolved or resolved.
+/// The credentials of the host as an OAuth client; no user logs in. `V` is the type of secret values:
+/// [`ConfigValue`](crate::ConfigValue) before they are resolved, [`Secret`](crate::Secret) after.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ClientCredentials<V> {
-    /// What the host does with them.
+    /// The grant type of the token requests.
     pub grant: ClientGrant,
     /// The client id, as registered at the server's authorization server.
     pub client_id: String,
-    /// What proves the client's identity.
+    /// The key that proves the client's identity.
     pub key: ClientKey<V>,
     /// The scopes to request; if empty, those that the server names.
     pub scopes: Vec<String>,
-    /// The only issuer that receives the credentials; any that the server names if `None`.
+    /// The only issuer that may receive the credentials. `None`: any issuer that the server names.
     pub issuer: Option<String>,
 }
 
@@ -24,18 +24,18 @@ impl<V> ClientCredentials<V> {
     }
 }
 
-/// For whom a client obtains tokens.
+/// The grant type: the subject of the tokens that the client obtains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "readers and writers name every form, so that none is forgotten")]
 pub enum ClientGrant {
-    /// For itself (`client_credentials`).
+    /// Tokens for the client itself (`client_credentials`).
     ClientCredentials,
-    /// For the user of each caller, whose access token it exchanges (`token_exchange`, RFC 8693). It lists the server's
-    /// tools with a token for itself.
+    /// Tokens for the user of each caller, whose access token is exchanged (`token_exchange`, RFC 8693). The lists of
+    /// the server are requested with a token for the client itself.
     TokenExchange,
 }
 
-/// What proves the identity of a client.
+/// A key that proves the identity of a client.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "readers and writers name every form, so that none is forgotten")]
 pub enum ClientKey<V> {
@@ -46,7 +46,7 @@ pub enum ClientKey<V> {
 }
 
 impl<V> ClientKey<V> {
-    /// The secret or the key.
+    /// Returns the secret or the private key.
     pub fn value(&self) -> &V {
         match self {
             ClientKey::Secret(value) | ClientKey::PrivateKey(value) => value,

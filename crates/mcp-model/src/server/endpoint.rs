@@ -35,8 +35,9 @@ impl Endpoint {
     /// Returns whether each user needs a connection of its own, because the host exchanges the user's token for it.
     pub fn is_per_user(&self) -> bool {
         match self {
-            Endpoint::Http(it) | Endpoint::Sse(it) => {
-                it.client_credentials.as_ref().is_some_and(|it| it.grant == ClientGrant::TokenExchange)
+            Endpoint::Http(endpoint) | Endpoint::Sse(endpoint) => {
+                let credentials = endpoint.client_credentials.as_ref();
+                credentials.is_some_and(|credentials| credentials.grant == ClientGrant::TokenExchange)
             }
             Endpoint::Stdio(_) | Endpoint::WebSocket(_) => false,
         }
@@ -45,8 +46,10 @@ impl Endpoint {
     /// Returns a name for messages: the command, or the URL without its secret parts.
     pub fn label(&self) -> String {
         match self {
-            Endpoint::Stdio(it) => it.command.clone(),
-            Endpoint::Sse(it) | Endpoint::WebSocket(it) | Endpoint::Http(it) => it.label(),
+            Endpoint::Stdio(endpoint) => endpoint.command.clone(),
+            Endpoint::Sse(endpoint) | Endpoint::WebSocket(endpoint) | Endpoint::Http(endpoint) => {
+                endpoint.label()
+            }
         }
     }
 }
@@ -66,7 +69,7 @@ pub struct UrlEndpoint {
     /// The credentials with which the host obtains tokens.
     #[debug(skip)]
     pub client_credentials: Option<ClientCredentials<Secret>>,
-    /// End the session with `DELETE` on close.
+    /// Whether the session is ended with `DELETE` on close.
     pub terminate_on_close: bool,
     /// Whether the transport of 2024-11-05 is tried if the server does not support Streamable HTTP. Applies to
     /// [`Endpoint::Http`] only.
@@ -89,15 +92,15 @@ impl UrlEndpoint {
     /// Returns scheme, host, port and path: no user, password, query or fragment. Path segments of 32 bytes or more
     /// may be tokens and are replaced by `***`.
     pub fn label(&self) -> String {
-        let mut res = format!("{}://{}", self.url.scheme(), self.url.host_str().unwrap_or_default());
+        let mut label = format!("{}://{}", self.url.scheme(), self.url.host_str().unwrap_or_default());
         if let Some(port) = self.url.port() {
-            res.push_str(&format!(":{port}"));
+            label.push_str(&format!(":{port}"));
         }
         for segment in self.url.path().split('/').skip(1) {
-            res.push('/');
-            res.push_str(if segment.len() >= 32 { "***" } else { segment });
+            label.push('/');
+            label.push_str(if segment.len() >= 32 { "***" } else { segment });
         }
-        res
+        label
     }
 }
 

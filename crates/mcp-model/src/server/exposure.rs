@@ -1,57 +1,63 @@
-//! Exposure rules as data: which tools, prompts and resources are exposed, under which names. mcp-registry applies
-//! them.
+//! Exposure rules: which tools, prompts and resources of a server are exposed, and under which names. mcp-registry
+//! applies them.
 
-/// The rules for tools, prompts and resources.
+/// The exposure rules of a server, for each of its lists.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Exposure {
-    /// For tools.
-    pub tools: Rules,
-    /// For prompts.
-    pub prompts: Rules,
-    /// For resources and resource templates.
-    pub resources: Rules,
+    /// The rules for tools.
+    pub tools: ExposureRules,
+    /// The rules for prompts.
+    pub prompts: ExposureRules,
+    /// The rules for resources and resource templates.
+    pub resources: ExposureRules,
 }
 
 impl Exposure {
     /// Creates rules with the same naming for all lists, without filters and transforms.
     pub fn all(naming: NamePolicy) -> Exposure {
-        let rules = Rules::new(naming);
+        let rules = ExposureRules::new(naming);
         Exposure { tools: rules.clone(), prompts: rules.clone(), resources: rules }
     }
 }
 
-/// The rules for one list.
+/// The exposure rules for one list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Rules {
+pub struct ExposureRules {
     /// The filter.
-    pub filter: Filter,
-    /// The transforms, in order (DM-042).
-    pub transforms: Vec<Transform>,
+    pub filter: ExposureFilter,
+    /// The changes of the names, in order (DM-042).
+    pub transforms: Vec<NameTransform>,
     /// The policy for invalid names.
     pub naming: NamePolicy,
     /// The length limit; ignored under [`NamePolicy::Pass`].
     pub limit: NameLimit,
 }
 
-impl Rules {
+impl ExposureRules {
     /// Creates rules without a filter and transforms, with the default length limit.
-    pub fn new(naming: NamePolicy) -> Rules {
-        Rules { filter: Filter::default(), transforms: Vec::new(), naming, limit: NameLimit::default() }
+    pub fn new(naming: NamePolicy) -> ExposureRules {
+        ExposureRules {
+            filter: ExposureFilter::default(),
+            transforms: Vec::new(),
+            naming,
+            limit: NameLimit::default(),
+        }
     }
 }
 
-/// A whitelist and a blacklist of patterns over original names (DM-036 to DM-041).
+/// A whitelist and a blacklist of patterns for original names (DM-036 to DM-041). In a pattern, `*` matches any
+/// characters.
 ///
-/// `*` matches any run of characters, everything else itself. Without a blacklist, a non-empty whitelist restricts.
-/// With a blacklist, the whitelist only overrides the blacklist.
+/// Without a blacklist, a non-empty whitelist hides all names that it does not match. With a blacklist, the names that
+/// it matches are hidden, except those that the whitelist matches.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "two lists by DM-036 to DM-041; another rule is another field of `Rules`"
+    reason = "two lists by DM-036 to DM-041; another rule is another field of `ExposureRules`"
 )]
-pub struct Filter {
+pub struct ExposureFilter {
     /// Patterns of exposed names.
     pub whitelist: Vec<String>,
     /// Patterns of hidden names.
@@ -61,7 +67,7 @@ pub struct Filter {
 /// One change of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the registry decides on every value")]
-pub enum Transform {
+pub enum NameTransform {
     /// Removes the prefix `remove` if present, then adds the prefix `add` (DM-043, DM-044).
     Prefix {
         /// The prefix to remove; empty for the plain `prefix: "x"`.

@@ -24,7 +24,7 @@ pub enum InvalidServerId {
     TooLong(usize),
     /// The text contains a control character.
     #[error("a server's name must not contain control characters")]
-    Control,
+    ControlCharacter,
 }
 
 impl ServerId {
@@ -40,7 +40,7 @@ impl ServerId {
             return Err(InvalidServerId::TooLong(text.len()));
         }
         if text.chars().any(char::is_control) {
-            return Err(InvalidServerId::Control);
+            return Err(InvalidServerId::ControlCharacter);
         }
         Ok(ServerId(text.into()))
     }
@@ -84,8 +84,8 @@ mod tests {
         check("10", Ok(()));
         check("my server é", Ok(()));
         check("", Err(InvalidServerId::Empty));
-        check("a\nb", Err(InvalidServerId::Control));
-        check("a\u{7f}", Err(InvalidServerId::Control));
+        check("a\nb", Err(InvalidServerId::ControlCharacter));
+        check("a\u{7f}", Err(InvalidServerId::ControlCharacter));
         check(&"x".repeat(256), Ok(()));
         check(&"x".repeat(257), Err(InvalidServerId::TooLong(257)));
     }

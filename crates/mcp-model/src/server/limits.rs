@@ -6,21 +6,22 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The total timeout of a request.
+    /// The timeout of a request.
     pub request: Duration,
-    /// The idle timeout of a request; progress resets it. `None`: only `request` applies.
+    /// The idle timeout of a request, which each progress notification restarts. `None`: only `request` applies.
     pub idle: Option<Duration>,
-    /// The timeout for connecting (TCP, TLS, the first bytes of a response).
+    /// The timeout of a connection attempt: TCP, TLS, and the first bytes of a response.
     pub connect: Duration,
-    /// The timeout from the start of the server to its lists. Longer than a cold `npx`.
+    /// The timeout of a start, from the process or connection to the lists. By default longer than an `npx` that
+    /// downloads its package.
     pub startup: Duration,
     /// The idle timeout of an event stream.
     pub sse_read: Duration,
     /// The maximum size of a message in bytes.
     pub message_bytes: usize,
-    /// The maximum size of a result's content in bytes; longer text is cut.
+    /// The maximum size of a result's content in bytes. Longer content is shortened.
     pub result_bytes: usize,
-    /// The maximum number of tools, prompts or resources of a server.
+    /// The maximum number of items of a list.
     pub list_items: usize,
     /// The maximum number of pages of a list.
     pub list_pages: usize,

@@ -1,4 +1,4 @@
-//! A server: as its configuration describes it, and as it is reached.
+//! A server: its specification in a configuration, and its resolved endpoint.
 
 pub(crate) mod credentials;
 #[cfg(feature = "endpoint")]

@@ -1,6 +1,6 @@
-//! Where a spec was read, by which rules, and how its entry is written.
+//! The origin of a server specification: its file, its dialect, and the form of its entry.
 //!
-//! mcp-config needs it to resolve the spec and to write it back. Nothing else decides by it.
+//! mcp-config needs it to resolve the specification and to write it back. No other decision depends on it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use crate::server::sharing::Sharing;
 
-/// The source of a spec.
+/// The origin of a [`ServerSpec`](crate::ServerSpec).
 ///
 /// `Debug` prints only the ids of `inputs`, because a default may be a secret.
 #[derive(derive_more::Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Origin {
+pub struct SpecOrigin {
     /// The dialect and the rules by which the entry was read.
     pub profile: Profile,
     /// The file name given to the reader, or the label of a document that is not a file.
@@ -24,49 +24,49 @@ pub struct Origin {
     pub pointer: String,
     /// The byte range of the entry in the file.
     pub span: Range<usize>,
-    /// The key of the URL in the entry.
+    /// The key under which the entry has its URL, such as `url` or `httpUrl`.
     pub url_key: &'static str,
-    /// The number of leading arguments that are derived from another key than `args`.
+    /// The number of leading arguments that the reader derived from another key than `args`.
     pub implied_args: usize,
-    /// What becomes of a reference to a variable that is not set.
-    pub unset_variables: UnsetVariables,
+    /// The policy for references to variables that are not set.
+    pub unset_variables: UnsetVariablePolicy,
     /// The defaults of the inputs that the file declares, by id.
     #[debug("{:?}", inputs.keys())]
     pub inputs: Arc<BTreeMap<String, String>>,
-    /// The sharing that the entry states; without it, that of the dialect.
+    /// The sharing that the entry states. `None`: the default of the dialect applies.
     pub stated_sharing: Option<Sharing>,
 }
 
-impl Origin {
-    /// Creates the source of a server without an entry: an empty pointer and range.
-    pub fn new(profile: Profile, file: impl Into<String>) -> Origin {
-        Origin {
+impl SpecOrigin {
+    /// Creates the origin of a server without an entry: an empty pointer and range.
+    pub fn new(profile: Profile, file: impl Into<String>) -> SpecOrigin {
+        SpecOrigin {
             profile,
             file: file.into(),
             pointer: String::new(),
             span: 0..0,
             url_key: "url",
             implied_args: 0,
-            unset_variables: UnsetVariables::Refused,
+            unset_variables: UnsetVariablePolicy::Reject,
             inputs: Arc::default(),
             stated_sharing: None,
         }
     }
 
-    /// The dialect of the file.
+    /// Returns the dialect of the file.
     pub fn dialect(&self) -> Dialect {
         self.profile.dialect()
     }
 }
 
-/// What becomes of a reference to a variable that is not set.
+/// The policy for references to variables that are not set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "readers and writers handle each")]
-pub enum UnsetVariables {
-    /// It is an error.
-    Refused,
-    /// It stays as text, because the program of the file replaces no variables.
-    Kept,
+pub enum UnsetVariablePolicy {
+    /// The reference is an error.
+    Reject,
+    /// The reference stays as text, because the program to which the file belongs replaces no variables.
+    Keep,
 }
 
 /// A configuration format for MCP servers.
@@ -88,7 +88,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Returns its name on the command line.
+    /// Returns the name on the command line.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -113,7 +113,7 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// Every profile.
+    /// All profiles.
     pub const ALL: &'static [Profile] = &[
         Profile::HoloDeck,
         Profile::HoloDeck07,
@@ -123,7 +123,7 @@ impl Profile {
         Profile::McpJson,
     ];
 
-    /// The dialect of the profile.
+    /// Returns the dialect of the profile.
     pub fn dialect(self) -> Dialect {
         match self {
             Profile::HoloDeck | Profile::HoloDeck07 => Dialect::HoloDeck,
@@ -133,7 +133,7 @@ impl Profile {
         }
     }
 
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Profile::HoloDeck => "holodeck",
@@ -145,12 +145,12 @@ impl Profile {
         }
     }
 
-    /// The profile with this name.
+    /// Returns the profile with this name on the command line.
     pub fn parse(name: &str) -> Option<Profile> {
-        Profile::ALL.iter().copied().find(|it| it.as_str() == name)
+        Profile::ALL.iter().copied().find(|profile| profile.as_str() == name)
     }
 
-    /// The default profile of a dialect.
+    /// Returns the default profile of a dialect.
     pub fn default_for(dialect: Dialect) -> Profile {
         match dialect {
             Dialect::HoloDeck => Profile::HoloDeck,
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_profile_is_found_by_its_name() {
+    fn profiles_are_parsed_by_name() {
         for profile in Profile::ALL {
             assert_eq!(Profile::parse(profile.as_str()), Some(*profile));
         }

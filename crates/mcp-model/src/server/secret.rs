@@ -6,18 +6,18 @@ use secrecy::{ExposeSecret, SecretString};
 
 /// A value that may be a secret: an environment value, a header, an argument.
 ///
-/// `Debug` and `Display` print `***`, and the memory is wiped on drop. There is no `Serialize`: [`Secret::expose`] is
-/// explicit.
+/// `Debug` and `Display` print `***`, and the memory is wiped on drop. `Secret` does not implement `Serialize`, so that
+/// only an explicit [`Secret::expose`] returns the text.
 #[derive(Clone)]
 pub struct Secret(SecretString);
 
 impl Secret {
-    /// Wraps a text.
+    /// Creates a secret.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(SecretString::from(text.into()))
     }
 
-    /// Returns the text. For the code that passes it on.
+    /// Returns the text, to send it where it is needed. Never print it.
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }

@@ -1,7 +1,7 @@
-//! A server as its configuration describes it, in any dialect.
+//! The specification of a server as its configuration has it, in any dialect.
 //!
-//! Nothing is resolved: values still name their variables, so a spec can be compared, printed and stored without
-//! reading a secret. mcp-config reads specs and resolves them into an [`Endpoint`](crate::Endpoint).
+//! Its values are not resolved: they contain the names of variables, so a specification can be compared, printed and
+//! stored without reading a secret. mcp-config reads it, and resolves it to an [`Endpoint`](crate::Endpoint).
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::server::credentials::ClientCredentials;
 use crate::server::exposure::{Exposure, NameClass, NamePolicy};
 use crate::server::id::ServerId;
 use crate::server::limits::Limits;
-use crate::server::origin::Origin;
+use crate::server::origin::SpecOrigin;
 use crate::server::secret::Secret;
 use crate::server::sharing::Sharing;
 
@@ -24,23 +24,23 @@ use crate::server::sharing::Sharing;
 pub struct ServerSpec {
     /// The server's name.
     pub id: ServerId,
-    /// The user's description.
+    /// The description that the user wrote.
     pub description: Option<String>,
-    /// The source of the entry.
-    pub origin: Origin,
+    /// The file of the entry, its dialect and its form.
+    pub origin: SpecOrigin,
     /// The transport.
     pub transport: TransportSpec,
     /// Time and size limits.
     pub limits: Limits,
     /// The lists that are requested after the connection.
     pub discovery: Discovery,
-    /// Which of its tools, prompts and resources are exposed, under which names.
+    /// The rules for which tools, prompts and resources are exposed, and under which names.
     pub exposure: Exposure,
-    /// Who may use one running instance.
+    /// The callers that may use one running instance.
     pub sharing: Sharing,
     /// Configuration that is passed through to the server (HD-028, HD-FR011).
     pub config: Option<Passthrough>,
-    /// What the entry says to others, unchanged: `server` of a HoloDeck item, `_meta` of an ACP entry, unknown keys.
+    /// Members of the entry that the host only keeps: `server` of a HoloDeck item, `_meta` of an ACP entry, unknown keys.
     #[debug("{:?}", metadata.keys())]
     pub metadata: BTreeMap<String, RawJson>,
 }
@@ -48,7 +48,7 @@ pub struct ServerSpec {
 impl ServerSpec {
     /// Creates a spec with the defaults of all other fields: nothing is filtered, invalid names are qualified
     /// ([`NamePolicy::Qualify`]), and sharing is [`Sharing::Auto`].
-    pub fn new(id: ServerId, origin: Origin, transport: TransportSpec) -> ServerSpec {
+    pub fn new(id: ServerId, origin: SpecOrigin, transport: TransportSpec) -> ServerSpec {
         ServerSpec {
             id,
             description: None,
@@ -64,7 +64,7 @@ impl ServerSpec {
     }
 }
 
-/// How a server is reached.
+/// The transport of a server, with its settings.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(
     clippy::exhaustive_enums,
@@ -73,7 +73,7 @@ impl ServerSpec {
 pub enum TransportSpec {
     /// A child process that communicates over its standard streams.
     Stdio(StdioSpec),
-    /// HTTP with server-sent events as of 2024-11-05.
+    /// HTTP with server-sent events, the transport of 2024-11-05.
     Sse(UrlSpec),
     /// WebSocket, subprotocol `mcp`.
     WebSocket(UrlSpec),
@@ -93,7 +93,7 @@ impl TransportSpec {
     }
 }
 
-/// The kinds of transports.
+/// The kind of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -101,7 +101,7 @@ impl TransportSpec {
 pub enum TransportKind {
     /// A child process' standard streams.
     Stdio,
-    /// HTTP with server-sent events, 2024-11-05.
+    /// HTTP with server-sent events, the transport of 2024-11-05.
     Sse,
     /// WebSocket.
     WebSocket,
@@ -110,13 +110,13 @@ pub enum TransportKind {
 }
 
 impl TransportKind {
-    /// `stdio`, `sse`, `websocket` or `http`.
+    /// Returns `stdio`, `sse`, `websocket` or `http`.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 }
 
-/// A child process, unresolved.
+/// A server that the host starts as a child process. Its values are not resolved.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StdioSpec {
@@ -129,7 +129,7 @@ pub struct StdioSpec {
     /// A `.env` file, relative to the configuration file. `env` overrides its variables.
     pub env_file: Option<ConfigValue>,
     /// The inherited part of the host's environment.
-    pub inherit: EnvInherit,
+    pub inherit: EnvInheritance,
     /// The working directory, relative to the configuration file.
     pub cwd: Option<String>,
     /// WHATWG label of the encoding of the standard streams; `utf-8` by default.
@@ -138,21 +138,21 @@ pub struct StdioSpec {
 
 impl StdioSpec {
     /// Creates a spec without arguments and variables, with UTF-8 and the safe part of the environment
-    /// ([`EnvInherit::Safe`]).
+    /// ([`EnvInheritance::Safe`]).
     pub fn new(command: impl Into<String>) -> StdioSpec {
         StdioSpec {
             command: command.into(),
             args: Vec::new(),
             env: Vec::new(),
             env_file: None,
-            inherit: EnvInherit::Safe,
+            inherit: EnvInheritance::Safe,
             cwd: None,
             encoding: "utf-8".to_owned(),
         }
     }
 }
 
-/// A server at a URL, unresolved.
+/// A server at a URL. Its values are not resolved.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct UrlSpec {
@@ -164,7 +164,7 @@ pub struct UrlSpec {
     pub session_id: Option<ConfigValue>,
     /// The credentials with which the host obtains tokens.
     pub client_credentials: Option<ClientCredentials<ConfigValue>>,
-    /// End the session with `DELETE` on close.
+    /// Whether the session is ended with `DELETE` on close.
     pub terminate_on_close: bool,
     /// Whether the transport of 2024-11-05 is tried if the server does not support Streamable HTTP.
     pub sse_fallback: SseFallback,
@@ -184,19 +184,19 @@ impl UrlSpec {
     }
 }
 
-/// Whether HTTP with server-sent events of 2024-11-05 is tried at the same URL if Streamable HTTP finds no server
-/// there (DIA-08). Applies to [`TransportSpec::Http`] only.
+/// Whether the transport of 2024-11-05 (HTTP with server-sent events) is tried at the same URL if Streamable HTTP finds
+/// no server there (DIA-08). Applies to [`TransportSpec::Http`] only.
 ///
-/// Allowed if a configuration gives a URL without a transport. An explicit `http` or `sse` is exact.
+/// It is allowed if a configuration has a URL and names no transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "readers and writers name every value, so that none is forgotten"
 )]
 pub enum SseFallback {
-    /// Streamable HTTP first, then server-sent events.
+    /// Streamable HTTP is tried first, then the transport of 2024-11-05.
     Allowed,
-    /// Streamable HTTP only.
+    /// Only Streamable HTTP is tried.
     #[default]
     Never,
 }
@@ -207,11 +207,11 @@ pub enum SseFallback {
 pub enum ConfigValue {
     /// Literal text.
     Literal(Secret),
-    /// A variable of the host's environment, with a prefix.
+    /// The value of a variable of the host's environment, behind a prefix such as `Bearer `.
     HostEnv {
         /// The variable's name.
         name: String,
-        /// The prefix of the value; usually empty.
+        /// The prefix, which is usually empty.
         prefix: Secret,
     },
     /// Text with `${VAR}` references.
@@ -233,14 +233,14 @@ pub enum TemplatePart {
     Text(Secret),
     /// A variable.
     Variable(String),
-    /// A variable, or a default if it is unset or empty (`${NAME:-text}`).
+    /// A variable, and a default for an unset or empty one (`${NAME:-text}`).
     VariableOr {
         /// The variable's name.
         name: String,
         /// The default.
         default: Secret,
     },
-    /// The input with this id, which the user is asked for (`${input:id}`).
+    /// The input with this id, which the user enters (`${input:id}`).
     Input(String),
     /// The content of the file at this path, trimmed (`${file:path}`). A relative path starts at the folder of the
     /// configuration file.
@@ -253,16 +253,16 @@ pub enum TemplatePart {
     clippy::exhaustive_enums,
     reason = "readers and writers name every value, so that none is forgotten"
 )]
-pub enum EnvInherit {
+pub enum EnvInheritance {
     /// Nothing.
     None,
-    /// What a program needs to run: see [`EnvInherit::inherits`].
+    /// What a program needs to run: see [`EnvInheritance::inherits`].
     Safe,
     /// Everything.
     All,
 }
 
-impl EnvInherit {
+impl EnvInheritance {
     /// Returns whether a child inherits the variable `name`.
     ///
     /// The safe set: locations of programs and home, user and shell, terminal, temporary folder, language, XDG
@@ -277,9 +277,9 @@ impl EnvInherit {
             PROCESSOR_ARCHITECTURE PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) SYSTEMDRIVE SYSTEMROOT TEMP \
             TMP USERDOMAIN USERNAME USERPROFILE WINDIR";
         match self {
-            EnvInherit::None => false,
-            EnvInherit::All => true,
-            EnvInherit::Safe => {
+            EnvInheritance::None => false,
+            EnvInheritance::All => true,
+            EnvInheritance::Safe => {
                 NAMES.split(' ').any(|known| known == name)
                     || PREFIXES.split(' ').any(|prefix| name.starts_with(prefix))
                     || WINDOWS.split(' ').any(|known| known.eq_ignore_ascii_case(name))
@@ -293,9 +293,9 @@ impl EnvInherit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Discovery {
-    /// Request the tools.
+    /// Whether the tools are requested.
     pub tools: bool,
-    /// Request the prompts.
+    /// Whether the prompts are requested.
     pub prompts: bool,
 }
 
@@ -305,7 +305,7 @@ impl Default for Discovery {
     }
 }
 
-/// Opaque configuration for the server. It may contain secrets: `Debug` prints none of it.
+/// JSON of the configuration that is passed through. It may contain secrets, so `Debug` prints none of it.
 #[derive(derive_more::Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "readers and writers name every form, so that none is forgotten")]
 pub enum Passthrough {
@@ -326,7 +326,7 @@ mod tests {
         for name in
             ["PATH", "HOME", "LC_ALL", "XDG_CACHE_HOME", "npm_config_registry", "UV_INDEX_URL", "SystemRoot"]
         {
-            assert!(EnvInherit::Safe.inherits(name), "{name}");
+            assert!(EnvInheritance::Safe.inherits(name), "{name}");
         }
         for name in [
             "OPENAI_API_KEY",
@@ -337,8 +337,8 @@ mod tests {
             "",
             "path",
         ] {
-            assert!(!EnvInherit::Safe.inherits(name), "{name}");
-            assert!(EnvInherit::All.inherits(name) && !EnvInherit::None.inherits(name));
+            assert!(!EnvInheritance::Safe.inherits(name), "{name}");
+            assert!(EnvInheritance::All.inherits(name) && !EnvInheritance::None.inherits(name));
         }
     }
 }

@@ -1,9 +1,9 @@
-//! A server that the host starts as a child process.
+//! A resolved server that the host starts as a child process.
 
 use crate::server::secret::Secret;
-use crate::server::spec::EnvInherit;
+use crate::server::spec::EnvInheritance;
 
-/// A child process to start.
+/// The command line, environment and folder of a child process.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StdioEndpoint {
@@ -11,10 +11,10 @@ pub struct StdioEndpoint {
     pub command: String,
     /// The arguments.
     pub args: Vec<Secret>,
-    /// Environment variables on top of the inherited ones. Of duplicates the last counts.
+    /// Environment variables that are added to the inherited ones. The last of several with one name counts.
     pub env: Vec<(String, Secret)>,
     /// The inherited part of the host's environment.
-    pub inherit: EnvInherit,
+    pub inherit: EnvInheritance,
     /// The working directory; the host's if `None`.
     pub cwd: Option<std::path::PathBuf>,
     /// WHATWG label of the encoding of the standard streams.
@@ -28,7 +28,7 @@ impl StdioEndpoint {
             command: command.into(),
             args: Vec::new(),
             env: Vec::new(),
-            inherit: EnvInherit::Safe,
+            inherit: EnvInheritance::Safe,
             cwd: None,
             encoding: "utf-8".to_owned(),
         }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use mcp_host_model::{RawJson, Rules, ServerId, Severity};
+use mcp_host_model::{ExposureRules, RawJson, ServerId, Severity};
 
 use crate::catalog::name_owner::NameOwner;
 use crate::filter::rules::{CompiledRules, Decision, ExposureVerdict, transform};
@@ -50,7 +50,7 @@ pub fn decide_all(
     builtins: &Builtins,
     list: ListKind,
     server: &ServerId,
-    rules: &Rules,
+    rules: &ExposureRules,
     originals: &[&str],
 ) -> Vec<Decision> {
     let decider = CompiledRules::new(server, rules);
@@ -198,7 +198,7 @@ impl ServerSlice {
     /// Names tools or prompts, and returns the exposed ones. Withheld ones keep their names reserved.
     fn name_items<'a>(
         &mut self,
-        (item, rules): (ItemKind, &Rules),
+        (item, rules): (ItemKind, &ExposureRules),
         originals: impl Iterator<Item = &'a str>,
         mut names: NameTable<'_, 'a>,
         drift: Option<&Drift>,
@@ -223,7 +223,7 @@ impl ServerSlice {
     fn name_resources<'a>(
         &mut self,
         item: ItemKind,
-        (decider, rules): (&CompiledRules<'_>, &Rules),
+        (decider, rules): (&CompiledRules<'_>, &ExposureRules),
         labels: impl Iterator<Item = (&'a str, &'a str)>,
         drift: Option<&Drift>,
     ) -> Vec<ExposedItem> {
@@ -285,7 +285,7 @@ fn list_index(list: ListKind) -> usize {
 
 /// Decides on a resource or template. Its name is only a label: it is filtered and transformed, but no naming policy
 /// applies. An empty label is replaced by the URI.
-fn decide_label(decider: &CompiledRules<'_>, rules: &Rules, name: &str, uri: &str) -> Decision {
+fn decide_label(decider: &CompiledRules<'_>, rules: &ExposureRules, name: &str, uri: &str) -> Decision {
     let (exposed, verdict, rule) = match decider.filter_reason(name) {
         Ok(rule) => {
             let shown = Some(transform(&rules.transforms, name)).filter(|it| !it.is_empty());

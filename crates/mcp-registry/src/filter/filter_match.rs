@@ -2,7 +2,7 @@
 //!
 //! Filters match original names, so they stay valid when the transforms change (DM-037).
 
-use mcp_host_model::Filter;
+use mcp_host_model::ExposureFilter;
 
 use crate::filter::pattern::first_match;
 
@@ -29,8 +29,8 @@ pub(crate) enum FilterMatch<'a> {
 }
 
 /// Applies a filter to one original name. The result names the first matching pattern of a list.
-pub(crate) fn match_filter<'a>(filter: &'a Filter, original: &str) -> FilterMatch<'a> {
-    let Filter { whitelist, blacklist } = filter;
+pub(crate) fn match_filter<'a>(filter: &'a ExposureFilter, original: &str) -> FilterMatch<'a> {
+    let ExposureFilter { whitelist, blacklist } = filter;
     let whitelisted = || first_match(whitelist, original);
     if blacklist.is_empty() {
         if whitelist.is_empty() {
@@ -54,7 +54,7 @@ mod tests {
     #[track_caller]
     fn check(whitelist: &str, blacklist: &str, names: &str, want: &str) {
         let list = |text: &str| text.split_whitespace().map(str::to_owned).collect();
-        let filter = Filter { whitelist: list(whitelist), blacklist: list(blacklist) };
+        let filter = ExposureFilter { whitelist: list(whitelist), blacklist: list(blacklist) };
         let got = names.split_whitespace().map(|name| match match_filter(&filter, name) {
             FilterMatch::Unfiltered | FilterMatch::Unlisted => "shown".to_owned(),
             FilterMatch::Whitelisted(pattern) => format!("shown:{pattern}"),

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use mcp_host_model::{
-    Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_prompts,
-    read_resources, read_tools,
+    Exposure, ExposureFilter, ExposureRules, NameClass, NameLimit, NamePolicy, NameTransform, RawJson,
+    ServerId, read_prompts, read_resources, read_tools,
 };
 use mcp_host_registry::{Builtins, Catalog, CatalogServer, ListKind, ServerLists, ToolLookup, decide};
 use proptest::prelude::*;
@@ -30,19 +30,19 @@ fn limit() -> impl Strategy<Value = NameLimit> {
     prop_oneof![Just(NameLimit::Common), Just(NameLimit::Gemini), Just(NameLimit::Anthropic)]
 }
 
-fn transform() -> impl Strategy<Value = Transform> {
+fn transform() -> impl Strategy<Value = NameTransform> {
     prop_oneof![
-        ("[ab_]{0,2}", "[ab_.]{0,2}").prop_map(|(remove, add)| Transform::Prefix { remove, add }),
-        "[ab_é]{0,2}".prop_map(Transform::Suffix),
+        ("[ab_]{0,2}", "[ab_.]{0,2}").prop_map(|(remove, add)| NameTransform::Prefix { remove, add }),
+        "[ab_é]{0,2}".prop_map(NameTransform::Suffix),
     ]
 }
 
-fn rules(naming: impl Strategy<Value = NamePolicy>) -> impl Strategy<Value = Rules> {
+fn rules(naming: impl Strategy<Value = NamePolicy>) -> impl Strategy<Value = ExposureRules> {
     let patterns = || prop::collection::vec("[ab*]{0,3}", 0..3);
     (patterns(), patterns(), prop::collection::vec(transform(), 0..3), naming, limit()).prop_map(
         |(whitelist, blacklist, transforms, naming, limit)| {
-            let mut rules = Rules::new(naming);
-            rules.filter = Filter { whitelist, blacklist };
+            let mut rules = ExposureRules::new(naming);
+            rules.filter = ExposureFilter { whitelist, blacklist };
             (rules.transforms, rules.limit) = (transforms, limit);
             rules
         },
@@ -211,7 +211,7 @@ proptest! {
                 [first, rest @ ..] => name.first() == Some(first) && defined(rest, &name[1..]),
             }
         }
-        let mut rules = Rules::new(NamePolicy::Pass);
+        let mut rules = ExposureRules::new(NamePolicy::Pass);
         rules.filter.whitelist.push(pattern.clone());
         let shown = decide(&ServerId::parse("s").expect("an id"), &rules, &name).exposed.is_some();
         prop_assert_eq!(shown, !name.is_empty() && defined(pattern.as_bytes(), name.as_bytes()));

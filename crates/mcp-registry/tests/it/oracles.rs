@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use mcp_host_model::{Filter, NameClass, NamePolicy, Rules, ServerId, Transform};
+use mcp_host_model::{ExposureFilter, ExposureRules, NameClass, NamePolicy, NameTransform, ServerId};
 use mcp_host_registry::{CompiledRules, ExposureVerdict, decide};
 use serde_json::Value;
 
@@ -41,17 +41,17 @@ fn texts(value: &Value) -> Vec<String> {
     value.as_array().expect("a list of texts").iter().map(|it| text(it).to_owned()).collect()
 }
 
-fn filter(value: &Value) -> Filter {
-    Filter { whitelist: texts(&value["whitelist"]), blacklist: texts(&value["blacklist"]) }
+fn filter(value: &Value) -> ExposureFilter {
+    ExposureFilter { whitelist: texts(&value["whitelist"]), blacklist: texts(&value["blacklist"]) }
 }
 
-fn transforms(value: &Value) -> Vec<Transform> {
+fn transforms(value: &Value) -> Vec<NameTransform> {
     let transform = |it: &Value| {
         let add = text(&it["add"]).to_owned();
         match text(&it["kind"]) {
-            "prefix_add" => Transform::Prefix { remove: String::new(), add },
-            "prefix_replace" => Transform::Prefix { remove: text(&it["remove"]).to_owned(), add },
-            "suffix_add" => Transform::Suffix(add),
+            "prefix_add" => NameTransform::Prefix { remove: String::new(), add },
+            "prefix_replace" => NameTransform::Prefix { remove: text(&it["remove"]).to_owned(), add },
+            "suffix_add" => NameTransform::Suffix(add),
             other => panic!("unknown transform {other}"),
         }
     };
@@ -63,7 +63,7 @@ fn server(id: &str) -> ServerId {
 }
 
 /// The result of a filter in Dominds' words: the pattern, `accepted` or `not_whitelisted`.
-fn ruling(rules: &Rules, name: &str) -> String {
+fn ruling(rules: &ExposureRules, name: &str) -> String {
     let decision = decide(&server("s"), rules, name);
     match decision.verdict {
         ExposureVerdict::Exposed => "accepted".to_owned(),
@@ -78,8 +78,9 @@ fn dm_036_patterns_match_as_dominds_does() {
     let rows = rows(&dominds, "wildcard");
     assert!(rows.len() >= 20, "only {} rows", rows.len());
     for row in rows {
-        let filter = Filter { whitelist: vec![text(&row["pattern"]).to_owned()], blacklist: Vec::new() };
-        let mut rules = Rules::new(NamePolicy::Pass);
+        let filter =
+            ExposureFilter { whitelist: vec![text(&row["pattern"]).to_owned()], blacklist: Vec::new() };
+        let mut rules = ExposureRules::new(NamePolicy::Pass);
         rules.filter = filter;
         let got = CompiledRules::new(&server("s"), &rules).allows(text(&row["name"]));
         assert_eq!(Value::from(got), row[DOMINDS], "{row}");
@@ -90,7 +91,7 @@ fn dm_036_patterns_match_as_dominds_does() {
 fn dm_037_to_dm_041_filters_rule_as_dominds_does() {
     let Some(dominds) = recording("dominds.json") else { return };
     for row in rows(&dominds, "filters") {
-        let mut rules = Rules::new(NamePolicy::Reject);
+        let mut rules = ExposureRules::new(NamePolicy::Reject);
         rules.filter = filter(row);
         for (name, want) in rows(row, "names").iter().zip(rows(row, DOMINDS)) {
             let want = match text(&want["kind"]) {
@@ -108,7 +109,7 @@ fn dm_037_to_dm_041_filters_rule_as_dominds_does() {
 fn dm_042_to_dm_045_transforms_change_names_as_dominds_does() {
     let Some(dominds) = recording("dominds.json") else { return };
     for row in rows(&dominds, "transforms") {
-        let mut rules = Rules::new(NamePolicy::Pass);
+        let mut rules = ExposureRules::new(NamePolicy::Pass);
         rules.transforms = transforms(&row["transform"]);
         for (name, want) in rows(row, "names").iter().zip(rows(row, DOMINDS)) {
             let (name, want) = (text(name), text(want));
@@ -135,7 +136,7 @@ fn dm_047_dm_048_each_files_names_come_out_as_dominds_has_them() {
                 "override" => &config["tools"]["transform"]["transform"],
                 other => panic!("{file}: unknown kind of transform {other}"),
             };
-            let mut rules = Rules::new(NamePolicy::Reject);
+            let mut rules = ExposureRules::new(NamePolicy::Reject);
             (rules.filter, rules.transforms) = (filter(&config["tools"]), transforms(chosen));
             for tool in tools.as_array().expect("a list of tools") {
                 let decision = decide(&server(id), &rules, text(&tool["name"]));
@@ -175,7 +176,7 @@ fn hd_114_sk_01_x_03_names_are_those_of_holodeck_and_semantic_kernel() {
     for row in rows {
         let input = text(&row["input"]);
         let named = |naming| {
-            let exposed = decide(&server("item"), &Rules::new(naming), input).exposed;
+            let exposed = decide(&server("item"), &ExposureRules::new(naming), input).exposed;
             exposed.map(|it| it.as_str().to_owned())
         };
         let compare = |naming, want: String| {

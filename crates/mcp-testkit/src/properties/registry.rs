@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use mcp_host_model::{
-    Exposure, Filter, NameClass, NameLimit, NamePolicy, RawJson, Rules, ServerId, Transform, read_tools,
+    Exposure, ExposureFilter, ExposureRules, NameClass, NameLimit, NamePolicy, NameTransform, RawJson,
+    ServerId, read_tools,
 };
 use mcp_host_registry::internal::{escape_name, is_valid, shorten};
 use mcp_host_registry::pattern::first_match;
@@ -121,9 +122,11 @@ pub fn names(bytes: &[u8]) {
     let mut next_line = || lines.next().unwrap_or_default().to_owned();
     let (prefix, suffix, pattern) = (next_line(), next_line(), next_line());
     let (remove, add) = prefix.split_once('>').unwrap_or(("", &prefix));
-    let transforms =
-        vec![Transform::Prefix { remove: remove.to_owned(), add: add.to_owned() }, Transform::Suffix(suffix)];
-    let filter = Filter { whitelist: Vec::new(), blacklist: vec![pattern.clone()] };
+    let transforms = vec![
+        NameTransform::Prefix { remove: remove.to_owned(), add: add.to_owned() },
+        NameTransform::Suffix(suffix),
+    ];
+    let filter = ExposureFilter { whitelist: Vec::new(), blacklist: vec![pattern.clone()] };
     let names: Vec<&str> = lines.take(8).collect();
     let (strict, dot) = (NameClass::Strict, NameClass::WithDot);
     let policies = [
@@ -136,7 +139,7 @@ pub fn names(bytes: &[u8]) {
     ];
     for naming in policies {
         for limit in [NameLimit::Common, NameLimit::Gemini, NameLimit::Anthropic] {
-            let mut rules = Rules::new(naming);
+            let mut rules = ExposureRules::new(naming);
             (rules.filter, rules.transforms, rules.limit) = (filter.clone(), transforms.clone(), limit);
             let decider = CompiledRules::new(&server, &rules);
             for name in &names {

@@ -41,7 +41,7 @@ impl Handlers {
     pub(crate) fn handles(&self, method: &MethodName) -> bool {
         let Handlers { sampling, elicitation, roots, listener: _, raw_requests } = self;
         raw_requests.as_ref().is_some_and(|it| it.handles(method))
-            || match method.known() {
+            || match method.as_known() {
                 Some(Method::CreateMessage) => sampling.is_some(),
                 Some(Method::Elicit) => elicitation.is_some(),
                 Some(Method::ListRoots) => roots.is_some(),

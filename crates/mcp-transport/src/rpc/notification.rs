@@ -14,7 +14,7 @@ pub(crate) fn parse(method: MethodName, params: Option<RawJson>) -> ServerEvent 
     struct Updated {
         uri: String,
     }
-    let event = match method.known() {
+    let event = match method.as_known() {
         Some(Method::ToolListChanged) => Some(ServerEvent::ToolsChanged),
         Some(Method::PromptListChanged) => Some(ServerEvent::PromptsChanged),
         Some(Method::ResourceListChanged) => Some(ServerEvent::ResourcesChanged),
@@ -50,7 +50,7 @@ pub(crate) fn is_forwarded(event: &ServerEvent) -> bool {
     match event {
         ServerEvent::Log(_) | ServerEvent::ResourceUpdated { .. } => true,
         ServerEvent::Notification { method, params: _ } => {
-            !matches!(method.known(), Some(Method::SubscriptionsAcknowledged | Method::Cancelled))
+            !matches!(method.as_known(), Some(Method::SubscriptionsAcknowledged | Method::Cancelled))
         }
         ServerEvent::Progress { .. }
         | ServerEvent::ToolsChanged

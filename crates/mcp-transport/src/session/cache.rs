@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_model::{Freshness, Prompt, ReadResult, Resource, ResourceTemplate, Tool};
+use mcp_host_model::{Freshness, Prompt, Resource, ResourceResult, ResourceTemplate, Tool};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -88,7 +88,7 @@ struct ResourceTable {
 }
 
 struct CachedResource {
-    result: ReadResult,
+    result: ResourceResult,
     expires_at: Instant,
     /// The number of announced changes of the resource list.
     change_count: u64,
@@ -103,7 +103,7 @@ impl ResourceCache {
     }
 
     /// Returns the content of a resource if it is still valid.
-    pub(crate) fn get(&self, uri: &str, changes: ListChangeCounts, now: Instant) -> Option<ReadResult> {
+    pub(crate) fn get(&self, uri: &str, changes: ListChangeCounts, now: Instant) -> Option<ResourceResult> {
         let mut table = self.0.lock();
         let cached = table.resources.get(uri)?;
         if cached.change_count == changes.resources && now < cached.expires_at {
@@ -122,7 +122,7 @@ impl ResourceCache {
     pub(crate) fn insert(
         &self,
         uri: &str,
-        result: &ReadResult,
+        result: &ResourceResult,
         requested_at: (u64, ListChangeCounts),
         now: Instant,
     ) {
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use mcp_host_model::{RawJson, read_resource_result};
 
-    fn read(ttl: u64, size: usize) -> ReadResult {
+    fn read(ttl: u64, size: usize) -> ResourceResult {
         let text = "x".repeat(size);
         let json = format!(r#"{{"contents":[{{"uri":"a:b","text":"{text}"}}],"ttlMs":{ttl}}}"#);
         read_resource_result(&RawJson::parse(json.into()).unwrap()).unwrap()

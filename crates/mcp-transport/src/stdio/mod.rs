@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp_host_model::{EnvInherit, Secret, StdioEndpoint};
+use mcp_host_model::{EnvInheritance, Secret, StdioEndpoint};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -102,9 +102,9 @@ impl StdioDial {
 }
 
 /// The variables of this process that a server inherits.
-fn inherited(inherit: EnvInherit) -> impl Iterator<Item = (OsString, OsString)> {
+fn inherited(inherit: EnvInheritance) -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(move |(name, _)| {
-        name.to_str().map_or(inherit == EnvInherit::All, |name| inherit.inherits(name))
+        name.to_str().map_or(inherit == EnvInheritance::All, |name| inherit.inherits(name))
     })
 }
 

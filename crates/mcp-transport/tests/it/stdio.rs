@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_host_model::{Endpoint, EnvInherit, Limits, RawJson, Secret, StdioEndpoint};
+use mcp_host_model::{Endpoint, EnvInheritance, Limits, RawJson, Secret, StdioEndpoint};
 use mcp_host_transport::{
     CallError, CallOptions, ConnectError, Dial, DialOptions, DisconnectReason, Eras, ProcessExit,
     ReceiptDirectory, Session, SessionOptions, SessionState, StartError, dialer,
@@ -62,9 +62,9 @@ async fn hd_100_hd_101_hd_102_process_is_called() {
 async fn hd_103_sk_22_environment_is_as_configured() {
     let show = r#"text "$id" "$GIVEN,${CARGO_MANIFEST_DIR-unset},${PATH:+path}""#;
     for (inherit, want) in [
-        (EnvInherit::None, "yes,unset,"),
-        (EnvInherit::Safe, "yes,unset,path"),
-        (EnvInherit::All, &*format!("yes,{},path", env!("CARGO_MANIFEST_DIR"))),
+        (EnvInheritance::None, "yes,unset,"),
+        (EnvInheritance::Safe, "yes,unset,path"),
+        (EnvInheritance::All, &*format!("yes,{},path", env!("CARGO_MANIFEST_DIR"))),
     ] {
         let mut endpoint = shell_server(show);
         endpoint.command = "/bin/sh".to_owned();
@@ -75,7 +75,7 @@ async fn hd_103_sk_22_environment_is_as_configured() {
         let got = call(&session, 10_000).await.unwrap();
         // Some shells set a default PATH if there is none.
         assert_eq!(got.trim_end_matches("path"), want.trim_end_matches("path"), "{inherit:?}");
-        assert!(inherit == EnvInherit::None || got.ends_with("path"));
+        assert!(inherit == EnvInheritance::None || got.ends_with("path"));
     }
 }
 

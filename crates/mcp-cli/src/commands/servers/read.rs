@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use mcp_host_model::{ReadResult, ResourceContent, ServerId};
+use mcp_host_model::{ResourceContent, ResourceResult, ServerId};
 use mcp_host_runtime::{Host, RequestOptions};
 use serde_json::json;
 use tempfile::NamedTempFile;
@@ -85,7 +85,7 @@ async fn read(
 }
 
 /// The only content of a resource, or the only one with its URI: a folder, for example, has several.
-fn single_content<'a>(read: &'a ReadResult, uri: &str) -> Result<&'a ResourceContent, Failure> {
+fn single_content<'a>(read: &'a ResourceResult, uri: &str) -> Result<&'a ResourceContent, Failure> {
     if let [only] = &*read.contents {
         return Ok(only);
     }

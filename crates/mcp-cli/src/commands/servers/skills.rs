@@ -1,6 +1,6 @@
 //! `skills`: lists the skills of servers, or prints a file of one.
 
-use mcp_host_model::{ReadResult, ServerId, Skill};
+use mcp_host_model::{ResourceResult, ServerId, Skill};
 use mcp_host_runtime::{Host, RequestOptions, ServerState};
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ fn skill_json(server: &ServerId, skill: &Skill) -> Value {
     })
 }
 
-async fn read_file(host: &Host, uri: &str, args: &SkillsArgs) -> Result<ReadResult, Failure> {
+async fn read_file(host: &Host, uri: &str, args: &SkillsArgs) -> Result<ResourceResult, Failure> {
     let file = args.resource.as_deref().unwrap_or(uri);
     let server = args.servers.server.as_deref().and_then(|name| ServerId::parse(name).ok());
     let mut options = RequestOptions::default();
@@ -103,7 +103,7 @@ async fn read_file(host: &Host, uri: &str, args: &SkillsArgs) -> Result<ReadResu
     host.read_skill_file(uri, file, options).await.map_err(|error| Failure::of_request(&error))
 }
 
-fn file_report(context: &Context, read: ReadResult) -> Report {
+fn file_report(context: &Context, read: ResourceResult) -> Report {
     let out = match context.format {
         Format::Json => json::document(&read.raw),
         Format::Text => read.contents.iter().map(resource_text).collect(),

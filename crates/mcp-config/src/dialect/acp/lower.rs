@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use mcp_host_model::{
-    ConfigValue, EnvInherit, RawJson, ServerId, ServerSpec, Severity, Sharing, StdioSpec, TransportKind,
+    ConfigValue, EnvInheritance, RawJson, ServerId, ServerSpec, Severity, Sharing, StdioSpec, TransportKind,
     TransportSpec, UrlSpec,
 };
 
@@ -57,7 +57,7 @@ pub(super) fn stdio(
     };
     let mut spec = StdioSpec::new(command_path(&command, !args.is_empty(), &server, options)?);
     (spec.args, spec.env, spec.cwd) = (args, env, cwd);
-    spec.inherit = EnvInherit::All;
+    spec.inherit = EnvInheritance::All;
     Some(spec_of(id?, TransportSpec::Stdio(spec), STDIO_KEYS, node, at, options))
 }
 

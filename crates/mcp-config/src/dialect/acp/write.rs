@@ -1,7 +1,7 @@
 //! Writes the `mcpServers` of an ACP session.
 
 use mcp_host_model::{
-    ConfigValue, Dialect, EnvInherit, NameClass, NamePolicy, Profile, ServerSpec, Sharing, TransportKind,
+    ConfigValue, Dialect, EnvInheritance, NameClass, NamePolicy, Profile, ServerSpec, Sharing, TransportKind,
     TransportSpec,
 };
 
@@ -47,7 +47,7 @@ pub(crate) fn write_server(
             let mut env = values::entry_list("env", &spec.env, entry.report, literal);
             common::write_config(config.as_ref(), Some(&mut env), OutputValue::Text, entry.report);
             entry.add("env", pairs(env));
-            common::report_inherit(spec.inherit, EnvInherit::All, entry.report);
+            common::report_inherit(spec.inherit, EnvInheritance::All, entry.report);
             entry.report.unsupported_if(spec.env_file.is_some(), "env_file", "an env file");
             match spec.cwd.as_ref().map(|it| rewrite_text(it, origin.dialect(), VARIABLE_RULE)) {
                 Some(Ok(cwd)) if checks::is_absolute(&cwd) => entry.add_text("cwd", cwd),

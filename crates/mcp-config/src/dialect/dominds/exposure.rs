@@ -3,7 +3,7 @@
 //! A `transform` list at `tools`, `prompts` or `resources` replaces that of the server, even if empty (DMX-09). Skills
 //! have other rules; they are checked and kept in the metadata.
 
-use mcp_host_model::{Exposure, Filter, NamePolicy, RawJson, Rules, Transform};
+use mcp_host_model::{Exposure, ExposureFilter, ExposureRules, NamePolicy, NameTransform, RawJson};
 use serde_json::json;
 
 use crate::de::{Field, OptionalField, ReadContext, dominds_path};
@@ -31,7 +31,7 @@ pub(super) fn lower(named: ExposureFields, context: &ReadContext) -> LoweredExpo
     let own = transforms(transform, context).unwrap_or_default();
     let (resources, settings) = match resources.take() {
         Some(it) => resource_rules(it, &own, context),
-        None => (rules(Filter::default(), own.clone(), NamePolicy::Slug), None),
+        None => (rules(ExposureFilter::default(), own.clone(), NamePolicy::Slug), None),
     };
     // DMX-10: invalid names of prompts and resources are replaced; those of tools are rejected.
     let mut exposure = Exposure::all(NamePolicy::Slug);
@@ -41,30 +41,30 @@ pub(super) fn lower(named: ExposureFields, context: &ReadContext) -> LoweredExpo
     LoweredExposure { exposure, resources: settings }
 }
 
-fn rules(filter: Filter, transforms: Vec<Transform>, naming: NamePolicy) -> Rules {
-    let mut rules = Rules::new(naming);
+fn rules(filter: ExposureFilter, transforms: Vec<NameTransform>, naming: NamePolicy) -> ExposureRules {
+    let mut rules = ExposureRules::new(naming);
     (rules.filter, rules.transforms) = (filter, transforms);
     rules
 }
 
 fn list_rules(
     lists: Option<Lists>,
-    inherited: &[Transform],
+    inherited: &[NameTransform],
     naming: NamePolicy,
     context: &ReadContext,
-) -> Rules {
+) -> ExposureRules {
     let Some(Lists { whitelist, blacklist, transform }) = lists else {
-        return rules(Filter::default(), inherited.to_vec(), naming);
+        return rules(ExposureFilter::default(), inherited.to_vec(), naming);
     };
-    let filter = Filter { whitelist: patterns(whitelist), blacklist: patterns(blacklist) };
+    let filter = ExposureFilter { whitelist: patterns(whitelist), blacklist: patterns(blacklist) };
     rules(filter, transforms(transform, context).unwrap_or_else(|| inherited.to_vec()), naming)
 }
 
 fn resource_rules(
     resources: Resources,
-    inherited: &[Transform],
+    inherited: &[NameTransform],
     context: &ReadContext,
-) -> (Rules, Option<RawJson>) {
+) -> (ExposureRules, Option<RawJson>) {
     let Resources { whitelist, blacklist, transform, mime_types, max_bytes, skills } = resources;
     if max_bytes.value().is_some_and(|it| *it <= 0) {
         let message = format!(
@@ -89,7 +89,7 @@ fn resource_rules(
         "maxBytes": max_bytes.take(),
         "skills": skills,
     });
-    let filter = Filter { whitelist: patterns(whitelist), blacklist: patterns(blacklist) };
+    let filter = ExposureFilter { whitelist: patterns(whitelist), blacklist: patterns(blacklist) };
     let transforms = transforms(transform, context).unwrap_or_else(|| inherited.to_vec());
     let settings = is_set.then(|| RawJson::from_value(&settings).ok()).flatten();
     (rules(filter, transforms, NamePolicy::Slug), settings)
@@ -105,7 +105,7 @@ fn patterns(list: OptionalField<Vec<Field<String>>>) -> Vec<String> {
 fn transforms(
     list: OptionalField<Vec<Field<TransformEntry>>>,
     context: &ReadContext,
-) -> Option<Vec<Transform>> {
+) -> Option<Vec<NameTransform>> {
     let mut res = Vec::new();
     for slot in list.take()? {
         let at = slot.at;
@@ -133,17 +133,17 @@ fn transforms(
                 }
             }
             (true, false) => res.extend(prefix.take().and_then(lower_prefix)),
-            (false, true) => res.extend(suffix.take().map(Transform::Suffix)),
+            (false, true) => res.extend(suffix.take().map(NameTransform::Suffix)),
         }
     }
     Some(res)
 }
 
-fn lower_prefix(prefix: Prefix) -> Option<Transform> {
+fn lower_prefix(prefix: Prefix) -> Option<NameTransform> {
     match prefix {
-        Prefix::Add(add) => Some(Transform::Prefix { remove: String::new(), add }),
+        Prefix::Add(add) => Some(NameTransform::Prefix { remove: String::new(), add }),
         Prefix::Replace(Replacement { remove, add }) => {
-            Some(Transform::Prefix { remove: remove.take()?, add: add.take()? })
+            Some(NameTransform::Prefix { remove: remove.take()?, add: add.take()? })
         }
     }
 }

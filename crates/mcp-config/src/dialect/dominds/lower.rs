@@ -3,7 +3,7 @@
 //! The serde struct is destructured without `..`, so a new field fails to compile until it is handled.
 
 use mcp_host_model::{
-    ConfigValue, EnvInherit, Secret, ServerSpec, Severity, Sharing, StdioSpec, TransportSpec, UrlSpec,
+    ConfigValue, EnvInheritance, Secret, ServerSpec, Severity, Sharing, StdioSpec, TransportSpec, UrlSpec,
 };
 
 use crate::de::{
@@ -72,7 +72,7 @@ pub(super) fn lower(
             let cwd = non_empty(&cwd, context).map(|it| it.trim().to_owned());
             let mut spec = StdioSpec::new(command_value(&command, has_args, context)?);
             (spec.args, spec.env, spec.cwd) = (args, env, cwd);
-            spec.inherit = EnvInherit::All;
+            spec.inherit = EnvInheritance::All;
             Some(TransportSpec::Stdio(spec))
         }
         Some(DomindsTransport::StreamableHttp) => {

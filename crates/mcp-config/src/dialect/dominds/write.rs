@@ -1,8 +1,8 @@
 //! Writes Dominds' servers.
 
 use mcp_host_model::{
-    Discovery, EnvInherit, Exposure, Filter, NamePolicy, RawJson, Rules, ServerSpec, Sharing, Transform,
-    TransportSpec, UrlSpec,
+    Discovery, EnvInheritance, Exposure, ExposureFilter, ExposureRules, NamePolicy, NameTransform, RawJson,
+    ServerSpec, Sharing, TransportSpec, UrlSpec,
 };
 use serde::Deserialize;
 
@@ -33,7 +33,7 @@ pub(crate) fn write_server(
             entry.add_non_empty("env", OutputValue::Map(env));
             entry.report.unsupported_if(spec.env_file.is_some(), "env_file", "an env file");
             entry.report.unsupported_if(spec.encoding != "utf-8", "encoding", "an encoding");
-            common::report_inherit(spec.inherit, EnvInherit::All, entry.report);
+            common::report_inherit(spec.inherit, EnvInheritance::All, entry.report);
         }
         TransportSpec::Http(spec) => {
             common::write_config(config.as_ref(), None, OutputValue::Text, entry.report);
@@ -79,8 +79,8 @@ fn http(spec: &UrlSpec, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
 /// spec does not list, because Dominds always lists them.
 fn hidden(discovery: Discovery, exposure: &Exposure, report: &mut WriteReport<'_>) -> [bool; 3] {
     let Discovery { tools, prompts, .. } = discovery;
-    let mut hide = |list: &str, listed: bool, rules: &Rules| {
-        let free = rules.filter == Filter::default();
+    let mut hide = |list: &str, listed: bool, rules: &ExposureRules| {
+        let free = rules.filter == ExposureFilter::default();
         if !listed && free {
             let why = format!("{} cannot express that something is not listed", report.title());
             report.replaced(
@@ -104,7 +104,13 @@ fn exposed(exposure: &Exposure, hidden: [bool; 3], settings: Option<&RawJson>) -
     let shared = &exposure.resources.transforms;
     let mut res = Vec::new();
     for ((list, rules), hidden) in lists.into_iter().zip(hidden) {
-        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _, .. } = rules;
+        let ExposureRules {
+            filter: ExposureFilter { whitelist, blacklist },
+            transforms,
+            naming: _,
+            limit: _,
+            ..
+        } = rules;
         let mut members = Vec::new();
         common::push_non_empty(&mut members, "whitelist", patterns(whitelist));
         common::push_non_empty(&mut members, "blacklist", patterns(blacklist));
@@ -127,18 +133,18 @@ fn patterns(patterns: &[String]) -> OutputValue {
     OutputValue::List(patterns.iter().map(OutputValue::text).collect())
 }
 
-fn transforms(transforms: &[Transform]) -> OutputValue {
+fn transforms(transforms: &[NameTransform]) -> OutputValue {
     let map = |key: &str, value: OutputValue| OutputValue::Map(vec![(key.to_owned(), value)]);
-    let one = |it: &Transform| match it {
-        Transform::Prefix { remove, add } if remove.is_empty() => map("prefix", OutputValue::text(add)),
-        Transform::Prefix { remove, add } => {
+    let one = |it: &NameTransform| match it {
+        NameTransform::Prefix { remove, add } if remove.is_empty() => map("prefix", OutputValue::text(add)),
+        NameTransform::Prefix { remove, add } => {
             let members = vec![
                 ("remove".to_owned(), OutputValue::text(remove)),
                 ("add".to_owned(), OutputValue::text(add)),
             ];
             map("prefix", OutputValue::Map(members))
         }
-        Transform::Suffix(text) => map("suffix", OutputValue::text(text)),
+        NameTransform::Suffix(text) => map("suffix", OutputValue::text(text)),
     };
     OutputValue::List(transforms.iter().map(one).collect())
 }

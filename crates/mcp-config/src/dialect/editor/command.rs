@@ -1,6 +1,6 @@
 //! Lowers the program of an entry: a text, a list or a mapping (DIA-05), with its variables and folder.
 
-use mcp_host_model::{EnvInherit, Severity, StdioSpec};
+use mcp_host_model::{EnvInheritance, Severity, StdioSpec};
 
 use crate::de::Location;
 use crate::diagnostic::Code;
@@ -72,7 +72,7 @@ impl StdioFields {
         fields::add_required_variables(required_variables, &mut env, context);
         let mut spec = StdioSpec::new(program);
         (spec.args, spec.env, spec.env_file, spec.cwd) = (args, env, env_file, cwd);
-        spec.inherit = EnvInherit::All;
+        spec.inherit = EnvInheritance::All;
         Some(spec)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_model::{ConfigValue, Exposure, Filter, Limits, NameClass, NamePolicy, TemplatePart};
+use mcp_host_model::{ConfigValue, Exposure, ExposureFilter, Limits, NameClass, NamePolicy, TemplatePart};
 
 use crate::de::{Field, Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{CheckError, Code, FixIntent, quoted, quoted_key};
@@ -403,13 +403,13 @@ pub(super) fn exposure(shown: ToolLists) -> Exposure {
     let excluded = names(&mut excluded.into_iter().filter_map(NullableField::take));
     let mut res = Exposure::all(NamePolicy::Qualify { class: NameClass::Strict });
     res.tools.filter = match restricted {
-        false => Filter { whitelist: Vec::new(), blacklist: excluded },
+        false => ExposureFilter { whitelist: Vec::new(), blacklist: excluded },
         true => {
             let excluded: HashSet<String> = excluded.into_iter().collect();
             let whitelist: Vec<_> = included.into_iter().filter(|it| !excluded.contains(it)).collect();
             // An empty whitelist would restrict nothing.
             let blacklist = if whitelist.is_empty() { vec!["*".to_owned()] } else { Vec::new() };
-            Filter { whitelist, blacklist }
+            ExposureFilter { whitelist, blacklist }
         }
     };
     res

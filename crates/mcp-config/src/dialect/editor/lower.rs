@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use mcp_host_model::{
-    ClientGrant, ConfigValue, ServerId, ServerSpec, Sharing, TransportKind, TransportSpec, UnsetVariables,
-    UrlSpec,
+    ClientGrant, ConfigValue, ServerId, ServerSpec, Sharing, TransportKind, TransportSpec,
+    UnsetVariablePolicy, UrlSpec,
 };
 
 use crate::de::{Location, NullableField, ReadContext};
@@ -143,7 +143,7 @@ pub(super) fn lower(
     origin.inputs = Arc::clone(&inputs.defaults);
     origin.stated_sharing = entry.sharing.take().map(Sharing::from);
     if program.variables == VariableSyntax::Unsupported && to_json(node).is_some_and(|it| it.contains("${")) {
-        origin.unset_variables = UnsetVariables::Kept;
+        origin.unset_variables = UnsetVariablePolicy::Keep;
     }
     let mut spec = ServerSpec::new(id, origin, transport);
     spec.description = entry.description.take();

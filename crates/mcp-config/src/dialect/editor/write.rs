@@ -4,8 +4,8 @@
 //! Timeouts use keys with a fixed unit, because the unit of `timeout` differs between editors.
 
 use mcp_host_model::{
-    Dialect, EnvInherit, Exposure, Filter, Limits, NameClass, NamePolicy, Rules, ServerSpec, Sharing,
-    SseFallback, TransportKind, TransportSpec,
+    Dialect, EnvInheritance, Exposure, ExposureFilter, ExposureRules, Limits, NameClass, NamePolicy,
+    ServerSpec, Sharing, SseFallback, TransportKind, TransportSpec,
 };
 
 use crate::dialect::checks;
@@ -37,7 +37,7 @@ pub(crate) fn write_server(
             entry.add_non_empty("env", OutputValue::Map(env));
             entry.add_value("envFile", "env_file", spec.env_file.as_ref());
             entry.add_model_text("cwd", "cwd", spec.cwd.as_ref());
-            common::report_inherit(spec.inherit, EnvInherit::All, entry.report);
+            common::report_inherit(spec.inherit, EnvInheritance::All, entry.report);
             entry.report.unsupported_if(spec.encoding != "utf-8", "encoding", "an encoding");
         }
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
@@ -96,7 +96,13 @@ fn write_limits(members: &mut Vec<(String, OutputValue)>, limits: &Limits) {
 /// Writes the filter of tools. A whitelist together with a blacklist cannot be expressed.
 fn tool_filter(members: &mut Vec<(String, OutputValue)>, exposure: &Exposure, report: &mut WriteReport<'_>) {
     for (list, rules) in common::lists(exposure) {
-        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _, .. } = rules;
+        let ExposureRules {
+            filter: ExposureFilter { whitelist, blacklist },
+            transforms,
+            naming: _,
+            limit: _,
+            ..
+        } = rules;
         let patterns = |it: &[String]| OutputValue::List(it.iter().map(OutputValue::text).collect());
         match (list, &whitelist[..], &blacklist[..]) {
             (_, [], []) => {}

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use mcp_host_model::{
-    Dialect, EnvInherit, Limits, NameClass, NamePolicy, Passthrough, RawJson, ServerSpec, Sharing, StdioSpec,
-    TransportKind, TransportSpec, UrlSpec,
+    Dialect, EnvInheritance, Limits, NameClass, NamePolicy, Passthrough, RawJson, ServerSpec, Sharing,
+    StdioSpec, TransportKind, TransportSpec, UrlSpec,
 };
 
 use crate::dialect::checks;
@@ -139,7 +139,7 @@ fn stdio(spec: &StdioSpec, policy: &ProfileRules, entry: &mut EntryWriter<'_, '_
     entry.add_non_empty("env", OutputValue::Map(env));
     let key = if policy.unsupported_keys.contains(&"envFile") { "env_file" } else { "envFile" };
     entry.add_value(key, "env_file", spec.env_file.as_ref());
-    common::report_inherit(spec.inherit, EnvInherit::Safe, entry.report);
+    common::report_inherit(spec.inherit, EnvInheritance::Safe, entry.report);
     entry.report.unsupported_if(spec.cwd.is_some(), "cwd", "a working directory");
     entry.add_model_text("encoding", "encoding", Some(&spec.encoding).filter(|it| *it != "utf-8"));
     Some(())

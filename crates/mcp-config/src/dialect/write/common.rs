@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_host_model::{
-    Discovery, EnvInherit, Exposure, Filter, Limits, NamePolicy, Origin, Passthrough, RawJson, Rules,
-    Sharing, SseFallback, TransportKind, UrlSpec,
+    Discovery, EnvInheritance, Exposure, ExposureFilter, ExposureRules, Limits, NamePolicy, Passthrough,
+    RawJson, Sharing, SpecOrigin, SseFallback, TransportKind, UrlSpec,
 };
 
 use crate::diagnostic::quoted;
@@ -15,15 +15,15 @@ use crate::dialect::write::report::WriteReport;
 use crate::syntax::output::OutputValue;
 
 /// Reports an inherited environment that differs from the dialect's.
-pub(crate) fn report_inherit(wanted: EnvInherit, given: EnvInherit, report: &mut WriteReport<'_>) {
+pub(crate) fn report_inherit(wanted: EnvInheritance, given: EnvInheritance, report: &mut WriteReport<'_>) {
     if wanted == given {
         return;
     }
     let why = format!("{} has its own rule for the environment of a program", report.title());
     let done = match given {
-        EnvInherit::None => "it inherits nothing",
-        EnvInherit::Safe => "it inherits only safe variables",
-        EnvInherit::All => "it inherits everything",
+        EnvInheritance::None => "it inherits nothing",
+        EnvInheritance::Safe => "it inherits only safe variables",
+        EnvInheritance::All => "it inherits everything",
     };
     report.replaced("inherit", why, done);
 }
@@ -32,7 +32,7 @@ pub(crate) fn report_inherit(wanted: EnvInherit, given: EnvInherit, report: &mut
 pub(crate) fn write_sharing(
     wanted: Sharing,
     given: Sharing,
-    origin: &Origin,
+    origin: &SpecOrigin,
     members: &mut Vec<(String, OutputValue)>,
     report: &mut WriteReport<'_>,
 ) {
@@ -125,7 +125,13 @@ pub(crate) fn report_discovery(discovery: Discovery, report: &mut WriteReport<'_
 /// Name lengths are configured in the host, not in a dialect.
 pub(crate) fn report_exposure(exposure: &Exposure, naming: Option<NamePolicy>, report: &mut WriteReport<'_>) {
     for (list, rules) in lists(exposure) {
-        let Rules { filter: Filter { whitelist, blacklist }, transforms, naming: _, limit: _, .. } = rules;
+        let ExposureRules {
+            filter: ExposureFilter { whitelist, blacklist },
+            transforms,
+            naming: _,
+            limit: _,
+            ..
+        } = rules;
         if !whitelist.is_empty() || !blacklist.is_empty() {
             report.unsupported(format!("{list}.filter"), "this filter");
         }
@@ -154,7 +160,7 @@ pub(crate) fn report_naming(exposure: &Exposure, given: [NamePolicy; 3], report:
     report.replaced("naming", format!("{} has its own rule for names", report.title()), done);
 }
 
-pub(crate) fn lists(exposure: &Exposure) -> [(&'static str, &Rules); 3] {
+pub(crate) fn lists(exposure: &Exposure) -> [(&'static str, &ExposureRules); 3] {
     let Exposure { tools, prompts, resources, .. } = exposure;
     [("tools", tools), ("prompts", prompts), ("resources", resources)]
 }
@@ -171,7 +177,7 @@ pub(crate) fn report_metadata(
 }
 
 /// Reports the defaults of inputs, which are lost unless the program of the file prompts for inputs.
-pub(crate) fn report_inputs(origin: &Origin, report: &mut WriteReport<'_>) {
+pub(crate) fn report_inputs(origin: &SpecOrigin, report: &mut WriteReport<'_>) {
     report.unsupported_if(!origin.inputs.is_empty(), INPUTS_FIELD, "`inputs`");
 }
 

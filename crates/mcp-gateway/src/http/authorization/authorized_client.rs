@@ -91,7 +91,7 @@ impl<'a> AuthorizedClient<'a> {
         if self.scope.granted.is_empty() {
             return Ok(());
         }
-        let (kind, parameter) = match request.method.known() {
+        let (kind, parameter) = match request.method.as_known() {
             Some(Method::CallTool) => (CatalogList::Tools, "name"),
             Some(Method::GetPrompt) => (CatalogList::Prompts, "name"),
             Some(Method::ReadResource | Method::Subscribe) => (CatalogList::Resources, "uri"),

@@ -46,7 +46,7 @@ pub(crate) async fn respond(
     let permit = app.running_permit(Some(&client_permit)).ok_or_else(busy_response)?;
     let features = app.gateway.features.get(&capabilities);
     let is_listening = request.method == Method::Listen;
-    let resolution = if is_listening || request.method.known().is_some_and(Method::reaches_server) {
+    let resolution = if is_listening || request.method.as_known().is_some_and(Method::is_forwarded) {
         app.gateway.wait_for_startup().await;
         Some(app.gateway.resolve(&scope, features.audience, &request))
     } else {

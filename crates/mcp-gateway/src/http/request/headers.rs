@@ -53,7 +53,7 @@ pub fn check_request(headers: &HeaderMap, request: &Request, meta: &Meta) -> Res
     let version = meta.version.as_deref().unwrap_or_default();
     check_header(headers, &MCP_PROTOCOL_VERSION, "MCP-Protocol-Version", version)?;
     check_header(headers, &MCP_METHOD, "Mcp-Method", request.method.as_str())?;
-    let key = request.method.known().and_then(Method::name_header_param);
+    let key = request.method.as_known().and_then(Method::name_header_param);
     let Some(key) = key else { return Ok(()) };
     // The handler of the method reports a missing parameter.
     let Some(name) = request.params.text(key) else { return Ok(()) };

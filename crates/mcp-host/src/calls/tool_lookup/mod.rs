@@ -1,7 +1,7 @@
 //! Lookup of a tool by name, with an error that explains why it is missing.
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{ErrorKind, Filter, ServerId};
+use mcp_host_model::{ErrorKind, ExposureFilter, ServerId};
 use mcp_host_registry::{
     Catalog, CompiledRules, Decision, ExposedTool, ListKind, ServerLists, ToolLookup, decide,
 };
@@ -185,7 +185,7 @@ fn has_prefix(server: &ResolvedServer, name: &str) -> bool {
     // A text that no prefix or suffix contains.
     const PROBE: &str = "q7zq";
     let mut rules = server.spec.exposure.tools.clone();
-    rules.filter = Filter::default();
+    rules.filter = ExposureFilter::default();
     let Some(exposed) = decide(&server.spec.id, &rules, PROBE).exposed else { return false };
     // A long name is cut at the end, so it shows no suffix.
     let Some((prefix, suffix)) = exposed.as_str().rsplit_once(PROBE) else { return false };

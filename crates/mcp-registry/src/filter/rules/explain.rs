@@ -3,7 +3,7 @@
 //! The result must agree with [`CompiledRules::decide`]. It is separate because a reload decides on ten thousand
 //! names, while this runs once, for a person.
 
-use mcp_host_model::{NameClass, NamePolicy, Rules, Transform};
+use mcp_host_model::{ExposureRules, NameClass, NamePolicy, NameTransform};
 use serde::Serialize;
 
 use super::{CompiledRules, transform};
@@ -59,7 +59,7 @@ impl CompiledRules<'_> {
     }
 
     fn run(&self, walk: &mut StepRecorder, list: ListKind, original: &str) -> Option<()> {
-        let Rules { filter: _, transforms, naming, limit, .. } = self.rules;
+        let ExposureRules { filter: _, transforms, naming, limit, .. } = self.rules;
         let is_name = match list {
             ListKind::Tool | ListKind::Prompt => true,
             ListKind::Resource => false,
@@ -147,16 +147,18 @@ impl StepRecorder {
 }
 
 /// Describes the effect of a transform on `name`.
-fn transform_message(transform: &Transform, name: &str) -> String {
+fn transform_message(transform: &NameTransform, name: &str) -> String {
     match transform {
-        Transform::Prefix { remove, add } if remove.is_empty() => format!("{} is put before it", quote(add)),
-        Transform::Prefix { remove, add } if name.starts_with(remove.as_str()) => {
+        NameTransform::Prefix { remove, add } if remove.is_empty() => {
+            format!("{} is put before it", quote(add))
+        }
+        NameTransform::Prefix { remove, add } if name.starts_with(remove.as_str()) => {
             format!("{} in front becomes {}", quote(remove), quote(add))
         }
-        Transform::Prefix { remove, add } => {
+        NameTransform::Prefix { remove, add } => {
             format!("it does not begin with {}; {} is put before it", quote(remove), quote(add))
         }
-        Transform::Suffix(suffix) => format!("{} is put behind it", quote(suffix)),
+        NameTransform::Suffix(suffix) => format!("{} is put behind it", quote(suffix)),
     }
 }
 

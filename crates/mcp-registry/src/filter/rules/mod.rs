@@ -5,7 +5,7 @@ mod explain;
 use std::borrow::Cow;
 use std::cell::LazyCell;
 
-use mcp_host_model::{NamePolicy, Rules, ServerId, Transform};
+use mcp_host_model::{ExposureRules, NamePolicy, NameTransform, ServerId};
 use serde::Serialize;
 
 use crate::filter::filter_match::{FilterMatch, match_filter};
@@ -65,7 +65,7 @@ impl ExposureVerdict {
 
 /// Decides on one name, without regard to collisions; see [`CompiledRules::decide`]. For several names,
 /// [`CompiledRules`] is faster.
-pub fn decide(server: &ServerId, rules: &Rules, original: &str) -> Decision {
+pub fn decide(server: &ServerId, rules: &ExposureRules, original: &str) -> Decision {
     CompiledRules::new(server, rules).decide(original)
 }
 
@@ -73,7 +73,7 @@ pub fn decide(server: &ServerId, rules: &Rules, original: &str) -> Decision {
 #[derive(Debug)]
 pub struct CompiledRules<'a> {
     server: &'a ServerId,
-    rules: &'a Rules,
+    rules: &'a ExposureRules,
     /// The reason for names that the whitelist does not match: the same text for all of them.
     unlisted: LazyCell<String, UnlistedText<'a>>,
 }
@@ -82,7 +82,7 @@ type UnlistedText<'a> = Box<dyn FnOnce() -> String + 'a>;
 
 impl<'a> CompiledRules<'a> {
     /// Prepares the rules of `server`.
-    pub fn new(server: &'a ServerId, rules: &'a Rules) -> CompiledRules<'a> {
+    pub fn new(server: &'a ServerId, rules: &'a ExposureRules) -> CompiledRules<'a> {
         let whitelist = rules.filter.whitelist.as_slice();
         let unlisted = LazyCell::new(Box::new(move || unlisted(whitelist)) as UnlistedText<'a>);
         CompiledRules { server, rules, unlisted }
@@ -114,7 +114,7 @@ impl<'a> CompiledRules<'a> {
     }
 
     fn apply<'n>(&self, original: &'n str) -> Result<(Cow<'n, str>, Reason), (ExposureVerdict, Reason)> {
-        let Rules { filter: _, transforms, naming, limit, .. } = self.rules;
+        let ExposureRules { filter: _, transforms, naming, limit, .. } = self.rules;
         if original.is_empty() {
             return Err((ExposureVerdict::InvalidName, "a name must not be empty".into()));
         }
@@ -181,15 +181,15 @@ fn unlisted(whitelist: &[String]) -> String {
 }
 
 /// Applies the transforms in order (DM-042).
-pub(crate) fn transform<'n>(transforms: &[Transform], original: &'n str) -> Cow<'n, str> {
+pub(crate) fn transform<'n>(transforms: &[NameTransform], original: &'n str) -> Cow<'n, str> {
     let mut res = Cow::Borrowed(original);
     for it in transforms {
         match it {
-            Transform::Prefix { remove, add } => {
+            NameTransform::Prefix { remove, add } => {
                 let rest = res.strip_prefix(remove.as_str()).unwrap_or(&res);
                 res = [add, rest].concat().into();
             }
-            Transform::Suffix(suffix) => res.to_mut().push_str(suffix),
+            NameTransform::Suffix(suffix) => res.to_mut().push_str(suffix),
         }
     }
     res

@@ -7,8 +7,8 @@ use crate::lists::ListKind;
 
 /// Parses rules such as `white=a,b black=c prefix=x_ replace=old_>new_ suffix=_y`, in any order. Transforms keep
 /// their order.
-pub(crate) fn rules(naming: NamePolicy, text: &str) -> Rules {
-    let mut res = Rules::new(naming);
+pub(crate) fn rules(naming: NamePolicy, text: &str) -> ExposureRules {
+    let mut res = ExposureRules::new(naming);
     for word in text.split_whitespace() {
         let (key, value) = word.split_once('=').expect("a word has `=`");
         let patterns = || value.split(',').map(str::to_owned).collect();
@@ -16,12 +16,12 @@ pub(crate) fn rules(naming: NamePolicy, text: &str) -> Rules {
             "white" => res.filter.whitelist = patterns(),
             "black" => res.filter.blacklist = patterns(),
             "prefix" => {
-                res.transforms.push(Transform::Prefix { remove: String::new(), add: value.to_owned() })
+                res.transforms.push(NameTransform::Prefix { remove: String::new(), add: value.to_owned() })
             }
-            "suffix" => res.transforms.push(Transform::Suffix(value.to_owned())),
+            "suffix" => res.transforms.push(NameTransform::Suffix(value.to_owned())),
             "replace" => {
                 let (remove, add) = value.split_once('>').expect("a replacement has `>`");
-                res.transforms.push(Transform::Prefix { remove: remove.to_owned(), add: add.to_owned() });
+                res.transforms.push(NameTransform::Prefix { remove: remove.to_owned(), add: add.to_owned() });
             }
             _ => panic!("unknown word {key}"),
         }

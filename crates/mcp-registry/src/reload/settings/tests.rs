@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_host_model::{
-    EnvInherit, NameClass, NameLimit, NamePolicy, SseFallback, StdioEndpoint, Transform, UrlEndpoint,
+    EnvInheritance, NameClass, NameLimit, NamePolicy, NameTransform, SseFallback, StdioEndpoint, UrlEndpoint,
 };
 
 use super::*;
@@ -40,8 +40,8 @@ fn dm_098_each_setting_of_a_process_counts() {
         stdio(|it| it.env[0].1 = "2".into()),
         stdio(|it| it.env[0].0 = "C".into()),
         stdio(|it| it.env.truncate(1)),
-        stdio(|it| it.inherit = EnvInherit::None),
-        stdio(|it| it.inherit = EnvInherit::All),
+        stdio(|it| it.inherit = EnvInheritance::None),
+        stdio(|it| it.inherit = EnvInheritance::All),
         stdio(|it| it.cwd = Some("/".into())),
         stdio(|it| it.cwd = Some(String::new().into())),
         stdio(|it| it.encoding = "latin1".into()),
@@ -91,7 +91,7 @@ fn each_rule_and_limit_counts_for_the_exposure() {
         change(&mut exposure, &mut limits);
         ExposureSettings { exposure, limits, sharing: Sharing::Shared }
     };
-    let prefix = |remove: &str, add: &str| Transform::Prefix { remove: remove.into(), add: add.into() };
+    let prefix = |remove: &str, add: &str| NameTransform::Prefix { remove: remove.into(), add: add.into() };
     check(&[
         of(&|_, _| {}),
         of(&|it, _| it.tools.filter.whitelist = vec!["a".into()]),
@@ -100,7 +100,7 @@ fn each_rule_and_limit_counts_for_the_exposure() {
         of(&|it, _| it.resources.filter.blacklist = vec!["a".into()]),
         of(&|it, _| it.tools.transforms = vec![prefix("", "a")]),
         of(&|it, _| it.tools.transforms = vec![prefix("a", "")]),
-        of(&|it, _| it.tools.transforms = vec![Transform::Suffix("a".into())]),
+        of(&|it, _| it.tools.transforms = vec![NameTransform::Suffix("a".into())]),
         of(&|it, _| it.tools.naming = NamePolicy::Pass),
         of(&|it, _| it.tools.naming = NamePolicy::Qualify { class: NameClass::Strict }),
         of(&|it, _| it.tools.naming = NamePolicy::Qualify { class: NameClass::WithDot }),

@@ -90,7 +90,7 @@ pub(crate) async fn run(
                 engine.respond(&id, &Ok(RawJson::empty_object()));
             }
             IncomingMessage::Request { id, method, frame, origin } => {
-                let known = method.known().filter(|it| Method::OF_SERVERS.contains(it));
+                let known = method.as_known().filter(|it| Method::SERVER_REQUESTS.contains(it));
                 targets.first_request.send_if_modified(|first| {
                     let is_first = first.is_none() && known.is_some();
                     if is_first {

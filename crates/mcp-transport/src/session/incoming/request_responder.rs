@@ -78,7 +78,7 @@ impl RequestResponder {
         let params = params.unwrap_or_else(RawJson::empty_object);
         let Handlers { sampling, elicitation, roots, listener: _, raw_requests } = handlers;
         let raw = raw_requests.as_ref().filter(|it| it.handles(method));
-        let result = match (raw, method.known(), sampling, elicitation, roots) {
+        let result = match (raw, method.as_known(), sampling, elicitation, roots) {
             (Some(it), ..) => it.handle(RawServerRequest { method: method.clone(), params }).await?,
             (None, Some(Method::CreateMessage), Some(it), _, _) => {
                 RawJson::from_value(&it.sample(SamplingRequest::read(params)?).await?)
@@ -112,7 +112,7 @@ impl RequestResponder {
 
 /// The error for a request without a handler.
 fn no_handler_error(owner: &RequestOwner, method: &MethodName) -> RpcError {
-    let is_known = method.known().is_some_and(|it| Method::OF_SERVERS.contains(&it));
+    let is_known = method.as_known().is_some_and(|it| Method::SERVER_REQUESTS.contains(&it));
     let message = match owner {
         RequestOwner::Ambiguous if is_known => format!(
             "{method} is refused: several callers share this connection, and the request does not identify its call. A \

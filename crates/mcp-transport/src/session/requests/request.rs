@@ -166,9 +166,11 @@ impl<'a> Request<'a> {
 
 /// The `_meta` members of a trace context.
 fn trace_members(trace: &TraceContext) -> String {
-    let state =
-        trace.state().map(|it| format!(",\"tracestate\":{}", frame::json_string(it))).unwrap_or_default();
-    format!("\"traceparent\":{}{state}", frame::json_string(trace.parent()))
+    let state = trace
+        .tracestate()
+        .map(|it| format!(",\"tracestate\":{}", frame::json_string(it)))
+        .unwrap_or_default();
+    format!("\"traceparent\":{}{state}", frame::json_string(trace.traceparent()))
 }
 
 impl<'a> Params<'a> {
@@ -266,7 +268,7 @@ impl Session {
                 RpcOutcome::StreamFailed(StreamError::Lost(error)) => match request.options.retry {
                     RetryPolicy::Once if !retried => retried = true,
                     RetryPolicy::Once | RetryPolicy::Never
-                        if request.method.known().is_some_and(Method::is_read_only) =>
+                        if request.method.as_known().is_some_and(Method::is_read_only) =>
                     {
                         return Err(self.noted(CallError::ResponseLost(error)));
                     }

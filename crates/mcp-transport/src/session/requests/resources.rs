@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mcp_host_model::{
-    Completion, Era, LogLevel, Method, PromptResult, RawJson, ReadResult, code, read_prompt_result,
+    Completion, Era, LogLevel, Method, PromptResult, RawJson, ResourceResult, code, read_prompt_result,
     read_resource_result,
 };
 use serde_json::json;
@@ -84,7 +84,7 @@ impl Session {
 
     /// Reads a resource. After a lost response the request is sent once more. A result is cached for the time that the
     /// server allows, unless the server announces a change.
-    pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<ReadResult, CallError> {
+    pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<ResourceResult, CallError> {
         let changes = *self.connection.changes.borrow();
         let has_ended = self.connection.engine.disconnect().is_some();
         if let Some(cached) = self.cache.read_results.get(uri, changes, Instant::now()).filter(|_| !has_ended)

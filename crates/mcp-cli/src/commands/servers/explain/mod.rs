@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mcp_host_config::Colour;
-use mcp_host_model::{Exposure, Rules, ServerId};
+use mcp_host_model::{Exposure, ExposureRules, ServerId};
 use mcp_host_registry::{
     Builtins, Catalog, CatalogServer, CompiledRules, Decision, ExposureVerdict, ListKind, RuleStep,
     ToolLookup, decide_all,
@@ -206,7 +206,7 @@ fn find_server(config: &ConfigFile, name: Option<&str>) -> Result<ServerId, Fail
     }
 }
 
-fn explain(list: ListKind, server: &ServerId, rules: &Rules, names: &[String]) -> Vec<Explanation> {
+fn explain(list: ListKind, server: &ServerId, rules: &ExposureRules, names: &[String]) -> Vec<Explanation> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let decider = CompiledRules::new(server, rules);
     let decisions = decide_all(&Builtins::default(), list, server, rules, &names);

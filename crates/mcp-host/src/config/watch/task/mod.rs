@@ -69,7 +69,7 @@ enum ReadOutcome {
 
 /// A read in the blocking pool. It returns the watcher.
 type ReadTask = BlockingTask<(FolderWatcher, ReadOutcome)>;
-type ReadResult = Result<TaskOutcome<(FolderWatcher, ReadOutcome)>, JoinError>;
+type ReadTaskResult = Result<TaskOutcome<(FolderWatcher, ReadOutcome)>, JoinError>;
 
 impl Follower {
     pub(super) fn new(
@@ -162,7 +162,7 @@ impl Follower {
     }
 
     /// Applies the result of a read.
-    async fn finish_read(&mut self, ended: ReadResult) {
+    async fn finish_read(&mut self, ended: ReadTaskResult) {
         let now = Instant::now();
         self.next_poll = now + self.poll_interval;
         let (watcher, outcome) = match ended {
@@ -259,7 +259,7 @@ async fn until((at, purpose): (Instant, ReadPurpose)) -> ReadPurpose {
 }
 
 /// The outcome of the task; `None` without one.
-async fn finished(task: &mut Option<ReadTask>) -> Option<ReadResult> {
+async fn finished(task: &mut Option<ReadTask>) -> Option<ReadTaskResult> {
     Some(task.as_mut()?.end().await)
 }
 

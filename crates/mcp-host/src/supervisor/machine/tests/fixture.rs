@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{
     ClientCredentials, ClientGrant, ClientKey, Endpoint, Era, ErrorKind, Exposure, NameClass, NamePolicy,
-    Origin, Profile, RawJson, ServerId, ServerSpec, Sharing, StdioEndpoint, StdioSpec, Transform,
+    NameTransform, Profile, RawJson, ServerId, ServerSpec, Sharing, SpecOrigin, StdioEndpoint, StdioSpec,
     TransportSpec, UrlEndpoint, read_tools,
 };
 use mcp_host_registry::{Builtins, ListKind, Problem, ProviderRejection, ServerLists};
@@ -39,7 +39,7 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
     endpoint.args.push(runtime.into());
     let mut shown = Exposure::all(NamePolicy::Qualify { class: NameClass::Strict });
     if exposure != "1" {
-        shown.tools.transforms.push(Transform::Suffix(format!("-{exposure}")));
+        shown.tools.transforms.push(NameTransform::Suffix(format!("-{exposure}")));
     }
     if option == "bare" {
         shown.tools.naming = NamePolicy::Pass;
@@ -47,7 +47,7 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
     if option == "nowrite" {
         shown.tools.filter.blacklist.push("write".to_owned());
     }
-    let origin = Origin::new(Profile::HoloDeck, "f");
+    let origin = SpecOrigin::new(Profile::HoloDeck, "f");
     let transport = TransportSpec::Stdio(StdioSpec::new("npx"));
     let mut spec = ServerSpec::new(ServerId::parse(id).unwrap(), origin, transport);
     if option == "brief" {
