@@ -219,6 +219,7 @@ mod tests {
         assert!(!Grant { expires_at: None, ..grant() }.is_expiring(u64::MAX));
     }
 
+    // RPT-122
     #[test]
     fn short_lived_token_is_used_until_its_end() {
         let short = Grant { issued_at: Some(996), ..grant() };

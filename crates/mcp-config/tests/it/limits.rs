@@ -66,6 +66,7 @@ fn many_mistakes_are_reported_in_one_pass() {
 }
 
 /// Broken texts in one line and in many. Once, one of commas took minutes.
+// RPT-240
 #[test]
 fn recovery_from_a_broken_text_is_linear() {
     for profile in [Profile::McpJson, Profile::AcpV1, Profile::HoloDeck, Profile::Dominds] {

@@ -203,6 +203,7 @@ mod tests {
         assert_eq!((got.status().as_u16(), error["error"].as_str()), want, "{body}");
     }
 
+    // RPT-123
     #[test]
     fn refused_refresh_is_an_invalid_grant_in_any_words() {
         let array = r#"[{"logref":"1","message":"Bad credentials"}]"#;
@@ -229,6 +230,7 @@ mod tests {
         }
     }
 
+    // RPT-143
     #[test]
     fn slash_at_the_end_makes_no_other_resource() {
         check_metadata(json!({"resource": "https://example.com/mcp/"}), Ok("https://example.com/mcp"));
@@ -248,6 +250,7 @@ mod tests {
         check_metadata(metadata, Ok("https://example.com"));
     }
 
+    // RPT-221
     #[test]
     fn authorization_server_is_not_named_by_a_document() {
         let part = "which is the address of a document";

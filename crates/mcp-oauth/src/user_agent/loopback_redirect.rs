@@ -368,6 +368,7 @@ mod tests {
         assert_eq!(got.as_deref(), want, "{request}");
     }
 
+    // RPT-231
     #[test]
     fn only_the_browser_that_opened_the_start_page_ends_the_login() {
         let login_page = Url::parse("https://login.example/?state=s1").unwrap();
@@ -392,6 +393,7 @@ mod tests {
         assert!(matches!(get(&path, "").received, Some(Received::SecondVisit)));
     }
 
+    // RPT-131
     #[tokio::test]
     async fn registered_redirect_is_used() {
         let of = |url: &str| LoopbackRedirect::new(|_| {}).with_redirect_uri(url.parse().unwrap());

@@ -185,6 +185,7 @@ fn age_stored_login(authority: &Authority, store: &MemoryTokenStore) -> Grant {
     grant
 }
 
+// RPT-120
 #[tokio::test]
 async fn login_of_another_process_is_used_though_its_access_token_is_old() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
@@ -201,6 +202,7 @@ async fn login_of_another_process_is_used_though_its_access_token_is_old() {
     assert_eq!((authority.count("refresh"), authority.count("authorize")), (2, 1));
 }
 
+// RPT-121
 #[tokio::test]
 async fn refused_refresh_token_is_sent_once() {
     for refusal in [
@@ -224,6 +226,7 @@ async fn refused_refresh_token_is_sent_once() {
     }
 }
 
+// RPT-130
 #[tokio::test]
 async fn next_login_requests_the_scopes_that_were_missing() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
@@ -395,6 +398,7 @@ async fn host_obtains_tokens_without_a_user() {
     }
 }
 
+// RPT-230
 #[tokio::test]
 async fn server_that_poses_as_the_configured_issuer_receives_nothing() {
     let (hostile, issuer) = (Authority::start().await, Authority::start().await);

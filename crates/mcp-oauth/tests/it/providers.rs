@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::authority::{Authority, BASIC};
 use crate::{DecliningUser, browser, call, connect, oauth};
 
+// RPT-140
 #[tokio::test]
 async fn tokens_of_all_kinds_of_providers_work() {
     for members in [
@@ -30,6 +31,7 @@ async fn tokens_of_all_kinds_of_providers_work() {
     }
 }
 
+// RPT-141
 #[tokio::test]
 async fn authorization_server_without_resource_indicators_works() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
@@ -63,6 +65,7 @@ async fn redirect_of_another_issuer_is_refused() {
     }
 }
 
+// RPT-142
 #[tokio::test]
 async fn next_authorization_server_is_used_if_one_is_unreachable() {
     let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
@@ -75,6 +78,7 @@ async fn next_authorization_server_is_used_if_one_is_unreachable() {
     assert!(error.to_string().contains("http://127.0.0.1:1: "), "{error}");
 }
 
+// RPT-222
 #[tokio::test]
 async fn metadata_of_another_issuer_is_read_from_that_issuer() {
     let (front, issuer) = (Authority::start().await, Authority::start().await);
@@ -92,6 +96,7 @@ async fn metadata_of_another_issuer_is_read_from_that_issuer() {
 }
 
 /// A hostile server that names a document as its authorization server, which claims another issuer.
+// RPT-220
 #[tokio::test]
 async fn nothing_of_a_grant_reaches_an_endpoint_that_its_issuer_does_not_publish() {
     for shape in ["/.well-known/other", "/a/.well-known/oauth-authorization-server", "/.well-known/x/y"] {
