@@ -50,7 +50,7 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 
 use crate::de::{Field, Location, OptionalField, ReadContext};
 use crate::diagnostic::{Applicability, Code, Diagnostic, FixIntent, LineIndex, RawDiagnostic};
-use crate::edit::fix::{FixError, FixedFile, apply_with, fix_all_with};
+use crate::edit::fix::{FixError, FixedFile, apply_fixes_to_text, fix_all_in_text};
 use crate::profile::rules::{GENERAL_JSON, GENERAL_TOML, GENERAL_YAML, ProfileRules};
 use crate::read::fix_plan::SourceTree;
 use crate::read::sort_diagnostics;
@@ -216,7 +216,7 @@ pub fn read<T: DeserializeOwned>(
     let mut diagnostics: Vec<_> = diagnostics
         .into_iter()
         .map(|it| {
-            let fix = source.fix(&it);
+            let fix = source.plan_fix(&it);
             let mut res = it.locate(&lines, None, fix);
             // The kind `McpConfig` is about servers.
             if res.kind == ErrorKind::McpConfig {
@@ -249,7 +249,7 @@ pub fn apply_fixes<'a, T: DeserializeOwned>(
     check: impl Fn(&T, &Reporter<'_>),
     diagnostics: impl IntoIterator<Item = &'a Diagnostic>,
 ) -> Result<String, FixError> {
-    apply_with(text, format.syntax(), &|text| read(text, format, &check).diagnostics, diagnostics)
+    apply_fixes_to_text(text, format.syntax(), &|text| read(text, format, &check).diagnostics, diagnostics)
 }
 
 /// Applies every fix that is at least as certain as `least`, repeatedly, until none is left. A fix that cannot be
@@ -260,5 +260,5 @@ pub fn fix_all<T: DeserializeOwned>(
     check: impl Fn(&T, &Reporter<'_>),
     least: Applicability,
 ) -> FixedFile {
-    fix_all_with(text, format.syntax(), &|text| read(text, format, &check).diagnostics, least)
+    fix_all_in_text(text, format.syntax(), &|text| read(text, format, &check).diagnostics, least)
 }

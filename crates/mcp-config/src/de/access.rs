@@ -8,14 +8,14 @@ use crate::de::{Expected, Location, NodeDeserializer, ReadContext, ValueError};
 use crate::profile::rules::KeyRule;
 use crate::syntax::{Content, KeyKind, Member, Node};
 
-/// Reads an item, a member or a field, or reports at that value why it cannot be read. The returned error makes the
-/// parent fail as well, without a second diagnostic.
+/// Reads an item, a member or a field. Reports the reason if it cannot be read; the returned error then makes the
+/// parent fail without a second diagnostic.
 fn read_value<'de, T: DeserializeSeed<'de>>(
     seed: T,
-    cursor: NodeDeserializer<'_>,
+    deserializer: NodeDeserializer<'_>,
 ) -> Result<T::Value, ValueError> {
-    let NodeDeserializer { context, node, at } = cursor;
-    seed.deserialize(cursor).map_err(|error| {
+    let NodeDeserializer { context, node, at } = deserializer;
+    seed.deserialize(deserializer).map_err(|error| {
         match (error, node.map(Node::content)) {
             // The parser has already reported it.
             (_, Some(Content::Broken)) => {}
@@ -61,6 +61,7 @@ pub(super) struct NameMapAccess<'a> {
     context: &'a ReadContext,
     at: Location,
     members: std::slice::Iter<'a, Member>,
+    /// The member whose key was passed, and whose value is next.
     current: Option<&'a Member>,
 }
 
@@ -75,8 +76,8 @@ impl<'de> MapAccess<'de> for NameMapAccess<'_> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ValueError> {
         for member in self.members.by_ref() {
-            if member.key.kind == KeyKind::Scalar && self.context.policy.keys == KeyRule::Text {
-                self.context.bad_key(&self.at, &member.key);
+            if member.key.kind == KeyKind::Scalar && self.context.rules.keys == KeyRule::Text {
+                self.context.report_bad_key(&self.at, &member.key);
                 continue;
             }
             self.current = Some(member);
@@ -103,12 +104,13 @@ pub(super) struct StructAccess<'a> {
     context: &'a ReadContext,
     at: Location,
     members: std::slice::Iter<'a, Member>,
-    known: &'static [&'static str],
-    all: &'a [Member],
-    /// The fields that were not seen yet, one bit each.
-    missing: u128,
-    /// The location of the missing fields, once one of them was passed.
+    known_fields: &'static [&'static str],
+    all_members: &'a [Member],
+    /// The fields that were not found yet: one bit for each index.
+    missing_fields: u128,
+    /// The location that all missing fields share; created for the first of them.
     missing_at: Option<Location>,
+    /// The field whose key was passed, and whose value is next.
     current: Option<(Location, Option<&'a Node>)>,
 }
 
@@ -117,12 +119,21 @@ impl<'a> StructAccess<'a> {
         context: &'a ReadContext,
         at: Location,
         members: &'a [Member],
-        known: &'static [&'static str],
+        known_fields: &'static [&'static str],
     ) -> StructAccess<'a> {
-        assert!(known.len() < 128, "a serde struct has fewer fields than a word has bits");
-        let missing = (1 << known.len()) - 1;
-        let (members, all) = (members.iter(), members);
-        StructAccess { context, at, members, known, all, missing, missing_at: None, current: None }
+        assert!(known_fields.len() < 128, "a serde struct has fewer fields than a word has bits");
+        let missing_fields = (1 << known_fields.len()) - 1;
+        let (members, all_members) = (members.iter(), members);
+        StructAccess {
+            context,
+            at,
+            members,
+            known_fields,
+            all_members,
+            missing_fields,
+            missing_at: None,
+            current: None,
+        }
     }
 }
 
@@ -130,26 +141,28 @@ impl<'de> MapAccess<'de> for StructAccess<'_> {
     type Error = ValueError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ValueError> {
-        let withheld = self.context.policy.unsupported_keys;
+        let unsupported = self.context.rules.unsupported_keys;
         for member in self.members.by_ref() {
             let text = &*member.key.text;
-            let number = self.known.iter().position(|it| *it == text).filter(|_| !withheld.contains(&text));
-            let Some(number) = number else {
-                self.context.unknown_key(&self.at, &member.key, self.known, self.all);
+            let index =
+                self.known_fields.iter().position(|it| *it == text).filter(|_| !unsupported.contains(&text));
+            let Some(index) = index else {
+                self.context.report_unknown_key(&self.at, &member.key, self.known_fields, self.all_members);
                 continue;
             };
-            self.missing &= !(1 << number);
+            self.missing_fields &= !(1 << index);
             self.current = Some((self.at.member(member, self.context), Some(&member.value)));
-            return seed.deserialize((number as u64).into_deserializer()).map(Some);
+            return seed.deserialize((index as u64).into_deserializer()).map(Some);
         }
-        if self.missing == 0 {
+        if self.missing_fields == 0 {
             return Ok(None);
         }
-        let number = self.missing.trailing_zeros();
-        self.missing &= self.missing - 1;
-        let fields = *self.missing_at.get_or_insert_with(|| self.at.missing_fields(self.known, self.context));
-        self.current = Some((fields.missing_field(number as u8), None));
-        seed.deserialize(u64::from(number).into_deserializer()).map(Some)
+        let index = self.missing_fields.trailing_zeros();
+        self.missing_fields &= self.missing_fields - 1;
+        let fields =
+            *self.missing_at.get_or_insert_with(|| self.at.missing_fields(self.known_fields, self.context));
+        self.current = Some((fields.missing_field(index as u8), None));
+        seed.deserialize(u64::from(index).into_deserializer()).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
@@ -177,9 +190,9 @@ impl<'de> MapAccess<'de> for FieldAccess<'_> {
     }
 }
 
-/// The value of an enum that is selected by the shape of the node.
+/// The content of an enum whose variant is selected by the shape of the node.
 pub(super) struct ShapeAccess<'a> {
-    pub(super) cursor: NodeDeserializer<'a>,
+    pub(super) deserializer: NodeDeserializer<'a>,
     pub(super) shape: &'static str,
 }
 
@@ -200,7 +213,7 @@ impl<'de> VariantAccess<'de> for ShapeAccess<'_> {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ValueError> {
-        seed.deserialize(self.cursor)
+        seed.deserialize(self.deserializer)
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, ValueError> {

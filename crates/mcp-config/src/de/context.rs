@@ -13,16 +13,16 @@ use mcp_host_model::{InvalidServerId, ServerId, Severity, SpecOrigin};
 
 /// The rules for a file, and the diagnostics reported so far.
 pub(crate) struct ReadContext {
-    pub(crate) policy: &'static ProfileRules,
+    pub(crate) rules: &'static ProfileRules,
     /// The path of the file, as shown to the user.
     pub(crate) file: String,
-    /// Finds a key of another program.
+    /// What is known about a key that is unknown in this file, but may belong to another program.
     pub(crate) foreign_key: fn(&str) -> Option<ForeignKey>,
     diagnostics: RefCell<Vec<RawDiagnostic>>,
     /// The pointers of all errors. With them, a search for errors of one server does not scan all diagnostics.
     /// `None` if the set must be rebuilt.
     errors: RefCell<Option<BTreeSet<String>>>,
-    /// The number of spelling suggestions that were looked up.
+    /// The number of words for which a suggestion was searched.
     suggestion_count: Cell<usize>,
     /// All visited locations.
     pub(crate) locations: LocationTable,
@@ -36,9 +36,9 @@ impl AsRef<LocationTable> for ReadContext {
 
 impl ReadContext {
     /// A context without diagnostics.
-    pub(crate) fn new(policy: &'static ProfileRules, file: &str) -> ReadContext {
+    pub(crate) fn new(rules: &'static ProfileRules, file: &str) -> ReadContext {
         ReadContext {
-            policy,
+            rules,
             file: file.to_owned(),
             foreign_key: |_| None,
             diagnostics: RefCell::new(Vec::new()),
@@ -50,13 +50,13 @@ impl ReadContext {
 
     /// The origin of the server at `at`.
     pub(crate) fn origin(&self, at: &Location, span: Range<usize>) -> SpecOrigin {
-        let mut origin = SpecOrigin::new(self.policy.profile, self.file.as_str());
+        let mut origin = SpecOrigin::new(self.rules.profile, self.file.as_str());
         origin.pointer = at.pointer(self);
         origin.span = span;
         origin
     }
 
-    /// Adds a diagnostic.
+    /// Adds a diagnostic to the result.
     pub(crate) fn report(&self, diagnostic: RawDiagnostic) {
         if let (Severity::Error, Some(errors)) = (diagnostic.severity, self.errors.borrow_mut().as_mut()) {
             errors.insert(diagnostic.pointer.clone());
@@ -64,7 +64,7 @@ impl ReadContext {
         self.diagnostics.borrow_mut().push(diagnostic);
     }
 
-    /// An error about the value at `at`, to be reported.
+    /// A new error about the value at `at`, for [`ReadContext::report`].
     pub(crate) fn new_diagnostic(
         &self,
         code: Code,
@@ -96,7 +96,7 @@ impl ReadContext {
         self.report(self.new_diagnostic(code, at, message).help(help).warning());
     }
 
-    /// An error about two keys that exclude each other.
+    /// A new error about two keys that exclude each other, for [`ReadContext::report`].
     pub(crate) fn exclusive_keys_diagnostic(
         &self,
         at: &Location,
@@ -104,10 +104,10 @@ impl ReadContext {
         message: impl Into<String>,
     ) -> RawDiagnostic {
         let diagnostic = self.new_diagnostic(Code::Exclusive, &at.at_key(), message);
-        diagnostic.label(other.key(self), "the other is here").help("remove one of the two")
+        diagnostic.label(other.key_span(self), "the other is here").help("remove one of the two")
     }
 
-    /// Adds the error of a check of the value at `at`, if there is one. Returns whether there is none.
+    /// Adds the error of a check of the value at `at`. Returns whether the check succeeded.
     pub(crate) fn report_check(&self, at: &Location, checked: Result<(), CheckError>) -> bool {
         if let Err(CheckError { code, message, help }) = checked {
             self.error(code, at, message, help);
@@ -122,7 +122,7 @@ impl ReadContext {
         ServerId::parse(name).map_err(report).ok()
     }
 
-    /// The help with the candidate that `word` was probably meant to be, as [`ReadContext::closest`].
+    /// The help "did you mean …?" with the candidate of [`ReadContext::closest`].
     pub(crate) fn did_you_mean<'a>(
         &self,
         word: &str,
@@ -137,23 +137,23 @@ impl ReadContext {
             return;
         }
         let pointer = at.pointer(self);
-        let message = error.message(self.policy.wording, &pointer);
-        let help = error.help(self.policy.wording, &pointer);
+        let message = error.message(self.rules.wording, &pointer);
+        let help = error.help(self.rules.wording, &pointer);
         let mut diagnostic = RawDiagnostic::new(error.code(), message, pointer, at.span(self));
         diagnostic.help = help;
         self.report(diagnostic.fix(error.fix()));
     }
 
-    /// Turns the errors that `which` selects into warnings.
-    pub(crate) fn downgrade(&self, which: impl Fn(&RawDiagnostic) -> bool) {
-        for diagnostic in self.diagnostics.borrow_mut().iter_mut().filter(|it| which(it)) {
+    /// Turns the errors that `is_selected` selects into warnings.
+    pub(crate) fn downgrade_to_warnings(&self, is_selected: impl Fn(&RawDiagnostic) -> bool) {
+        for diagnostic in self.diagnostics.borrow_mut().iter_mut().filter(|it| is_selected(it)) {
             diagnostic.severity = Severity::Warning;
         }
         self.errors.replace(None);
     }
 
     /// Removes the diagnostics at a location and below it, except those that reject the file.
-    pub(crate) fn clear(&self, at: &Location) {
+    pub(crate) fn remove_diagnostics(&self, at: &Location) {
         let mut diagnostics = self.diagnostics.borrow_mut();
         if diagnostics.is_empty() {
             return;
@@ -186,8 +186,8 @@ impl ReadContext {
         self.diagnostics.into_inner()
     }
 
-    /// The candidate that `word` was probably meant to be. Only the first thousand words of a file get a suggestion, to
-    /// bound the cost.
+    /// The candidate that `word` was probably meant to be. Only the first 1000 words of a file get one, to bound the
+    /// cost.
     pub(crate) fn closest<'a>(
         &self,
         word: &str,
@@ -208,9 +208,15 @@ impl ReadContext {
     }
 
     /// Reports an unknown key in the mapping at `at`.
-    pub(super) fn unknown_key(&self, at: &Location, key: &Key, known: &[&'static str], members: &[Member]) {
-        let unsupported = self.policy.unsupported_keys;
-        if self.policy.private_keys.iter().any(|it| key.text.starts_with(it)) {
+    pub(super) fn report_unknown_key(
+        &self,
+        at: &Location,
+        key: &Key,
+        known: &[&'static str],
+        members: &[Member],
+    ) {
+        let unsupported = self.rules.unsupported_keys;
+        if self.rules.private_keys.iter().any(|it| key.text.starts_with(it)) {
             return;
         }
         if let Some(other) = (self.foreign_key)(&key.text) {
@@ -218,27 +224,28 @@ impl ReadContext {
             return;
         }
         if let Some(UnspacedKey { key: name, blank: _ }) =
-            unspaced_key(&key.text).filter(|_| self.policy.syntax == Syntax::Yaml)
+            unspaced_key(&key.text).filter(|_| self.rules.syntax == Syntax::Yaml)
         {
             // What follows the name may be a secret.
             let message = format!("a space is missing after `{}:`", quoted(name));
             let diagnostic =
                 RawDiagnostic::new(Code::UnknownKey, message, at.pointer(self), key.span.clone());
             let help = format!("write `{}: …`, with a space", quoted(name));
-            self.report(diagnostic.severity(self.policy.unknown_key).help(help));
+            self.report(diagnostic.severity(self.rules.unknown_key).help(help));
             return;
         }
-        let free = known
+        let unused_keys = known
             .iter()
             .copied()
             .filter(|it| !unsupported.contains(it) && !members.iter().any(|member| *member.key.text == **it));
         // A suggestion compares with all present keys, so large mappings get none.
         const MAX_MEMBERS: usize = 256;
-        let mut suggestion = if members.len() > MAX_MEMBERS { None } else { self.suggest(&key.text, free) };
+        let mut suggestion =
+            if members.len() > MAX_MEMBERS { None } else { self.suggest(&key.text, unused_keys) };
         let help = if known.contains(&&*key.text) {
             suggestion = None;
             "another version of the dialect has this key; remove it, or choose that profile".to_owned()
-        } else if &*key.text == "<<" && self.policy.syntax == Syntax::Yaml {
+        } else if &*key.text == "<<" && self.rules.syntax == Syntax::Yaml {
             suggestion = None;
             "YAML 1.2 has no merge keys; write the keys out, or use an alias for the whole value".to_owned()
         } else {
@@ -251,7 +258,7 @@ impl ReadContext {
         let message = format!("unknown key '{}'", quoted(&key.text));
         self.report(
             RawDiagnostic::new(Code::UnknownKey, message, pointer, key.span.clone())
-                .severity(self.policy.unknown_key)
+                .severity(self.rules.unknown_key)
                 .help(help)
                 .fix(suggestion.map(|it| FixIntent::RenameKey(it.0.to_owned(), it.1))),
         );
@@ -279,7 +286,7 @@ impl ReadContext {
     }
 
     /// Reports a key that is not a string in the map at `at`.
-    pub(crate) fn bad_key(&self, at: &Location, key: &Key) {
+    pub(crate) fn report_bad_key(&self, at: &Location, key: &Key) {
         let message = format!("the key '{}' must be text", quoted(&key.text));
         let pointer = child(&at.pointer(self), &key.text);
         self.report(

@@ -14,7 +14,7 @@ impl ReadContext {
     }
 }
 
-/// Methods for integer types, with the words for what such a type accepts.
+/// Defines the methods for integer types. The literal describes the accepted values in an error.
 macro_rules! integers {
     ($($method:ident $visit:ident: $words:literal;)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
@@ -35,9 +35,9 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         let value = match self.content() {
             Content::Bool(value) => Some(*value),
-            _ => self.lax(lax::boolean),
+            _ => self.read_lax(lax::boolean),
         };
-        visitor.visit_bool(value.ok_or_else(|| self.wrong(Expected::Boolean))?)
+        visitor.visit_bool(value.ok_or_else(|| self.wrong_type(Expected::Boolean))?)
     }
 
     fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
@@ -80,7 +80,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        let Content::Text(text) = self.content() else { return Err(self.wrong(Expected::Text)) };
+        let Content::Text(text) = self.content() else { return Err(self.wrong_type(Expected::Text)) };
         visitor.visit_str(text)
     }
 
@@ -89,12 +89,12 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        let Content::Sequence(items) = self.content() else { return Err(self.wrong(Expected::List)) };
+        let Content::Sequence(items) = self.content() else { return Err(self.wrong_type(Expected::List)) };
         visitor.visit_seq(access::ListAccess::new(self.context, self.at, items))
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        let Content::Mapping(members) = self.content() else { return Err(self.no_mapping()) };
+        let Content::Mapping(members) = self.content() else { return Err(self.not_a_mapping()) };
         visitor.visit_map(access::NameMapAccess::new(self.context, self.at, members))
     }
 
@@ -104,7 +104,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ValueError> {
-        let Content::Mapping(members) = self.content() else { return Err(self.no_mapping()) };
+        let Content::Mapping(members) = self.content() else { return Err(self.not_a_mapping()) };
         visitor.visit_map(access::StructAccess::new(self.context, self.at, members, fields))
     }
 
@@ -131,9 +131,9 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
         }
         if name == opaque::RAW_OBJECT {
             let mapping = self.node.filter(|it| it.members().is_some());
-            let Some(node) = mapping else { return Err(self.wrong(Expected::Mapping)) };
+            let Some(node) = mapping else { return Err(self.wrong_type(Expected::Mapping)) };
             let Some(text) = crate::syntax::to_json(node) else {
-                return Err(self.wrong(Expected::Description("valid as JSON, without infinity and NaN")));
+                return Err(self.wrong_type(Expected::Description("valid as JSON, without infinity and NaN")));
             };
             return visitor.visit_str(&text);
         }
@@ -144,14 +144,14 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
         visitor.visit_unit()
     }
 
-    /// An enum whose name begins with [`SHAPE`] is selected by the node's shape, any other by its text.
+    /// An enum whose name begins with [`SHAPE_PREFIX`] is selected by the node's shape, any other by its text.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ValueError> {
-        let Some(words) = name.strip_prefix(SHAPE) else {
+        let Some(words) = name.strip_prefix(SHAPE_PREFIX) else {
             return match self.content() {
                 Content::Text(text) => visitor.visit_enum(text.as_str().into_deserializer()),
                 content => {
@@ -159,7 +159,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
                     let members = if let Content::Mapping(members) = content { &members[..] } else { &[] };
                     let key = members.iter().find(|it| variants.contains(&&*it.key.text));
                     key.map(|it| visitor.visit_enum((*it.key.text).into_deserializer())).transpose()?;
-                    Err(self.wrong(Expected::OneOf(variants)))
+                    Err(self.wrong_type(Expected::OneOf(variants)))
                 }
             };
         };
@@ -173,9 +173,9 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
             Content::Large(_) | Content::Shared(_) | Content::Broken => "",
         };
         if !variants.contains(&shape) {
-            return Err(self.wrong(Expected::Description(words)));
+            return Err(self.wrong_type(Expected::Description(words)));
         }
-        visitor.visit_enum(access::ShapeAccess { cursor: self, shape })
+        visitor.visit_enum(access::ShapeAccess { deserializer: self, shape })
     }
 
     forward_to_deserialize_any! {
@@ -186,5 +186,5 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
 /// Prefix of the serde name of an enum that is selected by shape. Its variants are named `text`, `mapping`, `list`,
 /// `number`, `boolean` or `null`. The rest of the name describes the expected value in messages.
 ///
-/// Serde needs literals, so these structs repeat the prefix.
-pub(crate) const SHAPE: &str = "shape: ";
+/// Serde needs literals, so these enums repeat the prefix.
+pub(crate) const SHAPE_PREFIX: &str = "shape: ";

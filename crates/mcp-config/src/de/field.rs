@@ -48,8 +48,8 @@ impl<T, P> WireField<T, P> {
         }
     }
 
-    /// The value, if it is valid.
-    pub(crate) fn take(self) -> Option<T> {
+    /// Converts the field into its value, if that is valid.
+    pub(crate) fn into_value(self) -> Option<T> {
         match self.state {
             FieldState::Value(value) => Some(value),
             FieldState::Absent | FieldState::Null | FieldState::Invalid => None,
@@ -61,15 +61,15 @@ impl<T, P> WireField<T, P> {
         self.is_given().then_some(&self.at)
     }
 
-    /// The value, if it is valid. A missing one is reported.
-    pub(crate) fn value_or(&self, report_missing: impl FnOnce()) -> Option<&T> {
+    /// The value, if it is valid. Calls `report_missing` if the field is missing or null.
+    pub(crate) fn value_or_report(&self, report_missing: impl FnOnce()) -> Option<&T> {
         if let FieldState::Absent | FieldState::Null = self.state {
             report_missing();
         }
         self.value()
     }
 
-    /// A field without a key.
+    /// A missing field.
     pub(crate) fn absent(at: Location) -> WireField<T, P> {
         WireField { at, state: FieldState::Absent, presence: PhantomData }
     }
@@ -83,7 +83,8 @@ impl<T, P> WireField<T, P> {
     }
 }
 
-/// Whether a field may be missing or null.
+/// Whether a field may be missing or null: one value for each of [`Field`], [`DeferredField`], [`OptionalField`] and
+/// [`NullableField`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     Required,
@@ -93,10 +94,11 @@ pub(super) enum Presence {
 }
 
 impl Presence {
+    /// The newtype name that passes the presence through serde to the deserializer.
     fn name(self) -> &'static str {
         match self {
             Presence::Required => "!required",
-            Presence::Deferred => "!awaited",
+            Presence::Deferred => "!deferred",
             Presence::Optional => "!optional",
             Presence::Nullable => "!nullable",
         }
@@ -107,7 +109,7 @@ impl Presence {
     pub(super) fn from_name(name: &str) -> Option<Presence> {
         match name.as_bytes() {
             [b'!', b'r', ..] => Some(Presence::Required),
-            [b'!', b'a', ..] => Some(Presence::Deferred),
+            [b'!', b'd', ..] => Some(Presence::Deferred),
             [b'!', b'o', ..] => Some(Presence::Optional),
             [b'!', b'n', ..] => Some(Presence::Nullable),
             _ => None,
@@ -121,7 +123,8 @@ pub(crate) trait PresenceMarker {
     const PRESENCE: Presence;
 }
 
-macro_rules! marker {
+/// Defines an empty type for each variant of [`Presence`].
+macro_rules! markers {
     ($($name:ident)*) => {$(
         #[derive(Debug)]
         pub(crate) enum $name {}
@@ -131,7 +134,7 @@ macro_rules! marker {
         }
     )*};
 }
-marker!(Required Deferred Optional Nullable);
+markers!(Required Deferred Optional Nullable);
 
 impl<'de, T: Deserialize<'de>, P: PresenceMarker> Deserialize<'de> for WireField<T, P> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

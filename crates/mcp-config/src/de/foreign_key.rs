@@ -1,8 +1,7 @@
-//! Keys of programs that this crate does not imitate in full.
-//!
-//! Such a key is not a spelling mistake. It is kept; what is lost without it decides whether that is reported.
+//! Known keys of other programs, which are not spelling mistakes. They are kept, and reported if ignoring them has an
+//! effect.
 
-/// What happens to a key of another program.
+/// What is known about a key of another program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ForeignKey {
     /// It does not change how the server is started and used.

@@ -5,13 +5,13 @@ use serde::Deserialize;
 use crate::de::{Location, NullableField, ReadContext};
 use crate::syntax::Node;
 
-/// The members of a mapping with known keys.
+/// Reads the members of a mapping by a table of keys.
 pub(crate) struct KnownMembers<'a> {
     context: &'a ReadContext,
     node: &'a Node,
     at: Location,
     known: &'static [&'static str],
-    missing: Location,
+    missing_fields: Location,
 }
 
 impl<'a> KnownMembers<'a> {
@@ -24,19 +24,19 @@ impl<'a> KnownMembers<'a> {
     ) -> KnownMembers<'a> {
         let members = node.members().unwrap_or_default();
         for member in members.iter().filter(|it| !known.contains(&&*it.key.text)) {
-            context.unknown_key(&at, &member.key, known, members);
+            context.report_unknown_key(&at, &member.key, known, members);
         }
-        KnownMembers { context, node, at, known, missing: at.missing_fields(known, context) }
+        KnownMembers { context, node, at, known, missing_fields: at.missing_fields(known, context) }
     }
 
-    /// The value of the known key with this number. `None` if the mapping does not have it.
-    pub(crate) fn read<'de, T: Deserialize<'de>>(&self, number: usize) -> Option<NullableField<T>> {
-        let member = self.node.get(self.known[number])?;
+    /// The field of the known key with this index. `None` if the mapping does not have it.
+    pub(crate) fn read<'de, T: Deserialize<'de>>(&self, index: usize) -> Option<NullableField<T>> {
+        let member = self.node.get(self.known[index])?;
         self.context.read(&member.value, &self.at.member(member, self.context))
     }
 
-    /// A field without this key.
-    pub(crate) fn absent<T>(&self, number: usize) -> NullableField<T> {
-        NullableField::absent(self.missing.missing_field(number as u8))
+    /// The missing field of the known key with this index.
+    pub(crate) fn absent<T>(&self, index: usize) -> NullableField<T> {
+        NullableField::absent(self.missing_fields.missing_field(index as u8))
     }
 }

@@ -50,8 +50,8 @@ pub(super) fn integer(content: &Content) -> Option<i64> {
 /// The text of a number without surrounding blanks and without single `_` between digits.
 fn number_text(text: &str) -> Option<String> {
     let text = text.trim();
-    let odd = text.starts_with('_') || text.ends_with('_') || text.contains("__");
-    (!odd).then(|| text.replace('_', ""))
+    let has_misplaced_underscore = text.starts_with('_') || text.ends_with('_') || text.contains("__");
+    (!has_misplaced_underscore).then(|| text.replace('_', ""))
 }
 
 #[cfg(test)]

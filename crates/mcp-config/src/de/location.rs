@@ -1,4 +1,4 @@
-//! Locations of values, cheap enough to create for every value.
+//! Locations of values in a document, cheap enough to create one for every value.
 //!
 //! A location is an index into a [`LocationTable`], whose entries know their parents. A JSON pointer is only built for
 //! a diagnostic. The missing fields of a struct share one entry, because an entry of a file lacks most fields.
@@ -19,12 +19,12 @@ pub(crate) struct Location {
     part: LocationPart,
 }
 
-/// What a location points at.
+/// What a location points at: the value, its key, or a missing field of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LocationPart {
     Value,
     Key,
-    /// The missing field with this number, among those of the entry.
+    /// The missing field with this index in [`PathSegment::MissingFields`].
     MissingField(u8),
 }
 
@@ -32,6 +32,7 @@ enum LocationPart {
 #[derive(Debug, Default)]
 pub(crate) struct LocationTable(RefCell<Vec<LocationEntry>>);
 
+/// An entry of the table: a value and the index of its parent.
 #[derive(Debug)]
 struct LocationEntry {
     parent: u32,
@@ -48,7 +49,7 @@ enum PathSegment {
     Root,
     Key(Rc<str>),
     Index(u32),
-    /// The missing fields of a struct with these fields.
+    /// Any missing field of a struct with these fields; [`LocationPart::MissingField`] says which.
     MissingFields(&'static [&'static str]),
 }
 
@@ -74,23 +75,23 @@ impl Location {
 
     /// The location of the missing key `key`.
     pub(crate) fn missing(self, key: &str, context: &impl AsRef<LocationTable>) -> Location {
-        let parent = self.key(context);
+        let parent = self.key_span(context);
         context.as_ref().push(self.index, PathSegment::Key(key.into()), &parent, &parent)
     }
 
-    /// The location for [`Location::missing_field`] in a struct with these fields.
+    /// The location that the missing fields of a struct share; [`Location::missing_field`] selects one.
     pub(super) fn missing_fields(
         self,
         fields: &'static [&'static str],
         context: &impl AsRef<LocationTable>,
     ) -> Location {
-        let parent = self.key(context);
+        let parent = self.key_span(context);
         context.as_ref().push(self.index, PathSegment::MissingFields(fields), &parent, &parent)
     }
 
-    /// The location of the missing field with this number.
-    pub(super) fn missing_field(self, number: u8) -> Location {
-        Location { part: LocationPart::MissingField(number), ..self }
+    /// The location of the missing field with this index.
+    pub(super) fn missing_field(self, index: u8) -> Location {
+        Location { part: LocationPart::MissingField(index), ..self }
     }
 
     /// Returns whether this is the location of a missing field.
@@ -106,14 +107,14 @@ impl Location {
     /// The bytes of the value; for a missing value, the start of its parent.
     pub(crate) fn span(self, context: &impl AsRef<LocationTable>) -> Range<usize> {
         if self.part == LocationPart::Key {
-            return self.key(context);
+            return self.key_span(context);
         }
         let Range { start, end } = context.as_ref().0.borrow()[self.index as usize].span;
         start as usize..end as usize
     }
 
     /// The bytes of the key; of the value itself if it has no key.
-    pub(crate) fn key(self, context: &impl AsRef<LocationTable>) -> Range<usize> {
+    pub(crate) fn key_span(self, context: &impl AsRef<LocationTable>) -> Range<usize> {
         let Range { start, end } = context.as_ref().0.borrow()[self.index as usize].key;
         start as usize..end as usize
     }
@@ -158,6 +159,7 @@ impl LocationTable {
         self.0.borrow().iter().map(|it| it.span.start as usize).collect()
     }
 
+    /// Adds a location.
     fn push(&self, parent: u32, segment: PathSegment, span: &Range<usize>, key: &Range<usize>) -> Location {
         let bytes = |range: &Range<usize>| range.start as u32..range.end as u32;
         let mut entries = self.0.borrow_mut();
@@ -166,7 +168,7 @@ impl LocationTable {
     }
 }
 
-/// Appends the path of an entry. A file has at most 64 levels.
+/// Appends the pointer of an entry. The recursion is bounded, because a file has at most 64 levels.
 fn push_path(entries: &[LocationEntry], index: u32, pointer: &mut String) {
     let LocationEntry { parent, segment, span: _, key: _ } = &entries[index as usize];
     if matches!(segment, PathSegment::Root) {

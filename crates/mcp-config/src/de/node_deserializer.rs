@@ -1,4 +1,4 @@
-//! A node of the tree that is deserialized, as the scalars that it can be read as.
+//! The deserializer of one node, and how it reads scalars.
 
 use crate::de::{Expected, Location, ReadContext, ValueError, lax};
 use crate::profile::rules::ScalarRule;
@@ -18,41 +18,44 @@ impl<'a> NodeDeserializer<'a> {
         self.node.map_or(&Content::Null, Node::content)
     }
 
-    /// Applies a lax conversion, if the profile has them.
-    pub(super) fn lax<T>(&self, read: fn(&Content) -> Option<T>) -> Option<T> {
-        match self.context.policy.scalars {
+    /// Reads the content by a lax conversion. `None` if the profile has no lax conversions.
+    pub(super) fn read_lax<T>(&self, read: fn(&Content) -> Option<T>) -> Option<T> {
+        match self.context.rules.scalars {
             ScalarRule::Exact => None,
             ScalarRule::Lax => read(self.content()),
         }
     }
 
     /// The error for a value that is not a mapping.
-    pub(super) fn no_mapping(&self) -> ValueError {
+    pub(super) fn not_a_mapping(&self) -> ValueError {
         match self.content() {
-            Content::Text(text) if self.context.policy.syntax == Syntax::Yaml => unspaced_key(text)
+            Content::Text(text) if self.context.rules.syntax == Syntax::Yaml => unspaced_key(text)
                 .map_or_else(
-                    || self.wrong(Expected::Mapping),
+                    || self.wrong_type(Expected::Mapping),
                     |UnspacedKey { key: _, blank }| ValueError::MissingSpace { blank },
                 ),
-            _ => self.wrong(Expected::Mapping),
+            _ => self.wrong_type(Expected::Mapping),
         }
     }
 
-    /// A whole number; one that is larger than 128 bits is cut to them.
+    /// Reads a whole number. One that is larger than 128 bits is clamped.
     pub(super) fn integer(&self) -> Result<i128, ValueError> {
         // Up to 2^53, an integral float is an exact integer.
-        const EXACT: f64 = 9_007_199_254_740_992.0;
+        const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
         let value = match self.content() {
             Content::Integer(value) => Some(i128::from(*value)),
-            Content::Float(value) if value.fract() == 0.0 && value.abs() <= EXACT => Some(*value as i128),
+            Content::Float(value) if value.fract() == 0.0 && value.abs() <= MAX_EXACT_FLOAT => {
+                Some(*value as i128)
+            }
             Content::Large(text) => {
                 Some(text.parse().unwrap_or(if text.starts_with('-') { i128::MIN } else { i128::MAX }))
             }
-            _ => self.lax(lax::integer).map(i128::from),
+            _ => self.read_lax(lax::integer).map(i128::from),
         };
-        value.ok_or_else(|| self.wrong(Expected::Integer))
+        value.ok_or_else(|| self.wrong_type(Expected::Integer))
     }
 
+    /// Reads a number.
     pub(super) fn number(&self) -> Result<f64, ValueError> {
         let value = match self.content() {
             Content::Integer(value) => Some(*value as f64),
@@ -64,12 +67,13 @@ impl<'a> NodeDeserializer<'a> {
                 }
                 _ => return Err(ValueError::OutOfRange),
             },
-            _ => self.lax(lax::number),
+            _ => self.read_lax(lax::number),
         };
-        value.ok_or_else(|| self.wrong(Expected::Number))
+        value.ok_or_else(|| self.wrong_type(Expected::Number))
     }
 
-    pub(super) fn wrong(&self, expected: Expected) -> ValueError {
+    /// The error for a value of another type.
+    pub(super) fn wrong_type(&self, expected: Expected) -> ValueError {
         ValueError::WrongType { expected, found: self.node.map_or("nothing", Node::kind) }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::Applicability;
 
-/// The candidate closest to `word`. At most a third of the letters may differ, or one letter in a short word.
+/// The candidate closest to `word`. At most a third of its letters may differ, but always one.
 pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     suggest(word, candidates).map(|it| it.0)
 }
@@ -15,10 +15,10 @@ pub(crate) fn closest_variable<'a>(
 ) -> Option<&'a str> {
     let fold = |it: &str| it.replace('_', "").to_lowercase();
     let folded = fold(name);
-    let allowed = if folded.len() < 8 { 1 } else { 2 };
+    let max_distance = if folded.len() < 8 { 1 } else { 2 };
     let near = candidates.into_iter().filter(|it| it.len().abs_diff(name.len()) <= 4 && it.len() > 2);
     let near = near.map(|it| (strsim::damerau_levenshtein(&folded, &fold(it)), it));
-    near.filter(|it| it.0 <= allowed).min().map(|it| it.1)
+    near.filter(|it| it.0 <= max_distance).min().map(|it| it.1)
 }
 
 /// Like [`closest`], with the certainty of the suggestion.
@@ -34,18 +34,21 @@ pub(crate) fn suggest<'a>(
     if length > MAX_CHARS {
         return None;
     }
-    let allowed = (length / 3).max(1);
+    let max_distance = (length / 3).max(1);
     let folded = word.to_lowercase();
     let mut near: Vec<_> = candidates
         .into_iter()
         .map(|it| (strsim::damerau_levenshtein(&folded, &it.to_lowercase()), it))
-        .filter(|it| it.0 <= allowed)
+        .filter(|it| it.0 <= max_distance)
         .collect();
     near.sort_by_key(|it| it.0);
     let (distance, res) = *near.first()?;
     // A word of two or three letters is similar to too many others.
-    let only = near.len() == 1 && length > 3;
-    Some((res, if distance == 0 || only { Applicability::Certain } else { Applicability::Suggested }))
+    let is_only_candidate = near.len() == 1 && length > 3;
+    Some((
+        res,
+        if distance == 0 || is_only_candidate { Applicability::Certain } else { Applicability::Suggested },
+    ))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::syntax::{self, Content, Node, Syntax, looks_like_json, looks_like_tom
 /// The dialect of a file, by its path (`agent.yaml`, `.minds/mcp.yaml`, `mcp.json`), else by its content. `None` if it
 /// is not a dialect that this crate reads.
 pub fn detect(path: &str, text: &str) -> Option<Dialect> {
-    by_name(path).or_else(|| by_content(text))
+    detect_by_name(path).or_else(|| detect_by_content(text))
 }
 
 /// Detects the profile of a file from its tree: HoloDeck 0.7 if its MCP tools have `command` or `url` but
@@ -71,7 +71,8 @@ pub fn detect_unsupported_format(path: &str, text: &str) -> Option<UnsupportedFo
     None
 }
 
-fn by_name(path: &str) -> Option<Dialect> {
+/// Detects the dialect by the name of the file and its folder.
+fn detect_by_name(path: &str) -> Option<Dialect> {
     let mut parts = path.rsplit(['/', '\\']);
     let file = parts.next()?;
     let folder = parts.next();
@@ -85,16 +86,16 @@ fn by_name(path: &str) -> Option<Dialect> {
 
 /// Detects the dialect by the top-level keys. A JSON text may also be a Dominds or HoloDeck file, because it is
 /// valid YAML.
-fn by_content(text: &str) -> Option<Dialect> {
+fn detect_by_content(text: &str) -> Option<Dialect> {
     if looks_like_toml(text) {
         return Some(Dialect::McpJson);
     }
-    let json = looks_like_json(text);
-    if json {
+    let is_json = looks_like_json(text);
+    if is_json {
         let parsed = syntax::parse_as(text, Syntax::JsonWithComments);
-        let found = parsed.root.as_ref().map_or_else(|| guess_json(text), by_members);
-        if found.is_some() {
-            return found;
+        let dialect = parsed.root.as_ref().map_or_else(|| guess_json(text), detect_by_members);
+        if dialect.is_some() {
+            return dialect;
         }
     }
     let Some(root) = syntax::parse_any(text).root else { return guess_yaml(text) };
@@ -104,17 +105,17 @@ fn by_content(text: &str) -> Option<Dialect> {
     {
         return Some(Dialect::McpJson);
     }
-    let transports = |node: &Node| {
+    let has_transports = |node: &Node| {
         let members = node.members().unwrap_or_default();
         members.iter().any(|it| it.value.get("transport").is_some())
     };
     if let Some(servers) = root.get("servers") {
         // In YAML, `servers` alone is too common a key. In JSON it is the key of VS Code.
-        let dominds = root.get("version").is_some() || transports(&servers.value);
+        let is_dominds = root.get("version").is_some() || has_transports(&servers.value);
         return match servers.value.content() {
             Content::Sequence(_) => None,
-            _ if dominds => Some(Dialect::Dominds),
-            _ => json.then_some(Dialect::McpJson),
+            _ if is_dominds => Some(Dialect::Dominds),
+            _ => is_json.then_some(Dialect::McpJson),
         };
     }
     if holodeck::tools(&root).and_then(Node::items).is_some() {
@@ -124,7 +125,7 @@ fn by_content(text: &str) -> Option<Dialect> {
 }
 
 /// Detects ACP and editor files by the members of their JSON.
-fn by_members(root: &Node) -> Option<Dialect> {
+fn detect_by_members(root: &Node) -> Option<Dialect> {
     let servers = root.value("mcpServers");
     let params = root.value("params");
     let method = root.text_of("method").unwrap_or_default();
@@ -135,19 +136,20 @@ fn by_members(root: &Node) -> Option<Dialect> {
     }
     // A server of an ACP session, or a list of them. Its `env` and `headers` are lists, which editors write as
     // maps.
-    let lists =
+    let has_lists =
         |it: &Node| ["env", "headers"].iter().any(|key| it.value(key).and_then(Node::items).is_some());
-    let entry = |it: &Node| it.get("name").is_some() && (lists(it) || it.get("serverId").is_some());
-    if entry(root) || root.items().is_some_and(|it| !it.is_empty() && it.iter().all(entry)) {
+    let is_acp_entry =
+        |it: &Node| it.get("name").is_some() && (has_lists(it) || it.get("serverId").is_some());
+    if is_acp_entry(root) || root.items().is_some_and(|it| !it.is_empty() && it.iter().all(is_acp_entry)) {
         return Some(Dialect::Acp);
     }
     // An editor file: `mcpServers`, a list or map of servers, or settings that contain servers.
     let is_server_list = root.items().is_some_and(|it| !it.is_empty() && it.iter().all(is_server));
-    let settings =
+    let has_settings_key =
         ["mcp.servers", "context_servers", "amp.mcpServers"].iter().any(|it| root.get(it).is_some());
     let mcp_has_servers =
         root.value("mcp").is_some_and(|it| it.get("servers").is_some() || is_map_of_servers(it));
-    (servers.is_some() || is_server_list || settings || mcp_has_servers || is_map_of_servers(root))
+    (servers.is_some() || is_server_list || has_settings_key || mcp_has_servers || is_map_of_servers(root))
         .then_some(Dialect::McpJson)
 }
 
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_are_not_read_are_named() {
+    fn unsupported_formats_are_recognized() {
         let name = |path: &str, text: &str| detect_unsupported_format(path, text).map_or("", |it| it.name);
         assert_eq!(
             name("/home/a/.docker/mcp/registry.yaml", "registry: {}"),
@@ -248,32 +250,32 @@ mod tests {
 
     #[test]
     fn dia_01_editor_files_are_detected() {
-        let ours = Some(Dialect::McpJson);
-        check(".mcp.json", "", ours);
-        check("C:\\x\\.vscode\\mcp.json", "{}", ours);
-        check("/home/a/.gemini/settings.json", "{}", ours);
+        let editor = Some(Dialect::McpJson);
+        check(".mcp.json", "", editor);
+        check("C:\\x\\.vscode\\mcp.json", "{}", editor);
+        check("/home/a/.gemini/settings.json", "{}", editor);
         check("settings.json", "{}", None);
-        check("x.json", r#"{"mcpServers": {}}"#, ours);
-        check("x.json", "// of Claude\n{\"mcpServers\": {},}", ours);
-        check("x.json", r#"{"servers": {"a": {"type": "http", "url": "https://a.example"}}}"#, ours);
-        check("x.json", r#"{"mcp": {"servers": {}}}"#, ours);
-        check("x.json", r#"{"mcp": {"a": {"type": "local", "command": ["x"]}}}"#, ours);
-        check("x.json", r#"{"mcp.servers": {}}"#, ours);
-        check("x.json", r#"{"context_servers": {}}"#, ours);
-        check("x.json", r#"{"a": {"command": "x"}}"#, ours);
-        check("x.json", r#"[{"name": "a", "command": "x"}]"#, ours);
-        check("x.json", r#""mcpServers": {}"#, ours);
-        check("x.json", "{\n  \"servers\": {,\n", ours);
+        check("x.json", r#"{"mcpServers": {}}"#, editor);
+        check("x.json", "// of Claude\n{\"mcpServers\": {},}", editor);
+        check("x.json", r#"{"servers": {"a": {"type": "http", "url": "https://a.example"}}}"#, editor);
+        check("x.json", r#"{"mcp": {"servers": {}}}"#, editor);
+        check("x.json", r#"{"mcp": {"a": {"type": "local", "command": ["x"]}}}"#, editor);
+        check("x.json", r#"{"mcp.servers": {}}"#, editor);
+        check("x.json", r#"{"context_servers": {}}"#, editor);
+        check("x.json", r#"{"a": {"command": "x"}}"#, editor);
+        check("x.json", r#"[{"name": "a", "command": "x"}]"#, editor);
+        check("x.json", r#""mcpServers": {}"#, editor);
+        check("x.json", "{\n  \"servers\": {,\n", editor);
         check("x.json", r#"{"version": 1, "servers": {}}"#, Some(Dialect::Dominds));
         check("x.json", r#"{"mcpVersion": 1}"#, None);
         check("x.json", "[]", None);
-        check("x.yaml", "mcpServers: {}", ours);
-        check("x.yaml", "extensions:\n  a: {type: stdio, cmd: x}", ours);
+        check("x.yaml", "mcpServers: {}", editor);
+        check("x.yaml", "extensions:\n  a: {type: stdio, cmd: x}", editor);
         check("x.yaml", "extensions:\n  - a", None);
-        check("x.toml", "a = 1\n[mcp_servers.a]\ncommand = 'x'", ours);
-        check("/home/a/.codex/config.toml", "", ours);
-        check("librechat.yaml", "version: 1", ours);
-        check("x.json", r#"{"customizations": {"vscode": {"mcp": {"servers": {}}}}}"#, ours);
+        check("x.toml", "a = 1\n[mcp_servers.a]\ncommand = 'x'", editor);
+        check("/home/a/.codex/config.toml", "", editor);
+        check("librechat.yaml", "version: 1", editor);
+        check("x.json", r#"{"customizations": {"vscode": {"mcp": {"servers": {}}}}}"#, editor);
     }
 
     #[test]

@@ -8,15 +8,16 @@ use crate::diagnostic::quoted;
 /// The maximum number of servers in a file.
 pub(crate) const MAX_SERVERS: usize = 1_000;
 
-/// A server entry of a file. `spec` is `None` if the entry has errors, or if it is an ACP entry whose transport is
-/// an extension; `extension` is the JSON of the latter.
+/// A server entry of a file.
 pub(crate) struct ReadEntry {
     pub(crate) name: String,
     pub(crate) pointer: String,
     pub(crate) span: std::ops::Range<usize>,
     pub(crate) transport: Option<TransportKind>,
     pub(crate) disabled: bool,
+    /// `None` if the entry has errors, is disabled, or has an `extension`.
     pub(crate) spec: Option<ServerSpec>,
+    /// The JSON of an ACP entry whose transport is an extension of the protocol.
     pub(crate) extension: Option<Passthrough>,
 }
 

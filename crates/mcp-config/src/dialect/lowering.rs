@@ -1,4 +1,4 @@
-//! Functions that convert serde structs to the model, shared by all dialects.
+//! Functions that lower serde structs to the model, shared by all dialects.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::syntax::template::{ReferenceRule, UnexpandedReference};
 use crate::syntax::{Node, template, to_json};
 
 /// The default timeout of connecting over server-sent events (SK-24).
-pub(crate) const SSE_CONNECT: Duration = Duration::from_secs(5);
+pub(crate) const SSE_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The environment variable that passes `config` to a child process (HDX-08).
 pub(crate) const CONFIG_VARIABLE: &str = "MCP_CONFIG";
@@ -40,15 +40,18 @@ impl From<SharingKey> for Sharing {
     }
 }
 
-/// The metadata of a spec: what its entry has for others.
-pub(crate) fn metadata<const N: usize>(
+/// Metadata key of a spec: the unknown members of its entry, which the writer of the same dialect writes back.
+pub(crate) const EXTRA_METADATA: &str = "extra";
+
+/// The metadata of a spec, from keys and JSON values. Omits a value that is missing or invalid.
+pub(crate) fn collect_metadata<const N: usize>(
     entries: [(&str, Option<Result<RawJson, serde_json::Error>>); N],
 ) -> BTreeMap<String, RawJson> {
     entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.ok()?))).collect()
 }
 
-/// A positive number of seconds.
-pub(crate) fn duration(slot: &NullableField<f64>, context: &ReadContext) -> Option<Duration> {
+/// Lowers a positive number of seconds; reports any other number. `None` if the field is not given or invalid.
+pub(crate) fn lower_seconds(slot: &NullableField<f64>, context: &ReadContext) -> Option<Duration> {
     let value = *slot.value()?;
     let Some(duration) = checks::duration_from_secs(value) else {
         let message = format!(
@@ -71,15 +74,17 @@ pub(crate) fn warn_if_milliseconds(value: f64, at: &Location, context: &ReadCont
     let message = format!("'{key}' is in seconds; {value} of them are {}", humanize(value));
     let help = format!("if milliseconds were meant, write `{key}: {}`", value / 1000.0);
     let diagnostic = context.new_diagnostic(Code::SuspiciousUnit, at, message);
-    let whole = value % 1000.0 == 0.0;
-    let fix = whole.then(|| FixIntent::ReplaceScalar((value / 1000.0).to_string(), Applicability::Suggested));
+    let is_whole = value % 1000.0 == 0.0;
+    let fix =
+        is_whole.then(|| FixIntent::ReplaceScalar((value / 1000.0).to_string(), Applicability::Suggested));
     context.report(diagnostic.warning().help(help).fix(fix));
 }
 
+/// A duration in whole minutes, hours or days, for a message.
 fn humanize(seconds: f64) -> String {
     let (value, unit) = match seconds {
-        it if it >= 172_800.0 => (it / 86_400.0, "days"),
-        it if it >= 7200.0 => (it / 3600.0, "hours"),
+        it if it >= 2.0 * 86_400.0 => (it / 86_400.0, "days"),
+        it if it >= 2.0 * 3600.0 => (it / 3600.0, "hours"),
         it => (it / 60.0, "minutes"),
     };
     format!("{value:.0} {unit}")
@@ -98,7 +103,7 @@ pub(crate) fn url_rule(kind: TransportKind, policy: UrlPolicy) -> UrlRule {
     }
 }
 
-/// The names of a list that were read so far.
+/// The names of a list that were read so far, each with its first location.
 #[derive(Default)]
 pub(crate) struct UniqueNames<'a>(HashMap<&'a str, Location>);
 
@@ -122,7 +127,8 @@ impl<'a> UniqueNames<'a> {
     }
 }
 
-/// Reports a header that the user cannot set: it has no effect, or is an error. `at` is the name.
+/// Warns about a header that the transport sets, and reports one that the connection sets as an error. `at` is the
+/// location of the name.
 pub(crate) fn report_owned_header(name: &str, at: &Location, context: &ReadContext) {
     let diagnostic = |code, message: String| context.new_diagnostic(code, at, message);
     match checks::header_owner(name) {
@@ -138,7 +144,7 @@ pub(crate) fn report_owned_header(name: &str, at: &Location, context: &ReadConte
     }
 }
 
-/// The transport of this kind with a URL.
+/// A transport with a URL. Any kind other than SSE and WebSocket is Streamable HTTP.
 pub(crate) fn url_transport(kind: TransportKind, spec: UrlSpec) -> TransportSpec {
     match kind {
         TransportKind::Sse => TransportSpec::Sse(spec),
@@ -147,10 +153,10 @@ pub(crate) fn url_transport(kind: TransportKind, spec: UrlSpec) -> TransportSpec
     }
 }
 
-/// Warns about fields of another transport, whose values are ignored. A field that is not given has no location.
+/// Warns about fields that have no effect with a transport. A field that is not given has no location.
 pub(crate) fn warn_without_effect(transport: &str, fields: &[Option<&Location>], context: &ReadContext) {
     for at in fields.iter().flatten() {
-        context.clear(at);
+        context.remove_diagnostics(at);
         let pointer = at.pointer(context);
         let message = format!("'{}' has no effect with {transport} transport", crate::syntax::last(&pointer));
         let diagnostic = context.new_diagnostic(Code::NoEffect, &at.at_key(), message);
@@ -159,27 +165,27 @@ pub(crate) fn warn_without_effect(transport: &str, fields: &[Option<&Location>],
     }
 }
 
-/// Warns about a text that looks like a reference, but is passed on literally by these rules.
+/// Warns about a text that looks like a reference but that the rule does not replace.
 pub(crate) fn warn_literal_reference(text: &str, at: &Location, rule: ReferenceRule, context: &ReadContext) {
     if text.contains("${") {
-        warn_literal_piece(&template::split(text, rule), at, rule, context);
+        warn_literal_parts(&template::split(text, rule), at, rule, context);
     }
 }
 
-/// Like [`warn_literal_reference`], for a text that is split by the rule.
-pub(crate) fn warn_literal_piece(
-    pieces: &[TemplatePart],
+/// Like [`warn_literal_reference`], for a text that was split by the rule.
+pub(crate) fn warn_literal_parts(
+    parts: &[TemplatePart],
     at: &Location,
     rule: ReferenceRule,
     context: &ReadContext,
 ) {
-    let unclosed = pieces.iter().find_map(|piece| match piece {
+    let unclosed = parts.iter().find_map(|part| match part {
         TemplatePart::Text(text) if rule == ReferenceRule::Opencode => {
             template::unclosed_braces(text.expose())
         }
         _ => None,
     });
-    let (message, help) = match template::find_unexpanded_reference(pieces).or(unclosed) {
+    let (message, help) = match template::find_unexpanded_reference(parts).or(unclosed) {
         None => return,
         Some(UnexpandedReference::Unknown(word)) => (
             format!("`${{{}…}}` is unknown and is not replaced", quoted(word)),
@@ -211,8 +217,8 @@ pub(crate) fn warn_literal_piece(
     context.warning(Code::UnknownReference, at, message, help);
 }
 
-/// The members of an entry whose keys are not known, as one object; `None` if there are none.
-pub(crate) fn unknown_members(
+/// The members of an entry whose keys are not known, as one JSON object; `None` if there are none.
+pub(crate) fn collect_unknown_members(
     node: &Node,
     is_known: impl Fn(&str) -> bool,
 ) -> Option<Result<RawJson, serde_json::Error>> {
@@ -223,14 +229,14 @@ pub(crate) fn unknown_members(
         else {
             continue;
         };
-        let sign = if res.is_empty() { '{' } else { ',' };
-        res.push_str(&format!("{sign}{key}:{value}"));
+        let separator = if res.is_empty() { '{' } else { ',' };
+        res.push_str(&format!("{separator}{key}:{value}"));
     }
     (!res.is_empty()).then(|| RawJson::parse((res + "}").into()))
 }
 
-/// Environment variables with checked names; `lower` converts values.
-pub(crate) fn environment<T>(
+/// Lowers environment variables and checks their names; `lower` converts and checks a value.
+pub(crate) fn lower_environment<T>(
     entries: Option<OrderedMap<T>>,
     at: &Location,
     context: &ReadContext,
@@ -240,20 +246,20 @@ pub(crate) fn environment<T>(
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
         if let Err(error) = checks::check_env_name(&name) {
             // The name may contain a value (`KEY=value`), so the pointer stops at the parent.
-            let span = slot.at.key(context);
+            let span = slot.at.key_span(context);
             let diagnostic = RawDiagnostic::new(error.code, error.message, at.pointer(context), span);
             context.report(diagnostic.help(error.help));
         }
         let at = slot.at;
-        if let Some(value) = slot.take() {
+        if let Some(value) = slot.into_value() {
             res.push((name, lower(value, &at)));
         }
     }
     res
 }
 
-/// Headers with checked names; `lower` converts values.
-pub(crate) fn headers<T>(
+/// Lowers headers and checks their names; `lower` converts and checks a value.
+pub(crate) fn lower_headers<T>(
     entries: Option<OrderedMap<T>>,
     context: &ReadContext,
     mut lower: impl FnMut(T, &Location) -> ConfigValue,
@@ -262,7 +268,7 @@ pub(crate) fn headers<T>(
     for (name, slot) in entries.map(|it| it.0).unwrap_or_default() {
         context.report_check(&slot.at.at_key(), checks::check_header_name(&name));
         let at = slot.at;
-        if let Some(value) = slot.take() {
+        if let Some(value) = slot.into_value() {
             res.push((name, lower(value, &at)));
         }
     }

@@ -14,12 +14,13 @@ const LAUNCHERS: [&str; 23] = [
     "pipx", "pnpm", "podman", "python", "python3", "sh", "uv", "uvx", "wsl", "yarn",
 ];
 
-/// Checks the command of a server. `strictest` is the severity of a mistake that is certain.
+/// Checks the command of a server. A mistake that is certain has the severity
+/// `certain_severity`; any other is a warning.
 pub(crate) fn check_command(
     command: &str,
     at: &Location,
     has_args: bool,
-    strictest: Severity,
+    certain_severity: Severity,
     context: &ReadContext,
 ) {
     let program = command.trim();
@@ -30,14 +31,14 @@ pub(crate) fn check_command(
         let diagnostic = context.new_diagnostic(Code::SurroundingBlank, at, message);
         context.report(diagnostic.warning().help("remove the whitespace").fix(fix));
     }
-    if let Some(severity) = command_line_severity(program, has_args, strictest) {
+    if let Some(severity) = command_line_severity(program, has_args, certain_severity) {
         report_command_line(program, at, severity, context);
     }
 }
 
 /// The severity of a whole command line in `command`; `None` if it may be the name of one program. It is a command line
 /// for certain if its first word is a bare name, and probably if an option follows.
-fn command_line_severity(program: &str, has_args: bool, strictest: Severity) -> Option<Severity> {
+fn command_line_severity(program: &str, has_args: bool, certain_severity: Severity) -> Option<Severity> {
     let mut words = program.split_whitespace();
     let first = words.next().unwrap_or_default();
     let mut rest = words.peekable();
@@ -46,13 +47,14 @@ fn command_line_severity(program: &str, has_args: bool, strictest: Severity) -> 
     let is_launcher = LAUNCHERS.iter().any(|it| it.eq_ignore_ascii_case(first));
     let has_option = rest.any(|it| it.starts_with('-'));
     match (is_bare, is_launcher || has_option) {
-        (true, true) => Some(strictest),
+        (true, true) => Some(certain_severity),
         (true, false) if has_args => Some(Severity::Warning),
-        (true, false) => Some(strictest),
+        (true, false) => Some(certain_severity),
         (false, _) => has_option.then_some(Severity::Warning),
     }
 }
 
+/// Reports a command line in `command`.
 fn report_command_line(program: &str, at: &Location, severity: Severity, context: &ReadContext) {
     let first = program.split_whitespace().next().unwrap_or_default();
     let message = "'command' is a whole command line; it must be one program";
@@ -62,7 +64,7 @@ fn report_command_line(program: &str, at: &Location, severity: Severity, context
             .to_owned()
     } else {
         let first = quoted(first);
-        let command = match context.policy.syntax {
+        let command = match context.rules.syntax {
             Syntax::Yaml | Syntax::Toml => format!("`command: {first}`"),
             Syntax::Json | Syntax::JsonWithComments => format!("`\"command\": \"{first}\"`"),
         };

@@ -12,9 +12,9 @@ use crate::profile::rules::{ForeignRule, NameRule, OtherTypes, ProfileRules};
 ///
 /// HoloDeck's schema describes the MCP items of `tools` and allows any other content of an agent.
 pub fn schema(profile: Profile) -> Value {
-    let policy = ProfileRules::for_profile(profile);
+    let rules = ProfileRules::for_profile(profile);
     match profile {
-        Profile::HoloDeck | Profile::HoloDeck07 => holodeck_schema(policy),
+        Profile::HoloDeck | Profile::HoloDeck07 => holodeck_schema(rules),
         Profile::Dominds => dominds_schema(),
         Profile::AcpV1 | Profile::AcpV2 => acp::schema(profile),
         Profile::McpJson => editor::schema(),
@@ -24,10 +24,10 @@ pub fn schema(profile: Profile) -> Value {
 /// The schema of a workspace. A disabled server may have any content, and so may the keys of the other transport.
 fn dominds_schema() -> Value {
     let mut res = wire_schema::<dominds::DomindsFile>();
-    let off =
+    let disabled =
         json!({ "type": "object", "required": ["enabled"], "properties": { "enabled": { "const": false } } });
     if let Some(server) = res.pointer_mut("/properties/servers/additionalProperties") {
-        *server = json!({ "anyOf": [off, server.take()] });
+        *server = json!({ "anyOf": [disabled, server.take()] });
     }
     let server = &mut res["$defs"]["DomindsServer"];
     for (condition, keys) in [dominds::STDIO_KEYS, dominds::URL_KEYS].into_iter().enumerate() {
@@ -41,7 +41,7 @@ fn dominds_schema() -> Value {
 }
 
 /// The schema of an agent: a list of tools; those of type `mcp` are described.
-fn holodeck_schema(policy: &ProfileRules) -> Value {
+fn holodeck_schema(rules: &ProfileRules) -> Value {
     let mut item = wire_schema::<holodeck::ToolItem>();
     let members = item.as_object_mut().expect("the schema of a struct is an object");
     let mut definitions = match members.remove("$defs") {
@@ -49,10 +49,10 @@ fn holodeck_schema(policy: &ProfileRules) -> Value {
         _ => Map::new(),
     };
     members.remove("$schema");
-    apply_policy(members, policy);
+    apply_rules(members, rules);
     definitions.insert("McpTool".to_owned(), item);
     let mut tool_type = json!({ "type": "string" });
-    if policy.other_types == OtherTypes::Known {
+    if rules.other_types == OtherTypes::Known {
         tool_type["enum"] = holodeck::tool_types().collect();
     }
     let mut res = json!({
@@ -74,44 +74,44 @@ fn holodeck_schema(policy: &ProfileRules) -> Value {
         },
         "$defs": definitions
     });
-    if let Some(most) = policy.max_tools {
-        res["properties"]["tools"]["maxItems"] = most.into();
+    if let Some(max_tools) = rules.max_tools {
+        res["properties"]["tools"]["maxItems"] = max_tools.into();
     }
     res
 }
 
-/// Adapts the schema of an item to a profile.
-fn apply_policy(item: &mut Map<String, Value>, policy: &ProfileRules) {
+/// Adapts the schema of an item to the rules of a profile.
+fn apply_rules(item: &mut Map<String, Value>, rules: &ProfileRules) {
     if let Some(Value::Array(required)) = item.get_mut("required") {
-        required.extend(policy.required.iter().map(|it| Value::from(*it)));
+        required.extend(rules.required.iter().map(|it| Value::from(*it)));
     }
     let Some(Value::Object(properties)) = item.get_mut("properties") else { return };
-    properties.retain(|key, _| !policy.unsupported_keys.contains(&key.as_str()));
-    if let (Some(Value::Object(command)), Some(commands)) = (properties.get_mut("command"), policy.commands) {
+    properties.retain(|key, _| !rules.unsupported_keys.contains(&key.as_str()));
+    if let (Some(Value::Object(command)), Some(commands)) = (properties.get_mut("command"), rules.commands) {
         let words = commands.iter().map(|it| Value::from(*it)).chain([Value::Null]);
         command.insert("enum".to_owned(), words.collect());
     }
-    if let (NameRule::Word, Some(Value::Object(name))) = (policy.names, properties.get_mut("name")) {
+    if let (NameRule::Word, Some(Value::Object(name))) = (rules.names, properties.get_mut("name")) {
         name.insert("pattern".to_owned(), "^[0-9A-Za-z_]+$".into());
     }
-    item.insert("allOf".to_owned(), conditions(policy));
+    item.insert("allOf".to_owned(), transport_conditions(rules));
 }
 
-/// The keys that each transport requires and excludes.
-fn conditions(policy: &ProfileRules) -> Value {
+/// The conditions of the schema: the keys that each transport requires and excludes.
+fn transport_conditions(rules: &ProfileRules) -> Value {
     let has_value =
         |key: &str| json!({ "required": [key], "properties": { key: { "not": { "type": "null" } } } });
     let url_based = json!({
         "required": ["transport"],
         "properties": { "transport": { "enum": ["sse", "websocket", "http"] } }
     });
-    let exclusive = policy.foreign_fields == ForeignRule::Exclusive;
+    let exclusive = rules.foreign_fields == ForeignRule::Exclusive;
     let with_url = match exclusive {
         true => json!({ "allOf": [has_value("url"), { "not": has_value("command") }] }),
         false => has_value("url"),
     };
     let mut started = vec![has_value("command")];
-    if !policy.unsupported_keys.contains(&"server") {
+    if !rules.unsupported_keys.contains(&"server") {
         started.push(json!({
             "not": { "required": ["transport"] },
             "required": ["server"],
@@ -125,7 +125,7 @@ fn conditions(policy: &ProfileRules) -> Value {
         false => json!({ "anyOf": started }),
     };
     let mut res = vec![json!({ "if": url_based, "then": with_url, "else": with_command })];
-    if !policy.unsupported_keys.contains(&"envFile") {
+    if !rules.unsupported_keys.contains(&"envFile") {
         res.push(json!({ "not": { "allOf": [has_value("envFile"), has_value("env_file")] } }));
     }
     Value::Array(res)

@@ -1,4 +1,4 @@
-//! A file that is edited: finds places in its text and verifies each edit.
+//! A file to edit: computes the text after a change, and verifies that nothing else changed.
 
 use mcp_host_model::{Profile, RawJson, Severity};
 
@@ -16,24 +16,26 @@ use crate::syntax::{
     self, ChangedPointers, Content, Member, Node, Syntax, child, difference, last, parent, to_json,
 };
 
+// Reasons of `EditError::UnsupportedLayout`.
 pub(super) const SHARED_LINES: &str = "the entry shares its lines with something else";
 const LIST_LAYOUT: &str = "its list of servers has an unsupported layout";
 const FIELD_LAYOUT: &str = "the layout of the field is not supported";
 
-pub(super) fn unsupported_layout(why: &str) -> EditError {
-    EditError::UnsupportedLayout { reason: why.to_owned() }
+pub(super) fn unsupported_layout(reason: &str) -> EditError {
+    EditError::UnsupportedLayout { reason: reason.to_owned() }
 }
 
-/// The value, unless the layout is not supported.
-pub(super) fn supported<T>(value: Option<T>, why: &str) -> Result<T, EditError> {
-    value.ok_or_else(|| unsupported_layout(why))
+/// The value; without one, the error for an unsupported layout.
+pub(super) fn ok_or_unsupported<T>(value: Option<T>, reason: &str) -> Result<T, EditError> {
+    value.ok_or_else(|| unsupported_layout(reason))
 }
 
-pub(super) fn errors(reading: &Reading) -> impl Iterator<Item = &Diagnostic> {
+/// The diagnostics of a reading that are errors.
+pub(super) fn error_diagnostics(reading: &Reading) -> impl Iterator<Item = &Diagnostic> {
     reading.diagnostics.iter().filter(|it| it.severity == Severity::Error)
 }
 
-/// A file without errors that prevent editing.
+/// A file without errors that prevent editing. Its methods return the text after a change.
 pub(super) struct EditableFile<'a> {
     pub(super) layout: Layout<'a>,
     syntax: Syntax,
@@ -42,16 +44,17 @@ pub(super) struct EditableFile<'a> {
 }
 
 impl<'a> EditableFile<'a> {
-    pub(super) fn open(document: &Document<'a>) -> Result<EditableFile<'a>, EditError> {
+    /// Reads a document. Fails if an error prevents editing.
+    pub(super) fn read(document: &Document<'a>) -> Result<EditableFile<'a>, EditError> {
         let reading = read(document);
         let syntax = ProfileRules::for_profile(document.profile).syntax_of(document.name, document.text);
         let syntax::ParsedText { root, dropped: _, diagnostics, extensions: _ } =
             syntax::parse_as(document.text, syntax);
-        let spoils = |it: &Diagnostic| {
-            let unversioned = it.code == Code::UnsupportedVersion && document.text.trim().is_empty();
-            it.code.rejects_file() && !unversioned
+        let prevents_editing = |it: &Diagnostic| {
+            let is_new_file = it.code == Code::UnsupportedVersion && document.text.trim().is_empty();
+            it.code.rejects_file() && !is_new_file
         };
-        let mistake = errors(&reading).find(|it| spoils(it)).or_else(|| {
+        let mistake = error_diagnostics(&reading).find(|it| prevents_editing(it)).or_else(|| {
             let first = diagnostics.first()?;
             reading.diagnostics.iter().find(|it| it.code == first.code)
         });
@@ -70,7 +73,8 @@ impl<'a> EditableFile<'a> {
         self.syntax == Syntax::Toml
     }
 
-    pub(super) fn server(&self, name: &str) -> Result<&ServerEntry, EditError> {
+    /// Finds the only server with a name.
+    pub(super) fn find_server(&self, name: &str) -> Result<&ServerEntry, EditError> {
         let entries = &self.reading.entries;
         let mut found = entries.iter().filter(|it| it.name == name);
         match (found.next(), found.next()) {
@@ -86,23 +90,23 @@ impl<'a> EditableFile<'a> {
         }
     }
 
-    /// The text with these edits, if only the values in `touched` change.
+    /// The text with these edits. Fails if any value changes that is not in `changed`.
     pub(super) fn apply_verified(
         &self,
         edits: &[TextEdit],
         changed: &ChangedPointers,
     ) -> Result<String, EditError> {
-        self.verified(apply_edits(self.layout.text(), edits), "the edits overlap", changed)
+        self.verify_text(apply_edits(self.layout.text(), edits), "the edits overlap", changed)
     }
 
-    /// The new text, if the layout is supported and only the values in `changed` differ.
-    fn verified(
+    /// The new text. Fails with `reason` if there is none, and if any value differs that is not in `changed`.
+    fn verify_text(
         &self,
         text: Option<String>,
-        why: &str,
+        reason: &str,
         changed: &ChangedPointers,
     ) -> Result<String, EditError> {
-        let text = supported(text, why)?;
+        let text = ok_or_unsupported(text, reason)?;
         let syntax::ParsedText { root, dropped: _, diagnostics, extensions: _ } =
             syntax::parse_as(&text, self.syntax);
         let (Some(root), true) = (root, diagnostics.is_empty()) else {
@@ -142,27 +146,27 @@ impl<'a> EditableFile<'a> {
         if self.root.members().is_some_and(|it| !it.is_empty()) {
             return self.set(at, &list);
         }
-        self.fill(at, list, document)
+        self.fill_empty_file(at, list, document)
     }
 
     /// The text with this value at a pointer. A missing value is added after the others, with its parents.
     pub(super) fn set(&self, pointer: &str, value: &OutputValue) -> Result<String, EditError> {
-        // The outermost missing value.
-        let (mut new, mut data) = (pointer, value.clone());
-        while let Some(above) = parent(new).filter(|it| self.root.at(it).is_none()) {
-            data = OutputValue::Map(vec![(last(new), data)]);
-            new = above;
+        // The outermost missing value, if the parents are missing too.
+        let (mut outermost, mut data) = (pointer, value.clone());
+        while let Some(above) = parent(outermost).filter(|it| self.root.at(it).is_none()) {
+            data = OutputValue::Map(vec![(last(outermost), data)]);
+            outermost = above;
         }
-        let above = supported(parent(new), FIELD_LAYOUT)?;
-        let node = supported(self.root.at(above), FIELD_LAYOUT)?;
-        let touched = ChangedPointers { old: vec![new.to_owned()], new: vec![new.to_owned()] };
+        let above = ok_or_unsupported(parent(outermost), FIELD_LAYOUT)?;
+        let node = ok_or_unsupported(self.root.at(above), FIELD_LAYOUT)?;
+        let replaced = ChangedPointers { old: vec![outermost.to_owned()], new: vec![outermost.to_owned()] };
         if self.syntax == Syntax::Toml {
-            return self.verified(toml::set(self.layout.text(), pointer, value), FIELD_LAYOUT, &touched);
+            return self.verify_text(toml::set(self.layout.text(), pointer, value), FIELD_LAYOUT, &replaced);
         }
-        let key = last(new);
-        if let Some(index) = index_of(node, &key) {
-            let edit = supported(replace(self.layout, node, index, &data), FIELD_LAYOUT)?;
-            return self.apply_verified(&[edit], &touched);
+        let key = last(outermost);
+        if let Some(index) = entry_index(node, &key) {
+            let edit = ok_or_unsupported(replace(self.layout, node, index, &data), FIELD_LAYOUT)?;
+            return self.apply_verified(&[edit], &replaced);
         }
         if node.members().is_none() && !matches!(node.content(), Content::Null) {
             return Err(unsupported_layout(&format!("'{}' is not a mapping there", last(above))));
@@ -173,8 +177,8 @@ impl<'a> EditableFile<'a> {
             return self.apply_verified(&edits, &changed);
         }
         let edits = insert(self.layout, node, InsertPosition::Last, entry);
-        let changed = ChangedPointers { old: Vec::new(), new: vec![new.to_owned()] };
-        self.apply_verified(&supported(edits, FIELD_LAYOUT)?, &changed)
+        let changed = ChangedPointers { old: Vec::new(), new: vec![outermost.to_owned()] };
+        self.apply_verified(&ok_or_unsupported(edits, FIELD_LAYOUT)?, &changed)
     }
 
     /// The text with a value at the end of the list at a pointer, which is created if missing.
@@ -190,25 +194,29 @@ impl<'a> EditableFile<'a> {
         };
         let changed = ChangedPointers { old: Vec::new(), new: vec![child(pointer, &count.to_string())] };
         if self.syntax == Syntax::Toml {
-            return self.verified(toml::append(self.layout.text(), pointer, value), FIELD_LAYOUT, &changed);
+            return self.verify_text(
+                toml::append(self.layout.text(), pointer, value),
+                FIELD_LAYOUT,
+                &changed,
+            );
         }
         let edits = insert(self.layout, list, InsertPosition::Last, NewEntry::Item(value));
-        self.apply_verified(&supported(edits, FIELD_LAYOUT)?, &changed)
+        self.apply_verified(&ok_or_unsupported(edits, FIELD_LAYOUT)?, &changed)
     }
 
     /// The text without the value at a pointer, and without the comments inside it and directly above it.
     pub(super) fn remove(&self, pointer: &str) -> Result<String, EditError> {
         let changed = ChangedPointers { old: vec![pointer.to_owned()], new: Vec::new() };
         if self.syntax == Syntax::Toml {
-            return self.verified(toml::remove(self.layout.text(), pointer), SHARED_LINES, &changed);
+            return self.verify_text(toml::remove(self.layout.text(), pointer), SHARED_LINES, &changed);
         }
         let found = parent(pointer).and_then(|above| {
             let list = self.root.at(above)?;
-            Some((above, list, index_of(list, &last(pointer))?))
+            Some((above, list, entry_index(list, &last(pointer))?))
         });
-        let (above, list, index) = supported(found, "the entry was not found")?;
-        let edits = if count_of(list) > 1 {
-            supported(remove(self.layout, list, index), SHARED_LINES)?
+        let (above, list, index) = ok_or_unsupported(found, "the entry was not found")?;
+        let edits = if entry_count(list) > 1 {
+            ok_or_unsupported(remove(self.layout, list, index), SHARED_LINES)?
         } else {
             self.remove_only_entry(above, list)?
         };
@@ -218,18 +226,24 @@ impl<'a> EditableFile<'a> {
     /// Like [`EditableFile::remove`], and also removes the lists and maps that would be empty, if adding the
     /// value again gives the same text.
     pub(super) fn remove_added(&self, pointer: &str, document: &Document<'_>) -> Result<String, EditError> {
-        let outermost = self.emptied("", pointer);
+        let outermost = self.outermost_emptied("", pointer);
         if outermost != pointer
             && let Some(text) = self.remove(outermost).ok()
-            && let Some(bare) = EditableFile::open(&document.with_text(&text)).ok()
-            && self.is_result_of_adding(pointer, &bare, document)
+            && let Some(without_value) = EditableFile::read(&document.with_text(&text)).ok()
+            && self.is_result_of_adding(pointer, &without_value, document)
         {
             return Ok(text);
         }
         self.remove(pointer)
     }
 
-    fn is_result_of_adding(&self, pointer: &str, bare: &EditableFile<'_>, document: &Document<'_>) -> bool {
+    /// Whether adding the value at a pointer to the file `without_value` gives the text of this file.
+    fn is_result_of_adding(
+        &self,
+        pointer: &str,
+        without_value: &EditableFile<'_>,
+        document: &Document<'_>,
+    ) -> bool {
         let value = self.root.at(pointer).and_then(to_json).and_then(|it| RawJson::parse(it.into()).ok());
         let Some((value, at)) = value.and_then(|it| OutputValue::from_json(&it)).zip(parent(pointer)) else {
             return false;
@@ -237,14 +251,15 @@ impl<'a> EditableFile<'a> {
         let is_list = self.root.at(at).is_some_and(|it| it.items().is_some());
         let key = last(pointer);
         let entry = if is_list { NewEntry::Item(&value) } else { NewEntry::Member(&key, &value) };
-        bare.add_entry(at, entry, document).is_ok_and(|it| it == self.layout.text())
+        without_value.add_entry(at, entry, document).is_ok_and(|it| it == self.layout.text())
     }
 
-    /// The outermost value below `root` that would be empty without the value at the pointer.
-    pub(super) fn emptied<'p>(&self, root: &str, pointer: &'p str) -> &'p str {
+    /// The pointer to the outermost value below `root` that would be empty without the value at `pointer`; else
+    /// `pointer`.
+    pub(super) fn outermost_emptied<'p>(&self, root: &str, pointer: &'p str) -> &'p str {
         let mut res = pointer;
         while let Some(above) = parent(res).filter(|it| *it != root) {
-            if self.root.at(above).map_or(0, count_of) != 1 {
+            if self.root.at(above).map_or(0, entry_count) != 1 {
                 break;
             }
             res = above;
@@ -261,7 +276,7 @@ impl<'a> EditableFile<'a> {
     ) -> Result<(Vec<TextEdit>, ChangedPointers), EditError> {
         let Member { key, value } = member;
         let at = at.to_owned();
-        let count = count_of(value);
+        let count = entry_count(value);
         let new = match entry {
             NewEntry::Member(name, _) => child(&at, name),
             NewEntry::Item(_) => child(&at, &count.to_string()),
@@ -275,7 +290,7 @@ impl<'a> EditableFile<'a> {
         }
         if count > 0 {
             let edits = insert(self.layout, value, InsertPosition::Last, entry);
-            return Ok((supported(edits, LIST_LAYOUT)?, changed));
+            return Ok((ok_or_unsupported(edits, LIST_LAYOUT)?, changed));
         }
         let empty = matches!(value.content, Content::Null | Content::Sequence(_) | Content::Mapping(_));
         if !empty {
@@ -283,9 +298,10 @@ impl<'a> EditableFile<'a> {
         }
         if entry_edits::is_flow(self.layout, &self.root) {
             let edit = entry_edits::fill_empty(self.layout, key.span.start, value, entry);
-            return Ok((vec![supported(edit, LIST_LAYOUT)?], changed));
+            return Ok((vec![ok_or_unsupported(edit, LIST_LAYOUT)?], changed));
         }
-        let column = supported(self.layout.column(key.span.start), "its indentation is not supported")?;
+        let column =
+            ok_or_unsupported(self.layout.column(key.span.start), "its indentation is not supported")?;
         let at_line = self
             .layout
             .next_line(self.layout.last_line_start(&(key.span.start..value.span.end.max(key.span.end))));
@@ -299,8 +315,13 @@ impl<'a> EditableFile<'a> {
         Ok((edits, changed))
     }
 
-    /// The text of a file without content, with a value at a pointer.
-    fn fill(&self, at: &str, value: OutputValue, document: &Document<'_>) -> Result<String, EditError> {
+    /// The text of a file without content, after a value was added at a pointer.
+    fn fill_empty_file(
+        &self,
+        at: &str,
+        value: OutputValue,
+        document: &Document<'_>,
+    ) -> Result<String, EditError> {
         let (mut above, mut data) = (at, value);
         while let Some(next) = parent(above) {
             data = OutputValue::Map(vec![(last(above), data)]);
@@ -325,7 +346,7 @@ impl<'a> EditableFile<'a> {
             }
             let required = match document.profile {
                 Profile::Dominds => &["version: 1"],
-                Profile::McpJson => Program::of(document.name).required_lines,
+                Profile::McpJson => Program::of_file_or_unknown(document.name).required_lines,
                 Profile::HoloDeck | Profile::HoloDeck07 | Profile::AcpV1 | Profile::AcpV2 => &[],
             };
             let lines = required.iter().map(|it| (*it).to_owned()).chain(data.block());
@@ -344,9 +365,9 @@ impl<'a> EditableFile<'a> {
         let empty = if list.items().is_some() { "[]" } else { "{}" };
         if entry_edits::is_flow(self.layout, list) {
             let edit = entry_edits::remove_only(self.layout, list, empty);
-            return Ok(vec![supported(edit, SHARED_LINES)?]);
+            return Ok(vec![ok_or_unsupported(edit, SHARED_LINES)?]);
         }
-        let key = &supported(self.member(pointer), "its list of servers has no key")?.key;
+        let key = &ok_or_unsupported(self.member(pointer), "its list of servers has no key")?.key;
         let colon = self.layout.text()[key.span.end..].find(':').map(|it| key.span.end + it + 1);
         let lines = entry_edits::entry_lines(self.layout, list, 0);
         match (colon, lines) {
@@ -364,12 +385,12 @@ impl<'a> EditableFile<'a> {
 }
 
 /// The number of members or items.
-fn count_of(node: &Node) -> usize {
+fn entry_count(node: &Node) -> usize {
     node.members().map_or(0, <[_]>::len) + node.items().map_or(0, <[_]>::len)
 }
 
-/// The index of the member or item with this key.
-fn index_of(node: &Node, key: &str) -> Option<usize> {
+/// The index of the member with this key, or of the item with this index as text.
+fn entry_index(node: &Node, key: &str) -> Option<usize> {
     match (node.members(), node.items()) {
         (Some(members), _) => members.iter().position(|it| *it.key.text == *key),
         (None, Some(items)) => key.parse().ok().filter(|it| *it < items.len()),

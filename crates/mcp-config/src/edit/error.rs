@@ -1,4 +1,4 @@
-//! The reason why a file was not changed.
+//! The error of an edit.
 
 use mcp_host_model::Dialect;
 

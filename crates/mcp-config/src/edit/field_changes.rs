@@ -1,7 +1,7 @@
-//! Changes single fields of a server: everything else stays.
+//! Changes single fields of a server. Everything else stays.
 //!
-//! A field is named as in the file, or by another spelling of it: `headers` is `http_headers` in Codex's
-//! file. A value is written as the type that the field has.
+//! A field is named by its key in the file, or by another key with the same meaning: `headers` is `http_headers` in
+//! Codex's file. A value is written with the type of the field.
 
 use std::iter;
 
@@ -12,7 +12,7 @@ use crate::dialect::editor::conventions::Program;
 use crate::dialect::editor::keys;
 use crate::dialect::write::report::{WriteReport, WrittenFile};
 use crate::dialect::write::values::dominds_value;
-use crate::edit::editable_file::{EditableFile, errors, supported, unsupported_layout};
+use crate::edit::editable_file::{EditableFile, error_diagnostics, ok_or_unsupported, unsupported_layout};
 use crate::edit::error::EditError;
 use crate::edit::inputs::declare_input;
 use crate::read::{Document, Reading, read};
@@ -57,17 +57,17 @@ impl FieldChange {
     /// Parses `FIELD=VALUE`, `FIELD+=ITEM`, `FIELD-=ITEM` or `FIELD:=JSON`.
     pub fn parse(text: &str) -> Result<FieldChange, FieldChangeError> {
         let (field, value) = text.split_once('=').ok_or(FieldChangeError::NoValue)?;
-        let own = || value.to_owned();
+        let owned_value = || value.to_owned();
         let (field, operation) = if let Some(field) = field.strip_suffix('+') {
-            (field, FieldOperation::Append(own()))
+            (field, FieldOperation::Append(owned_value()))
         } else if let Some(field) = field.strip_suffix('-') {
-            (field, FieldOperation::RemoveItem(own()))
+            (field, FieldOperation::RemoveItem(owned_value()))
         } else if let Some(field) = field.strip_suffix(':') {
-            let json =
-                mcp_host_model::RawJson::parse(own().into()).map_err(|_| FieldChangeError::InvalidJson)?;
+            let json = mcp_host_model::RawJson::parse(owned_value().into())
+                .map_err(|_| FieldChangeError::InvalidJson)?;
             (field, FieldOperation::SetJson(json))
         } else {
-            (field, FieldOperation::Set(own()))
+            (field, FieldOperation::Set(owned_value()))
         };
         if field.trim().is_empty() {
             return Err(FieldChangeError::NoField);
@@ -116,27 +116,28 @@ pub fn set_fields(
 ) -> Result<WrittenFile, EditError> {
     let mut res = WrittenFile { text: document.text.to_owned(), unsupported: Vec::new() };
     for change in changes {
-        let now = Document { text: &res.text, ..*document };
-        let WrittenFile { text, unsupported } = set_field(&now, name, change)?;
+        let current = Document { text: &res.text, ..*document };
+        let WrittenFile { text, unsupported } = set_field(&current, name, change)?;
         res.text = text;
         res.unsupported.extend(unsupported);
     }
     Ok(res)
 }
 
+/// Makes one change.
 fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Result<WrittenFile, EditError> {
-    let file = EditableFile::open(document)?;
-    let server = file.server(name)?.pointer.clone();
+    let file = EditableFile::read(document)?;
+    let server = file.find_server(name)?.pointer.clone();
     let FieldChange { field, operation } = change;
     let list = parent(&server).unwrap_or_default();
     let program = Program::of_servers(document.name, &file.root, list);
     let pointer = field_pointer(&file, &server, change, (document.profile, program))?;
     let (mut unsupported, mut inputs) = (Vec::new(), Vec::new());
-    let mut written = |text: &str| {
+    let mut write_text = |text: &str| {
         let mut data = OutputValue::text(text);
         let mut report = WriteReport {
             profile: document.profile,
-            program: &|_| None,
+            find_program: &|_| None,
             server: name.to_owned(),
             unsupported: &mut unsupported,
         };
@@ -170,29 +171,29 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
     let texts: Vec<String> = match operation {
         FieldOperation::Remove => {
             node.ok_or_else(no_such_field)?;
-            vec![file.remove(file.emptied(&server, &pointer))?]
+            vec![file.remove(file.outermost_emptied(&server, &pointer))?]
         }
         FieldOperation::RemoveItem(item) => {
             let items = node.and_then(Node::items).ok_or_else(no_such_field)?;
-            let OutputValue::Text(item) = written(item)? else { return Err(no_such_field()) };
+            let OutputValue::Text(item) = write_text(item)? else { return Err(no_such_field()) };
             let index = items.iter().position(|it| it.text() == Some(&item)).ok_or_else(no_such_field)?;
-            vec![file.remove(file.emptied(&server, &child(&pointer, &index.to_string())))?]
+            vec![file.remove(file.outermost_emptied(&server, &child(&pointer, &index.to_string())))?]
         }
         FieldOperation::SetJson(json) => {
-            let value = supported(OutputValue::from_json(json), "the value is too deep")?;
+            let value = ok_or_unsupported(OutputValue::from_json(json), "the value is too deep")?;
             vec![file.set(&pointer, &value)?]
         }
         FieldOperation::Append(item) => {
-            let OutputValue::Text(text) = written(item)? else { return Err(no_such_field()) };
-            scalars(&text).map(|value| file.append(&pointer, &value)).collect::<Result<_, _>>()?
+            let OutputValue::Text(text) = write_text(item)? else { return Err(no_such_field()) };
+            possible_values(&text).map(|value| file.append(&pointer, &value)).collect::<Result<_, _>>()?
         }
         FieldOperation::Set(text) => {
-            let value = written(text)?;
+            let value = write_text(text)?;
             let is_text_map = parent(&pointer).is_some_and(|it| keys::is_text_map(&last(it)));
             let values: Vec<OutputValue> = match value {
                 OutputValue::Text(text) if !is_text_map => {
                     let list = OutputValue::List(vec![OutputValue::text(&text)]);
-                    scalars(&text).chain([list]).collect()
+                    possible_values(&text).chain([list]).collect()
                 }
                 value => vec![value],
             };
@@ -205,7 +206,7 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
         for id in &inputs {
             text = declare_input(&document.with_text(&text), list, id)?;
         }
-        match new_mistake(&file.reading, &read(&document.with_text(&text)), &server) {
+        match find_new_mistake(&file.reading, &read(&document.with_text(&text)), &server) {
             None => return Ok(WrittenFile { text, unsupported }),
             Some(found) => mistake = mistake.or(Some(found)),
         }
@@ -213,13 +214,14 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
     Err(EditError::InvalidResult { message: mistake.unwrap_or_default() })
 }
 
-/// A text as the values that it may mean: the number or boolean that it spells, and the text.
-fn scalars(text: &str) -> impl Iterator<Item = OutputValue> {
+/// The values that a text may mean: the number or boolean that it spells, then the text itself.
+fn possible_values(text: &str) -> impl Iterator<Item = OutputValue> {
     let is_scalar = matches!(text, "true" | "false") || text.parse::<serde_json::Number>().is_ok();
     is_scalar.then(|| OutputValue::scalar(text)).into_iter().chain([OutputValue::text(text)])
 }
 
-/// The pointer of a field: that of its spelling in the server, else in the other servers, else as given.
+/// The pointer to a field. Its key is the one that the server has, else the one of the other servers, else the one of
+/// the program, else as given.
 fn field_pointer(
     file: &EditableFile<'_>,
     server: &str,
@@ -227,23 +229,23 @@ fn field_pointer(
     (profile, program): (Profile, &Program),
 ) -> Result<String, EditError> {
     let (first, rest) = field.split_once('.').map_or((&**field, None), |it| (it.0, Some(it.1)));
-    let node = supported(file.root.at(server), "the server was not found")?;
+    let node = ok_or_unsupported(file.root.at(server), "the server was not found")?;
     if node.members().is_none() {
         return Err(unsupported_layout("the server is not a mapping"));
     }
     let others = file.reading.entries.iter().filter_map(|it| file.root.at(&it.pointer));
     let spelling = |node: &Node| keys::spellings(first).find(|it| node.get(it).is_some());
-    let own = if node.get(first).is_some() { Some(first) } else { spelling(node) };
+    let own_key = if node.get(first).is_some() { Some(first) } else { spelling(node) };
     let of_program = || program.path_of(first).filter(|_| profile == Profile::McpJson);
-    let key = own.or_else(|| others.into_iter().find_map(spelling)).or_else(of_program).unwrap_or(first);
+    let key = own_key.or_else(|| others.into_iter().find_map(spelling)).or_else(of_program).unwrap_or(first);
     let mut pointer = key.split('/').fold(server.to_owned(), |it, segment| child(&it, segment));
     // opencode: the program and its arguments are one list.
     let command = node.get("command").filter(|it| it.value.items().is_some());
     match (first, operation, command) {
-        ("args", FieldOperation::Append(_) | FieldOperation::RemoveItem(_), Some(_)) if own.is_none() => {
+        ("args", FieldOperation::Append(_) | FieldOperation::RemoveItem(_), Some(_)) if own_key.is_none() => {
             pointer = child(server, "command");
         }
-        ("args", _, Some(_)) if own.is_none() => {
+        ("args", _, Some(_)) if own_key.is_none() => {
             return Err(unsupported_layout("the arguments are part of `command` there"));
         }
         ("command", FieldOperation::Set(_), Some(_)) if rest.is_none() => pointer = child(&pointer, "0"),
@@ -256,14 +258,14 @@ fn field_pointer(
     })
 }
 
-/// An error that the file did not have before, or an unknown key of the server.
-fn new_mistake(before: &Reading, after: &Reading, server: &str) -> Option<String> {
+/// The first new mistake, as a message: an error, or an unknown key of the server.
+fn find_new_mistake(before: &Reading, after: &Reading, server: &str) -> Option<String> {
     let is_known = |it: &Diagnostic| {
         before.diagnostics.iter().any(|old| (old.code, &old.pointer) == (it.code, &it.pointer))
     };
     let unknown =
         after.diagnostics.iter().filter(|it| it.code == Code::UnknownKey && contains(server, &it.pointer));
-    let found = errors(after).chain(unknown).find(|it| !is_known(it))?;
+    let found = error_diagnostics(after).chain(unknown).find(|it| !is_known(it))?;
     let help = found.help.as_ref().map(|it| format!("; {it}")).unwrap_or_default();
     Some(format!("{found}{help}"))
 }

@@ -40,45 +40,46 @@ pub fn apply_fixes<'a>(
     diagnostics: impl IntoIterator<Item = &'a Diagnostic>,
 ) -> Result<String, FixError> {
     let read = |text: &str| read(&document.with_text(text)).diagnostics;
-    apply_with(document.text, syntax_of(document), &read, diagnostics)
+    apply_fixes_to_text(document.text, syntax_of(document), &read, diagnostics)
 }
 
+/// The syntax of a document.
 fn syntax_of(document: &Document<'_>) -> Syntax {
     ProfileRules::for_profile(document.profile).syntax_of(document.name, document.text)
 }
 
-/// Applies fixes to a text of any configuration; `read` returns its diagnostics.
-pub(crate) fn apply_with<'a>(
+/// Like [`apply_fixes`], for any text. `read` returns the diagnostics of a text.
+pub(crate) fn apply_fixes_to_text<'a>(
     text: &str,
     syntax: Syntax,
     read: &dyn Fn(&str) -> Vec<Diagnostic>,
     diagnostics: impl IntoIterator<Item = &'a Diagnostic>,
 ) -> Result<String, FixError> {
     let original = text;
-    let fixed: Vec<_> = diagnostics.into_iter().filter_map(|it| Some((it, it.fix.as_ref()?))).collect();
+    let fixes: Vec<_> = diagnostics.into_iter().filter_map(|it| Some((it, it.fix.as_ref()?))).collect();
     // Two diagnostics about a shared value (an alias) have the same fix; it counts once.
-    let edits = fixed.iter().flat_map(|it| &it.1.edits);
+    let edits = fixes.iter().flat_map(|it| &it.1.edits);
     let text = apply_edits(original, edits).ok_or(FixError::Overlap)?;
     let mut changed = ChangedPointers::default();
-    for (_, fix) in &fixed {
+    for (_, fix) in &fixes {
         changed.old.extend(fix.changed[0].iter().cloned());
         changed.new.extend(fix.changed[1].iter().cloned());
     }
     let (old, new) = (syntax::parse_as(original, syntax), syntax::parse_as(&text, syntax));
-    let known = |it: &RawDiagnostic| {
+    let is_known = |it: &RawDiagnostic| {
         old.diagnostics.iter().any(|old| (old.code, &old.pointer) == (it.code, &it.pointer))
     };
-    if !new.diagnostics.iter().all(known) {
+    if !new.diagnostics.iter().all(is_known) {
         return Err(FixError::Unreadable);
     }
     let (Some(old), Some(new)) = (old.root, new.root) else { return Err(FixError::Unreadable) };
     if let Some(pointer) = difference(&old, &new, &changed) {
         return Err(FixError::OtherValueChanged { pointer });
     }
-    let again = read(&text);
-    for (diagnostic, _) in &fixed {
-        let same = |it: &&Diagnostic| it.code == diagnostic.code && it.pointer == diagnostic.pointer;
-        if again.iter().any(|it| same(&it)) {
+    let new_diagnostics = read(&text);
+    for (diagnostic, _) in &fixes {
+        let is_same = |it: &&Diagnostic| it.code == diagnostic.code && it.pointer == diagnostic.pointer;
+        if new_diagnostics.iter().any(|it| is_same(&it)) {
             let Diagnostic { code, pointer, .. } = (*diagnostic).clone();
             return Err(FixError::NotFixed { code, pointer });
         }
@@ -96,20 +97,20 @@ pub struct FixedFile {
     pub fixed: Vec<Diagnostic>,
 }
 
-/// How often the text is read again for mistakes that a fix uncovers.
+/// The maximum number of rounds. A fix may reveal further mistakes, which the next round fixes.
 const MAX_ROUNDS: usize = 4;
-/// How many fixes of a round are tried one at a time.
+/// The maximum number of fixes of a round that are tried one at a time.
 const MAX_SINGLE_FIXES: usize = 50;
 
 /// Applies every fix that is at least as certain as `least`, repeatedly, until none is left. A fix that cannot be
 /// verified is skipped.
 pub fn fix_all(document: &Document<'_>, least: Applicability) -> FixedFile {
     let read = |text: &str| read(&document.with_text(text)).diagnostics;
-    fix_all_with(document.text, syntax_of(document), &read, least)
+    fix_all_in_text(document.text, syntax_of(document), &read, least)
 }
 
-/// Fixes a text of any configuration; `read` returns its diagnostics.
-pub(crate) fn fix_all_with(
+/// Like [`fix_all`], for any text. `read` returns the diagnostics of a text.
+pub(crate) fn fix_all_in_text(
     text: &str,
     syntax: Syntax,
     read: &dyn Fn(&str) -> Vec<Diagnostic>,
@@ -117,22 +118,22 @@ pub(crate) fn fix_all_with(
 ) -> FixedFile {
     let mut res = FixedFile { text: text.to_owned(), fixed: Vec::new() };
     for _ in 0..MAX_ROUNDS {
-        let wanted: Vec<Diagnostic> =
+        let selected: Vec<Diagnostic> =
             read(&res.text).into_iter().filter(|it| is_selected(it, least)).collect();
-        if wanted.is_empty() {
+        if selected.is_empty() {
             break;
         }
-        if let Ok(text) = apply_with(&res.text, syntax, read, &wanted) {
+        if let Ok(text) = apply_fixes_to_text(&res.text, syntax, read, &selected) {
             res.text = text;
-            res.fixed.extend(wanted);
+            res.fixed.extend(selected);
             continue;
         }
         // At least one fix fails: add them one at a time, in text order.
         let mut chosen: Vec<Diagnostic> = Vec::new();
         let mut text = None;
-        for diagnostic in wanted.into_iter().take(MAX_SINGLE_FIXES) {
+        for diagnostic in selected.into_iter().take(MAX_SINGLE_FIXES) {
             chosen.push(diagnostic);
-            match apply_with(&res.text, syntax, read, &chosen) {
+            match apply_fixes_to_text(&res.text, syntax, read, &chosen) {
                 Ok(new) => text = Some(new),
                 Err(_) => {
                     chosen.pop();
@@ -146,6 +147,7 @@ pub(crate) fn fix_all_with(
     res
 }
 
+/// Whether a diagnostic has a fix that is at least as certain as `least`.
 fn is_selected(diagnostic: &Diagnostic, least: Applicability) -> bool {
     diagnostic.fix.as_ref().is_some_and(|it| it.applicability <= least)
 }

@@ -1,4 +1,4 @@
-//! The inputs of a file, for which its program prompts.
+//! Declares the inputs for which the program of a file prompts.
 
 use mcp_host_model::Profile;
 
@@ -14,7 +14,7 @@ use crate::syntax::entry_edits::NewEntry;
 
 /// Returns whether the program of this file prompts for `${input:id}`, as VS Code does.
 pub fn prompts_for_inputs(document: &Document<'_>) -> bool {
-    let Some(file) = EditableFile::open(document).ok().filter(|_| document.profile == Profile::McpJson)
+    let Some(file) = EditableFile::read(document).ok().filter(|_| document.profile == Profile::McpJson)
     else {
         return false;
     };
@@ -22,16 +22,16 @@ pub fn prompts_for_inputs(document: &Document<'_>) -> bool {
     at.is_ok_and(|at| Program::of_servers(document.name, &file.root, &at).prompts_for_inputs())
 }
 
-/// Declares an input if it is not declared (DIA-08). Only `inputs` at the top level, as in VS Code's own
-/// file, and those of a dev container are edited; elsewhere reading warns about an undeclared input.
+/// The text with a declaration of an input, if it is not declared yet (DIA-08). Only `inputs` at the top level, as in
+/// VS Code's own file, and those of a dev container are edited; elsewhere reading warns about an undeclared input.
 pub(super) fn declare_input(document: &Document<'_>, servers: &str, id: &str) -> Result<String, EditError> {
     let at = if servers == DEV_CONTAINER_SERVERS { DEV_CONTAINER_INPUTS } else { "/inputs" };
-    let file = EditableFile::open(document)?;
-    let mut there = file.root.at(at).and_then(Node::items).unwrap_or_default().iter();
-    let is_declared = there.any(|it| it.text_of("id") == Some(id));
+    let file = EditableFile::read(document)?;
+    let mut declared = file.root.at(at).and_then(Node::items).unwrap_or_default().iter();
+    let is_declared = declared.any(|it| it.text_of("id") == Some(id));
     if file.root.at("/mcp").is_some() || is_declared {
         return Ok(document.text.to_owned());
     }
-    let question = InputDeclarations::default().declaration(id);
-    file.add_entry(at, NewEntry::Item(&question), document)
+    let prompt = InputDeclarations::default().declaration(id);
+    file.add_entry(at, NewEntry::Item(&prompt), document)
 }

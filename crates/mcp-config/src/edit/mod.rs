@@ -1,4 +1,4 @@
-//! Edits a file as its author would: comments, order, quotes and line ends stay.
+//! Edits files. Comments, order, quotes and line ends stay.
 //!
 //! A change is a list of text edits. The new text is read again and compared with the old one value by value. If
 //! anything else changed, the edit is refused. So an unusual formatting can make an edit fail, but not damage the
@@ -20,10 +20,10 @@ use mcp_host_model::{Profile, ServerSpec};
 use crate::dialect::editor::conventions::{FilePurpose, Program};
 use crate::dialect::write;
 use crate::dialect::write::report::{FieldFallback, UnsupportedField, WriteReport, WrittenFile};
-use crate::edit::editable_file::{EditableFile, errors, unsupported_layout};
+use crate::edit::editable_file::{EditableFile, error_diagnostics, unsupported_layout};
 use crate::edit::error::EditError;
 use crate::edit::inputs::declare_input;
-use crate::edit::server_list::{is_list, server_list_pointer};
+use crate::edit::server_list::{is_server_list, server_list_pointer};
 use crate::read::{Document, read};
 use crate::syntax::entry_edits::NewEntry;
 use crate::syntax::output::OutputValue;
@@ -49,7 +49,7 @@ pub use switch::{Switch, set_enabled};
 /// ```
 pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<WrittenFile, EditError> {
     let name = server.id.as_str();
-    let file = EditableFile::open(document)?;
+    let file = EditableFile::read(document)?;
     if file.reading.entries.iter().any(|it| it.name == name) {
         return Err(EditError::AlreadyExists { name: name.to_owned() });
     }
@@ -57,9 +57,9 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
     let mut unsupported = Vec::new();
     let (profile, server_name) = (document.profile, name.to_owned());
     let mut report =
-        WriteReport { profile, program: &|_| None, server: server_name, unsupported: &mut unsupported };
+        WriteReport { profile, find_program: &|_| None, server: server_name, unsupported: &mut unsupported };
     let mut input_ids = Vec::new();
-    let written = write::server_entry(server, &mut report).and_then(|(name, data)| {
+    let written = write::write_server_entry(server, &mut report).and_then(|(name, data)| {
         if profile != Profile::McpJson {
             return Some((name, data));
         }
@@ -69,32 +69,34 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
         Some((name, data))
     });
     // Fields that only inform people may be omitted; values that the server needs may not.
-    let needed = |it: &&UnsupportedField| {
+    let is_needed = |it: &&UnsupportedField| {
         it.fallback == FieldFallback::ServerOmitted
             || it.field.starts_with("env.")
             || it.field.starts_with("headers.")
     };
-    let lost_field = unsupported.iter().find(needed);
+    let lost_field = unsupported.iter().find(is_needed);
     let Some((name, mut data)) = written.filter(|_| lost_field.is_none()) else {
-        let (field, why) = lost_field.map(|it| (it.field.clone(), it.reason.clone())).unwrap_or_default();
-        return Err(EditError::Unsupported { field, reason: why });
+        let (field, reason) = lost_field.map(|it| (it.field.clone(), it.reason.clone())).unwrap_or_default();
+        return Err(EditError::Unsupported { field, reason });
     };
-    let listed = is_list(&file, &at, document);
-    if let (true, Profile::McpJson, OutputValue::Map(members)) = (listed, profile, &mut data) {
+    let is_in_list = is_server_list(&file, &at, document);
+    if let (true, Profile::McpJson, OutputValue::Map(members)) = (is_in_list, profile, &mut data) {
         // Servers in a list have no keys.
         members.insert(0, ("name".to_owned(), OutputValue::text(&name)));
     }
-    let entry = if listed { NewEntry::Item(&data) } else { NewEntry::Member(&name, &data) };
+    let entry = if is_in_list { NewEntry::Item(&data) } else { NewEntry::Member(&name, &data) };
     let mut text = file.add_entry(&at, entry, document)?;
     for id in input_ids {
         text = declare_input(&document.with_text(&text), &at, &id)?;
     }
-    let again = read(&document.with_text(&text));
-    let old: Vec<_> = errors(&file.reading).map(|it| (it.code, &it.pointer)).collect();
-    if let Some(error) = errors(&again).find(|it| !old.contains(&(it.code, &it.pointer))) {
+    let new_reading = read(&document.with_text(&text));
+    let old_errors: Vec<_> = error_diagnostics(&file.reading).map(|it| (it.code, &it.pointer)).collect();
+    if let Some(error) =
+        error_diagnostics(&new_reading).find(|it| !old_errors.contains(&(it.code, &it.pointer)))
+    {
         return Err(EditError::InvalidResult { message: error.to_string() });
     }
-    if !again.entries.iter().any(|it| it.name == name) {
+    if !new_reading.entries.iter().any(|it| it.name == name) {
         return Err(unsupported_layout("the new server cannot be read back"));
     }
     Ok(WrittenFile { text, unsupported })
@@ -102,16 +104,16 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
 
 /// Removes a server, with the comments inside it and directly above it.
 ///
-/// The list of servers stays, empty, if it was the last server. It is removed too if the file may be without it and
-/// [`add_server`] would write it as it is, so that removing an added server restores the file.
+/// Without its last server, the list of servers stays as an empty list. It is removed too if the file is valid without
+/// it and [`add_server`] would write the same list, so that removing an added server restores the file.
 pub fn remove_server(document: &Document<'_>, name: &str) -> Result<String, EditError> {
-    let file = EditableFile::open(document)?;
-    let pointer = &file.server(name)?.pointer;
+    let file = EditableFile::read(document)?;
+    let pointer = &file.find_server(name)?.pointer;
     let may_lack_list = match document.profile {
         Profile::HoloDeck | Profile::HoloDeck07 => true,
         Profile::McpJson => {
             let list = parent(pointer).unwrap_or_default();
-            Program::of_servers(document.name, &file.root, list).content == FilePurpose::Settings
+            Program::of_servers(document.name, &file.root, list).file_purpose == FilePurpose::Settings
         }
         Profile::Dominds | Profile::AcpV1 | Profile::AcpV2 => false,
     };

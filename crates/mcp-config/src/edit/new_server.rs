@@ -1,4 +1,4 @@
-//! A new server from a few values; all others are the dialect's defaults.
+//! Makes the spec of a new server from a few values. All others are the defaults of the dialect.
 
 use mcp_host_model::{
     Dialect, EnvInheritance, Exposure, NameClass, NamePolicy, Profile, ServerId, ServerSpec, Sharing,
@@ -86,7 +86,7 @@ impl NewServer {
     /// ([`prompts_for_inputs`](crate::prompts_for_inputs())). The id of `API_KEY` is `api-key`.
     #[must_use]
     pub fn with_inputs_for(mut self, variables: &[String]) -> NewServer {
-        let ask = |text: &mut String| {
+        let replace_variables = |text: &mut String| {
             for name in variables {
                 let id = name.to_ascii_lowercase().replace('_', "-");
                 *text = text.replace(&format!("${{{name}}}"), &format!("${{input:{id}}}"));
@@ -96,13 +96,13 @@ impl NewServer {
             NewTransport::Stdio { command: _, args, env } => (args.iter_mut().collect::<Vec<_>>(), env),
             NewTransport::Url { kind: _, url, headers } => (vec![url], headers),
         };
-        texts.into_iter().chain(pairs.iter_mut().map(|it| &mut it.1)).for_each(ask);
+        texts.into_iter().chain(pairs.iter_mut().map(|it| &mut it.1)).for_each(replace_variables);
         self
     }
 
     /// The spec that a file of `profile` expresses without loss.
     pub fn into_spec(self, profile: Profile) -> ServerSpec {
-        let NewServer { id, description, transport: reach } = self;
+        let NewServer { id, description, transport } = self;
         let dialect = profile.dialect();
         // `${input:id}` is a reference in editor files only.
         let rule = match dialect {
@@ -124,7 +124,7 @@ impl NewServer {
                 (EnvInheritance::All, NamePolicy::Qualify { class: NameClass::Strict }, Sharing::Auto)
             }
         };
-        let transport = match reach {
+        let transport = match transport {
             NewTransport::Stdio { command, args, env } => {
                 let mut spec = StdioSpec::new(command);
                 spec.args = args.iter().map(|it| parse_value(it, rule)).collect();
@@ -146,7 +146,7 @@ impl NewServer {
         let mut spec = ServerSpec::new(id, origin, transport);
         (spec.description, spec.sharing) = (description, sharing);
         if spec.transport.kind() == TransportKind::Sse && dialect == Dialect::HoloDeck {
-            spec.limits.connect = crate::dialect::lowering::SSE_CONNECT;
+            spec.limits.connect = crate::dialect::lowering::SSE_CONNECT_TIMEOUT;
         }
         spec.exposure = Exposure::all(naming);
         if dialect == Dialect::Dominds {

@@ -1,7 +1,7 @@
 //! Reads a published server: a package name, or a `server.json` of the MCP registry.
 //!
-//! A `server.json` names the values that a user must supply. Secrets and values without a default become environment
-//! variables and are listed.
+//! A `server.json` names the values that a user must supply. Secrets and required values without a default become
+//! environment variables and are listed.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -27,12 +27,13 @@ impl PackageKind {
     /// The transport that starts the package `name` with these arguments and variables. The name may include a version,
     /// as its kind writes it: `@1.2`, `==1.2` or `@1.2`, `:1.2`.
     pub fn transport(self, name: &str, args: Vec<String>, env: Vec<(String, String)>) -> NewTransport {
-        self.stdio(Vec::new(), name, args, env)
+        self.stdio_transport(Vec::new(), name, args, env)
     }
 
-    fn stdio(
+    /// Like [`PackageKind::transport`], with arguments for the runner before the package.
+    fn stdio_transport(
         self,
-        before: Vec<String>,
+        runtime_args: Vec<String>,
         name: &str,
         args: Vec<String>,
         env: Vec<(String, String)>,
@@ -51,12 +52,13 @@ impl PackageKind {
                 "docker"
             }
         };
-        all.extend(before.into_iter().filter(|it| self != PackageKind::Npm || it != "-y"));
+        all.extend(runtime_args.into_iter().filter(|it| self != PackageKind::Npm || it != "-y"));
         all.push(name.to_owned());
         all.extend(args);
         NewTransport::Stdio { command: command.to_owned(), args: all, env }
     }
 
+    /// Parses the `registryType` of a package.
     fn parse(kind: &str) -> Option<PackageKind> {
         match kind {
             "npm" => Some(PackageKind::Npm),
@@ -66,8 +68,8 @@ impl PackageKind {
         }
     }
 
-    /// The identifier with its version, in the notation of the kind.
-    fn versioned(self, identifier: &str, version: Option<&str>) -> String {
+    /// The name of the package with its version, in the notation of the kind.
+    fn versioned_name(self, identifier: &str, version: Option<&str>) -> String {
         let Some(version) = version.filter(|it| !it.is_empty() && *it != "latest") else {
             return identifier.to_owned();
         };
@@ -129,54 +131,57 @@ pub fn parse_server_json(text: &str) -> Result<PublishedServer, ServerJsonError>
         return Err(ServerJsonError::TooLarge);
     }
     // serde's message may quote a value, so only the position is reported.
-    let unreadable = |it: serde_json::Error| {
+    let invalid_json = |it: serde_json::Error| {
         ServerJsonError::Invalid(format!("line {}, column {} is invalid", it.line(), it.column()))
     };
-    let all: Value = serde_json::from_str(text).map_err(unreadable)?;
-    if let Some(place) = find_reference(&all, String::new()) {
-        return Err(ServerJsonError::ReadsEnvironment(place));
+    let all: Value = serde_json::from_str(text).map_err(invalid_json)?;
+    if let Some(pointer) = find_reference(&all, String::new()) {
+        return Err(ServerJsonError::ReadsEnvironment(pointer));
     }
-    let wrapped: Envelope = serde_json::from_str(text).map_err(unreadable)?;
-    let server: ServerJson = match wrapped.server {
-        Some(_) => serde_json::from_str::<RegistryResponse>(text).map_err(unreadable)?.server,
-        None => serde_json::from_str(text).map_err(unreadable)?,
+    let envelope: Envelope = serde_json::from_str(text).map_err(invalid_json)?;
+    let server: ServerJson = match envelope.server {
+        Some(_) => serde_json::from_str::<RegistryResponse>(text).map_err(invalid_json)?.server,
+        None => serde_json::from_str(text).map_err(invalid_json)?,
     };
     let ServerJson { name, description, packages, remotes } = server;
-    let mut wants = RequiredValues::default();
-    let started = packages.iter().find_map(|it| it.transport(&mut wants));
-    let transport = started.or_else(|| remotes.iter().find_map(|it| it.transport(&mut wants)));
+    let mut required_values = RequiredValues::default();
+    let package_transport = packages.iter().find_map(|it| it.transport(&mut required_values));
+    let transport =
+        package_transport.or_else(|| remotes.iter().find_map(|it| it.transport(&mut required_values)));
     let last = name.rsplit('/').next().unwrap_or_default().to_owned();
     let transport = transport.ok_or(ServerJsonError::NoTransport)?;
     Ok(PublishedServer {
         name: last,
         description,
         transport,
-        required_values: wants.descriptions,
-        secret_variables: wants.secret_variables,
+        required_values: required_values.descriptions,
+        secret_variables: required_values.secret_variables,
     })
 }
 
-/// The pointer of the first text with a variable reference. Descriptions are ignored because they are not
+/// The pointer to the first text with a variable reference. Descriptions are ignored because they are not
 /// configuration.
-fn find_reference(value: &Value, place: String) -> Option<String> {
+fn find_reference(value: &Value, pointer: String) -> Option<String> {
     match value {
-        Value::String(text) => text.contains("${").then_some(place),
+        Value::String(text) => text.contains("${").then_some(pointer),
         Value::Array(items) => {
-            items.iter().enumerate().find_map(|(at, it)| find_reference(it, format!("{place}/{at}")))
+            items.iter().enumerate().find_map(|(at, it)| find_reference(it, format!("{pointer}/{at}")))
         }
         Value::Object(members) => members
             .iter()
             .filter(|(key, _)| !["description", "_meta", "title"].contains(&key.as_str()))
-            .find_map(|(key, it)| find_reference(it, format!("{place}/{key}"))),
+            .find_map(|(key, it)| find_reference(it, format!("{pointer}/{key}"))),
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
 
+/// Detects a response of the registry API, which has the member `server`.
 #[derive(Deserialize)]
 struct Envelope {
     server: Option<serde::de::IgnoredAny>,
 }
 
+/// A response of the registry API.
 #[derive(Deserialize)]
 struct RegistryResponse {
     server: ServerJson,
@@ -201,10 +206,10 @@ struct PackageJson {
     identifier: String,
     version: Option<String>,
     transport: Option<TransportJson>,
-    #[serde(default, alias = "runtimeArguments", alias = "runtime_arguments")]
-    before: Vec<InputJson>,
-    #[serde(default, alias = "packageArguments", alias = "package_arguments")]
-    after: Vec<InputJson>,
+    #[serde(default, alias = "runtimeArguments")]
+    runtime_arguments: Vec<InputJson>,
+    #[serde(default, alias = "packageArguments")]
+    package_arguments: Vec<InputJson>,
     #[serde(default, alias = "environmentVariables", alias = "environment_variables")]
     variables: Vec<InputJson>,
 }
@@ -240,22 +245,32 @@ struct InputJson {
 }
 
 impl PackageJson {
-    fn transport(&self, wants: &mut RequiredValues) -> Option<NewTransport> {
-        let PackageJson { kind, identifier, version, transport, before, after, variables } = self;
+    /// The transport that starts the package. `None` if its kind or its transport is not supported.
+    fn transport(&self, required_values: &mut RequiredValues) -> Option<NewTransport> {
+        let PackageJson {
+            kind,
+            identifier,
+            version,
+            transport,
+            runtime_arguments,
+            package_arguments,
+            variables,
+        } = self;
         let package = PackageKind::parse(kind)?;
         if transport.as_ref().is_some_and(|it| it.kind != "stdio") {
             return None;
         }
-        let name = package.versioned(identifier, version.as_deref());
-        let env = named_values(variables, wants);
-        let before = arguments(before, wants);
-        let after = arguments(after, wants);
-        Some(package.stdio(before, &name, after, env))
+        let name = package.versioned_name(identifier, version.as_deref());
+        let env = named_values(variables, required_values);
+        let runtime_args = argument_texts(runtime_arguments, required_values);
+        let package_args = argument_texts(package_arguments, required_values);
+        Some(package.stdio_transport(runtime_args, &name, package_args, env))
     }
 }
 
 impl RemoteJson {
-    fn transport(&self, wants: &mut RequiredValues) -> Option<NewTransport> {
+    /// The transport of the URL. `None` if its kind is not supported.
+    fn transport(&self, required_values: &mut RequiredValues) -> Option<NewTransport> {
         let RemoteJson { kind, url, headers } = self;
         let kind = match kind.as_str() {
             "streamable-http" | "streamable_http" | "http" => UrlTransportKind::Http,
@@ -263,21 +278,21 @@ impl RemoteJson {
             "websocket" | "ws" => UrlTransportKind::WebSocket,
             _ => return None,
         };
-        let headers = named_values(headers, wants);
-        let nothing = InputJson { required: true, ..InputJson::default() };
-        Some(NewTransport::Url { kind, url: replace_placeholders(url, wants, &nothing), headers })
+        let headers = named_values(headers, required_values);
+        let url_input = InputJson { required: true, ..InputJson::default() };
+        Some(NewTransport::Url { kind, url: replace_placeholders(url, required_values, &url_input), headers })
     }
 }
 
-/// Variables or headers: those with a value, and those that require one.
-fn named_values(inputs: &[InputJson], wants: &mut RequiredValues) -> Vec<(String, String)> {
+/// The variables or headers that have a value or require one.
+fn named_values(inputs: &[InputJson], required_values: &mut RequiredValues) -> Vec<(String, String)> {
     let mut res = Vec::new();
-    for it in inputs {
-        let Some(name) = it.name.clone() else { continue };
-        let written = match (&it.value, &it.default) {
-            (Some(value), _) => replace_placeholders(value, wants, it),
-            (None, Some(value)) if !it.secret => value.clone(),
-            (None, _) if it.required || it.secret => require_value(&name, wants, it),
+    for input in inputs {
+        let Some(name) = input.name.clone() else { continue };
+        let written = match (&input.value, &input.default) {
+            (Some(value), _) => replace_placeholders(value, required_values, input),
+            (None, Some(value)) if !input.secret => value.clone(),
+            (None, _) if input.required || input.secret => require_value(&name, required_values, input),
             (None, _) => continue,
         };
         res.push((name, written));
@@ -285,22 +300,23 @@ fn named_values(inputs: &[InputJson], wants: &mut RequiredValues) -> Vec<(String
     res
 }
 
-fn arguments(inputs: &[InputJson], wants: &mut RequiredValues) -> Vec<String> {
+/// The arguments that have a value or require one.
+fn argument_texts(inputs: &[InputJson], required_values: &mut RequiredValues) -> Vec<String> {
     let mut res = Vec::new();
-    for it in inputs {
-        let value = match (&it.value, &it.default) {
-            (Some(value), _) => Some(replace_placeholders(value, wants, it)),
+    for input in inputs {
+        let value = match (&input.value, &input.default) {
+            (Some(value), _) => Some(replace_placeholders(value, required_values, input)),
             (None, Some(value)) => Some(value.clone()),
-            (None, None) if it.required => {
-                let name = it.hint.as_deref().or(it.name.as_deref()).unwrap_or("argument");
-                Some(require_value(name, wants, it))
+            (None, None) if input.required => {
+                let name = input.hint.as_deref().or(input.name.as_deref()).unwrap_or("argument");
+                Some(require_value(name, required_values, input))
             }
             (None, None) => None,
         };
-        match (&it.name, value) {
+        match (&input.name, value) {
             (Some(name), value) if name.starts_with('-') => {
                 // A flag without value is written if it is required.
-                if value.is_some() || it.required {
+                if value.is_some() || input.required {
                     res.push(name.clone());
                     res.extend(value);
                 }
@@ -311,29 +327,29 @@ fn arguments(inputs: &[InputJson], wants: &mut RequiredValues) -> Vec<String> {
     res
 }
 
-/// An environment variable in place of a value that the user must supply.
-fn require_value(name: &str, wants: &mut RequiredValues, about: &InputJson) -> String {
+/// Adds a value that the user must supply. Returns the reference to its environment variable.
+fn require_value(name: &str, required_values: &mut RequiredValues, input: &InputJson) -> String {
     let variable = variable_name(name);
-    let what = about.description.as_deref().or(about.hint.as_deref()).unwrap_or("a value");
+    let what = input.description.as_deref().or(input.hint.as_deref()).unwrap_or("a value");
     let text = format!("{variable}: {what}");
-    if !wants.descriptions.contains(&text) {
-        wants.descriptions.push(text);
+    if !required_values.descriptions.contains(&text) {
+        required_values.descriptions.push(text);
     }
-    if about.secret && !wants.secret_variables.contains(&variable) {
-        wants.secret_variables.push(variable.clone());
+    if input.secret && !required_values.secret_variables.contains(&variable) {
+        required_values.secret_variables.push(variable.clone());
     }
     format!("${{{variable}}}")
 }
 
 /// Rewrites `Bearer {api_key}` to `Bearer ${API_KEY}`.
-fn replace_placeholders(text: &str, wants: &mut RequiredValues, about: &InputJson) -> String {
+fn replace_placeholders(text: &str, required_values: &mut RequiredValues, input: &InputJson) -> String {
     let mut res = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
         res.push_str(before);
         match after.split_once('}') {
-            Some((name, behind)) if is_name(name) => {
-                res.push_str(&require_value(name, wants, about));
+            Some((name, behind)) if is_placeholder_name(name) => {
+                res.push_str(&require_value(name, required_values, input));
                 rest = behind;
             }
             Some(_) | None => {
@@ -345,11 +361,12 @@ fn replace_placeholders(text: &str, wants: &mut RequiredValues, about: &InputJso
     res + rest
 }
 
-fn is_name(text: &str) -> bool {
+/// Whether the text between braces is the name of a placeholder.
+fn is_placeholder_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|it| it.is_ascii_alphanumeric() || "_-".contains(it))
 }
 
-/// The variable name for a name: `X-Api-Key` becomes `X_API_KEY`.
+/// The name of the environment variable for a name: `X-Api-Key` becomes `X_API_KEY`.
 fn variable_name(name: &str) -> String {
     let kept = name.trim_start_matches('-').chars();
     let mut res: String =
@@ -369,13 +386,7 @@ mod tests {
     fn check(text: &str, want: &str) {
         let got = match parse_server_json(text) {
             Err(error) => error.to_string(),
-            Ok(PublishedServer {
-                name,
-                description: _,
-                transport,
-                required_values: wants,
-                secret_variables: _,
-            }) => {
+            Ok(PublishedServer { name, description: _, transport, required_values, secret_variables: _ }) => {
                 let pairs =
                     |it: Vec<(String, String)>| it.into_iter().map(|(name, value)| format!("{name}={value}"));
                 let (first, second): (String, Vec<String>) = match transport {
@@ -386,7 +397,7 @@ mod tests {
                         (format!("{kind:?} {url}"), pairs(headers).collect())
                     }
                 };
-                format!("{name}: {first} | {} | {}", second.join(" "), wants.join("; "))
+                format!("{name}: {first} | {} | {}", second.join(" "), required_values.join("; "))
             }
         };
         assert_eq!(got, want);
@@ -439,16 +450,16 @@ mod tests {
             "it has neither an npm, PyPI or OCI package with stdio transport nor a URL",
         );
         check(r#"{"name":"#, "it is not a valid server.json: line 1, column 8 is invalid");
-        let takes = |at: &str| {
+        let reads = |at: &str| {
             format!("it reads an environment variable at `{at}`; a published server must not read variables")
         };
         check(
             r#"{"name":"a/g","description":"${HOME}","remotes":[{"type":"sse","url":"https://e/?k=${AWS_KEY}"}]}"#,
-            &takes("/remotes/0/url"),
+            &reads("/remotes/0/url"),
         );
         check(
             r#"{"name":"a/h","packages":[{"registryType":"npm","identifier":"h","environmentVariables":[{"name":"A","default":"${B}"}]}]}"#,
-            &takes("/packages/0/environmentVariables/0/default"),
+            &reads("/packages/0/environmentVariables/0/default"),
         );
         check(&" ".repeat(MAX_BYTES + 1), "it is longer than 1024 KiB");
     }

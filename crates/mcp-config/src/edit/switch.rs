@@ -1,4 +1,4 @@
-//! Enables and disables a server: by a key that its program obeys, else by turning its lines into comments.
+//! Enables and disables a server: by a key or list that its program obeys, else by turning its lines into comments.
 
 use mcp_host_model::Profile;
 
@@ -6,7 +6,7 @@ use crate::diagnostic::TextEdit;
 use crate::dialect::editor::conventions::{DISABLED, ENABLED, SwitchKey};
 use crate::dialect::editor::conventions::{Disabling, JsonExtensions, Program};
 use crate::dialect::editor::name_lists::{self, NameLists};
-use crate::edit::editable_file::{EditableFile, SHARED_LINES, supported, unsupported_layout};
+use crate::edit::editable_file::{EditableFile, SHARED_LINES, ok_or_unsupported, unsupported_layout};
 use crate::edit::error::EditError;
 use crate::edit::server_list::list_pointers;
 use crate::read::{Document, Reading, ServerEntry, read};
@@ -25,9 +25,9 @@ pub enum Switch {
     Off,
 }
 
-/// How a server is switched.
+/// How a server is enabled or disabled.
 enum SwitchMethod {
-    /// By this value of a key.
+    /// By setting a key to this value.
     Key(SwitchKey, bool),
     /// By adding its name to the list at a pointer.
     AddTo(&'static str),
@@ -35,12 +35,12 @@ enum SwitchMethod {
     RemoveFrom(&'static str),
     /// By turning the entry into comments.
     Comment,
-    /// Not at all: it is in this state.
+    /// Not at all: it is enabled or disabled already.
     Unchanged,
 }
 
 /// The number of ways to disable a server: two keys and two lists.
-const MAX_WAYS: usize = 4;
+const MAX_METHODS: usize = 4;
 
 /// Enables or disables a server. Returns the same text if nothing changes.
 ///
@@ -48,11 +48,11 @@ const MAX_WAYS: usize = 4;
 /// comments, the entry becomes a comment; else the edit is refused (DIA-07, DMX-02).
 pub fn set_enabled(document: &Document<'_>, name: &str, switch: Switch) -> Result<String, EditError> {
     let mut text = document.text.to_owned();
-    // A server may be disabled in several ways.
-    for _ in 0..MAX_WAYS {
-        let now = Document { text: &text, ..*document };
-        let next = switch_once(&now, name, switch)?;
-        let is_done = next == text || is_settled(&read(&Document { text: &next, ..now }), name, switch);
+    // A server may be disabled by several keys and lists.
+    for _ in 0..MAX_METHODS {
+        let current = Document { text: &text, ..*document };
+        let next = switch_once(&current, name, switch)?;
+        let is_done = next == text || is_switched(&read(&Document { text: &next, ..current }), name, switch);
         text = next;
         if is_done {
             return Ok(text);
@@ -61,7 +61,8 @@ pub fn set_enabled(document: &Document<'_>, name: &str, switch: Switch) -> Resul
     Err(unsupported_layout("the server would not change"))
 }
 
-fn is_settled(reading: &Reading, name: &str, switch: Switch) -> bool {
+/// Whether a server is enabled or disabled, as `switch` demands.
+fn is_switched(reading: &Reading, name: &str, switch: Switch) -> bool {
     let entry = reading.entries.iter().find(|it| it.name == name);
     match switch {
         Switch::On => entry.is_some_and(|it| !it.disabled),
@@ -69,23 +70,23 @@ fn is_settled(reading: &Reading, name: &str, switch: Switch) -> bool {
     }
 }
 
-/// Enables or disables a server in one way.
+/// Enables or disables a server by one key or list.
 fn switch_once(document: &Document<'_>, name: &str, switch: Switch) -> Result<String, EditError> {
-    let file = EditableFile::open(document)?;
-    let seen = match file.server(name) {
-        Ok(seen) => seen,
+    let file = EditableFile::read(document)?;
+    let entry = match file.find_server(name) {
+        Ok(entry) => entry,
         Err(error @ EditError::CommentedOut { .. }) => {
             return match CommentedEntry::find(file.layout, name).filter(|_| switch == Switch::On) {
-                Some(entry) => restore(&file, document, name, &entry),
+                Some(entry) => uncomment(&file, document, name, &entry),
                 None if switch == Switch::Off => Ok(document.text.to_owned()),
                 None => Err(error),
             };
         }
         Err(error) => return Err(error),
     };
-    let pointer = &seen.pointer;
-    let node = supported(file.root.at(pointer), "the server was not found")?;
-    match method(&file, document, seen, node, switch)? {
+    let pointer = &entry.pointer;
+    let node = ok_or_unsupported(file.root.at(pointer), "the server was not found")?;
+    match choose_method(&file, document, entry, node, switch)? {
         SwitchMethod::Unchanged => Ok(document.text.to_owned()),
         SwitchMethod::Key(key, value) if file.is_toml() => {
             file.set(&child(pointer, key.name), &OutputValue::scalar(value))
@@ -100,59 +101,61 @@ fn switch_once(document: &Document<'_>, name: &str, switch: Switch) -> Result<St
         SwitchMethod::Comment => {
             let list = parent(pointer).and_then(|it| file.root.at(it));
             let edits = list.and_then(|it| comment_out(file.layout, it, &last(pointer)));
-            let edits = supported(edits, SHARED_LINES)?;
+            let edits = ok_or_unsupported(edits, SHARED_LINES)?;
             file.apply_verified(&edits, &ChangedPointers { old: vec![pointer.clone()], new: Vec::new() })
         }
     }
 }
 
-fn method(
+/// Chooses how a server is enabled or disabled next.
+fn choose_method(
     file: &EditableFile<'_>,
     document: &Document<'_>,
     ServerEntry { name, pointer, .. }: &ServerEntry,
     node: &Node,
     switch: Switch,
 ) -> Result<SwitchMethod, EditError> {
-    let value = |key: &str| match node.get(key).map(|it| it.value.content()) {
+    let bool_value = |key: &str| match node.get(key).map(|it| it.value.content()) {
         Some(Content::Bool(value)) => Some(*value),
         _ => None,
     };
-    let set = |key: SwitchKey| match (switch, value(key.name) == Some(key.off)) {
-        (Switch::On, true) => SwitchMethod::Key(key, !key.off),
-        (Switch::Off, false) => SwitchMethod::Key(key, key.off),
+    let set_key_if_needed = |key: SwitchKey| match (switch, bool_value(key.name) == Some(key.disabled_value))
+    {
+        (Switch::On, true) => SwitchMethod::Key(key, !key.disabled_value),
+        (Switch::Off, false) => SwitchMethod::Key(key, key.disabled_value),
         (Switch::On, false) | (Switch::Off, true) => SwitchMethod::Unchanged,
     };
     match document.profile {
         Profile::HoloDeck | Profile::HoloDeck07 | Profile::AcpV1 | Profile::AcpV2 => {
             return Err(EditError::CannotDisable(document.profile.dialect()));
         }
-        Profile::Dominds => return Ok(set(ENABLED)),
+        Profile::Dominds => return Ok(set_key_if_needed(ENABLED)),
         Profile::McpJson => {}
     }
     let list = parent(pointer).unwrap_or_default();
     let program = Program::of_servers(document.name, &file.root, list);
-    let lists = NameLists::of(&file.root);
+    let lists = NameLists::read(&file.root);
     if switch == Switch::On {
         let obeys_lists = program.disabling == Disabling::NameLists;
-        return Ok(match set(DISABLED) {
+        return Ok(match set_key_if_needed(DISABLED) {
             SwitchMethod::Unchanged if obeys_lists && lists.excludes(name) => {
                 SwitchMethod::RemoveFrom(name_lists::EXCLUDED)
             }
-            SwitchMethod::Unchanged if obeys_lists && lists.lacks(name) => {
+            SwitchMethod::Unchanged if obeys_lists && lists.is_not_allowed(name) => {
                 SwitchMethod::AddTo(name_lists::ALLOWED)
             }
-            SwitchMethod::Unchanged => set(ENABLED),
+            SwitchMethod::Unchanged => set_key_if_needed(ENABLED),
             method => method,
         });
     }
-    match (program.disabling, program.syntax) {
+    match (program.disabling, program.json_extensions) {
         (Disabling::NameLists, _) if lists.disables(name) => Ok(SwitchMethod::Unchanged),
         (Disabling::NameLists, _) => Ok(SwitchMethod::AddTo(name_lists::EXCLUDED)),
         // A program that is not known may obey the key that the entry has.
-        (Disabling::Key(DISABLED), _) if value(ENABLED.name).is_some() && program.is_unknown() => {
-            Ok(set(ENABLED))
+        (Disabling::Key(DISABLED), _) if bool_value(ENABLED.name).is_some() && program.is_unknown() => {
+            Ok(set_key_if_needed(ENABLED))
         }
-        (Disabling::Key(key), _) => Ok(set(key)),
+        (Disabling::Key(key), _) => Ok(set_key_if_needed(key)),
         (Disabling::Unsupported(_), JsonExtensions::Comments | JsonExtensions::CommentsAndCommas) => {
             Ok(SwitchMethod::Comment)
         }
@@ -175,12 +178,12 @@ fn set_key(file: &EditableFile<'_>, node: &Node, pointer: &str, value: bool) -> 
         Some(_) => (None, Vec::new()),
         None => (insert(file.layout, node, InsertPosition::First, NewEntry::Member(&key, &data)), Vec::new()),
     };
-    let edits = supported(edits, "the server's entry cannot take another key")?;
+    let edits = ok_or_unsupported(edits, "the server's entry cannot take another key")?;
     file.apply_verified(&edits, &ChangedPointers { old, new: changed })
 }
 
 /// Turns a commented-out entry into an entry again.
-fn restore(
+fn uncomment(
     file: &EditableFile<'_>,
     document: &Document<'_>,
     name: &str,
@@ -190,8 +193,8 @@ fn restore(
         |it: &&String| file.root.at(it).is_some_and(|list| list.members().is_some() && entry.is_in(list));
     let pointers = list_pointers(document);
     let list = pointers.iter().find(is_around);
-    let list = supported(list, "the commented-out entry is not among the servers")?;
-    let node = supported(file.root.at(list), "the list of servers was not found")?;
+    let list = ok_or_unsupported(list, "the commented-out entry is not among the servers")?;
+    let node = ok_or_unsupported(file.root.at(list), "the list of servers was not found")?;
     let changed = ChangedPointers { old: Vec::new(), new: vec![child(list, name)] };
     file.apply_verified(&entry.restore(file.layout, node), &changed)
 }

@@ -19,7 +19,7 @@ pub(super) fn set(text: &str, pointer: &str, value: &OutputValue) -> Option<Stri
         if is_new {
             at.as_table_like_mut()?.insert(&segment, empty_table(depth + 1));
         }
-        at = step(at, &segment)?;
+        at = child_item(at, &segment)?;
     }
     let depth = segments(pointer).count();
     match at {
@@ -52,20 +52,20 @@ pub(super) fn set(text: &str, pointer: &str, value: &OutputValue) -> Option<Stri
         },
         Item::None | Item::ArrayOfTables(_) | Item::Value(_) => return None,
     }
-    Some(finish(text, &document))
+    Some(to_text(text, &document))
 }
 
 /// Appends a value to the list at a pointer.
 pub(super) fn append(text: &str, pointer: &str, value: &OutputValue) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
-    let array = at(&mut document, pointer)?.as_array_mut()?;
+    let array = item_at(&mut document, pointer)?.as_array_mut()?;
     let value = toml_value(value)?;
     let (has_comma, trailing) =
         (array.trailing_comma(), array.trailing().as_str().unwrap_or_default().to_owned());
     // Each item of a list over several lines has a line of its own, after the comment of the previous item.
     let Some(previous) = array.iter_mut().last().filter(|it| prefix_of(it).contains('\n')) else {
         array.push(value);
-        return Some(finish(text, &document));
+        return Some(to_text(text, &document));
     };
     let (line, suffix) = (prefix_of(previous), suffix_of(previous));
     let line = &line[line.rfind('\n').unwrap_or_default()..];
@@ -77,7 +77,7 @@ pub(super) fn append(text: &str, pointer: &str, value: &OutputValue) -> Option<S
         previous.decor_mut().set_suffix("");
     }
     array.push_formatted(value);
-    Some(finish(text, &document))
+    Some(to_text(text, &document))
 }
 
 /// Removes the member or item at a pointer, with the comments directly above it.
@@ -85,7 +85,7 @@ pub(super) fn remove(text: &str, pointer: &str) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
     let key = last(pointer);
     let mut kept = None;
-    match at(&mut document, parent(pointer)?)? {
+    match item_at(&mut document, parent(pointer)?)? {
         Item::Value(Value::Array(array)) => remove_item(array, key.parse().ok()?)?,
         Item::Value(Value::InlineTable(table)) => {
             let is_on_one_line = !table.to_string().contains('\n');
@@ -123,10 +123,10 @@ pub(super) fn remove(text: &str, pointer: &str) -> Option<String> {
     if let Some((position, kept)) = kept {
         prepend_comments(&mut document, position, &kept);
     }
-    Some(finish(text, &document))
+    Some(to_text(text, &document))
 }
 
-/// Removes an item. The comment on the line of an item is part of what follows its comma.
+/// Removes an item and the comment on its line, which is in the prefix of the next item.
 fn remove_item(array: &mut Array, index: usize) -> Option<()> {
     let removed = array.get(index)?;
     let (prefix, suffix) = (prefix_of(removed), suffix_of(removed));
@@ -189,6 +189,7 @@ fn prepend_comments(document: &mut DocumentMut, position: isize, comments: &str)
     });
 }
 
+/// Calls `visit` for a table and for all tables with a header in it.
 fn visit_headers(table: &Table, visit: &mut dyn FnMut(&Table)) {
     visit(table);
     for (_, item) in table.iter() {
@@ -217,17 +218,20 @@ fn detached_comments(prefix: &str) -> Option<&str> {
     prefix[..end].contains('#').then_some(&prefix[..end])
 }
 
-fn at<'a>(document: &'a mut DocumentMut, pointer: &str) -> Option<&'a mut Item> {
-    segments(pointer).try_fold(document.as_item_mut(), |item, segment| step(item, &segment))
+/// The item at a pointer.
+fn item_at<'a>(document: &'a mut DocumentMut, pointer: &str) -> Option<&'a mut Item> {
+    segments(pointer).try_fold(document.as_item_mut(), |item, segment| child_item(item, &segment))
 }
 
-fn step<'a>(item: &'a mut Item, segment: &str) -> Option<&'a mut Item> {
+/// The child of an item with this key or index.
+fn child_item<'a>(item: &'a mut Item, segment: &str) -> Option<&'a mut Item> {
     match item {
         Item::Table(_) | Item::Value(Value::InlineTable(_)) => item.as_table_like_mut()?.get_mut(segment),
         Item::None | Item::ArrayOfTables(_) | Item::Value(_) => item.get_mut(segment.parse::<usize>().ok()?),
     }
 }
 
+/// An empty table at a depth: with a header down to [`HEADER_DEPTH`], else inline.
 fn empty_table(depth: usize) -> Item {
     if depth > HEADER_DEPTH {
         return Item::Value(Value::InlineTable(InlineTable::new()));
@@ -251,16 +255,18 @@ fn toml_value(value: &OutputValue) -> Option<Value> {
     })
 }
 
+/// The blanks and comments before a value.
 fn prefix_of(value: &Value) -> String {
     value.decor().prefix().and_then(|it| it.as_str()).unwrap_or(" ").to_owned()
 }
 
+/// The blanks and comments after a value.
 fn suffix_of(value: &Value) -> String {
     value.decor().suffix().and_then(|it| it.as_str()).unwrap_or_default().to_owned()
 }
 
-/// The text with the line ends of the old one.
-fn finish(old: &str, document: &DocumentMut) -> String {
+/// The text of a document, with the line ends and the byte order mark of the old text.
+fn to_text(old: &str, document: &DocumentMut) -> String {
     let text = document.to_string().replace("\r\n", "\n");
     let text = if old.trim().is_empty() { text.trim_start().to_owned() } else { text };
     let text = if old.starts_with('\u{feff}') && !text.starts_with('\u{feff}') {

@@ -8,7 +8,7 @@ use crate::syntax::layout::Layout;
 use crate::syntax::output::OutputValue;
 use crate::syntax::{Node, Syntax, child, last, parent};
 
-/// The text of a file and its tree.
+/// The text of a file with its syntax and its tree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SourceTree<'a> {
     pub(crate) text: &'a str,
@@ -17,48 +17,52 @@ pub(crate) struct SourceTree<'a> {
 }
 
 impl<'a> SourceTree<'a> {
-    /// The fix of a diagnostic; `None` if it has none, or if the layout is not supported.
-    pub(crate) fn fix(self, diagnostic: &RawDiagnostic) -> Option<Fix> {
+    /// Turns the intended fix of a diagnostic into edits. `None` if it has none, or if the layout is not supported.
+    pub(crate) fn plan_fix(self, diagnostic: &RawDiagnostic) -> Option<Fix> {
         let pointer = &diagnostic.pointer;
-        let here = [vec![pointer.clone()], vec![pointer.clone()]];
+        let same_pointer = [vec![pointer.clone()], vec![pointer.clone()]];
         let source = self.text.get(diagnostic.span.clone())?;
         let fix = |title: String, applicability, edits, changed| Fix { title, applicability, edits, changed };
-        let sure = Applicability::Certain;
         let res = match diagnostic.fix.as_ref()? {
             FixIntent::RenameKey(word, applicability) => {
                 let new = child(parent(pointer)?, word);
                 fix(
                     format!("write `{word}`"),
                     *applicability,
-                    vec![self.replacement(diagnostic, word)?],
+                    vec![self.replacement_edit(diagnostic, word)?],
                     [vec![pointer.clone()], vec![new]],
                 )
             }
             FixIntent::ReplaceScalar(word, applicability) => fix(
                 format!("write `{word}`"),
                 *applicability,
-                vec![self.replacement(diagnostic, word)?],
-                here,
+                vec![self.replacement_edit(diagnostic, word)?],
+                same_pointer,
             ),
-            FixIntent::Quote => {
-                fix("put it into quotes".to_owned(), sure, quote_edits(diagnostic, source)?, here)
-            }
-            FixIntent::Unquote(says) => {
-                let word = unquoted_value(source, *says)?;
+            FixIntent::Quote => fix(
+                "put it into quotes".to_owned(),
+                Applicability::Certain,
+                quote_edits(diagnostic, source)?,
+                same_pointer,
+            ),
+            FixIntent::Unquote(kind) => {
+                let word = unquoted_value(source, *kind)?;
                 let edit = TextEdit { span: diagnostic.span.clone(), text: word.to_owned() };
-                fix(format!("write `{word}`"), sure, vec![edit], here)
+                fix(format!("write `{word}`"), Applicability::Certain, vec![edit], same_pointer)
             }
             FixIntent::WrapInList => {
                 let brackets = bracket_edits(diagnostic, source)?;
-                fix("make it a list of one".to_owned(), Applicability::Suggested, brackets, here)
+                fix("make it a list of one".to_owned(), Applicability::Suggested, brackets, same_pointer)
             }
             FixIntent::ReplaceScheme(from, to) => {
                 let quote = usize::from(source.starts_with(['"', '\'']));
                 let found = source.get(quote..quote + from.len())?;
                 let start = diagnostic.span.start + quote;
                 let edit = TextEdit { span: start..start + from.len(), text: (*to).to_owned() };
-                let fits = found.eq_ignore_ascii_case(from);
-                fits.then(|| fix(format!("write `{to}://`"), Applicability::Suggested, vec![edit], here))?
+                let is_scheme = found.eq_ignore_ascii_case(from);
+                is_scheme.then(|| {
+                    fix(format!("write `{to}://`"), Applicability::Suggested, vec![edit], same_pointer)
+                })?
             }
             // Members of TOML have another layout.
             FixIntent::RemoveMember(..) | FixIntent::AddMembers { .. } if self.syntax == Syntax::Toml => {
@@ -76,10 +80,10 @@ impl<'a> SourceTree<'a> {
                     [vec![pointer.clone()], Vec::new()],
                 )
             }
-            FixIntent::AddMembers { mapping: at, after, members, applicability: sure } => {
+            FixIntent::AddMembers { mapping: at, after, members, applicability } => {
                 let names: Vec<_> = members.iter().map(|it| format!("`{}`", it.0)).collect();
                 let mapping = self.node(at)?;
-                let place = match after {
+                let position = match after {
                     None => InsertPosition::First,
                     Some(key) => {
                         InsertPosition::After(mapping.members()?.iter().position(|it| &*it.key.text == *key)?)
@@ -89,7 +93,8 @@ impl<'a> SourceTree<'a> {
                 let mut edit: Option<TextEdit> = None;
                 for (key, value) in members {
                     let value = &OutputValue::from_json(&RawJson::from_value(value).ok()?)?;
-                    let mut next = entry_edits::insert(text, mapping, place, NewEntry::Member(key, value))?;
+                    let mut next =
+                        entry_edits::insert(text, mapping, position, NewEntry::Member(key, value))?;
                     let next = next.pop().filter(|_| next.is_empty())?;
                     edit = Some(match edit {
                         None => next,
@@ -97,15 +102,16 @@ impl<'a> SourceTree<'a> {
                     });
                 }
                 let new = members.iter().map(|it| child(at, it.0)).collect();
-                fix(format!("add {}", names.join(" and ")), *sure, vec![edit?], [Vec::new(), new])
+                fix(format!("add {}", names.join(" and ")), *applicability, vec![edit?], [Vec::new(), new])
             }
         };
         let fits = |it: &TextEdit| self.text.get(it.span.clone()).is_some();
         res.edits.iter().all(fits).then_some(res)
     }
 
-    /// Replaces the key or scalar and keeps its quotes.
-    fn replacement(self, diagnostic: &RawDiagnostic, word: &str) -> Option<TextEdit> {
+    /// An edit that replaces the key or scalar of a diagnostic and keeps its quotes. `None` if it is neither plain nor
+    /// quoted.
+    fn replacement_edit(self, diagnostic: &RawDiagnostic, word: &str) -> Option<TextEdit> {
         let source = self.text.get(diagnostic.span.clone())?;
         let quote = match source.chars().next()? {
             it @ ('"' | '\'') => it.to_string(),
@@ -121,42 +127,44 @@ impl<'a> SourceTree<'a> {
     }
 }
 
-/// Quotes a plain scalar on one line.
+/// Edits that quote a plain scalar on one line.
 fn quote_edits(diagnostic: &RawDiagnostic, source: &str) -> Option<Vec<TextEdit>> {
-    let plain = source.bytes().all(|it| it.is_ascii_alphanumeric() || b"+-._~".contains(&it));
-    let quote = |at: usize| TextEdit { span: at..at, text: "\"".to_owned() };
-    (plain && !source.is_empty()).then(|| vec![quote(diagnostic.span.start), quote(diagnostic.span.end)])
+    let is_plain = source.bytes().all(|it| it.is_ascii_alphanumeric() || b"+-._~".contains(&it));
+    let insert_quote = |at: usize| TextEdit { span: at..at, text: "\"".to_owned() };
+    (is_plain && !source.is_empty())
+        .then(|| vec![insert_quote(diagnostic.span.start), insert_quote(diagnostic.span.end)])
 }
 
 /// The number or boolean that a quoted string spells, as text.
-fn unquoted_value(source: &str, says: ScalarKind) -> Option<&str> {
+fn unquoted_value(source: &str, kind: ScalarKind) -> Option<&str> {
     let inner =
         ['"', '\''].iter().find_map(|it| source.strip_prefix(*it)?.strip_suffix(*it)).unwrap_or(source);
-    if says == ScalarKind::Boolean {
+    if kind == ScalarKind::Boolean {
         return match inner.to_ascii_lowercase().as_str() {
             "yes" | "on" | "true" | "y" => Some("true"),
             "no" | "off" | "false" | "n" => Some("false"),
             _ => None,
         };
     }
-    let part = inner.bytes().all(|it| it.is_ascii_digit() || (it == b'.' && says == ScalarKind::Number));
-    let number = part
+    let has_number_bytes =
+        inner.bytes().all(|it| it.is_ascii_digit() || (it == b'.' && kind == ScalarKind::Number));
+    let is_number = has_number_bytes
         && inner.starts_with(|it: char| it.is_ascii_digit())
         && !inner.ends_with('.')
         && inner.parse::<f64>().is_ok();
-    number.then_some(inner)
+    is_number.then_some(inner)
 }
 
-/// Wraps one scalar in brackets.
+/// Edits that wrap one scalar in brackets, and quote a plain one.
 fn bracket_edits(diagnostic: &RawDiagnostic, source: &str) -> Option<Vec<TextEdit>> {
     let quoted = source.starts_with(['"', '\'']);
-    let plain = |it: char| it.is_ascii_alphanumeric() || "-_./@:=+".contains(it);
-    if source.is_empty() || source.contains('\n') || !(quoted || source.chars().all(plain)) {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./@:=+".contains(it);
+    if source.is_empty() || source.contains('\n') || !(quoted || source.chars().all(is_plain)) {
         return None;
     }
-    let put = |at: usize, text: &str| TextEdit { span: at..at, text: text.to_owned() };
+    let insert = |at: usize, text: &str| TextEdit { span: at..at, text: text.to_owned() };
     let marks = if quoted { ["[", "]"] } else { ["[\"", "\"]"] };
-    Some(vec![put(diagnostic.span.start, marks[0]), put(diagnostic.span.end, marks[1])])
+    Some(vec![insert(diagnostic.span.start, marks[0]), insert(diagnostic.span.end, marks[1])])
 }
 
 #[cfg(test)]
@@ -164,8 +172,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(source: &str, says: ScalarKind, want: Option<&str>) {
-        assert_eq!(unquoted_value(source, says), want, "{source}");
+    fn check(source: &str, kind: ScalarKind, want: Option<&str>) {
+        assert_eq!(unquoted_value(source, kind), want, "{source}");
     }
 
     #[test]

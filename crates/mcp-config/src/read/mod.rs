@@ -91,7 +91,7 @@ pub fn read(document: &Document<'_>) -> Reading {
     read_parsed(document, parse(document), |root, context| read_entries(root, document.profile, context))
 }
 
-/// A session request as it was read.
+/// The result of reading a session request.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SessionReading {
@@ -113,14 +113,14 @@ pub fn read_session(document: &Document<'_>, leniency: Leniency) -> SessionReadi
     SessionReading { reading, members }
 }
 
-/// What was read, and by which rules.
+/// A reading with the profile that was detected.
 #[cfg(feature = "files")]
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DetectedReading {
     /// The detected profile.
     pub profile: Profile,
-    /// What was read.
+    /// The result of reading by this profile.
     pub reading: Reading,
 }
 
@@ -133,13 +133,15 @@ pub struct DetectedReading {
 pub fn read_detecting(dialect: Dialect, name: &str, text: &str) -> DetectedReading {
     // All profiles of a dialect have one syntax.
     let document = Document { name, text, profile: Profile::default_for(dialect) };
-    let parsed = parse(&document);
-    let profile = detect::detect_profile(dialect, parsed.1.root.as_ref());
+    let (syntax, parsed) = parse(&document);
+    let profile = detect::detect_profile(dialect, parsed.root.as_ref());
     let document = Document { profile, ..document };
-    let reading = read_parsed(&document, parsed, |root, context| read_entries(root, profile, context));
+    let reading =
+        read_parsed(&document, (syntax, parsed), |root, context| read_entries(root, profile, context));
     DetectedReading { profile, reading }
 }
 
+/// Parses a document in the syntax of its profile.
 fn parse(document: &Document<'_>) -> (Syntax, ParsedText) {
     let syntax = ProfileRules::for_profile(document.profile).syntax_of(document.name, document.text);
     (syntax, syntax::parse_as(document.text, syntax))
@@ -155,20 +157,21 @@ fn read_entries(root: &Node, profile: Profile, context: &ReadContext) -> Vec<Rea
     }
 }
 
+/// Reads a document that was parsed; `read_entries` reads its dialect.
 fn read_parsed(
     document: &Document<'_>,
     (syntax, parsed): (Syntax, ParsedText),
     read_entries: impl FnOnce(&Node, &ReadContext) -> Vec<ReadEntry>,
 ) -> Reading {
-    let policy = ProfileRules::for_profile(document.profile);
-    let mut context = ReadContext::new(policy, document.name);
+    let rules = ProfileRules::for_profile(document.profile);
+    let mut context = ReadContext::new(rules, document.name);
     if document.profile == Profile::McpJson {
         context.foreign_key = editor::foreign_key;
     }
     let ParsedText { root, dropped: _, diagnostics, extensions } = parsed;
     for diagnostic in diagnostics {
         let severity =
-            if diagnostic.code == Code::UnknownTag { policy.unknown_tag } else { diagnostic.severity };
+            if diagnostic.code == Code::UnknownTag { rules.unknown_tag } else { diagnostic.severity };
         context.report(diagnostic.severity(severity));
     }
     if root.is_some() && document.profile == Profile::McpJson {
@@ -181,15 +184,16 @@ fn read_parsed(
         let span = first.span.clone();
         context.report(RawDiagnostic::new(Code::TooLarge, message, parent, span).help("split the file"));
     }
-    finish(entries, context, SourceTree { text: document.text, syntax, root: root.as_ref() })
+    build_reading(entries, context, SourceTree { text: document.text, syntax, root: root.as_ref() })
 }
 
-fn finish(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<'_>) -> Reading {
+/// Locates the diagnostics, plans their fixes, and decides which servers are accepted.
+fn build_reading(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<'_>) -> Reading {
     let lines = &LineIndex::new(source.text);
-    let policy = context.policy;
+    let rules = context.rules;
     let has_servers = read.iter().any(|entry| entry.spec.is_some());
     let positioned = if has_servers { source.text } else { "" };
-    let positions = Arc::new(ValuePositions::new(positioned, source.syntax, policy));
+    let positions = Arc::new(ValuePositions::new(positioned, source.syntax, rules));
     let raw = context.into_diagnostics();
     let owners: HashMap<&str, usize> = if raw.is_empty() {
         HashMap::new()
@@ -197,7 +201,7 @@ fn finish(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<'_>) ->
         read.iter().enumerate().rev().map(|(index, entry)| (entry.pointer.as_str(), index)).collect()
     };
     // The entry that contains the pointer.
-    let owner = |pointer: &str| {
+    let find_owner = |pointer: &str| {
         let mut ancestors = std::iter::successors(Some(pointer), |it| syntax::parent(it));
         ancestors.find_map(|it| owners.get(it).copied())
     };
@@ -205,14 +209,14 @@ fn finish(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<'_>) ->
     let mut has_error = vec![false; read.len()];
     let mut diagnostics = Vec::with_capacity(raw.len());
     for diagnostic in raw {
-        let owner = owner(&diagnostic.pointer);
+        let owner = find_owner(&diagnostic.pointer);
         if diagnostic.severity == Severity::Error {
-            refused |= policy.scope == ErrorScope::File || owner.is_none() || diagnostic.code.rejects_file();
+            refused |= rules.scope == ErrorScope::File || owner.is_none() || diagnostic.code.rejects_file();
             if let Some(owner) = owner {
                 has_error[owner] = true;
             }
         }
-        let fix = source.fix(&diagnostic);
+        let fix = source.plan_fix(&diagnostic);
         diagnostics.push(diagnostic.locate(lines, owner.map(|index| read[index].name.clone()), fix));
     }
     sort_diagnostics(&mut diagnostics);

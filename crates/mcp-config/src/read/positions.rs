@@ -18,7 +18,7 @@ use crate::syntax::{self, Node, Syntax};
 pub(crate) struct ValuePositions {
     text: Secret,
     syntax: Syntax,
-    policy: &'static ProfileRules,
+    rules: &'static ProfileRules,
     positions: OnceLock<BTreeMap<String, SourcePosition>>,
 }
 
@@ -32,8 +32,8 @@ pub(crate) struct SourcePosition {
 
 impl ValuePositions {
     /// The positions in a text.
-    pub(crate) fn new(text: &str, syntax: Syntax, policy: &'static ProfileRules) -> ValuePositions {
-        ValuePositions { text: Secret::new(text), syntax, policy, positions: OnceLock::new() }
+    pub(crate) fn new(text: &str, syntax: Syntax, rules: &'static ProfileRules) -> ValuePositions {
+        ValuePositions { text: Secret::new(text), syntax, rules, positions: OnceLock::new() }
     }
 
     /// The position of the value at a pointer, or of the nearest value that contains it. The start of the file for a
@@ -45,21 +45,23 @@ impl ValuePositions {
         found.cloned().unwrap_or(SourcePosition { span: 0..0, line: 1, column: 1 })
     }
 
+    /// Parses the text again and collects the positions of all values of the servers.
     fn compute(&self, servers: &[ServerSpec]) -> BTreeMap<String, SourcePosition> {
         let text = self.text.expose();
         let mut res = BTreeMap::new();
         let Some(root) = syntax::parse_as(text, self.syntax).root else { return res };
-        let (lines, context) = (LineIndex::new(text), ReadContext::new(self.policy, ""));
+        let (lines, context) = (LineIndex::new(text), ReadContext::new(self.rules, ""));
         for server in servers {
-            if let Some((node, at)) = find(&root, &server.origin.pointer, &context) {
-                collect(node, at, &lines, &context, &mut res);
+            if let Some((node, at)) = find_node(&root, &server.origin.pointer, &context) {
+                collect_positions(node, at, &lines, &context, &mut res);
             }
         }
         res
     }
 }
 
-fn find<'a>(root: &'a Node, pointer: &str, context: &ReadContext) -> Option<(&'a Node, Location)> {
+/// The node at a pointer, with its location.
+fn find_node<'a>(root: &'a Node, pointer: &str, context: &ReadContext) -> Option<(&'a Node, Location)> {
     let mut node = root;
     let mut at = Location::root(root, context);
     for segment in syntax::segments(pointer) {
@@ -76,7 +78,8 @@ fn find<'a>(root: &'a Node, pointer: &str, context: &ReadContext) -> Option<(&'a
     Some((node, at))
 }
 
-fn collect(
+/// Adds the positions of a node and of all values below it.
+fn collect_positions(
     node: &Node,
     at: Location,
     lines: &LineIndex<'_>,
@@ -84,13 +87,13 @@ fn collect(
     out: &mut BTreeMap<String, SourcePosition>,
 ) {
     let is_collection = node.items().is_some() || node.members().is_some();
-    let span = lines.clamp(if is_collection { at.key(context) } else { at.span(context) });
+    let span = lines.clamp(if is_collection { at.key_span(context) } else { at.span(context) });
     let (line, column) = lines.position(span.start);
     out.insert(at.pointer(context), SourcePosition { span, line, column });
     for (index, item) in node.items().into_iter().flatten().enumerate() {
-        collect(item, at.item(index, item, context), lines, context, out);
+        collect_positions(item, at.item(index, item, context), lines, context, out);
     }
     for member in node.members().into_iter().flatten() {
-        collect(&member.value, at.member(member, context), lines, context, out);
+        collect_positions(&member.value, at.member(member, context), lines, context, out);
     }
 }

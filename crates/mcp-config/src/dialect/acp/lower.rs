@@ -15,12 +15,12 @@ use crate::diagnostic::{Code, quoted};
 use crate::dialect::acp::pairs::{self, PairKind};
 use crate::dialect::acp::rules::{Leniency, ProtocolRules, Requirement};
 use crate::dialect::acp::wire::{AcpStdio, AcpTunnel, AcpUrl};
-use crate::dialect::lowering::{SharingKey, metadata};
+use crate::dialect::lowering::{SharingKey, collect_metadata};
 use crate::dialect::program_text::check_command;
 use crate::dialect::{checks, lowering};
 use crate::syntax::{Node, to_json};
 
-/// The parameters of lowering an entry.
+/// The session that an entry belongs to, and how its entries are read.
 pub(super) struct SessionContext<'a> {
     pub(super) context: &'a ReadContext,
     pub(super) rules: &'static ProtocolRules,
@@ -29,8 +29,8 @@ pub(super) struct SessionContext<'a> {
     pub(super) cwd: Option<&'a str>,
 }
 
-/// Lowers a stdio entry. Returns `None` if a required part is invalid; every mistake is reported.
-pub(super) fn stdio(
+/// Lowers a stdio entry and reports every mistake. `None` if a required part is invalid.
+pub(super) fn lower_stdio(
     entry: AcpStdio,
     node: &Node,
     at: &Location,
@@ -41,10 +41,10 @@ pub(super) fn stdio(
     let server = server_label(&name);
     let id = parse_id(&name, context);
     lowering::warn_without_effect("stdio", &[url.given_at(), headers.given_at()], context);
-    required("args", &args.state, &args.at, &server, options);
-    required("env", &env.state, &env.at, &server, options);
-    let args = pairs::arguments(args, context);
-    let env = pairs::pairs(env, PairKind::Environment, &server, context);
+    report_missing_list("args", &args.state, &args.at, &server, options);
+    report_missing_list("env", &env.state, &env.at, &server, options);
+    let args = pairs::lower_arguments(args, context);
+    let env = pairs::lower_pairs(env, PairKind::Environment, &server, context);
     let cwd = match cwd.value() {
         Some(text) if !checks::is_absolute(text) => {
             let message = format!("{server} cwd must be an absolute path");
@@ -55,14 +55,14 @@ pub(super) fn stdio(
         Some(text) => Some(text.clone()),
         None => options.cwd.map(str::to_owned),
     };
-    let mut spec = StdioSpec::new(command_path(&command, !args.is_empty(), &server, options)?);
+    let mut spec = StdioSpec::new(lower_command(&command, !args.is_empty(), &server, options)?);
     (spec.args, spec.env, spec.cwd) = (args, env, cwd);
     spec.inherit = EnvInheritance::All;
-    Some(spec_of(id?, TransportSpec::Stdio(spec), STDIO_KEYS, node, at, options))
+    Some(new_spec(id?, TransportSpec::Stdio(spec), STDIO_KEYS, node, at, options))
 }
 
-/// Lowers an http or sse entry.
-pub(super) fn url(
+/// Lowers an http or sse entry, as [`lower_stdio`].
+pub(super) fn lower_url(
     entry: AcpUrl,
     kind: TransportKind,
     node: &Node,
@@ -75,27 +75,28 @@ pub(super) fn url(
     let id = parse_id(&name, context);
     let foreign = [command.given_at(), args.given_at(), env.given_at(), cwd.given_at()];
     lowering::warn_without_effect(kind.as_str(), &foreign, context);
-    required("headers", &headers.state, &headers.at, &server, options);
-    let headers = pairs::pairs(headers, PairKind::Headers, &server, context);
-    let mut spec = UrlSpec::new(url_value(&url, kind, &server, context)?);
+    report_missing_list("headers", &headers.state, &headers.at, &server, options);
+    let headers = pairs::lower_pairs(headers, PairKind::Headers, &server, context);
+    let mut spec = UrlSpec::new(lower_url_text(&url, kind, &server, context)?);
     spec.headers = headers;
-    Some(spec_of(id?, lowering::url_transport(kind, spec), URL_KEYS, node, at, options))
+    Some(new_spec(id?, lowering::url_transport(kind, spec), URL_KEYS, node, at, options))
 }
 
-/// Checks an entry of type `acp`, which uses the ACP connection itself.
+/// Checks an entry of type `acp`, which uses the ACP connection itself. Returns whether it is valid.
 pub(super) fn check_acp_tunnel(entry: &AcpTunnel, context: &ReadContext) -> bool {
     let AcpTunnel { tag: _, name, server_id } = entry;
-    let named = parse_id(name, context).is_some();
+    let has_name = parse_id(name, context).is_some();
     let Some(id) = server_id.value() else { return false };
     if id.is_empty() {
         let message = format!("{} serverId cannot be empty", server_label(name));
         context.error(Code::EmptyValue, &server_id.at, message, "write the client's id of the server");
         return false;
     }
-    named
+    has_name
 }
 
-/// Checks the name of an entry whose transport is an extension. Its other members are unknown.
+/// Checks the name of an entry whose transport is an extension; its other members are unknown. Returns whether it is
+/// valid.
 pub(super) fn check_extension_name(node: &Node, at: &Location, context: &ReadContext) -> bool {
     let Some(member) = node.get("name") else {
         context.error(Code::MissingKey, &at.missing("name", context), "'name' is required", "add `name`");
@@ -118,7 +119,8 @@ const URL_KEYS: &[&str] = &["type", "name", "url", "headers", "command", "args",
 /// The member of `_meta` that says which clients share an instance.
 const META_SHARING: &str = "mcp-host/sharing";
 
-fn spec_of(
+/// A spec with the sharing and the metadata of its entry.
+fn new_spec(
     id: ServerId,
     transport: TransportSpec,
     known: &[&str],
@@ -131,8 +133,10 @@ fn spec_of(
     let sharing: Option<SharingKey> = sharing.and_then(|it| serde_json::from_value(it.into()).ok());
     let mut spec = ServerSpec::new(id, options.context.origin(at, node.span.clone()), transport);
     spec.sharing = sharing.map_or(Sharing::PerOwner, Sharing::from);
-    spec.metadata =
-        metadata([("_meta", meta), ("extra", lowering::unknown_members(node, |key| known.contains(&key)))]);
+    spec.metadata = collect_metadata([
+        ("_meta", meta),
+        (lowering::EXTRA_METADATA, lowering::collect_unknown_members(node, |key| known.contains(&key))),
+    ]);
     spec
 }
 
@@ -144,6 +148,7 @@ fn server_label(name: &Field<String>) -> String {
     }
 }
 
+/// Parses the name, if it could be read.
 fn parse_id(name: &Field<String>, context: &ReadContext) -> Option<ServerId> {
     parse_name(name.value()?, &name.at, context)
 }
@@ -165,10 +170,17 @@ fn parse_name(text: &str, at: &Location, context: &ReadContext) -> Option<Server
     context.parse_id(&safe, at, "write a short name")
 }
 
-/// Reports a missing list. Version 1 requires `args`, `env` and `headers`, even if they are empty; null is an
-/// empty list (ACPX-09).
-fn required<T>(key: &str, got: &FieldState<T>, at: &Location, server: &str, options: &SessionContext<'_>) {
-    let absent = matches!(got, FieldState::Absent) && options.rules.list_requirement == Requirement::Required;
+/// Reports a list that is missing but required. Version 1 requires `args`, `env` and `headers`, even if they are empty;
+/// null is an empty list (ACPX-09).
+fn report_missing_list<T>(
+    key: &str,
+    state: &FieldState<T>,
+    at: &Location,
+    server: &str,
+    options: &SessionContext<'_>,
+) {
+    let absent =
+        matches!(state, FieldState::Absent) && options.rules.list_requirement == Requirement::Required;
     if absent {
         let message = format!("{server}: '{key}' is required");
         let diagnostic = options.context.new_diagnostic(Code::MissingKey, at, message);
@@ -177,15 +189,15 @@ fn required<T>(key: &str, got: &FieldState<T>, at: &Location, server: &str, opti
     }
 }
 
-/// The command of a stdio entry. Reports a missing, empty or relative one (ACP-012, ACP-022).
-fn command_path(
+/// Lowers the command of a stdio entry. Reports a missing, empty or relative one (ACP-012, ACP-022).
+fn lower_command(
     command: &DeferredField<String>,
     has_args: bool,
     server: &str,
     options: &SessionContext<'_>,
 ) -> Option<String> {
     let context = options.context;
-    let text = command.value_or(|| {
+    let text = command.value_or_report(|| {
         let message = format!("{server} has no command");
         let help = "add `command`, the path of the program";
         context.error(Code::MissingCommand, &command.at, message, help);
@@ -210,14 +222,14 @@ fn command_path(
     Some(text.clone())
 }
 
-/// The URL of an http or sse entry. Reports a missing or invalid one (ACP-013, ACP-014, ACP-023).
-fn url_value(
+/// Lowers the URL of an http or sse entry. Reports a missing or invalid one (ACP-013, ACP-014, ACP-023).
+fn lower_url_text(
     url: &DeferredField<String>,
     kind: TransportKind,
     server: &str,
     context: &ReadContext,
 ) -> Option<ConfigValue> {
-    let text = url.value_or(|| {
+    let text = url.value_or_report(|| {
         let help = format!("add `url`, which type {} requires", kind.as_str());
         context.error(Code::MissingUrl, &url.at, format!("{server} has no URL"), help);
     })?;

@@ -45,17 +45,19 @@ pub(crate) struct ReadSession {
 
 /// Reads a session request.
 pub(crate) fn read_session(root: &Node, context: &ReadContext, leniency: Leniency) -> ReadSession {
-    let rules = ProtocolRules::of(context.policy.profile);
-    let members = SessionMembers::of(root);
+    let rules = ProtocolRules::for_profile(context.rules.profile);
+    let members = SessionMembers::read(root);
     let mut nodes = request::find_servers(root, &members, context, rules).unwrap_or_default();
     nodes.truncate(MAX_SERVERS + 1);
     let options = SessionContext { context, rules, leniency, cwd: members.cwd.as_deref() };
     check_unique_names(&nodes, context);
-    let entries = nodes.into_iter().map(|EntryNode { label, node, at }| entry(label, node, &at, &options));
+    let entries =
+        nodes.into_iter().map(|EntryNode { label, node, at }| read_entry(label, node, &at, &options));
     ReadSession { entries: entries.collect(), members }
 }
 
-fn entry(label: String, node: &Node, at: &Location, options: &SessionContext<'_>) -> ReadEntry {
+/// Reads an entry. The label is its name in messages if it has no name.
+fn read_entry(label: String, node: &Node, at: &Location, options: &SessionContext<'_>) -> ReadEntry {
     let context = options.context;
     let name = node.text_of("name");
     let name = name.filter(|name| !name.is_empty()).map_or(label, display_name);
@@ -68,45 +70,40 @@ fn entry(label: String, node: &Node, at: &Location, options: &SessionContext<'_>
         }
         return res;
     }
-    let Some(transport) = transport(node, at, options) else { return res };
+    let Some(transport) = select_transport(node, at, options) else { return res };
     match transport {
         EntryTransport::Stdio => {
             res.transport = Some(TransportKind::Stdio);
-            res.spec =
-                context.read::<wire::AcpStdio>(node, at).and_then(|it| lower::stdio(it, node, at, options));
+            res.spec = context
+                .read::<wire::AcpStdio>(node, at)
+                .and_then(|it| lower::lower_stdio(it, node, at, options));
         }
         EntryTransport::Http | EntryTransport::Sse => {
             let kind =
                 if transport == EntryTransport::Sse { TransportKind::Sse } else { TransportKind::Http };
             res.transport = Some(kind);
-            res.spec =
-                context.read::<wire::AcpUrl>(node, at).and_then(|it| lower::url(it, kind, node, at, options));
+            res.spec = context
+                .read::<wire::AcpUrl>(node, at)
+                .and_then(|it| lower::lower_url(it, kind, node, at, options));
         }
         EntryTransport::AcpTunnel => {
-            let good = context
-                .read::<wire::AcpTunnel>(node, at)
-                .is_some_and(|it| lower::check_acp_tunnel(&it, context));
-            res.extension = extension_entry(node, "acp", good, at, context);
+            let tunnel = context.read::<wire::AcpTunnel>(node, at);
+            if tunnel.is_some_and(|it| lower::check_acp_tunnel(&it, context)) {
+                res.extension = keep_extension(node, "acp", at, context);
+            }
         }
         EntryTransport::Extension(kind) => {
-            let good = lower::check_extension_name(node, at, context);
-            res.extension = extension_entry(node, kind, good, at, context);
+            if lower::check_extension_name(node, at, context) {
+                res.extension = keep_extension(node, kind, at, context);
+            }
         }
     }
     res
 }
 
-/// Returns an entry whose transport is an extension, for callers that support it (ACPX-11, ACPX-12).
-fn extension_entry(
-    node: &Node,
-    kind: &str,
-    good: bool,
-    at: &Location,
-    context: &ReadContext,
-) -> Option<Passthrough> {
-    if !good {
-        return None;
-    }
+/// Returns the JSON of an entry whose transport is an extension, for callers that support it, and warns about it
+/// (ACPX-11, ACPX-12).
+fn keep_extension(node: &Node, kind: &str, at: &Location, context: &ReadContext) -> Option<Passthrough> {
     let message = format!("the transport '{}' is an extension of the protocol", quoted(kind));
     let at = node.get("type").map_or_else(|| *at, |it| at.member(it, context));
     context.warning(Code::Extension, &at, message, "the entry is kept; no server is started for it");
@@ -126,7 +123,12 @@ enum EntryTransport<'a> {
     Extension(&'a str),
 }
 
-fn transport<'a>(node: &'a Node, at: &Location, options: &SessionContext<'_>) -> Option<EntryTransport<'a>> {
+/// Selects the transport of an entry by its `type`. Reports an unknown one.
+fn select_transport<'a>(
+    node: &'a Node,
+    at: &Location,
+    options: &SessionContext<'_>,
+) -> Option<EntryTransport<'a>> {
     let SessionContext { context, rules, .. } = options;
     let Some(member) = node.get("type") else {
         if rules.untyped == UntypedEntry::Stdio {
@@ -159,7 +161,7 @@ fn transport<'a>(node: &'a Node, at: &Location, options: &SessionContext<'_>) ->
         "http" => Some(EntryTransport::Http),
         "sse" => Some(EntryTransport::Sse),
         "acp" => Some(EntryTransport::AcpTunnel),
-        _ if text.starts_with('_') && rules.extensions => Some(EntryTransport::Extension(text)),
+        _ if text.starts_with('_') && rules.allows_extensions => Some(EntryTransport::Extension(text)),
         _ => None,
     };
     if let Some(known) = known.filter(|_| rules.transport_types.contains(&text) || text.starts_with('_')) {

@@ -1,4 +1,4 @@
-//! The lists of an entry: arguments, variables and headers. Each item is checked.
+//! Lowers and checks the lists of an entry: arguments, variables and headers.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::diagnostic::{CheckError, Code, quoted};
 use crate::dialect::acp::wire::AcpPair;
 use crate::dialect::{checks, lowering};
 
-/// The kind of a list of pairs.
+/// A list of pairs of a name and a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PairKind {
     /// `env`.
@@ -18,20 +18,23 @@ pub(super) enum PairKind {
     Headers,
 }
 
-/// The arguments of the program.
-pub(super) fn arguments(args: NullableField<Vec<Field<String>>>, context: &ReadContext) -> Vec<ConfigValue> {
+/// Lowers the arguments of the program.
+pub(super) fn lower_arguments(
+    args: NullableField<Vec<Field<String>>>,
+    context: &ReadContext,
+) -> Vec<ConfigValue> {
     let mut res = Vec::new();
-    for slot in args.take().unwrap_or_default() {
+    for slot in args.into_value().unwrap_or_default() {
         if let Some(text) = slot.value() {
             context.report_check(&slot.at, checks::check_argument(text));
         }
-        res.extend(slot.take().map(ConfigValue::literal));
+        res.extend(slot.into_value().map(ConfigValue::literal));
     }
     res
 }
 
-/// Names and values in list order. `server` is the name of the server in messages (ACP-024, ACP-025).
-pub(super) fn pairs(
+/// Lowers names and values in list order. `server` is the name of the server in messages (ACP-024, ACP-025).
+pub(super) fn lower_pairs(
     list: NullableField<Vec<Field<AcpPair>>>,
     kind: PairKind,
     server: &str,
@@ -39,12 +42,12 @@ pub(super) fn pairs(
 ) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     let mut seen: HashMap<String, Location> = HashMap::new();
-    for slot in list.take().unwrap_or_default() {
-        let Some(AcpPair { name, value }) = slot.take() else { continue };
+    for slot in list.into_value().unwrap_or_default() {
+        let Some(AcpPair { name, value }) = slot.into_value() else { continue };
         let text = name.value().cloned().unwrap_or_default();
         if name.value().is_some() {
             check_name(&text, kind, &name.at, server, context);
-            check_repeated(&text, kind, &name.at, &mut seen, context);
+            warn_if_repeated(&text, kind, &name.at, &mut seen, context);
         }
         if let Some(text) = value.value() {
             let check = match kind {
@@ -53,13 +56,14 @@ pub(super) fn pairs(
             };
             context.report_check(&value.at, check(text));
         }
-        if let (Some(name), Some(value)) = (name.take(), value.take()) {
+        if let (Some(name), Some(value)) = (name.into_value(), value.into_value()) {
             res.push((name, ConfigValue::literal(value)));
         }
     }
     res
 }
 
+/// Reports an invalid name.
 fn check_name(name: &str, kind: PairKind, at: &Location, server: &str, context: &ReadContext) {
     if name.is_empty() {
         // These words are part of the message of existing agents (ACPX-01).
@@ -84,7 +88,7 @@ fn check_name(name: &str, kind: PairKind, at: &Location, server: &str, context: 
 }
 
 /// Warns about a repeated name: the last value of a variable counts, and all values of a header are sent.
-fn check_repeated(
+fn warn_if_repeated(
     name: &str,
     kind: PairKind,
     at: &Location,

@@ -23,7 +23,7 @@ pub(super) fn find_servers<'a>(
     let at = Location::root(root, context);
     match root.content() {
         Content::Sequence(_) => {
-            return entries(root, &at, "", context);
+            return list_entries(root, &at, "", context);
         }
         Content::Mapping(_) => {}
         Content::Broken => return None,
@@ -35,10 +35,10 @@ pub(super) fn find_servers<'a>(
         }
     }
     if root.get("method").is_some() || root.get("params").is_some() {
-        return request(root, members, &at, context, rules);
+        return find_in_request(root, members, &at, context, rules);
     }
     if root.get("mcpServers").is_some() {
-        return params(root, members, &at, Requirement::Optional, context);
+        return find_in_params(root, members, &at, Requirement::Optional, context);
     }
     let is_entry = ["command", "url", "type"].iter().any(|it| root.get(it).is_some());
     if is_entry {
@@ -51,7 +51,8 @@ pub(super) fn find_servers<'a>(
 
 const EXAMPLE: &str = "write `{\"mcpServers\": [{\"name\": …, \"command\": …, \"args\": [], \"env\": []}]}`";
 
-fn request<'a>(
+/// Finds the entries of a JSON-RPC request.
+fn find_in_request<'a>(
     root: &'a Node,
     members: &SessionMembers,
     at: &Location,
@@ -110,7 +111,7 @@ fn request<'a>(
     if session_id == Requirement::Required {
         check_session_id(node, &params_at, context);
     }
-    params(node, members, &params_at, servers, context)
+    find_in_params(node, members, &params_at, servers, context)
 }
 
 /// Checks the id of the session that the request loads, resumes or forks (ACPX-10).
@@ -133,16 +134,17 @@ fn check_session_id(node: &Node, at: &Location, context: &ReadContext) {
     }
 }
 
-fn params<'a>(
+/// Finds the entries of the `params` of a request.
+fn find_in_params<'a>(
     node: &'a Node,
     members: &SessionMembers,
     at: &Location,
     requirement: Requirement,
     context: &ReadContext,
 ) -> Option<Vec<EntryNode<'a>>> {
-    let wrong = node.get("cwd").filter(|it| !matches!(it.value.content(), Content::Broken));
-    if let Some(wrong) = wrong.filter(|_| members.cwd.is_none()) {
-        let at = at.member(wrong, context);
+    let given_cwd = node.get("cwd").filter(|it| !matches!(it.value.content(), Content::Broken));
+    if let Some(cwd) = given_cwd.filter(|_| members.cwd.is_none()) {
+        let at = at.member(cwd, context);
         let message = "'cwd' must be an absolute path";
         context.error(Code::RelativePath, &at, message, "write the absolute path of a folder");
     }
@@ -157,7 +159,7 @@ fn params<'a>(
     match list.content() {
         Content::Null => Some(Vec::new()),
         Content::Broken => None,
-        Content::Sequence(_) => entries(list, &at, "mcpServers", context),
+        Content::Sequence(_) => list_entries(list, &at, "mcpServers", context),
         _ => {
             let message = format!("'mcpServers' must be a list, not {}", list.kind());
             let help = "write a list of servers, each with its `name`; keys and values are for `mcp.json`";
@@ -167,7 +169,8 @@ fn params<'a>(
     }
 }
 
-fn entries<'a>(
+/// The entries of a list. `label` is the name of the list in messages.
+fn list_entries<'a>(
     list: &'a Node,
     at: &Location,
     label: &str,

@@ -14,17 +14,18 @@ pub(super) struct ProtocolRules {
     /// The meaning of an entry without a `type`.
     pub(super) untyped: UntypedEntry,
     /// Whether a `type` that begins with `_` is an extension.
-    pub(super) extensions: bool,
+    pub(super) allows_extensions: bool,
     /// Whether `args`, `env` and `headers` are required (ACPX-09).
     pub(super) list_requirement: Requirement,
 }
 
-/// The members that the parameters of a method require, besides `cwd` (ACPX-10).
+/// The members that the `params` of a method require, besides `cwd` (ACPX-10).
 #[derive(Debug)]
 pub(super) struct MethodRules {
     pub(super) name: &'static str,
+    /// Whether `mcpServers` is required.
     pub(super) servers: Requirement,
-    /// Only a new session has no id yet.
+    /// Whether `sessionId` is required. A new session has none yet.
     pub(super) session_id: Requirement,
 }
 
@@ -91,7 +92,7 @@ static V1: ProtocolRules = ProtocolRules {
     ],
     transport_types: &["stdio", "http", "sse", "acp"],
     untyped: UntypedEntry::Stdio,
-    extensions: false,
+    allows_extensions: false,
     list_requirement: Requirement::Required,
 };
 
@@ -104,13 +105,13 @@ static V2: ProtocolRules = ProtocolRules {
     ],
     transport_types: &["stdio", "http", "acp"],
     untyped: UntypedEntry::Error,
-    extensions: true,
+    allows_extensions: true,
     list_requirement: Requirement::Optional,
 };
 
 impl ProtocolRules {
     /// The rules of a profile. A profile other than those of ACP gets version 1.
-    pub(super) fn of(profile: Profile) -> &'static ProtocolRules {
+    pub(super) fn for_profile(profile: Profile) -> &'static ProtocolRules {
         match profile {
             Profile::AcpV2 => &V2,
             Profile::AcpV1

@@ -8,9 +8,9 @@ use crate::dialect::acp::rules::{MethodRules, ProtocolRules, Requirement, Untype
 use crate::dialect::acp::wire::{AcpStdio, AcpTunnel, AcpUrl};
 use crate::dialect::wire_schema::wire_schema;
 
-/// The schema of a protocol version.
+/// The schema of the requests of a protocol version.
 pub(crate) fn schema(profile: Profile) -> Value {
-    let rules = ProtocolRules::of(profile);
+    let rules = ProtocolRules::for_profile(profile);
     let mut definitions = Map::new();
     for (name, mut it) in [
         ("Stdio", wire_schema::<AcpStdio>()),
@@ -23,14 +23,14 @@ pub(crate) fn schema(profile: Profile) -> Value {
             definitions.extend(own);
         }
         if rules.list_requirement == Requirement::Required {
-            require(members);
+            require_lists(members);
         }
         definitions.insert(name.to_owned(), it);
     }
-    definitions.insert("Server".to_owned(), server(rules));
+    definitions.insert("Server".to_owned(), server_schema(rules));
     definitions
         .insert("Servers".to_owned(), json!({ "type": "array", "items": { "$ref": "#/$defs/Server" } }));
-    definitions.insert("Params".to_owned(), params());
+    definitions.insert("Params".to_owned(), params_schema());
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": format!("MCP servers of an ACP session, protocol version {}", rules.version),
@@ -40,7 +40,7 @@ pub(crate) fn schema(profile: Profile) -> Value {
         "else": {
             "type": "object",
             "if": { "anyOf": [{ "required": ["method"] }, { "required": ["params"] }] },
-            "then": request(rules),
+            "then": request_schema(rules),
             "else": {
                 "if": { "required": ["mcpServers"] },
                 "then": { "$ref": "#/$defs/Params" },
@@ -51,8 +51,8 @@ pub(crate) fn schema(profile: Profile) -> Value {
     })
 }
 
-/// Makes the lists that version 1 requires required.
-fn require(members: &mut Map<String, Value>) {
+/// Adds the lists to `required`, for version 1.
+fn require_lists(members: &mut Map<String, Value>) {
     let stdio = members.get("title").is_some_and(|it| it == "AcpStdio");
     let lists: &[&str] = match (stdio, members.get("properties").and_then(|it| it.get("serverId"))) {
         (true, _) => &["args", "env"],
@@ -65,11 +65,11 @@ fn require(members: &mut Map<String, Value>) {
 }
 
 /// The schema of an entry, selected by its type.
-fn server(rules: &ProtocolRules) -> Value {
+fn server_schema(rules: &ProtocolRules) -> Value {
     let is = |kind: &str| json!({ "required": ["type"], "properties": { "type": { "const": kind } } });
     let refer = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
     let mut types: Vec<Value> = rules.transport_types.iter().map(|it| json!({ "const": it })).collect();
-    if rules.extensions {
+    if rules.allows_extensions {
         types.push(json!({ "pattern": "^_" }));
     }
     let url = json!({
@@ -94,7 +94,8 @@ fn server(rules: &ProtocolRules) -> Value {
     })
 }
 
-fn params() -> Value {
+/// The schema of the `params` of a request.
+fn params_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -104,7 +105,8 @@ fn params() -> Value {
     })
 }
 
-fn request(rules: &ProtocolRules) -> Value {
+/// The schema of a JSON-RPC request.
+fn request_schema(rules: &ProtocolRules) -> Value {
     let names = |is_listed: &dyn Fn(&MethodRules) -> bool| -> Vec<&str> {
         rules.methods.iter().filter(|it| is_listed(it)).map(|it| it.name).collect()
     };

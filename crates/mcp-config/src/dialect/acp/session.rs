@@ -11,7 +11,7 @@ pub struct SessionMembers {
     pub cwd: Option<String>,
     /// The additional folders, if they are absolute paths.
     pub additional_directories: ListMember<Option<String>>,
-    /// What the entries of `mcpServers` say, in their order.
+    /// The entries of `mcpServers`, in their order.
     pub servers: ListMember<SessionEntry>,
 }
 
@@ -39,7 +39,8 @@ impl<T> ListMember<T> {
         }
     }
 
-    fn of(list: Option<&Node>, item: fn(&Node) -> T) -> ListMember<T> {
+    /// Reads a member with `item` for each item.
+    fn read(list: Option<&Node>, item: fn(&Node) -> T) -> ListMember<T> {
         match list.map(|it| (it.content(), it.items())) {
             None => ListMember::Absent,
             Some((Content::Null, _)) => ListMember::Null,
@@ -49,7 +50,7 @@ impl<T> ListMember<T> {
     }
 }
 
-/// What an entry says, whether it is valid or not.
+/// An entry of `mcpServers` as it is written, valid or not.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct SessionEntry {
@@ -63,21 +64,21 @@ pub struct SessionEntry {
 
 impl SessionMembers {
     /// Reads a request or its `params`. Any other document has no such members.
-    pub(super) fn of(root: &Node) -> SessionMembers {
+    pub(super) fn read(root: &Node) -> SessionMembers {
         let params = root.value("params");
         let Some(params) = params.or_else(|| root.get("mcpServers").map(|_| root)) else {
             return SessionMembers::default();
         };
         SessionMembers {
             cwd: params.value("cwd").and_then(absolute_path),
-            additional_directories: ListMember::of(params.value("additionalDirectories"), absolute_path),
-            servers: ListMember::of(params.value("mcpServers"), SessionEntry::of),
+            additional_directories: ListMember::read(params.value("additionalDirectories"), absolute_path),
+            servers: ListMember::read(params.value("mcpServers"), SessionEntry::read),
         }
     }
 }
 
 impl SessionEntry {
-    fn of(entry: &Node) -> SessionEntry {
+    fn read(entry: &Node) -> SessionEntry {
         let text = |key: &str| entry.text_of(key).map(str::to_owned);
         let is_null =
             |key: &&str| entry.get(key).is_some_and(|it| matches!(it.value.content(), Content::Null));

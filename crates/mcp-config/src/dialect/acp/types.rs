@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_quotes_nothing() {
+    fn errors_quote_no_values() {
         for text in [
             r#"{"type":"SECRET"}"#,
             r#"{"type":["SECRET"]}"#,

@@ -14,7 +14,7 @@ pub(crate) struct AcpStdio {
     /// `stdio`; required in protocol version 2.
     #[serde(rename = "type")]
     #[schemars(extend("const" = "stdio"))]
-    #[expect(dead_code, reason = "it was looked at before the entry was read; the schema needs it")]
+    #[expect(dead_code, reason = "`type` is checked before the entry is read; the schema needs the field")]
     pub(super) tag: NullableField<Ignored>,
     /// The server's name in this session.
     #[schemars(length(min = 1, max = 256))]
@@ -42,7 +42,7 @@ pub(crate) struct AcpUrl {
     /// `http` or `sse`.
     #[serde(rename = "type")]
     #[schemars(extend("enum" = ["http", "sse"]))]
-    #[expect(dead_code, reason = "it was looked at before the entry was read; the schema needs it")]
+    #[expect(dead_code, reason = "`type` is checked before the entry is read; the schema needs the field")]
     pub(super) tag: Field<Ignored>,
     /// The server's name in this session.
     #[schemars(length(min = 1, max = 256))]
@@ -69,7 +69,7 @@ pub(crate) struct AcpTunnel {
     /// `acp`.
     #[serde(rename = "type")]
     #[schemars(extend("const" = "acp"))]
-    #[expect(dead_code, reason = "it was looked at before the entry was read; the schema needs it")]
+    #[expect(dead_code, reason = "`type` is checked before the entry is read; the schema needs the field")]
     pub(super) tag: Field<Ignored>,
     /// The server's name in this session.
     #[schemars(length(min = 1, max = 256))]

@@ -6,10 +6,11 @@ use mcp_host_model::{
 };
 
 use crate::dialect::checks::{self, UrlRule};
-use crate::dialect::write::common::{self, EXTRA};
+use crate::dialect::lowering::EXTRA_METADATA;
+use crate::dialect::write::common;
 use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::{Reason, WriteReport};
-use crate::dialect::write::values::{self, reference_text, rewrite_text};
+use crate::dialect::write::values::{self, rewrite_text, value_text};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::ReferenceRule;
 
@@ -33,7 +34,7 @@ pub(crate) fn write_server(
         TransportKind::Sse if is_first => entry.add_text("type", "sse"),
         TransportKind::Sse | TransportKind::WebSocket | _ => {
             let why = format!("{} has no {} transport", entry.report.title(), kind.as_str());
-            return entry.report.server_omitted("transport", why);
+            return entry.report.add_server_omitted("transport", why);
         }
     }
     entry.add_text("name", id.as_str());
@@ -41,35 +42,35 @@ pub(crate) fn write_server(
         TransportSpec::Stdio(spec) => {
             let command = resolve_program(&spec.command, origin.dialect(), entry.report)?;
             entry.add_text("command", command);
-            let args = entry.arguments(&spec.args)?;
+            let args = entry.argument_list(&spec.args)?;
             entry.add("args", args);
             // A list may contain a name twice; its reader uses the last value.
-            let mut env = values::entry_list("env", &spec.env, entry.report, literal);
-            common::write_config(config.as_ref(), Some(&mut env), OutputValue::Text, entry.report);
+            let mut env = values::writable_list("env", &spec.env, entry.report, literal);
+            common::write_config(config.as_ref(), Some(&mut env), entry.report);
             entry.add("env", pairs(env));
             common::report_inherit(spec.inherit, EnvInheritance::All, entry.report);
-            entry.report.unsupported_if(spec.env_file.is_some(), "env_file", "an env file");
+            entry.report.add_unsupported_if(spec.env_file.is_some(), "env_file", "an env file");
             match spec.cwd.as_ref().map(|it| rewrite_text(it, origin.dialect(), VARIABLE_RULE)) {
                 Some(Ok(cwd)) if checks::is_absolute(&cwd) => entry.add_text("cwd", cwd),
-                Some(Ok(_)) => entry.report.omitted("cwd", "only an absolute path is allowed there"),
-                Some(Err(why)) => entry.report.omitted("cwd", why),
+                Some(Ok(_)) => entry.report.add_omitted("cwd", "only an absolute path is allowed there"),
+                Some(Err(why)) => entry.report.add_omitted("cwd", why),
                 None => {}
             }
-            entry.report.unsupported_if(spec.encoding != "utf-8", "encoding", "an encoding");
+            entry.report.add_unsupported_if(spec.encoding != "utf-8", "encoding", "an encoding");
         }
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
-            entry.report.unsupported_if(spec.client_credentials.is_some(), "auth", "client credentials");
-            common::report_fallback(spec.sse_fallback, entry.report);
-            common::write_config(config.as_ref(), None, OutputValue::Text, entry.report);
-            let text = entry.required("url", &spec.url)?;
+            entry.report.add_unsupported_if(spec.client_credentials.is_some(), "auth", "client credentials");
+            common::report_sse_fallback(spec.sse_fallback, entry.report);
+            common::write_config(config.as_ref(), None, entry.report);
+            let text = entry.required_text("url", &spec.url)?;
             if checks::parse_url(&text, UrlRule::Http).is_err() {
-                return entry.report.server_omitted("url", "it is not an http or https URL");
+                return entry.report.add_server_omitted("url", "it is not an http or https URL");
             }
             entry.add_text("url", text);
             // A list may contain a name twice; all values are sent.
-            let headers = values::entry_list("headers", &spec.headers, entry.report, literal);
+            let headers = values::writable_list("headers", &spec.headers, entry.report, literal);
             entry.add("headers", pairs(headers));
-            entry.report.unsupported_if(spec.session_id.is_some(), "session_id", "a session id");
+            entry.report.add_unsupported_if(spec.session_id.is_some(), "session_id", "a session id");
             common::report_open_session(spec, kind, entry.report);
         }
     }
@@ -80,7 +81,7 @@ pub(crate) fn write_server(
     if origin.dialect() == Dialect::Acp {
         common::push_extra(&mut res, metadata);
     }
-    report.unsupported_if(server.description.is_some(), "description", "a description");
+    report.add_unsupported_if(server.description.is_some(), "description", "a description");
     common::report_discovery(server.discovery, report);
     common::report_exposure(&server.exposure, Some(NamePolicy::Qualify { class: NameClass::Strict }), report);
     // The sharing of an ACP server is in its `_meta`, which was written above.
@@ -88,29 +89,29 @@ pub(crate) fn write_server(
         common::report_sharing(server.sharing, Sharing::PerOwner, report);
     }
     common::report_limits(&server.limits, kind, &[], report);
-    let written: &[&str] = if origin.dialect() == Dialect::Acp { &[META, EXTRA] } else { &[META] };
+    let written: &[&str] = if origin.dialect() == Dialect::Acp { &[META, EXTRA_METADATA] } else { &[META] };
     common::report_metadata(metadata, written, report);
     common::report_inputs(origin, report);
-    report.unsupported_if(origin.stated_sharing.is_some(), "metadata.sharing", "`sharing`");
+    report.add_unsupported_if(origin.stated_sharing.is_some(), "metadata.sharing", "`sharing`");
     Some((id.to_string(), OutputValue::Map(res)))
 }
 
 fn literal(value: &ConfigValue) -> Result<OutputValue, Reason> {
-    reference_text(value, VARIABLE_RULE).map(OutputValue::Text)
+    value_text(value, VARIABLE_RULE).map(OutputValue::Text)
 }
 
 /// Returns the program's absolute path. A relative path or a name is looked up on this machine. Reports failure.
 fn resolve_program(command: &str, origin: Dialect, report: &mut WriteReport<'_>) -> Option<String> {
-    let command = report.required("command", rewrite_text(command, origin, VARIABLE_RULE))?;
+    let command = report.required_text("command", rewrite_text(command, origin, VARIABLE_RULE))?;
     if checks::is_absolute(&command) {
         return Some(command);
     }
     let why = format!("{} requires the absolute path of a program", report.title());
-    let found = (report.program)(&command).filter(|it| checks::is_absolute(it));
+    let found = (report.find_program)(&command).filter(|it| checks::is_absolute(it));
     if found.is_none() {
-        return report.server_omitted("command", why + ", and it was not found");
+        return report.add_server_omitted("command", why + ", and it was not found");
     }
-    report.replaced("command", why, "wrote the path on this machine");
+    report.add_replaced("command", why, "wrote the path on this machine");
     found
 }
 

@@ -4,8 +4,8 @@ use crate::diagnostic::{CheckError, Code};
 
 /// Checks the name of a header: it is a token of RFC 9110.
 pub(crate) fn check_header_name(name: &str) -> Result<(), CheckError> {
-    let token = |it: u8| it.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&it);
-    if !name.is_empty() && name.bytes().all(token) {
+    let is_token_byte = |it: u8| it.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&it);
+    if !name.is_empty() && name.bytes().all(is_token_byte) {
         return Ok(());
     }
     Err(CheckError::new(
@@ -15,7 +15,7 @@ pub(crate) fn check_header_name(name: &str) -> Result<(), CheckError> {
     ))
 }
 
-/// The part of the program that sets a header.
+/// The part of mcp-host that sets a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderOwner {
     /// The configuration.

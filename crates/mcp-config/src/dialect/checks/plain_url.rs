@@ -13,7 +13,7 @@ const FORBIDDEN_IN_HOSTS: &[char] = &['#', '/', ':', '<', '>', '?', '@', '[', '\
 
 /// Checks an http or https URL.
 pub(crate) fn check_http_url(text: &str) -> Result<(), CheckError> {
-    let error = |why| Err(invalid_url(UrlRule::Http, why));
+    let error = |reason| Err(invalid_url(UrlRule::Http, reason));
     if text.contains(|char: char| char.is_whitespace() || char.is_control()) {
         return error("it contains whitespace or a control character");
     }

@@ -16,15 +16,16 @@ pub(crate) fn check_env_name(name: &str) -> Result<(), CheckError> {
 
 /// Checks the value of an environment variable: it contains no NUL.
 pub(crate) fn check_env_value(value: &str) -> Result<(), CheckError> {
-    no_nul(value, "the value of an environment variable must not contain NUL")
+    check_no_nul(value, "the value of an environment variable must not contain NUL")
 }
 
 /// Checks an argument: it contains no NUL.
 pub(crate) fn check_argument(value: &str) -> Result<(), CheckError> {
-    no_nul(value, "an argument must not contain NUL")
+    check_no_nul(value, "an argument must not contain NUL")
 }
 
-fn no_nul(value: &str, message: &str) -> Result<(), CheckError> {
+/// Checks that a text contains no NUL.
+fn check_no_nul(value: &str, message: &str) -> Result<(), CheckError> {
     if !value.contains('\0') {
         return Ok(());
     }

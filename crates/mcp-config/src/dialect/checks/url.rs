@@ -8,8 +8,8 @@ use url::{Host, Url};
 use crate::diagnostic::CheckError;
 use crate::dialect::checks::url_rule::{UrlRule, invalid_url, scheme_error};
 
-/// Parses a URL; fails if the rule rejects it.
-pub(crate) fn parse(text: &str, rule: UrlRule) -> Result<Url, CheckError> {
+/// Parses a URL. Fails if it is invalid or the rule rejects it.
+pub(crate) fn parse_url(text: &str, rule: UrlRule) -> Result<Url, CheckError> {
     let is_forbidden = |it: char| it.is_whitespace() || it.is_control();
     if text.contains(is_forbidden) {
         return Err(invalid_url(rule, "it contains whitespace or a control character"));
@@ -39,7 +39,7 @@ pub(crate) fn parse(text: &str, rule: UrlRule) -> Result<Url, CheckError> {
 
 /// Checks an http or https URL.
 pub(crate) fn check_http_url(text: &str) -> Result<(), CheckError> {
-    parse(text, UrlRule::Http).map(drop)
+    parse_url(text, UrlRule::Http).map(drop)
 }
 
 /// Returns whether the URL's host is this machine: `localhost`, `127.0.0.0/8` or `[::1]`.
@@ -58,7 +58,7 @@ mod tests {
 
     #[track_caller]
     fn check(rule: UrlRule, text: &str, want: &str) {
-        let got = match parse(text, rule) {
+        let got = match parse_url(text, rule) {
             Ok(_) => "ok".to_owned(),
             Err(error) => error.message,
         };
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_040_hd_041_hd_043_https_or_this_machine() {
+    fn hd_040_hd_041_hd_043_only_https_and_loopback_http_are_accepted() {
         const SCHEME: &str = "'url' must use https:// (or http:// for localhost)";
         let check = |text, want| check(UrlRule::HttpsOrLoopback, text, want);
         for text in [

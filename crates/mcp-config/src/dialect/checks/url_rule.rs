@@ -35,16 +35,16 @@ pub(super) fn scheme_error(rule: UrlRule) -> CheckError {
 }
 
 /// The error for a text that is not a URL.
-pub(super) fn invalid_url(rule: UrlRule, why: &str) -> CheckError {
+pub(super) fn invalid_url(rule: UrlRule, reason: &str) -> CheckError {
     match rule {
         UrlRule::HttpsOrLoopback | UrlRule::WebSocket => CheckError::new(
             Code::InvalidUrl,
-            format!("'url' is not a valid URL: {why}"),
+            format!("'url' is not a valid URL: {reason}"),
             "write scheme, host and path, such as https://example.com/mcp",
         ),
         UrlRule::Http => CheckError::new(
             Code::InvalidUrl,
-            format!("'url' must be a valid http(s) URL: {why}"),
+            format!("'url' must be a valid http(s) URL: {reason}"),
             "write scheme, host and path, such as https://example.com/mcp",
         ),
     }

@@ -13,12 +13,12 @@ use crate::diagnostic::{Applicability, CheckError, Code, FixIntent};
 use crate::dialect::checks::UrlRule;
 use crate::dialect::dominds::exposure::{self, ExposureFields};
 use crate::dialect::dominds::wire::{DomindsServer, DomindsTransport, DomindsValue, DomindsVariable};
-use crate::dialect::lowering::metadata;
+use crate::dialect::lowering::collect_metadata;
 use crate::dialect::program_text::{check_argument_line, check_command};
 use crate::dialect::{checks, lowering};
 use crate::syntax::template::has_holodeck_reference;
 
-/// Lowers one server. Returns `None` if a required part is invalid; every mistake is reported.
+/// Lowers a server and reports every mistake. `None` if a required part is invalid.
 pub(super) fn lower(
     name: &str,
     server: DomindsServer,
@@ -49,7 +49,7 @@ pub(super) fn lower(
             expected: Expected::OneOf(&["stdio", "streamable_http"]),
             found: "nothing",
         };
-        let message = error.message(context.policy.wording, &transport.at.pointer(context));
+        let message = error.message(context.rules.wording, &transport.at.pointer(context));
         context.error(
             Code::MissingKey,
             &transport.at,
@@ -57,20 +57,24 @@ pub(super) fn lower(
             "add `transport: stdio` or `transport: streamable_http`",
         );
     }
-    let named = exposure::lower(ExposureFields { tools, prompts, resources, transform }, context);
+    let lowered = exposure::lower(ExposureFields { tools, prompts, resources, transform }, context);
     let transport_spec = match transport.value() {
         Some(DomindsTransport::Stdio) => {
             let foreign = [url.given_at(), headers.given_at(), session_id.given_at()];
             lowering::warn_without_effect("stdio", &foreign, context);
             let has_args = args.value().is_some_and(|it| !it.is_empty());
-            let args = args.take().unwrap_or_default().into_iter().filter_map(|it| argument(it, context));
+            let args = args
+                .into_value()
+                .unwrap_or_default()
+                .into_iter()
+                .filter_map(|it| lower_argument(it, context));
             let args: Vec<_> = args.collect();
             let env_at = env.at;
-            let env = lowering::environment(env.take(), &env_at, context, |it, at| {
-                host_value(it, at, checks::check_env_value, context)
+            let env = lowering::lower_environment(env.into_value(), &env_at, context, |it, at| {
+                lower_value(it, at, checks::check_env_value, context)
             });
-            let cwd = non_empty(&cwd, context).map(|it| it.trim().to_owned());
-            let mut spec = StdioSpec::new(command_value(&command, has_args, context)?);
+            let cwd = read_non_empty(&cwd, context).map(|it| it.trim().to_owned());
+            let mut spec = StdioSpec::new(lower_command(&command, has_args, context)?);
             (spec.args, spec.env, spec.cwd) = (args, env, cwd);
             spec.inherit = EnvInheritance::All;
             Some(TransportSpec::Stdio(spec))
@@ -78,28 +82,28 @@ pub(super) fn lower(
         Some(DomindsTransport::StreamableHttp) => {
             let foreign = [command.given_at(), args.given_at(), cwd.given_at(), env.given_at()];
             lowering::warn_without_effect("streamable_http", &foreign, context);
-            let headers = lowering::headers(headers.take(), context, |it, at| {
-                host_value(it, at, checks::check_header_value, context)
+            let headers = lowering::lower_headers(headers.into_value(), context, |it, at| {
+                lower_value(it, at, checks::check_header_value, context)
             });
-            let session_id = session_value(session_id, context);
-            let mut spec = UrlSpec::new(url_value(&url, context)?);
+            let session_id = lower_session_id(session_id, context);
+            let mut spec = UrlSpec::new(lower_url(&url, context)?);
             (spec.headers, spec.session_id) = (headers, session_id);
             Some(TransportSpec::Http(spec))
         }
         None => None,
     };
-    let stateless = truely_stateless.take().unwrap_or(false);
+    let stateless = truely_stateless.into_value().unwrap_or(false);
     let default = if stateless { Sharing::Shared } else { Sharing::PerOwner };
     let mut spec = ServerSpec::new(id?, context.origin(at, at.span(context)), transport_spec?);
-    spec.exposure = named.exposure;
-    spec.origin.stated_sharing = sharing.take().map(Sharing::from);
+    spec.exposure = lowered.exposure;
+    spec.origin.stated_sharing = sharing.into_value().map(Sharing::from);
     spec.sharing = spec.origin.stated_sharing.unwrap_or(default);
-    spec.metadata = metadata([("resources", named.resources.map(Ok))]);
+    spec.metadata = collect_metadata([("resources", lowered.resources.map(Ok))]);
     Some(spec)
 }
 
-/// A text that must not be empty; reports an empty one.
-fn non_empty<'a>(slot: &'a OptionalField<String>, context: &ReadContext) -> Option<&'a str> {
+/// The text of a field that must not be blank; reports a blank one.
+fn read_non_empty<'a>(slot: &'a OptionalField<String>, context: &ReadContext) -> Option<&'a str> {
     let text = slot.value()?;
     if text.trim().is_empty() {
         let message = format!(
@@ -112,24 +116,24 @@ fn non_empty<'a>(slot: &'a OptionalField<String>, context: &ReadContext) -> Opti
     Some(text)
 }
 
-/// The command of a stdio server. Reports a missing or empty one (DM-008).
-fn command_value(command: &OptionalField<String>, has_args: bool, context: &ReadContext) -> Option<String> {
+/// Lowers the command of a stdio server. Reports a missing or empty one (DM-008).
+fn lower_command(command: &OptionalField<String>, has_args: bool, context: &ReadContext) -> Option<String> {
     if !command.is_given() {
         report_missing(Code::MissingCommand, command, "add the program to start", context);
         return None;
     }
-    let text = non_empty(command, context)?;
+    let text = read_non_empty(command, context)?;
     check_command(text, &command.at, has_args, Severity::Warning, context);
     Some(text.to_owned())
 }
 
-/// The URL of a server. Reports a missing or invalid one (DM-012).
-fn url_value(url: &OptionalField<String>, context: &ReadContext) -> Option<ConfigValue> {
+/// Lowers the URL of a server. Reports a missing or invalid one (DM-012).
+fn lower_url(url: &OptionalField<String>, context: &ReadContext) -> Option<ConfigValue> {
     if !url.is_given() {
         report_missing(Code::MissingUrl, url, "add the URL of the server", context);
         return None;
     }
-    let text = non_empty(url, context)?;
+    let text = read_non_empty(url, context)?;
     if let Err(error) = checks::parse_url(text, UrlRule::Http) {
         let path = dominds_path(&url.at.pointer(context));
         let message = error.message.replacen("'url'", &path, 1);
@@ -140,13 +144,15 @@ fn url_value(url: &OptionalField<String>, context: &ReadContext) -> Option<Confi
     Some(ConfigValue::literal(text))
 }
 
+/// Reports a required text that is missing.
 fn report_missing(code: Code, slot: &OptionalField<String>, help: &str, context: &ReadContext) {
     let message =
         format!("Invalid mcp.yaml: {} must be a non-empty string", dominds_path(&slot.at.pointer(context)));
     context.error(code, &slot.at, message, help);
 }
 
-fn argument(slot: Field<String>, context: &ReadContext) -> Option<ConfigValue> {
+/// Lowers an argument of the program.
+fn lower_argument(slot: Field<String>, context: &ReadContext) -> Option<ConfigValue> {
     let text = slot.value()?;
     context.report_check(&slot.at, checks::check_argument(text));
     check_argument_line(text, &slot.at, context);
@@ -154,11 +160,11 @@ fn argument(slot: Field<String>, context: &ReadContext) -> Option<ConfigValue> {
     if !text.contains(char::is_whitespace) {
         hint_literal_variable(text, &slot.at, "Dominds replaces no variables in arguments", context);
     }
-    slot.take().map(ConfigValue::literal)
+    slot.into_value().map(ConfigValue::literal)
 }
 
-/// The session id. An empty one is ignored.
-fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<ConfigValue> {
+/// Lowers the session id. A blank one is ignored, with a warning.
+fn lower_session_id(slot: OptionalField<String>, context: &ReadContext) -> Option<ConfigValue> {
     let text = slot.value()?;
     if text.trim().is_empty() {
         let message = if text.is_empty() {
@@ -173,10 +179,10 @@ fn session_value(slot: OptionalField<String>, context: &ReadContext) -> Option<C
         return None;
     }
     context.report_check(&slot.at, checks::check_header_value(text));
-    slot.take().map(ConfigValue::literal)
+    slot.into_value().map(ConfigValue::literal)
 }
 
-/// Notes that `${NAME}` is literal text (DM-010).
+/// Reports, as an information, that `${NAME}` is literal text (DM-010).
 fn hint_literal_variable(text: &str, at: &Location, help: &str, context: &ReadContext) {
     if has_holodeck_reference(text) {
         let message = "`${…}` is literal text here: it is not replaced";
@@ -185,9 +191,9 @@ fn hint_literal_variable(text: &str, at: &Location, help: &str, context: &ReadCo
     }
 }
 
-/// A value of `env` or `headers`: literal text, in which `${}` has no meaning, or a host variable (DM-010,
-/// DM-011).
-fn host_value(
+/// Lowers a value of `env` or `headers`: literal text, in which `${}` has no meaning, or a variable of the host
+/// (DM-010, DM-011).
+fn lower_value(
     value: DomindsValue,
     at: &Location,
     check: fn(&str) -> Result<(), CheckError>,
@@ -206,8 +212,8 @@ fn host_value(
                 context.error(Code::EmptyValue, &env.at, message, "name a variable of the environment");
             }
             ConfigValue::HostEnv {
-                name: env.take().unwrap_or_default(),
-                prefix: Secret::new(prefix.take().unwrap_or_default()),
+                name: env.into_value().unwrap_or_default(),
+                prefix: Secret::new(prefix.into_value().unwrap_or_default()),
             }
         }
     }

@@ -39,8 +39,8 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
             }
         };
     check_version(&version.state, &version.at, context);
-    let OrderedMap(entries) = servers.take().unwrap_or(OrderedMap(Vec::new()));
-    entries.into_iter().map(|(name, slot)| server(&name, slot, context)).collect()
+    let OrderedMap(entries) = servers.into_value().unwrap_or(OrderedMap(Vec::new()));
+    entries.into_iter().map(|(name, slot)| read_server(&name, slot, context)).collect()
 }
 
 /// Reports a `version` other than 1 (DM-003).
@@ -49,7 +49,7 @@ fn check_version(version: &FieldState<f64>, at: &Location, context: &ReadContext
         FieldState::Value(number) if *number == 1.0 => return,
         FieldState::Value(_) | FieldState::Absent | FieldState::Null | FieldState::Invalid => {}
     }
-    context.clear(at);
+    context.remove_diagnostics(at);
     let message = "Invalid mcp.yaml: expected version: 1";
     let diagnostic = context.new_diagnostic(Code::UnsupportedVersion, at, message);
     let fix = match version {
@@ -66,10 +66,11 @@ fn check_version(version: &FieldState<f64>, at: &Location, context: &ReadContext
     context.report(diagnostic.help("write `version: 1`, the number without quotes").fix(fix));
 }
 
-fn server(name: &str, slot: Field<DomindsServer>, context: &ReadContext) -> ReadEntry {
+/// Reads a server from its field of the map.
+fn read_server(name: &str, slot: Field<DomindsServer>, context: &ReadContext) -> ReadEntry {
     let at = slot.at;
     let mut res = ReadEntry::new(display_name(name), &at, context);
-    let Some(server) = slot.take() else { return res };
+    let Some(server) = slot.into_value() else { return res };
     res.transport = server.transport.value().map(|it| match it {
         DomindsTransport::Stdio => TransportKind::Stdio,
         DomindsTransport::StreamableHttp => TransportKind::Http,
@@ -77,7 +78,7 @@ fn server(name: &str, slot: Field<DomindsServer>, context: &ReadContext) -> Read
     // DMX-01: a disabled server is not checked.
     res.disabled = server.enabled.value() == Some(&false);
     if res.disabled {
-        context.clear(&at);
+        context.remove_diagnostics(&at);
     } else {
         res.spec = lower::lower(name, server, &at, context);
     }

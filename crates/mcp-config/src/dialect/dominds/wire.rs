@@ -61,11 +61,11 @@ pub(crate) struct DomindsServer {
     #[serde(rename = "sessionId")]
     pub(super) session_id: OptionalField<String>,
     /// Which tools are exposed.
-    pub(super) tools: OptionalField<Lists>,
+    pub(super) tools: OptionalField<ListExposure>,
     /// Which prompts are exposed.
-    pub(super) prompts: OptionalField<Lists>,
+    pub(super) prompts: OptionalField<ListExposure>,
     /// Which resources are exposed.
-    pub(super) resources: OptionalField<Resources>,
+    pub(super) resources: OptionalField<ResourceExposure>,
     /// How names are changed, in this order. `tools`, `prompts` and `resources` may have their own list.
     pub(super) transform: OptionalField<Vec<Field<TransformEntry>>>,
     /// Text for the members of the team; ignored.
@@ -109,7 +109,7 @@ pub(crate) struct DomindsVariable {
 /// Which items of a list are exposed, and under which names.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "DomindsLists")]
-pub(crate) struct Lists {
+pub(crate) struct ListExposure {
     /// Patterns of exposed names; `*` matches any characters.
     pub(super) whitelist: OptionalField<Vec<Field<String>>>,
     /// Patterns of hidden names; the whitelist takes precedence.
@@ -121,7 +121,7 @@ pub(crate) struct Lists {
 /// Which resources are exposed, and under which names.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "DomindsResources")]
-pub(crate) struct Resources {
+pub(crate) struct ResourceExposure {
     /// Patterns of exposed names; `*` matches any characters.
     pub(super) whitelist: OptionalField<Vec<Field<String>>>,
     /// Patterns of hidden names; the whitelist takes precedence.
@@ -158,7 +158,7 @@ pub(crate) struct Skills {
 #[schemars(rename = "DomindsTransform", extend("oneOf" = [{ "required": ["prefix"] }, { "required": ["suffix"] }]))]
 pub(crate) struct TransformEntry {
     /// Adds a prefix, or replaces one.
-    pub(super) prefix: OptionalField<Prefix>,
+    pub(super) prefix: OptionalField<PrefixTransform>,
     /// Adds a suffix.
     pub(super) suffix: OptionalField<String>,
 }
@@ -168,17 +168,17 @@ pub(crate) struct TransformEntry {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "shape: string or { remove, add }")]
 #[schemars(rename = "DomindsPrefix", untagged)]
-pub(crate) enum Prefix {
+pub(crate) enum PrefixTransform {
     #[serde(rename = "text")]
     Add(String),
     #[serde(rename = "mapping")]
-    Replace(Replacement),
+    Replace(PrefixReplacement),
 }
 
 /// Replaces a prefix.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "DomindsReplacement")]
-pub(crate) struct Replacement {
+pub(crate) struct PrefixReplacement {
     /// Removed from names that begin with it.
     pub(super) remove: Field<String>,
     /// Always added.

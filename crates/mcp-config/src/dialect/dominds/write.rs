@@ -1,4 +1,4 @@
-//! Writes Dominds' servers.
+//! Writes the servers of Dominds' `.minds/mcp.yaml`.
 
 use mcp_host_model::{
     Discovery, EnvInheritance, Exposure, ExposureFilter, ExposureRules, NamePolicy, NameTransform, RawJson,
@@ -14,6 +14,7 @@ use crate::dialect::write::{common, values};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::ReferenceRule;
 
+/// Returns a server's name and its entry. `None` if Dominds cannot express the server, which is reported.
 pub(crate) fn write_server(
     server: &ServerSpec,
     report: &mut WriteReport<'_>,
@@ -22,26 +23,26 @@ pub(crate) fn write_server(
     let mut entry = EntryWriter::new(server, ReferenceRule::Literal, report);
     match transport {
         TransportSpec::Stdio(spec) => {
-            let command = entry.command(&spec.command)?;
+            let command = entry.command_text(&spec.command)?;
             entry.add_text("transport", "stdio");
             entry.add_text("command", command);
-            let args = entry.arguments(&spec.args)?;
+            let args = entry.argument_list(&spec.args)?;
             entry.add_non_empty("args", args);
             entry.add_model_text("cwd", "cwd", spec.cwd.as_ref());
-            let mut env = values::entry_map("env", &spec.env, entry.report, dominds_value);
-            common::write_config(config.as_ref(), Some(&mut env), OutputValue::Text, entry.report);
+            let mut env = values::writable_map("env", &spec.env, entry.report, dominds_value);
+            common::write_config(config.as_ref(), Some(&mut env), entry.report);
             entry.add_non_empty("env", OutputValue::Map(env));
-            entry.report.unsupported_if(spec.env_file.is_some(), "env_file", "an env file");
-            entry.report.unsupported_if(spec.encoding != "utf-8", "encoding", "an encoding");
+            entry.report.add_unsupported_if(spec.env_file.is_some(), "env_file", "an env file");
+            entry.report.add_unsupported_if(spec.encoding != "utf-8", "encoding", "an encoding");
             common::report_inherit(spec.inherit, EnvInheritance::All, entry.report);
         }
         TransportSpec::Http(spec) => {
-            common::write_config(config.as_ref(), None, OutputValue::Text, entry.report);
-            http(spec, &mut entry)?;
+            common::write_config(config.as_ref(), None, entry.report);
+            write_http(spec, &mut entry)?;
         }
         TransportSpec::Sse(_) | TransportSpec::WebSocket(_) => {
             let why = format!("{} has no {} transport", entry.report.title(), transport.kind().as_str());
-            return entry.report.server_omitted("transport", why);
+            return entry.report.add_server_omitted("transport", why);
         }
     }
     if *sharing != Sharing::PerOwner {
@@ -49,9 +50,9 @@ pub(crate) fn write_server(
     }
     let EntryWriter { members: mut res, report, .. } = entry;
     common::write_sharing(*sharing, *sharing, origin, &mut res, report);
-    report.unsupported_if(server.description.is_some(), "description", "a description");
-    let hidden = hidden(server.discovery, exposure, report);
-    res.extend(exposed(exposure, hidden, metadata.get("resources")));
+    report.add_unsupported_if(server.description.is_some(), "description", "a description");
+    let hidden = hide_unlisted(server.discovery, exposure, report);
+    res.extend(exposure_members(exposure, hidden, metadata.get("resources")));
     common::report_naming(exposure, [NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Slug], report);
     common::report_limits(&server.limits, transport.kind(), &[], report);
     common::report_metadata(metadata, &["resources"], report);
@@ -59,46 +60,51 @@ pub(crate) fn write_server(
     Some((server.id.to_string(), OutputValue::Map(res)))
 }
 
-fn http(spec: &UrlSpec, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
-    entry.report.unsupported_if(spec.client_credentials.is_some(), "auth", "client credentials");
-    common::report_fallback(spec.sse_fallback, entry.report);
-    let text = entry.required("url", &spec.url)?;
+/// Writes a server over Streamable HTTP. `None` if its URL cannot be written, which is reported.
+fn write_http(spec: &UrlSpec, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
+    entry.report.add_unsupported_if(spec.client_credentials.is_some(), "auth", "client credentials");
+    common::report_sse_fallback(spec.sse_fallback, entry.report);
+    let text = entry.required_text("url", &spec.url)?;
     if checks::parse_url(&text, UrlRule::Http).is_err() {
-        return entry.report.server_omitted("url", "it is not an http or https URL");
+        return entry.report.add_server_omitted("url", "it is not an http or https URL");
     }
     entry.add_text("transport", "streamable_http");
     entry.add_text("url", text);
-    let headers = values::entry_map("headers", &spec.headers, entry.report, dominds_value);
+    let headers = values::writable_map("headers", &spec.headers, entry.report, dominds_value);
     entry.add_non_empty("headers", OutputValue::Map(headers));
     entry.add_value("sessionId", "session_id", spec.session_id.as_ref());
-    entry.report.unsupported_if(!spec.terminate_on_close, "terminate_on_close", "keeping a session open");
+    entry.report.add_unsupported_if(!spec.terminate_on_close, "terminate_on_close", "keeping a session open");
     Some(())
 }
 
-/// Whether a blacklist hides the tools, the prompts and the resources. It does so for tools and prompts that the
-/// spec does not list, because Dominds always lists them.
-fn hidden(discovery: Discovery, exposure: &Exposure, report: &mut WriteReport<'_>) -> [bool; 3] {
+/// Decides for tools, prompts and resources whether a blacklist must hide them all. It must hide tools or prompts that
+/// the spec does not list, because Dominds always lists them. Reports this.
+fn hide_unlisted(discovery: Discovery, exposure: &Exposure, report: &mut WriteReport<'_>) -> [bool; 3] {
     let Discovery { tools, prompts, .. } = discovery;
     let mut hide = |list: &str, listed: bool, rules: &ExposureRules| {
-        let free = rules.filter == ExposureFilter::default();
-        if !listed && free {
+        let is_unfiltered = rules.filter == ExposureFilter::default();
+        if !listed && is_unfiltered {
             let why = format!("{} cannot express that something is not listed", report.title());
-            report.replaced(
+            report.add_replaced(
                 format!("discovery.{list}"),
                 why,
                 format!("hid them all with a blacklist of {list}"),
             );
         } else if !listed {
-            report.unsupported(format!("discovery.{list}"), "that something is not listed");
+            report.add_unsupported(format!("discovery.{list}"), "that something is not listed");
         }
-        !listed && free
+        !listed && is_unfiltered
     };
     [hide("tools", tools, &exposure.tools), hide("prompts", prompts, &exposure.prompts), false]
 }
 
-/// The members `tools`, `prompts` and `resources`, and the transforms of the server.
-fn exposed(exposure: &Exposure, hidden: [bool; 3], settings: Option<&RawJson>) -> Vec<(String, OutputValue)> {
-    let lists = common::lists(exposure);
+/// The members `tools`, `prompts`, `resources` and `transform` of a server.
+fn exposure_members(
+    exposure: &Exposure,
+    hidden: [bool; 3],
+    settings: Option<&RawJson>,
+) -> Vec<(String, OutputValue)> {
+    let lists = common::exposure_lists(exposure);
     // The transforms of the resources, which skills also use, become those of the server. A list's own transforms
     // replace them, even if empty.
     let shared = &exposure.resources.transforms;
@@ -112,28 +118,28 @@ fn exposed(exposure: &Exposure, hidden: [bool; 3], settings: Option<&RawJson>) -
             ..
         } = rules;
         let mut members = Vec::new();
-        common::push_non_empty(&mut members, "whitelist", patterns(whitelist));
-        common::push_non_empty(&mut members, "blacklist", patterns(blacklist));
+        common::push_non_empty(&mut members, "whitelist", pattern_list(whitelist));
+        common::push_non_empty(&mut members, "blacklist", pattern_list(blacklist));
         if hidden {
             members.push(("blacklist".to_owned(), OutputValue::List(vec![OutputValue::text("*")])));
         }
         if transforms != shared {
-            members.push(("transform".to_owned(), self::transforms(transforms)));
+            members.push(("transform".to_owned(), transform_list(transforms)));
         }
         if let ("resources", Some(settings)) = (list, settings) {
-            members.extend(settings_of(settings));
+            members.extend(resource_settings(settings));
         }
         common::push_non_empty(&mut res, list, OutputValue::Map(members));
     }
-    common::push_non_empty(&mut res, "transform", self::transforms(shared));
+    common::push_non_empty(&mut res, "transform", transform_list(shared));
     res
 }
 
-fn patterns(patterns: &[String]) -> OutputValue {
+fn pattern_list(patterns: &[String]) -> OutputValue {
     OutputValue::List(patterns.iter().map(OutputValue::text).collect())
 }
 
-fn transforms(transforms: &[NameTransform]) -> OutputValue {
+fn transform_list(transforms: &[NameTransform]) -> OutputValue {
     let map = |key: &str, value: OutputValue| OutputValue::Map(vec![(key.to_owned(), value)]);
     let one = |it: &NameTransform| match it {
         NameTransform::Prefix { remove, add } if remove.is_empty() => map("prefix", OutputValue::text(add)),
@@ -150,7 +156,7 @@ fn transforms(transforms: &[NameTransform]) -> OutputValue {
 }
 
 /// The settings of `resources` that the reader keeps in the metadata.
-fn settings_of(json: &RawJson) -> Vec<(String, OutputValue)> {
+fn resource_settings(json: &RawJson) -> Vec<(String, OutputValue)> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Settings {
@@ -166,14 +172,14 @@ fn settings_of(json: &RawJson) -> Vec<(String, OutputValue)> {
     }
     let Ok(Settings { mime_types, max_bytes, skills }) = json.read() else { return Vec::new() };
     let mut res = Vec::new();
-    common::push_non_empty(&mut res, "mimeTypes", patterns(&mime_types));
+    common::push_non_empty(&mut res, "mimeTypes", pattern_list(&mime_types));
     if let Some(bytes) = max_bytes {
         res.push(("maxBytes".to_owned(), OutputValue::scalar(bytes)));
     }
     if let Some(Skills { enabled, whitelist, blacklist }) = skills {
         let mut members = vec![("enabled".to_owned(), OutputValue::scalar(enabled))];
-        common::push_non_empty(&mut members, "whitelist", patterns(&whitelist));
-        common::push_non_empty(&mut members, "blacklist", patterns(&blacklist));
+        common::push_non_empty(&mut members, "whitelist", pattern_list(&whitelist));
+        common::push_non_empty(&mut members, "blacklist", pattern_list(&blacklist));
         res.push(("skills".to_owned(), OutputValue::Map(members)));
     }
     res

@@ -1,5 +1,5 @@
-//! The credentials of an OAuth client: our form of the key `auth`. Other programs have other forms, which are
-//! kept and not used.
+//! Reads the credentials of an OAuth client: the key `auth` in the form of mcp-host. Forms of other programs are kept
+//! and not used.
 
 use mcp_host_model::{ClientCredentials, ClientGrant, ClientKey, ConfigValue};
 
@@ -8,14 +8,14 @@ use crate::diagnostic::{CheckError, Code, quoted};
 use crate::dialect::editor::fields::ValueReader;
 use crate::syntax::{Member, Node};
 
-/// The values of `grant`, which makes the key ours.
+/// The values of `grant`. An `auth` without it is a form of another program.
 const GRANTS: [(&str, ClientGrant); 2] =
     [("client_credentials", ClientGrant::ClientCredentials), ("token_exchange", ClientGrant::TokenExchange)];
 
-/// The keys of the mapping.
+/// The keys of the mapping `auth`.
 const KEYS: [&str; 6] = ["grant", "clientId", "clientSecret", "privateKey", "scopes", "issuer"];
 
-/// Reads the key `auth` of an entry. `None` if it is missing, of another program, or wrong, which is reported.
+/// Reads the key `auth` of an entry. `None` if it is missing, of another program, or invalid, which is reported.
 pub(super) fn read(
     entry: &Node,
     at: &Location,
@@ -45,7 +45,7 @@ pub(super) fn read(
     };
     let value = |key: &str| {
         let (text, at) = text(key)?;
-        Some(values.without_shell_syntax().value(text, &at, accept))
+        Some(values.without_shell_syntax().value(text, &at, accept_any))
     };
     let key = match (value("clientSecret"), value("privateKey")) {
         (Some(secret), None) => Some(ClientKey::Secret(secret)),
@@ -70,7 +70,7 @@ pub(super) fn read(
     if client_id.is_none() && auth.get("clientId").is_none() {
         context.error(Code::MissingKey, &at, "`auth` has no `clientId`", "add the id of the client");
     }
-    let scopes = scopes(auth, &at, context);
+    let scopes = read_scopes(auth, &at, context);
     let issuer = text("issuer").map(|(issuer, _)| issuer);
     if grant == ClientGrant::TokenExchange && auth.get("issuer").is_none() {
         // Without it, a server could choose which authorization server receives the users' tokens.
@@ -95,7 +95,7 @@ fn read_grant(member: &Member, auth: &Location, context: &ReadContext) -> Option
     None
 }
 
-fn scopes(auth: &Node, at: &Location, context: &ReadContext) -> Vec<String> {
+fn read_scopes(auth: &Node, at: &Location, context: &ReadContext) -> Vec<String> {
     let Some(member) = auth.get("scopes") else { return Vec::new() };
     let at = at.member(member, context);
     let items: Option<Vec<String>> = member
@@ -113,6 +113,6 @@ fn scopes(auth: &Node, at: &Location, context: &ReadContext) -> Vec<String> {
     })
 }
 
-fn accept(_: &str) -> Result<(), CheckError> {
+fn accept_any(_: &str) -> Result<(), CheckError> {
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Lowers the program of an entry: a text, a list or a mapping (DIA-05), with its variables and folder.
+//! Lowers the command of an entry: a text, a list or a mapping (DIA-05), with its variables and working directory.
 
 use mcp_host_model::{EnvInheritance, Severity, StdioSpec};
 
@@ -11,16 +11,18 @@ use crate::dialect::editor::wire::{CommandMapping, CommandValue};
 use crate::dialect::program_text::check_command;
 
 impl StdioFields {
-    /// The spec of the program of an entry at a location.
+    /// Lowers the fields of an entry at `at` to the spec of a child process. `None` if the command is missing or
+    /// invalid, which is reported.
     pub(super) fn lower(self, at: &Location, values: &ValueReader<'_>) -> Option<StdioSpec> {
         let StdioFields { command, mut args, env, required_variables, env_file, cwd } = self;
         let context = values.context;
         let plain = values.without_shell_syntax();
-        let cwd = cwd.value().filter(|it| !it.is_empty()).map(|it| fields::editor_text(it, values.rule));
+        let cwd =
+            cwd.value().filter(|it| !it.is_empty()).map(|it| fields::normalize_references(it, values.rule));
         if let Some(cwd) = &cwd {
             plain.check_references(cwd, at);
         }
-        let env_file = env_file.take().filter(|it| !it.is_empty());
+        let env_file = env_file.into_value().filter(|it| !it.is_empty());
         let env_file = env_file.map(|it| plain.value(it, at, checks::check_argument));
 
         let command_at = command.at;
@@ -28,7 +30,7 @@ impl StdioFields {
         let mut environments = Vec::from(env);
         let mut is_list = false;
         let mut all_args = Vec::new();
-        let (program, program_at) = match command.take() {
+        let (program, program_at) = match command.into_value() {
             None => {
                 if is_missing {
                     let message = "'command' is required for stdio transport";
@@ -48,7 +50,7 @@ impl StdioFields {
                 is_list = true;
                 all_args.extend(list);
                 let at = first.at;
-                (first.take(), at)
+                (first.into_value(), at)
             }
             Some(CommandValue::Mapping(mapping)) => {
                 let CommandMapping { path, args: own_args, env: own_env } = *mapping;
@@ -61,13 +63,13 @@ impl StdioFields {
                 }
                 environments.insert(0, own_env);
                 let at = path.at;
-                (path.take(), at)
+                (path.into_value(), at)
             }
         };
-        all_args.extend(args.take().unwrap_or_default());
+        all_args.extend(args.into_value().unwrap_or_default());
         let has_args = is_list || !all_args.is_empty();
-        let args = fields::texts(all_args, values);
-        let mut env = fields::environment(environments, values);
+        let args = fields::lower_arguments(all_args, values);
+        let mut env = fields::lower_environment(environments, values);
         let program = check_program(program?, &program_at, has_args, values)?;
         fields::add_required_variables(required_variables, &mut env, context);
         let mut spec = StdioSpec::new(program);
@@ -77,7 +79,8 @@ impl StdioFields {
     }
 }
 
-/// Checks the name or path of a program.
+/// Checks the name or path of a program. Returns it in the form of the model; `None` if it is invalid, which is
+/// reported.
 fn check_program(program: String, at: &Location, has_args: bool, values: &ValueReader<'_>) -> Option<String> {
     let context = values.context;
     if program.trim().is_empty() {
@@ -89,5 +92,5 @@ fn check_program(program: String, at: &Location, has_args: bool, values: &ValueR
         return None;
     }
     check_command(&program, at, has_args, Severity::Error, context);
-    Some(fields::editor_text(&program, values.rule))
+    Some(fields::normalize_references(&program, values.rule))
 }

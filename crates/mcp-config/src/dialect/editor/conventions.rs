@@ -11,8 +11,8 @@ pub(crate) struct Program {
     pub(super) files: &'static [&'static str],
     /// The top-level key of the servers.
     pub(crate) key: &'static str,
-    /// Other forms of a file of this name, in which another program or version reads the servers: keys, or nothing for
-    /// servers without a key above them.
+    /// Other top-level keys of the servers in files of the same name, which another program or version reads. An empty
+    /// key stands for servers without a key above them.
     pub(crate) other_keys: &'static [&'static str],
     /// The syntax of variables.
     pub(crate) variables: VariableSyntax,
@@ -25,11 +25,11 @@ pub(crate) struct Program {
     /// The form of an entry.
     pub(crate) entry_form: EntryForm,
     /// What it accepts beyond JSON.
-    pub(crate) syntax: JsonExtensions,
+    pub(crate) json_extensions: JsonExtensions,
     /// The transport of a URL.
     pub(crate) url_transport: UrlTransport,
     /// Whether the file holds other settings too, so that it is valid without servers.
-    pub(crate) content: FilePurpose,
+    pub(crate) file_purpose: FilePurpose,
     /// The lines without which the program refuses the file.
     pub(crate) required_lines: &'static [&'static str],
 }
@@ -72,9 +72,9 @@ pub(crate) enum EnvValues {
 pub(crate) enum Disabling {
     /// By this key.
     Key(SwitchKey),
-    /// The lists `mcp.excluded` and `mcp.allowed` of the file do, by name.
+    /// By name, in the lists `mcp.excluded` and `mcp.allowed` of the file.
     NameLists,
-    /// No key of the entry does. The text says how the program itself disables a server.
+    /// Not in this file. The text says how the program itself disables a server.
     Unsupported(&'static str),
 }
 
@@ -129,7 +129,7 @@ pub(crate) enum FilePurpose {
 }
 
 impl Program {
-    /// The syntax of variables in a member of an entry.
+    /// The syntax of variables in the member `key` of an entry.
     pub(super) fn variables_in(&self, key: &str) -> VariableSyntax {
         match self.entry_form {
             EntryForm::Goose if key != "headers" => VariableSyntax::Unsupported,
@@ -141,11 +141,11 @@ impl Program {
         }
     }
 
-    /// How a server is disabled in a file of this program, as a help.
-    pub(crate) fn way_to_disable(&self) -> String {
-        match (self.disabling, self.syntax) {
-            (Disabling::Key(SwitchKey { name, off }), _) => {
-                format!("set `{name}` to {off}; `mcp-host disable` does that")
+    /// The help of a diagnostic: how a server is disabled in a file of this program.
+    pub(crate) fn disabling_help(&self) -> String {
+        match (self.disabling, self.json_extensions) {
+            (Disabling::Key(SwitchKey { name, disabled_value }), _) => {
+                format!("set `{name}` to {disabled_value}; `mcp-host disable` does that")
             }
             (Disabling::NameLists, _) => {
                 "add the name to the list `mcp.excluded`; `mcp-host disable` does that".to_owned()
@@ -165,16 +165,16 @@ impl Program {
     }
 }
 
-/// A key that disables a server.
+/// A key that disables a server by one of its two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SwitchKey {
     pub(crate) name: &'static str,
-    /// Its value for a disabled server.
-    pub(crate) off: bool,
+    /// The value for a disabled server.
+    pub(crate) disabled_value: bool,
 }
 
 /// `"disabled": true`.
-pub(crate) const DISABLED: SwitchKey = SwitchKey { name: "disabled", off: true };
+pub(crate) const DISABLED: SwitchKey = SwitchKey { name: "disabled", disabled_value: true };
 
 /// `"enabled": false`.
-pub(crate) const ENABLED: SwitchKey = SwitchKey { name: "enabled", off: false };
+pub(crate) const ENABLED: SwitchKey = SwitchKey { name: "enabled", disabled_value: false };

@@ -1,4 +1,4 @@
-//! The fields of an entry, read by the table of keys.
+//! Reads the fields of an entry by the table of keys.
 
 use serde::Deserialize;
 
@@ -10,10 +10,10 @@ use crate::dialect::editor::wire::{
 use crate::dialect::lowering::SharingKey;
 use crate::syntax::{Content, Node};
 
-/// A list of texts.
+/// A field with a list of texts.
 type Texts = NullableField<Vec<Field<String>>>;
 
-/// The fields of an entry, in all their spellings.
+/// The fields of an entry. A `Vec` has the field under each of its keys.
 pub(super) struct EntryFields {
     pub(super) name: NullableField<String>,
     pub(super) description: NullableField<String>,
@@ -37,7 +37,7 @@ pub(super) struct EntryFields {
 pub(super) struct StdioFields {
     pub(super) command: NullableField<CommandValue>,
     pub(super) args: Texts,
-    /// Under `env`, and under `environment`.
+    /// The variables under `env`, and those under `environment`.
     pub(super) env: [NullableField<Environment>; 2],
     pub(super) required_variables: Texts,
     pub(super) env_file: NullableField<String>,
@@ -73,82 +73,86 @@ impl EntryFields {
     /// Reads an entry. Reports unknown keys, values of a wrong type, and two spellings of one field.
     pub(super) fn read(node: &Node, at: &Location, context: &ReadContext) -> EntryFields {
         let reader = FieldReader { members: KnownMembers::new(node, *at, &keys::NAMES, context), context };
-        let mut headers = reader.all(EntryField::Headers);
-        let options: NullableField<ContinueOptions> = reader.one(EntryField::ContinueOptions);
-        headers.extend(options.take().map(|it| it.headers));
+        let mut headers = reader.read_all(EntryField::Headers);
+        let options: NullableField<ContinueOptions> = reader.read_one(EntryField::ContinueOptions);
+        headers.extend(options.into_value().map(|it| it.headers));
         let is_given = |name: &str| {
             node.get(name).is_some_and(|member| !matches!(member.value.content(), Content::Null))
         };
         EntryFields {
-            name: reader.one(EntryField::Name),
-            description: reader.one(EntryField::Description),
-            transports: reader.all(EntryField::Transport),
+            name: reader.read_one(EntryField::Name),
+            description: reader.read_one(EntryField::Description),
+            transports: reader.read_all(EntryField::Transport),
             stdio: StdioFields {
-                command: reader.one(EntryField::CommandValue),
-                args: reader.one(EntryField::Arguments),
-                env: [reader.one(EntryField::Environment), reader.one(EntryField::SecondEnvironment)],
-                required_variables: reader.one(EntryField::RequiredVariables),
-                env_file: reader.one(EntryField::EnvFile),
-                cwd: reader.one(EntryField::Folder),
+                command: reader.read_one(EntryField::Command),
+                args: reader.read_one(EntryField::Arguments),
+                env: [
+                    reader.read_one(EntryField::Environment),
+                    reader.read_one(EntryField::SecondEnvironment),
+                ],
+                required_variables: reader.read_one(EntryField::RequiredVariables),
+                env_file: reader.read_one(EntryField::EnvFile),
+                cwd: reader.read_one(EntryField::WorkingDirectory),
             },
-            urls: reader.slots(EntryField::Url).map(|(key, slot)| EntryUrl { key, slot }).collect(),
-            headers: one_of(headers, context),
-            header_variables: reader.one(EntryField::HeaderVariables),
-            token_variable: reader.one(EntryField::TokenVariable),
+            urls: reader.read_slots(EntryField::Url).map(|(key, slot)| EntryUrl { key, slot }).collect(),
+            headers: choose_given(headers, context),
+            header_variables: reader.read_one(EntryField::HeaderVariables),
+            token_variable: reader.read_one(EntryField::TokenVariable),
             durations: Durations {
-                timeout: reader.one(EntryField::Timeout),
-                request_milliseconds: reader.one(EntryField::RequestMilliseconds),
-                request_seconds: reader.one(EntryField::RequestSeconds),
-                connect_milliseconds: reader.one(EntryField::ConnectMilliseconds),
-                start_seconds: reader.one(EntryField::StartSeconds),
-                start_milliseconds: reader.one(EntryField::StartMilliseconds),
+                timeout: reader.read_one(EntryField::Timeout),
+                request_milliseconds: reader.read_one(EntryField::RequestMilliseconds),
+                request_seconds: reader.read_one(EntryField::RequestSeconds),
+                connect_milliseconds: reader.read_one(EntryField::ConnectMilliseconds),
+                start_seconds: reader.read_one(EntryField::StartSeconds),
+                start_milliseconds: reader.read_one(EntryField::StartMilliseconds),
             },
-            sharing: reader.one(EntryField::Sharing),
-            disabled: reader.one(EntryField::Disabled),
-            enabled: reader.one(EntryField::Enabled),
+            sharing: reader.read_one(EntryField::Sharing),
+            disabled: reader.read_one(EntryField::Disabled),
+            enabled: reader.read_one(EntryField::Enabled),
             tools: ToolLists {
-                included: reader.all(EntryField::IncludedTools),
-                available: reader.one(EntryField::AvailableTools),
-                tools: reader.one(EntryField::Tools),
-                excluded: reader.all(EntryField::ExcludedTools),
+                included: reader.read_all(EntryField::IncludedTools),
+                available: reader.read_one(EntryField::AvailableTools),
+                tools: reader.read_one(EntryField::Tools),
+                excluded: reader.read_all(EntryField::ExcludedTools),
             },
             is_provided: keys::of_field(EntryField::Provided).any(|it| is_given(it.name)),
         }
     }
 }
 
-/// Reads the keys of a field.
+/// Reads the fields of one entry.
 struct FieldReader<'a> {
     members: KnownMembers<'a>,
     context: &'a ReadContext,
 }
 
 impl FieldReader<'_> {
-    /// The keys of a field with their values: the first key, and the others that the entry has.
-    fn slots<'de, T: Deserialize<'de>>(
+    /// Reads a field under each of its keys. The first key is returned even if the entry does not have it, so the
+    /// result is not empty.
+    fn read_slots<'de, T: Deserialize<'de>>(
         &self,
         field: EntryField,
     ) -> impl Iterator<Item = (&'static str, NullableField<T>)> {
         let rows = keys::KEYS.iter().enumerate().filter(move |(_, key)| key.field == field);
-        rows.enumerate().filter_map(|(place, (number, key))| {
-            let slot = self.members.read(number);
-            Some((key.name, slot.or_else(|| (place == 0).then(|| self.members.absent(number)))?))
+        rows.enumerate().filter_map(|(position, (index, key))| {
+            let slot = self.members.read(index);
+            Some((key.name, slot.or_else(|| (position == 0).then(|| self.members.absent(index)))?))
         })
     }
 
-    /// The values of a field.
-    fn all<'de, T: Deserialize<'de>>(&self, field: EntryField) -> Vec<NullableField<T>> {
-        self.slots(field).map(|(_, slot)| slot).collect()
+    /// Reads a field under each of its keys, without the keys.
+    fn read_all<'de, T: Deserialize<'de>>(&self, field: EntryField) -> Vec<NullableField<T>> {
+        self.read_slots(field).map(|(_, slot)| slot).collect()
     }
 
-    /// The value of a field. A second one is reported.
-    fn one<'de, T: Deserialize<'de>>(&self, field: EntryField) -> NullableField<T> {
-        one_of(self.all(field), self.context)
+    /// Reads a field; reports a second key with a value.
+    fn read_one<'de, T: Deserialize<'de>>(&self, field: EntryField) -> NullableField<T> {
+        choose_given(self.read_all(field), self.context)
     }
 }
 
-/// Of the spellings of a field, the one that is given; the first if none is.
-fn one_of<T>(slots: Vec<NullableField<T>>, context: &ReadContext) -> NullableField<T> {
+/// Chooses the field that is given; the first if none is. Reports a second one that is given.
+fn choose_given<T>(slots: Vec<NullableField<T>>, context: &ReadContext) -> NullableField<T> {
     let choose = |first: NullableField<T>, second: NullableField<T>| {
         if !second.is_given() {
             return first;

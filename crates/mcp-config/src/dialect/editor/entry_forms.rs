@@ -9,53 +9,54 @@ use crate::dialect::write::report::WriteReport;
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{ReferenceRule, split};
 
-/// The form of a program's entries, beyond what the table of keys says.
-struct Form {
-    /// Common keys that it has at another place, with the path of this place.
-    moved: &'static [(&'static str, &'static str)],
-    /// The value of `type` for a program to start. Nothing is written for an empty one.
-    stdio: &'static str,
-    /// The value of `type` for Streamable HTTP.
-    http: &'static str,
+/// The rules of an [`EntryForm`] beyond the table of keys.
+struct FormRules {
+    /// Common keys that have another path in this form, each with this path.
+    moved_keys: &'static [(&'static str, &'static str)],
+    /// The value of `type` for a program to start. If it is empty, no `type` is written.
+    stdio_type: &'static str,
+    /// The value of `type` for Streamable HTTP. If it is empty, no `type` is written.
+    http_type: &'static str,
     /// The value of `type` for server-sent events, if the program connects over them.
-    sse: Option<&'static str>,
-    /// Why it does not connect over the other transports, after the name of the program.
-    limits: &'static str,
+    sse_type: Option<&'static str>,
+    /// Why the other transports are unsupported, as it is written after the name of the program.
+    unsupported_reason: &'static str,
 }
 
-const CODEX: Form = Form {
-    moved: &[],
-    stdio: "",
-    http: "",
-    sse: None,
-    limits: "connects over stdio and Streamable HTTP only",
+const CODEX: FormRules = FormRules {
+    moved_keys: &[],
+    stdio_type: "",
+    http_type: "",
+    sse_type: None,
+    unsupported_reason: "connects over stdio and Streamable HTTP only",
 };
 
-const OPENCODE: Form = Form {
-    moved: &[("args", "command"), ("env", "environment"), ("requestTimeout", "timeout")],
-    stdio: "local",
-    http: "remote",
-    sse: Some("remote"),
-    limits: "does not connect over WebSocket",
+const OPENCODE: FormRules = FormRules {
+    moved_keys: &[("args", "command"), ("env", "environment"), ("requestTimeout", "timeout")],
+    stdio_type: "local",
+    http_type: "remote",
+    sse_type: Some("remote"),
+    unsupported_reason: "does not connect over WebSocket",
 };
 
-const GOOSE: Form = Form {
-    moved: &[("requestTimeout", "timeout"), ("includeTools", "available_tools")],
-    stdio: "stdio",
-    http: "streamable_http",
-    sse: None,
-    limits: "connects over stdio and Streamable HTTP only",
+const GOOSE: FormRules = FormRules {
+    moved_keys: &[("requestTimeout", "timeout"), ("includeTools", "available_tools")],
+    stdio_type: "stdio",
+    http_type: "streamable_http",
+    sse_type: None,
+    unsupported_reason: "connects over stdio and Streamable HTTP only",
 };
 
-const CONTINUE: Form = Form {
-    moved: &[("headers", "requestOptions/headers")],
-    stdio: "",
-    http: "streamable-http",
-    sse: Some("sse"),
-    limits: "does not connect over WebSocket",
+const CONTINUE: FormRules = FormRules {
+    moved_keys: &[("headers", "requestOptions/headers")],
+    stdio_type: "",
+    http_type: "streamable-http",
+    sse_type: Some("sse"),
+    unsupported_reason: "does not connect over WebSocket",
 };
 
-fn form_of(form: EntryForm) -> Option<&'static Form> {
+/// The rules of a form; `None` for the common form.
+fn form_rules(form: EntryForm) -> Option<&'static FormRules> {
     match form {
         EntryForm::Common => None,
         EntryForm::Opencode => Some(&OPENCODE),
@@ -65,9 +66,9 @@ fn form_of(form: EntryForm) -> Option<&'static Form> {
     }
 }
 
-/// Where a form has a common key: a key, or two keys with a `/`.
-fn path(form: EntryForm, key: &EntryKey) -> Option<&'static str> {
-    if let Some((_, path)) = form_of(form)?.moved.iter().find(|it| it.0 == key.name) {
+/// The path of a common key in a form: a key, or two keys with a `/`. `None` if the form does not have it.
+fn key_path(form: EntryForm, key: &EntryKey) -> Option<&'static str> {
+    if let Some((_, path)) = form_rules(form)?.moved_keys.iter().find(|it| it.0 == key.name) {
         return Some(path);
     }
     if key.forms.contains(&form) {
@@ -78,22 +79,24 @@ fn path(form: EntryForm, key: &EntryKey) -> Option<&'static str> {
 }
 
 impl Program {
-    /// Where an entry of this program has a field of the common form: its key, or a path of keys.
+    /// The path of a field of the common form in an entry of this program, if it is another one than in the common
+    /// form.
     pub(crate) fn path_of(&self, field: &str) -> Option<&'static str> {
         let key = keys::find(field).filter(|it| it.is_primary())?;
-        path(self.entry_form, key).filter(|it| *it != field)
+        key_path(self.entry_form, key).filter(|it| *it != field)
     }
 
-    /// Rewrites an entry for this program: its form and its variables. Returns the ids of the inputs that it prompts
-    /// for. `None` if the program cannot have the server, which is reported.
+    /// Rewrites an entry of the common form for this program: its keys and its variables. Returns the entry, and the
+    /// ids of the inputs that the program prompts for. `None` if the program does not support the transport, which is
+    /// reported.
     pub(crate) fn adapt_entry(
         &self,
         name: &str,
-        data: OutputValue,
+        entry: OutputValue,
         report: &mut WriteReport<'_>,
     ) -> Option<(OutputValue, Vec<String>)> {
-        let OutputValue::Map(members) = data else { return Some((data, Vec::new())) };
-        let mut members = entry(self, name, members, report)?;
+        let OutputValue::Map(members) = entry else { return Some((entry, Vec::new())) };
+        let mut members = rewrite_entry(self, name, members, report)?;
         declare_http(self.url_transport, &mut members);
         let ids = self.rewrite_references(members.iter_mut().map(|(key, value)| (&**key, value)), report);
         Some((OutputValue::Map(members), ids))
@@ -102,16 +105,20 @@ impl Program {
 
 type Members = Vec<(String, OutputValue)>;
 
-/// Rewrites the members of an entry of the common form. `None` if the program cannot connect to the server, which is
+/// Rewrites the keys of an entry of the common form. `None` if the program does not support the transport, which is
 /// reported.
-fn entry(
+fn rewrite_entry(
     program: &Program,
     name: &str,
     mut members: Members,
     report: &mut WriteReport<'_>,
 ) -> Option<Members> {
     let form = program.entry_form;
-    let Some(Form { moved: _, stdio, http, sse, limits }) = form_of(form) else { return Some(members) };
+    let Some(FormRules { moved_keys: _, stdio_type, http_type, sse_type, unsupported_reason }) =
+        form_rules(form)
+    else {
+        return Some(members);
+    };
     let mut take = |key: &str| {
         let index = members.iter().position(|it| it.0 == key)?;
         Some(members.remove(index).1)
@@ -120,20 +127,20 @@ fn entry(
     let mut res = Vec::new();
     let mut command = take("command");
     let word = match kind {
-        _ if command.is_some() => Some(*stdio),
-        Some(kind) if kind == OutputValue::text(TransportKind::Sse.as_str()) => *sse,
+        _ if command.is_some() => Some(*stdio_type),
+        Some(kind) if kind == OutputValue::text(TransportKind::Sse.as_str()) => *sse_type,
         Some(kind) if kind == OutputValue::text(TransportKind::WebSocket.as_str()) => None,
-        Some(_) | None => Some(*http),
+        Some(_) | None => Some(*http_type),
     };
     let Some(word) = word else {
-        return report.server_omitted("transport", format!("{} {limits}", program.name));
+        return report.add_server_omitted("transport", format!("{} {unsupported_reason}", program.name));
     };
     if !word.is_empty() {
         res.push(("type".to_owned(), OutputValue::text(word)));
     }
     for key in keys::KEYS.iter().filter(|it| it.is_primary()) {
-        let Some(path) = path(form, key) else { continue };
-        let value = if key.field == EntryField::CommandValue { command.take() } else { take(key.name) };
+        let Some(path) = key_path(form, key) else { continue };
+        let value = if key.field == EntryField::Command { command.take() } else { take(key.name) };
         let Some(value) = value else { continue };
         let (key, value) = match path.split_once('/') {
             Some((outer, inner)) => (outer, OutputValue::Map(vec![(inner.to_owned(), value)])),
@@ -150,16 +157,16 @@ fn entry(
         }
     }
     for (key, _) in members {
-        report.omitted(key, format!("{} has no such key", program.name));
+        report.add_omitted(key, format!("{} has no such key", program.name));
     }
     match form {
-        EntryForm::Goose => Some(goose(name, res)),
-        EntryForm::Codex => Some(codex(res)),
+        EntryForm::Goose => Some(rewrite_for_goose(name, res)),
+        EntryForm::Codex => Some(rewrite_for_codex(res)),
         EntryForm::Common | EntryForm::Opencode | EntryForm::Continue => Some(res),
     }
 }
 
-/// Declares Streamable HTTP where the program takes a bare `url` for server-sent events.
+/// Declares Streamable HTTP for a program that would connect to a bare `url` over server-sent events.
 fn declare_http(default: UrlTransport, members: &mut Members) {
     let kind = members.iter().position(|it| it.0 == "type");
     let http = OutputValue::text(TransportKind::Http.as_str());
@@ -177,31 +184,31 @@ fn declare_http(default: UrlTransport, members: &mut Members) {
     }
 }
 
-/// Moves the variables of `env` that have the name of their value, `NAME: ${NAME}`, to a list of names.
+/// Moves variables of the form `NAME: ${NAME}` from `env` to a list of names under `key` of `out`.
 fn move_variables(key: &str, env: &mut Members, out: &mut Members) {
-    let is_own =
+    let is_passed_through =
         |(name, value): &mut (String, OutputValue)| *value == OutputValue::text(format!("${{{name}}}"));
-    let names = env.extract_if(.., is_own).map(|it| OutputValue::Text(it.0)).collect();
+    let names = env.extract_if(.., is_passed_through).map(|it| OutputValue::Text(it.0)).collect();
     common::push_non_empty(out, key, OutputValue::List(names));
 }
 
-/// The references and texts of a value.
-fn pieces(value: &OutputValue) -> Vec<TemplatePart> {
+/// Splits a text into texts and references. Any other value has none.
+fn split_references(value: &OutputValue) -> Vec<TemplatePart> {
     match value {
         OutputValue::Text(text) => split(text, ReferenceRule::Editor),
         OutputValue::Scalar(_) | OutputValue::List(_) | OutputValue::Map(_) => Vec::new(),
     }
 }
 
-/// Codex replaces no references, but has keys for the names of variables.
-fn codex(members: Members) -> Members {
+/// Moves variables to the keys that Codex has for their names, because it replaces no references.
+fn rewrite_for_codex(members: Members) -> Members {
     let (mut res, mut variables) = (Vec::new(), Vec::new());
     for (key, mut value) in members {
         match (&*key, &mut value) {
             ("env", OutputValue::Map(env)) => move_variables("env_vars", env, &mut variables),
             ("http_headers", OutputValue::Map(headers)) => {
                 let mut named = Vec::new();
-                headers.retain(|(name, value)| match &pieces(value)[..] {
+                headers.retain(|(name, value)| match &split_references(value)[..] {
                     [TemplatePart::Variable(variable)] => {
                         named.push((name.clone(), OutputValue::text(variable)));
                         false
@@ -226,9 +233,9 @@ fn codex(members: Members) -> Members {
     res
 }
 
-/// Adds what Goose requires. It takes the variables of `env_keys` from its own store or the environment, and replaces
-/// them in headers.
-fn goose(name: &str, members: Members) -> Members {
+/// Adds the keys that Goose requires. It takes the variables of `env_keys` from its own store or the environment, and
+/// replaces them in headers.
+fn rewrite_for_goose(name: &str, members: Members) -> Members {
     let is_stdio = members.iter().any(|it| it.0 == "cmd");
     let mut res: Members = vec![("enabled".to_owned(), OutputValue::scalar(true))];
     let (mut rest, mut variables) = (Vec::new(), Vec::new());
@@ -236,7 +243,7 @@ fn goose(name: &str, members: Members) -> Members {
         match (&*key, &mut value) {
             ("envs", OutputValue::Map(envs)) => move_variables("env_keys", envs, &mut variables),
             ("headers", OutputValue::Map(headers)) => {
-                let names = headers.iter().flat_map(|it| pieces(&it.1)).filter_map(|it| match it {
+                let names = headers.iter().flat_map(|it| split_references(&it.1)).filter_map(|it| match it {
                     TemplatePart::Variable(name) => Some(OutputValue::text(name)),
                     TemplatePart::Text(_)
                     | TemplatePart::VariableOr { .. }
@@ -246,16 +253,16 @@ fn goose(name: &str, members: Members) -> Members {
                 let names = OutputValue::List(names.collect());
                 common::push_non_empty(&mut variables, "env_keys", names);
             }
-            // In whole seconds.
+            // Goose has whole seconds.
             ("timeout", OutputValue::Scalar(milliseconds)) => {
                 let seconds = milliseconds.parse().map_or(0.0, |it: f64| (it / 1000.0).ceil());
                 *milliseconds = seconds.to_string();
             }
             (_, _) => {}
         }
-        let first = if matches!(&*key, "type" | "description") { &mut res } else { &mut rest };
+        let target = if matches!(&*key, "type" | "description") { &mut res } else { &mut rest };
         if value != OutputValue::Map(Vec::new()) {
-            first.push((key, value));
+            target.push((key, value));
         }
     }
     let required = [

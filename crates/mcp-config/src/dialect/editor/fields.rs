@@ -1,4 +1,4 @@
-//! Lowers the single fields of an entry, in all their spellings.
+//! Lowers the fields of an entry that have several keys or forms.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -25,8 +25,8 @@ pub(super) struct DeclaredInputs {
 }
 
 impl DeclaredInputs {
-    /// Reads `inputs` next to the servers.
-    pub(super) fn of(root: &Node) -> DeclaredInputs {
+    /// Reads the `inputs` of a file.
+    pub(super) fn read(root: &Node) -> DeclaredInputs {
         let (mut ids, mut defaults) = (BTreeSet::new(), BTreeMap::new());
         for item in declared_inputs(root) {
             let Some(id) = item.text_of("id") else { continue };
@@ -39,7 +39,7 @@ impl DeclaredInputs {
     }
 }
 
-/// Converts texts to values and warns about references that are not replaced.
+/// Converts the texts of an entry to values. Warns about references that are not replaced.
 pub(super) struct ValueReader<'a> {
     pub(super) context: &'a ReadContext,
     pub(super) inputs: &'a DeclaredInputs,
@@ -48,7 +48,7 @@ pub(super) struct ValueReader<'a> {
 }
 
 impl ValueReader<'_> {
-    /// A text as a value; checked now if it has no references.
+    /// Converts a text to a value. `check` runs now if the text has no references, else when they are replaced.
     pub(super) fn value(
         &self,
         text: String,
@@ -68,17 +68,17 @@ impl ValueReader<'_> {
         if !template::may_have_reference(text) {
             return;
         }
-        let pieces = template::split(text, self.rule);
+        let parts = template::split(text, self.rule);
         if self.program.variables == VariableSyntax::Unsupported
-            && pieces.iter().any(|it| !matches!(it, TemplatePart::Text(_)))
+            && parts.iter().any(|it| !matches!(it, TemplatePart::Text(_)))
         {
             let name = self.program.name;
             let message = format!("{name} replaces no variables: the server gets `${{…}}` as text");
             self.context.warning(Code::UnknownReference, at, message, "write the value itself");
             return;
         }
-        for piece in &pieces {
-            let TemplatePart::Input(id) = piece else { continue };
+        for part in &parts {
+            let TemplatePart::Input(id) = part else { continue };
             if self.inputs.ids.contains(id) {
                 continue;
             }
@@ -93,11 +93,11 @@ impl ValueReader<'_> {
             // One warning per value is enough.
             break;
         }
-        lowering::warn_literal_piece(&pieces, at, self.rule, self.context);
+        lowering::warn_literal_parts(&parts, at, self.rule, self.context);
     }
 
-    /// Like [`ValueReader::value`], for fields in which some programs replace `$NAME`. In files of other
-    /// programs `$NAME` is not replaced, and a warning says so.
+    /// Like [`ValueReader::value`], for fields in which some programs replace `$NAME`. Warns about it in files of other
+    /// programs.
     pub(super) fn value_with_shell_check(
         &self,
         text: String,
@@ -123,34 +123,34 @@ impl ValueReader<'_> {
     }
 }
 
-/// A text of the model, such as a working directory, in which references have the form `${…}`.
-pub(super) fn editor_text(text: &str, rule: ReferenceRule) -> String {
+/// Rewrites a text, such as a working directory, to the form of the model, in which references are `${…}`.
+pub(super) fn normalize_references(text: &str, rule: ReferenceRule) -> String {
     if rule != ReferenceRule::Opencode {
         return text.to_owned();
     }
-    let piece = |piece: &TemplatePart| match piece {
+    let part = |part: &TemplatePart| match part {
         TemplatePart::Text(text) => text.expose().to_owned(),
         TemplatePart::Variable(name) => format!("${{{name}}}"),
         TemplatePart::File(path) => format!("${{file:{path}}}"),
         TemplatePart::VariableOr { .. } | TemplatePart::Input(_) => String::new(),
     };
-    template::split(text, rule).iter().map(piece).collect()
+    template::split(text, rule).iter().map(part).collect()
 }
 
-/// Returns whether the text, or its last word, is exactly `$NAME`. A password may contain a `$` anywhere.
+/// Returns whether the last word of a text is `$NAME`. Anywhere else the `$` may be part of a password.
 fn is_shell_variable(text: &str) -> bool {
     let last = text.rsplit(' ').next().unwrap_or_default();
     let Some(name) = last.strip_prefix('$') else { return false };
-    let upper = |it: u8| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_';
-    name.len() > 2 && name.starts_with(|it: char| it.is_ascii_uppercase()) && name.bytes().all(upper)
+    let is_name_byte = |it: u8| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_';
+    name.len() > 2 && name.starts_with(|it: char| it.is_ascii_uppercase()) && name.bytes().all(is_name_byte)
 }
 
-/// A list of texts as arguments.
-pub(super) fn texts(list: Vec<Field<String>>, values: &ValueReader<'_>) -> Vec<ConfigValue> {
+/// Lowers the arguments of a program.
+pub(super) fn lower_arguments(list: Vec<Field<String>>, values: &ValueReader<'_>) -> Vec<ConfigValue> {
     let values = values.without_shell_syntax();
     let value = |it: Field<String>| {
         let at = it.at;
-        it.take().map(|text| {
+        it.into_value().map(|text| {
             check_argument_line(&text, &at, values.context);
             values.value(text, &at, checks::check_argument)
         })
@@ -158,8 +158,9 @@ pub(super) fn texts(list: Vec<Field<String>>, values: &ValueReader<'_>) -> Vec<C
     list.into_iter().filter_map(value).collect()
 }
 
-/// The variables of an entry: `env`, `environment`, or those of a command mapping.
-pub(super) fn environment(
+/// Lowers the variables of an entry. `places` are `env`, `environment`, and the `env` of a command mapping; only one
+/// may be given.
+pub(super) fn lower_environment(
     places: Vec<NullableField<Environment>>,
     values: &ValueReader<'_>,
 ) -> Vec<(String, ConfigValue)> {
@@ -171,7 +172,7 @@ pub(super) fn environment(
         context.report(context.exclusive_keys_diagnostic(&other.at, &first.at, message));
     }
     let at = first.at;
-    match first.take() {
+    match first.into_value() {
         None => Vec::new(),
         Some(Environment::Mapping(entries)) => {
             let mut entries = entries;
@@ -182,13 +183,18 @@ pub(super) fn environment(
                 }
                 !is_null
             });
-            lowering::environment(Some(entries), &at, context, |scalar, at| variable(scalar, at, values))
+            lowering::lower_environment(Some(entries), &at, context, |scalar, at| {
+                lower_variable(scalar, at, values)
+            })
         }
-        Some(Environment::List(items)) => items.into_iter().filter_map(|it| list_item(it, values)).collect(),
+        Some(Environment::List(items)) => {
+            items.into_iter().filter_map(|it| lower_list_item(it, values)).collect()
+        }
     }
 }
 
-fn variable(scalar: Scalar, at: &Location, values: &ValueReader<'_>) -> ConfigValue {
+/// Lowers the value of a variable.
+fn lower_variable(scalar: Scalar, at: &Location, values: &ValueReader<'_>) -> ConfigValue {
     let text = match scalar {
         Scalar::Text(text) => text,
         Scalar::Number(number) => {
@@ -204,8 +210,8 @@ fn variable(scalar: Scalar, at: &Location, values: &ValueReader<'_>) -> ConfigVa
     values.value_with_shell_check(text, at, checks::check_env_value)
 }
 
-/// Warns about the value of a variable that is not text. It is read as its text here, and null as no variable, but most
-/// programs refuse the server. VS Code accepts numbers and null.
+/// Warns about the value of a variable that is not text. A number or boolean is read as its text, and null as no
+/// variable, but most programs refuse the server. VS Code accepts numbers and null.
 fn warn_if_not_text(found: &str, at: &Location, values: &ValueReader<'_>) {
     if values.program.env_values == EnvValues::NumbersAndNull && found != "a boolean" {
         return;
@@ -221,7 +227,7 @@ fn warn_if_not_text(found: &str, at: &Location, values: &ValueReader<'_>) {
     context.report(diagnostic.warning().help(help).fix(fix));
 }
 
-/// Warns about a list where the programs of these files read a mapping.
+/// Warns about a list of variables or headers, because programs read a mapping.
 pub(super) fn warn_about_list(at: &Location, context: &ReadContext) {
     let key = crate::syntax::last(&at.pointer(context));
     if !keys::find(&key).is_some_and(EntryKey::is_common) {
@@ -232,11 +238,12 @@ pub(super) fn warn_about_list(at: &Location, context: &ReadContext) {
     context.warning(Code::WrongType, &at.at_key(), message, help);
 }
 
-fn list_item(item: Field<VariableItem>, values: &ValueReader<'_>) -> Option<(String, ConfigValue)> {
+/// Lowers a variable of a list.
+fn lower_list_item(item: Field<VariableItem>, values: &ValueReader<'_>) -> Option<(String, ConfigValue)> {
     let at = item.at;
-    let (name, text, at) = match item.take()? {
+    let (name, text, at) = match item.into_value()? {
         VariableItem::NamedValue(NamedValue { name, value }) => {
-            (name.take()?, value.value()?.clone(), value.at)
+            (name.into_value()?, value.value()?.clone(), value.at)
         }
         // A name without value passes the host's variable of that name.
         VariableItem::Line(line) => match line.split_once('=') {
@@ -251,32 +258,32 @@ fn list_item(item: Field<VariableItem>, values: &ValueReader<'_>) -> Option<(Str
     Some((name, value))
 }
 
-/// The headers of an entry.
-pub(super) fn headers(
+/// Lowers the headers of an entry.
+pub(super) fn lower_headers(
     headers: NullableField<Headers>,
     values: &ValueReader<'_>,
 ) -> Vec<(String, ConfigValue)> {
     let context = values.context;
     let value =
         |text: String, at: &Location| values.value_with_shell_check(text, at, checks::check_header_value);
-    match headers.take() {
+    match headers.into_value() {
         None => Vec::new(),
         Some(Headers::Mapping(entries)) => {
             for (name, slot) in &entries.0 {
                 lowering::report_owned_header(name, &slot.at.at_key(), context);
             }
-            lowering::headers(Some(entries), context, value)
+            lowering::lower_headers(Some(entries), context, value)
         }
         Some(Headers::List(items)) => {
             let mut res = Vec::new();
-            for pair in items.into_iter().filter_map(Field::take) {
+            for pair in items.into_iter().filter_map(Field::into_value) {
                 let NamedValue { name, value: text } = pair;
                 let Some(name_text) = name.value() else { continue };
                 if context.report_check(&name.at, checks::check_header_name(name_text)) {
                     lowering::report_owned_header(name_text, &name.at, context);
                 }
                 let at = text.at;
-                if let (Some(name), Some(text)) = (name.take(), text.take()) {
+                if let (Some(name), Some(text)) = (name.into_value(), text.into_value()) {
                     res.push((name, value(text, &at)));
                 }
             }
@@ -285,15 +292,16 @@ pub(super) fn headers(
     }
 }
 
-/// Adds variables of the environment without which the server does not start. Goose asks for them.
+/// Adds the variables of `env_keys`, which Goose requires in the environment. A variable of `env` is not replaced.
 pub(super) fn add_required_variables(
     names: NullableField<Vec<Field<String>>>,
     env: &mut Vec<(String, ConfigValue)>,
     context: &ReadContext,
 ) {
-    for slot in names.take().unwrap_or_default() {
+    for slot in names.into_value().unwrap_or_default() {
         let at = slot.at;
-        let value = slot.take().and_then(|name| Some((variable_value(&name, "", &at, context)?, name)));
+        let value =
+            slot.into_value().and_then(|name| Some((lower_variable_name(&name, "", &at, context)?, name)));
         if let Some((value, name)) = value
             && !env.iter().any(|it| it.0 == name)
         {
@@ -302,38 +310,42 @@ pub(super) fn add_required_variables(
     }
 }
 
-/// The headers that name a variable, as in Codex's file.
-pub(super) fn variable_headers(
+/// Lowers Codex's headers whose values are variables, and the variable `bearer` of the token.
+pub(super) fn lower_header_variables(
     headers: NullableField<OrderedMap<String>>,
     bearer: &NullableField<String>,
     context: &ReadContext,
 ) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     if let Some(name) = bearer.value()
-        && let Some(value) = variable_value(name, "Bearer ", &bearer.at, context)
+        && let Some(value) = lower_variable_name(name, "Bearer ", &bearer.at, context)
     {
         res.push(("Authorization".to_owned(), value));
     }
-    for (header, slot) in headers.take().into_iter().flat_map(|it| it.0) {
+    for (header, slot) in headers.into_value().into_iter().flat_map(|it| it.0) {
         let at = slot.at;
         if !context.report_check(&at.at_key(), checks::check_header_name(&header)) {
             continue;
         }
-        let value = slot.take().and_then(|name| variable_value(&name, "", &at, context));
+        let value = slot.into_value().and_then(|name| lower_variable_name(&name, "", &at, context));
         res.extend(value.map(|it| (header, it)));
     }
     res
 }
 
-/// The value of a variable of the environment, after a prefix.
-fn variable_value(name: &str, prefix: &str, at: &Location, context: &ReadContext) -> Option<ConfigValue> {
+/// The value of the environment variable `name`, after a prefix. Reports an invalid name.
+fn lower_variable_name(
+    name: &str,
+    prefix: &str,
+    at: &Location,
+    context: &ReadContext,
+) -> Option<ConfigValue> {
     let is_name = context.report_check(at, checks::check_env_name(name));
     is_name.then(|| template::parse_value(format!("{prefix}${{{name}}}"), ReferenceRule::Editor))
 }
 
-/// The limits of an entry. Each key has its own unit (DIA-07).
-pub(super) fn limits(durations: &Durations, context: &ReadContext) -> Limits {
-    const MILLISECONDS: f64 = 1000.0;
+/// Lowers the timeouts of an entry. Each key has its own unit (DIA-07).
+pub(super) fn lower_limits(durations: &Durations, context: &ReadContext) -> Limits {
     let Durations {
         timeout,
         request_milliseconds,
@@ -343,23 +355,26 @@ pub(super) fn limits(durations: &Durations, context: &ReadContext) -> Limits {
         start_milliseconds,
     } = durations;
     let mut limits = Limits::default();
-    limits.request = duration(request_milliseconds, MILLISECONDS, context)
-        .or(duration(request_seconds, 1.0, context))
-        .or(timeout_value(timeout, context))
+    limits.request = lower_duration(request_milliseconds, MILLISECONDS_PER_SECOND, context)
+        .or(lower_duration(request_seconds, 1.0, context))
+        .or(lower_timeout(timeout, context))
         .unwrap_or(limits.request);
-    limits.connect = duration(connect_milliseconds, MILLISECONDS, context).unwrap_or(limits.connect);
-    limits.startup = duration(start_seconds, 1.0, context)
-        .or(duration(start_milliseconds, MILLISECONDS, context))
+    limits.connect =
+        lower_duration(connect_milliseconds, MILLISECONDS_PER_SECOND, context).unwrap_or(limits.connect);
+    limits.startup = lower_duration(start_seconds, 1.0, context)
+        .or(lower_duration(start_milliseconds, MILLISECONDS_PER_SECOND, context))
         .unwrap_or(limits.startup);
     limits
 }
 
-/// `timeout` is in seconds for some programs (Cline: 60) and in milliseconds for others (Gemini CLI: 30000). Values
-/// from 1000 on are milliseconds; those that could also be seconds get a warning.
-fn timeout_value(slot: &NullableField<f64>, context: &ReadContext) -> Option<Duration> {
+const MILLISECONDS_PER_SECOND: f64 = 1000.0;
+
+/// Lowers `timeout`, which is in seconds for some programs (Cline: 60) and in milliseconds for others (Gemini CLI:
+/// 30000). Values from 1000 on are milliseconds; those that could also be seconds get a warning.
+fn lower_timeout(slot: &NullableField<f64>, context: &ReadContext) -> Option<Duration> {
     let value = *slot.value()?;
     if value < 1000.0 {
-        return duration(slot, 1.0, context);
+        return lower_duration(slot, 1.0, context);
     }
     if value <= 3600.0 {
         let message = format!("'timeout' is read as {value} milliseconds");
@@ -367,50 +382,58 @@ fn timeout_value(slot: &NullableField<f64>, context: &ReadContext) -> Option<Dur
             "some programs read it as seconds; write `requestTimeout`, which is always in milliseconds";
         context.warning(Code::SuspiciousUnit, &slot.at, message, help);
     }
-    duration(slot, 1000.0, context)
+    lower_duration(slot, MILLISECONDS_PER_SECOND, context)
 }
 
-fn duration(slot: &NullableField<f64>, unit: f64, context: &ReadContext) -> Option<Duration> {
+/// Lowers a number in a unit of which a second has `units_per_second`; reports one that is not positive.
+fn lower_duration(
+    slot: &NullableField<f64>,
+    units_per_second: f64,
+    context: &ReadContext,
+) -> Option<Duration> {
     let value = *slot.value()?;
-    let res = checks::duration_from_secs(value / unit);
+    let res = checks::duration_from_secs(value / units_per_second);
     if res.is_none() {
         let key = crate::syntax::last(&slot.at.pointer(context));
         let message = format!("'{key}' must be a finite number greater than zero");
-        let help = if unit > 1.0 { "write milliseconds, such as 30000" } else { "write seconds, such as 30" };
+        let help = if units_per_second > 1.0 {
+            "write milliseconds, such as 30000"
+        } else {
+            "write seconds, such as 30"
+        };
         context.error(Code::OutOfRange, &slot.at, message, help);
     }
     res
 }
 
-/// Lowers the tool lists: an excluded tool is hidden even if another list includes it.
+/// Lowers the tool lists. An excluded tool is hidden even if another list includes it.
 ///
 /// In the model a whitelist overrides the blacklist, so excluded names are removed from the whitelist here.
-pub(super) fn exposure(shown: ToolLists) -> Exposure {
+pub(super) fn lower_exposure(lists: ToolLists) -> Exposure {
     let names = |lists: &mut dyn Iterator<Item = Vec<Field<String>>>| -> Vec<String> {
-        lists.flatten().filter_map(Field::take).filter(|it| !it.trim().is_empty()).collect()
+        lists.flatten().filter_map(Field::into_value).filter(|it| !it.trim().is_empty()).collect()
     };
-    let ToolLists { included, available, tools, excluded } = shown;
-    let available = available.take().filter(|it| !it.is_empty());
-    let listed = match tools.take() {
+    let ToolLists { included, available, tools, excluded } = lists;
+    let available = available.into_value().filter(|it| !it.is_empty());
+    let listed = match tools.into_value() {
         Some(Tools::List(list)) => Some(list),
         Some(Tools::Mapping(_)) | None => None,
     };
     let included: Vec<_> =
-        included.into_iter().filter_map(NullableField::take).chain(listed).chain(available).collect();
-    let given = !included.is_empty();
+        included.into_iter().filter_map(NullableField::into_value).chain(listed).chain(available).collect();
+    let has_list = !included.is_empty();
     let included = names(&mut included.into_iter());
-    let restricted = given && !included.iter().any(|it| it == "*");
-    let excluded = names(&mut excluded.into_iter().filter_map(NullableField::take));
+    let is_restricted = has_list && !included.iter().any(|it| it == "*");
+    let excluded = names(&mut excluded.into_iter().filter_map(NullableField::into_value));
     let mut res = Exposure::all(NamePolicy::Qualify { class: NameClass::Strict });
-    res.tools.filter = match restricted {
-        false => ExposureFilter { whitelist: Vec::new(), blacklist: excluded },
-        true => {
-            let excluded: HashSet<String> = excluded.into_iter().collect();
-            let whitelist: Vec<_> = included.into_iter().filter(|it| !excluded.contains(it)).collect();
-            // An empty whitelist would restrict nothing.
-            let blacklist = if whitelist.is_empty() { vec!["*".to_owned()] } else { Vec::new() };
-            ExposureFilter { whitelist, blacklist }
-        }
+    res.tools.filter = if is_restricted {
+        let excluded: HashSet<String> = excluded.into_iter().collect();
+        let whitelist: Vec<_> = included.into_iter().filter(|it| !excluded.contains(it)).collect();
+        // An empty whitelist would restrict nothing.
+        let blacklist = if whitelist.is_empty() { vec!["*".to_owned()] } else { Vec::new() };
+        ExposureFilter { whitelist, blacklist }
+    } else {
+        ExposureFilter { whitelist: Vec::new(), blacklist: excluded }
     };
     res
 }

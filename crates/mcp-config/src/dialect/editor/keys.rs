@@ -13,10 +13,10 @@ use crate::dialect::editor::conventions::{DISABLED, ENABLED, EntryForm};
 pub(super) struct EntryKey {
     /// Its name.
     pub(super) name: &'static str,
-    /// What it sets. Keys of one field are spellings of it.
+    /// The field that it sets. Several keys may set one field.
     pub(super) field: EntryField,
-    /// The forms of entries that have it. Each key is read in every form; the first row of a field and a form
-    /// is written.
+    /// The forms of entries that have it. Reading accepts each key in every form; writing uses the first row of a field
+    /// and a form.
     pub(super) forms: &'static [EntryForm],
     /// The description in the JSON Schema.
     pub(super) description: &'static str,
@@ -28,7 +28,7 @@ pub(super) enum EntryField {
     Name,
     Description,
     Transport,
-    CommandValue,
+    Command,
     Arguments,
     Environment,
     /// The environment under the key of opencode.
@@ -36,7 +36,7 @@ pub(super) enum EntryField {
     /// Names of variables that the server needs.
     RequiredVariables,
     EnvFile,
-    Folder,
+    WorkingDirectory,
     Url,
     Headers,
     /// Names of variables that hold headers.
@@ -44,8 +44,9 @@ pub(super) enum EntryField {
     /// The name of the variable that holds a token.
     TokenVariable,
     ContinueOptions,
-    /// A time without a fixed unit.
+    /// The timeout of a request, without a fixed unit.
     Timeout,
+    /// The timeout of a request, in this unit. The next ones are those of connecting and of a start.
     RequestMilliseconds,
     RequestSeconds,
     ConnectMilliseconds,
@@ -67,14 +68,14 @@ pub(super) enum EntryField {
 }
 
 impl EntryField {
-    /// The field that an entry can have in place of this one.
+    /// The field with the same meaning that represents both.
     fn canonical(self) -> EntryField {
         if self == EntryField::SecondEnvironment { EntryField::Environment } else { self }
     }
 }
 
 impl EntryKey {
-    /// Whether the key is part of the model. Any other is kept as it is.
+    /// Whether the key is lowered to the model. Any other is kept in the metadata.
     pub(super) fn is_lowered(&self) -> bool {
         !matches!(self.field, EntryField::Tools | EntryField::Provided | EntryField::Kept)
     }
@@ -84,9 +85,9 @@ impl EntryKey {
         self.forms.contains(&EntryForm::Common)
     }
 
-    /// Whether it is the key that is written for its field in the common form.
+    /// Whether the common form is written with it.
     pub(super) fn is_primary(&self) -> bool {
-        self.is_common() && self.name == primary(self.field) || self.field == EntryField::Kept
+        self.is_common() && self.name == primary_name(self.field) || self.field == EntryField::Kept
     }
 }
 
@@ -100,23 +101,23 @@ pub(super) fn of_field(field: EntryField) -> impl Iterator<Item = &'static Entry
     KEYS.iter().filter(move |it| it.field == field)
 }
 
-/// The key of a field in the common form, or else its first key.
-pub(super) fn primary(field: EntryField) -> &'static str {
+/// The name of the key of a field in the common form, or else of its first key.
+pub(super) fn primary_name(field: EntryField) -> &'static str {
     of_field(field).find(|it| it.is_common()).or(of_field(field).next()).map_or("", |it| it.name)
 }
 
-/// The keys that mean the same as this one, and itself. None for a key that is not read.
+/// The keys with the same meaning as this one, including itself. Empty for a key that is not lowered.
 pub(crate) fn spellings(name: &str) -> impl Iterator<Item = &'static str> + Clone {
     let field = find(name).filter(|it| it.is_lowered()).map(|it| it.field.canonical());
     KEYS.iter().filter(move |it| Some(it.field.canonical()) == field).map(|it| it.name)
 }
 
-/// Whether the members of this key are texts with names of the user's choice.
+/// Whether the value of this key is a map of texts under names of the user's choice: variables or headers.
 pub(crate) fn is_text_map(name: &str) -> bool {
     find(name).is_some_and(|it| matches!(it.field.canonical(), EntryField::Environment | EntryField::Headers))
 }
 
-/// What happens to a key that is not read.
+/// What is known about a key that is not in [`KEYS`]; `None` if nothing is.
 pub(crate) fn foreign_key(name: &str) -> Option<ForeignKey> {
     let folded: String =
         name.chars().filter(|it| !matches!(it, '_' | '-')).flat_map(char::to_lowercase).collect();
@@ -124,16 +125,16 @@ pub(crate) fn foreign_key(name: &str) -> Option<ForeignKey> {
         return Some(ForeignKey::Irrelevant);
     }
     let synonym = SYNONYMS.iter().find(|it| it.0 == folded);
-    let same = synonym.map(|(_, field)| ForeignKey::SameAs(primary(*field)));
+    let same = synonym.map(|(_, field)| ForeignKey::SameAs(primary_name(*field)));
     same.or_else(|| {
         let (_, help) = UNSUPPORTED.iter().find(|it| it.0 == folded)?;
         Some(ForeignKey::Unsupported(help))
     })
 }
 
-/// The common keys of a program to start and of a URL. An object that has one of them looks like a server.
-pub(super) fn that_start() -> impl Iterator<Item = &'static str> {
-    let keys = of_field(EntryField::CommandValue).chain(of_field(EntryField::Url));
+/// The keys of a command and of a URL in the common form. An object that has one of them looks like a server.
+pub(super) fn command_and_url_keys() -> impl Iterator<Item = &'static str> {
+    let keys = of_field(EntryField::Command).chain(of_field(EntryField::Url));
     keys.filter(|it| it.is_common()).map(|it| it.name)
 }
 
@@ -178,8 +179,8 @@ pub(super) const KEYS: &[EntryKey] = &[
     ),
     key("transport", F::Transport, COMMON, "The same as `type`."),
     key("transportType", F::Transport, COMMON, "The same as `type`."),
-    key("command", F::CommandValue, ALL_BUT_GOOSE, "The program to start."),
-    key("cmd", F::CommandValue, GOOSE, "The same as `command`."),
+    key("command", F::Command, ALL_BUT_GOOSE, "The program to start."),
+    key("cmd", F::Command, GOOSE, "The same as `command`."),
     key("args", F::Arguments, ALL_BUT_OPENCODE, "Its arguments."),
     key(
         "env",
@@ -191,7 +192,12 @@ pub(super) const KEYS: &[EntryKey] = &[
     key("envs", F::Environment, GOOSE, "The same as `env`."),
     key("env_keys", F::RequiredVariables, GOOSE, "Variables of the environment that the server needs."),
     key("envFile", F::EnvFile, COMMON, "A `.env` file; `env` takes precedence."),
-    key("cwd", F::Folder, &[Common, Codex, Continue], "Its working directory, relative to the workspace."),
+    key(
+        "cwd",
+        F::WorkingDirectory,
+        &[Common, Codex, Continue],
+        "Its working directory, relative to the workspace.",
+    ),
     key("url", F::Url, ALL_BUT_GOOSE, "The URL of the server."),
     key("serverUrl", F::Url, COMMON, "The same as `url`."),
     key("httpUrl", F::Url, COMMON, "The same as `url`, over Streamable HTTP."),
@@ -275,17 +281,17 @@ pub(super) const KEYS: &[EntryKey] = &[
     key("sandbox", F::Kept, COMMON, "The sandbox of the server; kept."),
 ];
 
-/// Keys of programs that are not imitated, and the fields that they set. Here and below, names are in lower case and
-/// without `_` and `-`.
+/// Keys of other programs that are not read, with the fields that they set there. Here and below, names are in lower
+/// case and without `_` and `-`.
 const SYNONYMS: &[(&str, EntryField)] = &[
     // Warp, Visual Studio and others.
-    ("workingdirectory", F::Folder),
-    ("workingdir", F::Folder),
-    ("workdir", F::Folder),
+    ("workingdirectory", F::WorkingDirectory),
+    ("workingdir", F::WorkingDirectory),
+    ("workdir", F::WorkingDirectory),
     ("protocol", F::Transport),
     ("servertype", F::Transport),
     // Goose and Cherry Studio.
-    ("cmd", F::CommandValue),
+    ("cmd", F::Command),
     ("envs", F::Environment),
     ("uri", F::Url),
     ("baseurl", F::Url),
@@ -297,7 +303,7 @@ const SYNONYMS: &[(&str, EntryField)] = &[
 const HEADERS: &str = "write the headers as `headers`, next to `url`";
 const TOKEN_HEADER: &str = "write `headers: {\"Authorization\": \"Bearer ${NAME}\"}`";
 
-/// Keys that are not supported, and what to write instead.
+/// Keys that are not supported, each with a help that says what to write instead.
 const UNSUPPORTED: &[(&str, &str)] = &[
     // Goose and Cherry Studio.
     ("isactive", "to switch the server off, write `\"disabled\": true`"),
@@ -320,7 +326,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("inittimeout", "write `connectionTimeout`, in milliseconds"),
 ];
 
-/// Keys without which a server is started and used in the same way, separated by blanks.
+/// Keys without influence on how a server is started and used, separated by blanks.
 const IRRELEVANT: &[&str] = &[
     // Warp.
     "startonlaunch",

@@ -16,16 +16,16 @@ use crate::dialect::editor::fields::{self, DeclaredInputs, ValueReader};
 use crate::dialect::editor::keys::{self, EntryField, EntryKey};
 use crate::dialect::editor::name_lists::NameLists;
 use crate::dialect::editor::transport::{
-    DeclaredTransport, TransportChoice, choose_transport, declared_transport, entry_url,
+    DeclaredTransport, TransportChoice, choose_transport, choose_url, read_declared_transport,
 };
 use crate::dialect::editor::wire::{Environment, Headers};
 use crate::dialect::lowering;
-use crate::dialect::lowering::{SharingKey, metadata};
+use crate::dialect::lowering::{SharingKey, collect_metadata};
 use crate::syntax::template::ReferenceRule;
 use crate::syntax::{Node, to_json};
 
-/// The parameters of lowering an entry.
-pub(super) struct EditorOptions<'a> {
+/// The file that an entry belongs to: its program, its inputs and its name lists.
+pub(super) struct FileContext<'a> {
     pub(super) context: &'a ReadContext,
     pub(super) program: &'static Program,
     pub(super) inputs: &'a DeclaredInputs,
@@ -35,20 +35,23 @@ pub(super) struct EditorOptions<'a> {
 /// The result of lowering an entry.
 #[derive(Default)]
 pub(super) struct LoweredEntry {
+    /// The transport; `None` if none could be selected.
     pub(super) kind: Option<TransportKind>,
+    /// The program of the file provides the server itself.
     pub(super) nothing_to_start: bool,
+    /// `None` if the entry has errors or nothing to start.
     pub(super) spec: Option<ServerSpec>,
 }
 
-/// Lowers one entry and reports every mistake. `name` is its key, if the servers are a mapping.
+/// Lowers an entry and reports every mistake. `name` is its key if the servers are a mapping, else `None`.
 pub(super) fn lower(
     name: Option<&str>,
     entry: EntryFields,
     node: &Node,
     at: &Location,
-    options: &EditorOptions<'_>,
+    file: &FileContext<'_>,
 ) -> LoweredEntry {
-    let EditorOptions { context, program, inputs, lists: _ } = *options;
+    let FileContext { context, program, inputs, lists: _ } = *file;
     let rule = match (program.variables, program.shell_variables) {
         (VariableSyntax::Braces, _) => ReferenceRule::Opencode,
         (_, ShellVariables::Replaced) => ReferenceRule::EditorAndShell,
@@ -74,14 +77,14 @@ pub(super) fn lower(
     if program.entry_form != EntryForm::Goose {
         report_goose_keys(node, at, context);
     }
-    let url = entry_url(entry.urls, context);
-    let declared = declared_transport(entry.transports, context);
-    let limits = fields::limits(&entry.durations, context);
-    let exposure = fields::exposure(entry.tools);
+    let url = choose_url(entry.urls, context);
+    let declared = read_declared_transport(entry.transports, context);
+    let limits = fields::lower_limits(&entry.durations, context);
+    let exposure = fields::lower_exposure(entry.tools);
 
-    let bare = !entry.stdio.command.is_given() && !url.slot.is_given();
+    let has_neither = !entry.stdio.command.is_given() && !url.slot.is_given();
     if declared == DeclaredTransport::BuiltIn
-        || (bare && declared == DeclaredTransport::Undeclared && entry.is_provided)
+        || (has_neither && declared == DeclaredTransport::Undeclared && entry.is_provided)
     {
         return LoweredEntry { nothing_to_start: true, ..LoweredEntry::default() };
     }
@@ -114,9 +117,9 @@ pub(super) fn lower(
             if kind == TransportKind::WebSocket {
                 lowering::warn_without_effect(kind.as_str(), &[entry.headers.given_at()], context);
             } else {
-                all_headers = fields::headers(entry.headers, &values);
+                all_headers = fields::lower_headers(entry.headers, &values);
             }
-            all_headers.extend(fields::variable_headers(
+            all_headers.extend(fields::lower_header_variables(
                 entry.header_variables,
                 &entry.token_variable,
                 context,
@@ -126,9 +129,9 @@ pub(super) fn lower(
                 TransportKind::Stdio | TransportKind::WebSocket | _ => None,
             };
             if client_credentials.as_ref().is_some_and(|it| it.grant == ClientGrant::TokenExchange) {
-                report_shared_use(&entry.sharing, &all_headers, at, context);
+                report_shared_credentials(&entry.sharing, &all_headers, at, context);
             }
-            url.value(kind, &values).map(|url| {
+            url.lower(kind, &values).map(|url| {
                 let mut spec = UrlSpec::new(url);
                 (spec.headers, spec.client_credentials) = (all_headers, client_credentials);
                 spec.sse_fallback = sse_fallback;
@@ -141,26 +144,27 @@ pub(super) fn lower(
         return LoweredEntry { kind, ..LoweredEntry::default() };
     };
     origin.inputs = Arc::clone(&inputs.defaults);
-    origin.stated_sharing = entry.sharing.take().map(Sharing::from);
+    origin.stated_sharing = entry.sharing.into_value().map(Sharing::from);
     if program.variables == VariableSyntax::Unsupported && to_json(node).is_some_and(|it| it.contains("${")) {
         origin.unset_variables = UnsetVariablePolicy::Keep;
     }
     let mut spec = ServerSpec::new(id, origin, transport);
-    spec.description = entry.description.take();
+    spec.description = entry.description.into_value();
     spec.sharing = spec.origin.stated_sharing.unwrap_or(Sharing::Auto);
     let is_lowered = |name: &str| keys::find(name).is_some_and(EntryKey::is_lowered);
-    spec.metadata = metadata([("extra", lowering::unknown_members(node, is_lowered))]);
+    spec.metadata =
+        collect_metadata([(lowering::EXTRA_METADATA, lowering::collect_unknown_members(node, is_lowered))]);
     (spec.limits, spec.exposure) = (limits, exposure);
     LoweredEntry { kind, nothing_to_start: false, spec: Some(spec) }
 }
 
-/// Warns of the keys that are read here, but by no other program than Goose (DIA-13). Such a key may also be a misspelt
+/// Warns about keys that only Goose reads, in files of other programs (DIA-13). Such a key may also be a misspelt
 /// common key.
 fn report_goose_keys(node: &Node, at: &Location, context: &ReadContext) {
     for key in keys::KEYS.iter().filter(|it| it.forms == [EntryForm::Goose]) {
-        let common = keys::primary(key.field);
+        let common = keys::primary_name(key.field);
         let is_of_transport =
-            matches!(key.field, EntryField::CommandValue | EntryField::Environment | EntryField::Url);
+            matches!(key.field, EntryField::Command | EntryField::Environment | EntryField::Url);
         let Some(member) = node.get(key.name).filter(|_| is_of_transport) else { continue };
         // Both keys are reported together.
         if node.get(common).is_some() {
@@ -174,8 +178,9 @@ fn report_goose_keys(node: &Node, at: &Location, context: &ReadContext) {
     }
 }
 
-/// Reports what would make all users of a server with token exchange one user.
-fn report_shared_use(
+/// Reports `sharing: shared` and an `Authorization` header on a server with token exchange: all its users would have
+/// the same token.
+fn report_shared_credentials(
     sharing: &NullableField<SharingKey>,
     headers: &[(String, ConfigValue)],
     at: &Location,
@@ -192,16 +197,14 @@ fn report_shared_use(
     }
 }
 
-/// Reports the fields of the transport that are inside of `transport`. Returns whether there are any.
+/// Reports fields such as `url` that are inside of `transport` instead of next to it. Returns whether there are any.
 fn report_nested_fields(entry: &Node, at: &Location, context: &ReadContext) -> bool {
     let Some(transport) = entry.get("transport") else { return false };
     let at = at.member(transport, context);
     let is_of_transport = |key: &EntryKey| {
         let field = key.field;
-        matches!(
-            field,
-            EntryField::Url | EntryField::Headers | EntryField::CommandValue | EntryField::Arguments
-        ) || matches!(field, EntryField::Environment | EntryField::Folder)
+        matches!(field, EntryField::Url | EntryField::Headers | EntryField::Command | EntryField::Arguments)
+            || matches!(field, EntryField::Environment | EntryField::WorkingDirectory)
     };
     let mut res = false;
     for member in transport.value.members().unwrap_or_default() {
@@ -212,7 +215,7 @@ fn report_nested_fields(entry: &Node, at: &Location, context: &ReadContext) -> b
         res = true;
         let at = at.member(member, context);
         // The key is unknown there, which would be reported as a misspelling.
-        context.clear(&at);
+        context.remove_diagnostics(&at);
         let message = format!("'{name}' must not be inside of 'transport'");
         let help = format!("move `{name}` up, next to `transport`");
         context.error(Code::UnknownKey, &at.at_key(), message, help);
@@ -226,6 +229,7 @@ fn is_empty(node: &Node) -> bool {
 
 const ID_HELP: &str = "give the server a short name";
 
+/// Parses the `name` of a server in a list; reports a missing one.
 fn parse_own_id(name: &NullableField<String>, at: &Location, context: &ReadContext) -> Option<ServerId> {
     if !name.is_given() {
         let help = "add `name`: servers in a list have no keys";

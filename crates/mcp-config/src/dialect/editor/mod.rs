@@ -1,8 +1,8 @@
 //! Reads the files of editors and agents: `.mcp.json`, `.vscode/mcp.json`, `mcp_config.json`, and settings that contain
 //! servers.
 //!
-//! The dialects differ in their spelling (DIA-01 to DIA-10) and are read together, leniently: servers are independent,
-//! and unknown keys are kept. A whole command line in `command` is never split.
+//! The files of all programs are one dialect, although their keys differ (DIA-01 to DIA-10). Reading is lenient:
+//! servers are independent, and unknown keys are kept. A whole command line in `command` is never split.
 
 mod client_credentials;
 mod command;
@@ -37,14 +37,14 @@ pub(crate) use schema::schema;
 use server_maps::ServerMap;
 pub(crate) use server_maps::{is_goose_extensions, is_map_of_servers, is_server};
 
-/// The items of a list of servers, and the help for two of the same name.
+/// For [`UniqueNames::add`]: the name of the items, and the help for two of the same name.
 const DUPLICATE_NAME: (&str, &str) = ("servers of this file", "rename one of them");
 
 /// Reads the servers in file order.
 pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     let roots = server_maps::find_servers(root, context);
     downgrade_foreign_duplicates(&roots, context);
-    let (inputs, lists) = (DeclaredInputs::of(root), NameLists::of(root));
+    let (inputs, lists) = (DeclaredInputs::read(root), NameLists::read(root));
     let mut res = Vec::new();
     let mut names = UniqueNames::default();
     if let Some(map) = roots.iter().find(|it| it.program.disabling == Disabling::NameLists) {
@@ -52,7 +52,7 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     }
     for ServerMap { node, at, program, project } in &roots {
         check_collection(node, at, program, context);
-        let options = lower::EditorOptions { context, program, inputs: &inputs, lists: &lists };
+        let file = lower::FileContext { context, program, inputs: &inputs, lists: &lists };
         match node.content() {
             Content::Mapping(members) => {
                 res.reserve(members.len().min(MAX_SERVERS + 1));
@@ -73,7 +73,7 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
                     if roots.len() > 1 && project.is_none() {
                         names.add(&member.key.text, at.at_key(), DUPLICATE_NAME, context);
                     }
-                    res.push(server(Some(&name), &member.value, &at, &options));
+                    res.push(read_server(Some(&name), &member.value, &at, &file));
                 }
             }
             Content::Sequence(items) => {
@@ -85,7 +85,7 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
                     {
                         names.add(name, name_at, DUPLICATE_NAME, context);
                     }
-                    res.push(server(None, item, &at, &options));
+                    res.push(read_server(None, item, &at, &file));
                 }
             }
             Content::Null | Content::Broken => {}
@@ -122,11 +122,11 @@ fn check_collection(node: &Node, at: &Location, program: &Program, context: &Rea
     }
 }
 
-/// Reports what the program of the file does not accept although it is read here: comments, trailing commas, and blanks
-/// that JSON does not have.
+/// Warns about extensions of JSON that are read here but not by the program of the file: comments, trailing commas, and
+/// unusual blanks.
 pub(crate) fn report_extensions(extensions: &syntax::ExtensionSpans, context: &ReadContext) {
     let Some(program) = Program::of_file(&context.file) else { return };
-    let (comments, commas) = match program.syntax {
+    let (comments, commas) = match program.json_extensions {
         JsonExtensions::None => (false, false),
         JsonExtensions::Comments => (true, false),
         JsonExtensions::CommentsAndCommas | JsonExtensions::Unknown => return,
@@ -147,17 +147,18 @@ pub(crate) fn report_extensions(extensions: &syntax::ExtensionSpans, context: &R
 /// Downgrades duplicate keys outside of the servers to warnings.
 fn downgrade_foreign_duplicates(roots: &[ServerMap<'_>], context: &ReadContext) {
     let roots: Vec<_> = roots.iter().map(|it| it.at.pointer(context)).collect();
-    context.downgrade(|it| {
+    context.downgrade_to_warnings(|it| {
         it.code == Code::DuplicateKey
             && !roots.iter().any(|root| contains(root, &it.pointer) || contains(&it.pointer, root))
     });
 }
 
-fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::EditorOptions<'_>) -> ReadEntry {
-    let context = options.context;
-    let own = node.text_of("name");
+/// Reads a server. `name` is its key, if the servers are a mapping.
+fn read_server(name: Option<&str>, node: &Node, at: &Location, file: &lower::FileContext<'_>) -> ReadEntry {
+    let context = file.context;
+    let own_name = node.text_of("name");
     let label = || format!("servers[{}]", crate::syntax::last(&at.pointer(context)));
-    let shown_name = name.or(own).filter(|name| !name.is_empty()).map_or_else(label, display_name);
+    let shown_name = name.or(own_name).filter(|name| !name.is_empty()).map_or_else(label, display_name);
     let mut res = ReadEntry::new(shown_name, at, context);
     res.span = node.span.clone();
     if node.members().is_none() {
@@ -167,7 +168,7 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
         }
         return res;
     }
-    if let (EntryForm::Continue, Some(block)) = (options.program.entry_form, node.get("uses")) {
+    if let (EntryForm::Continue, Some(block)) = (file.program.entry_form, node.get("uses")) {
         let name = block.value.text().and_then(|it| it.rsplit('/').next());
         res.name = name.map_or(res.name, display_name);
         res.disabled = true;
@@ -178,24 +179,24 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
         return res;
     }
     let fields = EntryFields::read(node, at, context);
-    let off = disabling_keys(&fields);
-    let program = options.program;
-    let is_listed = program.disabling == Disabling::NameLists && options.lists.disables(&res.name);
-    let before = context.has_error(at);
-    let lowered = lower::lower(name, fields, node, at, options);
+    let disabled_by = disabling_keys(&fields);
+    let program = file.program;
+    let is_listed = program.disabling == Disabling::NameLists && file.lists.disables(&res.name);
+    let had_error = context.has_error(at);
+    let lowered = lower::lower(name, fields, node, at, file);
     res.transport = lowered.kind;
-    if is_listed || !off.is_empty() {
+    if is_listed || !disabled_by.is_empty() {
         // A disabled server is not checked; it is often a template.
-        context.clear(at);
+        context.remove_diagnostics(at);
         res.disabled = true;
         if is_listed {
-            options.lists.report(&res.name, program, at, context);
+            file.lists.report_disabled(&res.name, program, at, context);
         } else {
-            report_ignored_keys(&off, program, context);
+            report_ignored_keys(&disabled_by, program, context);
         }
         return res;
     }
-    if lowered.nothing_to_start && !before && !context.has_error(at) {
+    if lowered.nothing_to_start && !had_error && !context.has_error(at) {
         let is_extension = ["settings", "source"].iter().any(|it| node.get(it).is_some());
         let message = if is_extension {
             "there is nothing to start: the entry has only the settings of an editor's extension"
@@ -216,17 +217,18 @@ fn server(name: Option<&str>, node: &Node, at: &Location, options: &lower::Edito
 /// The keys of an entry that disable its server, with their places.
 fn disabling_keys(fields: &EntryFields) -> Vec<(SwitchKey, Location)> {
     let keys = [(DISABLED, &fields.disabled), (ENABLED, &fields.enabled)];
-    let off = keys.into_iter().filter(|(key, slot)| slot.value() == Some(&key.off));
-    off.map(|(key, slot)| (key, slot.at)).collect()
+    let disabled_by = keys.into_iter().filter(|(key, slot)| slot.value() == Some(&key.disabled_value));
+    disabled_by.map(|(key, slot)| (key, slot.at)).collect()
 }
 
 /// Warns if the program of the file obeys none of the keys that disable a server. mcp-host obeys both in every file.
-fn report_ignored_keys(off: &[(SwitchKey, Location)], program: &Program, context: &ReadContext) {
-    let is_obeyed = off.iter().any(|it| program.disabling == Disabling::Key(it.0));
-    let Some((key, at)) = off.first().filter(|_| !is_obeyed && program.is_of_file(&context.file)) else {
+fn report_ignored_keys(disabled_by: &[(SwitchKey, Location)], program: &Program, context: &ReadContext) {
+    let is_obeyed = disabled_by.iter().any(|it| program.disabling == Disabling::Key(it.0));
+    let Some((key, at)) = disabled_by.first().filter(|_| !is_obeyed && program.is_of_file(&context.file))
+    else {
         return;
     };
     let message =
         format!("{} ignores '{}' and starts the server; only mcp-host obeys it", program.name, key.name);
-    context.warning(Code::DisabledServer, &at.at_key(), message, program.way_to_disable());
+    context.warning(Code::DisabledServer, &at.at_key(), message, program.disabling_help());
 }

@@ -12,14 +12,14 @@ pub(crate) const EXCLUDED: &str = "/mcp/excluded";
 /// The pointer to the names of servers that are started. An empty list allows all.
 pub(crate) const ALLOWED: &str = "/mcp/allowed";
 
-/// The lists of a file.
+/// The lists of a file, as sets of names.
 pub(crate) struct NameLists<'a> {
     excluded: HashSet<&'a str>,
     allowed: HashSet<&'a str>,
 }
 
 impl<'a> NameLists<'a> {
-    pub(crate) fn of(root: &'a Node) -> NameLists<'a> {
+    pub(crate) fn read(root: &'a Node) -> NameLists<'a> {
         let list = |pointer| {
             let items = root.at(pointer).and_then(Node::items).unwrap_or_default();
             items.iter().filter_map(Node::text).collect()
@@ -27,7 +27,7 @@ impl<'a> NameLists<'a> {
         NameLists { excluded: list(EXCLUDED), allowed: list(ALLOWED) }
     }
 
-    /// Warns about a list that is no list, which has no effect.
+    /// Warns about a value of `mcp.excluded` or `mcp.allowed` that is not a list. It has no effect.
     pub(super) fn check(root: &Node, program: &Program, context: &ReadContext) {
         for pointer in [EXCLUDED, ALLOWED] {
             let Some(node) = root.at(pointer).filter(|it| it.items().is_none() && it.kind() != "nothing")
@@ -44,18 +44,24 @@ impl<'a> NameLists<'a> {
         self.excluded.contains(name)
     }
 
-    /// Whether there are allowed servers, and this one is not among them.
-    pub(crate) fn lacks(&self, name: &str) -> bool {
+    /// Whether `mcp.allowed` has names, and this one is not among them.
+    pub(crate) fn is_not_allowed(&self, name: &str) -> bool {
         !self.allowed.is_empty() && !self.allowed.contains(name)
     }
 
     /// Whether the lists disable the server.
     pub(crate) fn disables(&self, name: &str) -> bool {
-        self.excludes(name) || self.lacks(name)
+        self.excludes(name) || self.is_not_allowed(name)
     }
 
     /// Reports that the lists disable the server at a location.
-    pub(super) fn report(&self, name: &str, program: &Program, at: &Location, context: &ReadContext) {
+    pub(super) fn report_disabled(
+        &self,
+        name: &str,
+        program: &Program,
+        at: &Location,
+        context: &ReadContext,
+    ) {
         let (why, help) = if self.excludes(name) {
             ("is in the list `mcp.excluded`", "remove it from the list; `mcp-host enable` does that")
         } else {

@@ -1,6 +1,6 @@
 //! Finds the program of a file (DIA-01).
 //!
-//! A file whose path is not in the table belongs to the program that its content points to, else to [`UNKNOWN`], whose
+//! A file whose path is not in the table belongs to the program that its content indicates, else to [`UNKNOWN`], whose
 //! conventions most programs share.
 
 use crate::dialect::editor::conventions::{Program, ShellVariables};
@@ -21,17 +21,17 @@ impl Program {
     }
 
     /// Like [`Program::of_file`], with the unknown program as the default.
-    pub(crate) fn of(path: &str) -> &'static Program {
+    pub(crate) fn of_file_or_unknown(path: &str) -> &'static Program {
         Program::of_file(path).unwrap_or(&UNKNOWN)
     }
 
-    /// Whether it is known, and its files include the one at a path.
+    /// Whether the program is known and the file at this path is one of its files.
     pub(super) fn is_of_file(&self, path: &str) -> bool {
         !self.is_unknown() && Program::of_file(path).is_some_and(|it| it.name == self.name)
     }
 
-    /// The program of the servers at a pointer of a file: that of the path, unless the key of the servers or
-    /// the content of the file is another program's.
+    /// The program of the servers at the pointer `at` of a file: that of the path, unless the key of the servers or the
+    /// content of the file is another program's.
     pub(crate) fn of_servers(path: &str, root: &Node, at: &str) -> &'static Program {
         let by_path = Program::of_file(path).filter(|it| !it.is_unknown());
         let keys = [segments(at).collect::<Vec<_>>().join("."), last(at)];
@@ -45,7 +45,7 @@ impl Program {
         }
     }
 
-    /// The program that the content of a file points to, beyond the key of the servers.
+    /// The program that the content of a file indicates, apart from the key of the servers.
     fn of_content(root: &Node, at: &str) -> Option<&'static Program> {
         let servers = root.at(at);
         let has = |key: &str| root.get(key).is_some();
@@ -76,7 +76,7 @@ impl Program {
         if self.key == DEV_CONTAINER.key { DEV_CONTAINER_SERVERS.to_owned() } else { child("", self.key) }
     }
 
-    /// Whether this is the entry for all programs that are not in the table.
+    /// Whether this is [`UNKNOWN`], or a row of the table with its name.
     pub(crate) fn is_unknown(&self) -> bool {
         self.name == UNKNOWN.name
     }
@@ -84,11 +84,11 @@ impl Program {
 
 /// The top-level keys of servers, each once; the usual one first.
 pub(crate) fn server_keys() -> impl Iterator<Item = &'static str> {
-    let is_new = |(index, program): &(usize, &Program)| {
+    let has_new_key = |(index, program): &(usize, &Program)| {
         ![UNKNOWN.key, DEV_CONTAINER.key].contains(&program.key)
             && PROGRAMS[..*index].iter().all(|it| it.key != program.key)
     };
-    let others = PROGRAMS.iter().enumerate().filter(is_new).map(|it| it.1.key);
+    let others = PROGRAMS.iter().enumerate().filter(has_new_key).map(|it| it.1.key);
     std::iter::once(UNKNOWN.key).chain(others)
 }
 

@@ -1,13 +1,13 @@
 //! The table of programs whose MCP configuration files are read.
 //!
-//! The only place that knows these programs. New knowledge about a program is a row or a field here.
+//! No other file knows these programs. New knowledge about a program is a row or a field here.
 
 use crate::dialect::editor::conventions::{
     DISABLED, Disabling, ENABLED, EntryForm, EnvValues, FilePurpose, JsonExtensions, Program, ShellVariables,
     UrlTransport, VariableSyntax,
 };
 
-/// An unknown program. Its conventions are those of mcp-host itself.
+/// A program that is not in the table. Its conventions are those of mcp-host itself.
 pub(crate) const UNKNOWN: Program = Program {
     name: "an unknown program",
     home_files: &[],
@@ -19,9 +19,9 @@ pub(crate) const UNKNOWN: Program = Program {
     env_values: EnvValues::Texts,
     disabling: Disabling::Key(DISABLED),
     entry_form: EntryForm::Common,
-    syntax: JsonExtensions::Unknown,
+    json_extensions: JsonExtensions::Unknown,
     url_transport: UrlTransport::HttpUnlessDeclared,
-    content: FilePurpose::Servers,
+    file_purpose: FilePurpose::Servers,
     required_lines: &[],
 };
 
@@ -45,7 +45,7 @@ const VS_CODE: Program = Program {
     variables: VariableSyntax::EnvPrefixAndInputs,
     env_values: EnvValues::NumbersAndNull,
     disabling: Disabling::Unsupported("the view of MCP servers in VS Code disables it"),
-    syntax: JsonExtensions::CommentsAndCommas,
+    json_extensions: JsonExtensions::CommentsAndCommas,
     url_transport: UrlTransport::HttpThenSse,
     ..UNKNOWN
 };
@@ -55,8 +55,8 @@ pub(super) const GEMINI_CLI: Program = Program {
     home_files: &[".gemini/settings.json"],
     shell_variables: ShellVariables::Replaced,
     disabling: Disabling::NameLists,
-    syntax: JsonExtensions::Comments,
-    content: FilePurpose::Settings,
+    json_extensions: JsonExtensions::Comments,
+    file_purpose: FilePurpose::Settings,
     ..UNKNOWN
 };
 
@@ -69,7 +69,7 @@ const CLAUDE_CODE: Program = Program {
     disabling: Disabling::Unsupported(
         "the list `disabledMcpjsonServers` of .claude/settings.local.json, or `/mcp` in Claude Code, does",
     ),
-    syntax: JsonExtensions::None,
+    json_extensions: JsonExtensions::None,
     ..UNKNOWN
 };
 
@@ -81,8 +81,8 @@ const OPENCODE: Program = Program {
     variables: VariableSyntax::Braces,
     disabling: Disabling::Key(ENABLED),
     entry_form: EntryForm::Opencode,
-    syntax: JsonExtensions::CommentsAndCommas,
-    content: FilePurpose::Settings,
+    json_extensions: JsonExtensions::CommentsAndCommas,
+    file_purpose: FilePurpose::Settings,
     ..UNKNOWN
 };
 
@@ -92,8 +92,8 @@ pub(super) const CRUSH: Program = Program {
     files: &["crush.json", ".crush.json"],
     key: "mcp",
     shell_variables: ShellVariables::Replaced,
-    syntax: JsonExtensions::None,
-    content: FilePurpose::Settings,
+    json_extensions: JsonExtensions::None,
+    file_purpose: FilePurpose::Settings,
     ..UNKNOWN
 };
 
@@ -104,7 +104,7 @@ pub(super) const CONTINUE: Program = Program {
     required_lines: &["name: Local Assistant", "version: 1.0.0", "schema: v1"],
     variables: VariableSyntax::Secrets,
     disabling: Disabling::Unsupported("Continue starts every server of its file"),
-    content: FilePurpose::Settings,
+    file_purpose: FilePurpose::Settings,
     ..UNKNOWN
 };
 
@@ -114,7 +114,7 @@ pub(super) const LIBRE_CHAT: Program = Program {
     files: &["librechat.yaml", "librechat.yml"],
     disabling: Disabling::Unsupported("LibreChat connects to every server of its file"),
     url_transport: UrlTransport::SseUnlessDeclared,
-    content: FilePurpose::Settings,
+    file_purpose: FilePurpose::Settings,
     ..UNKNOWN
 };
 
@@ -129,7 +129,7 @@ pub(super) const DEV_CONTAINER: Program = Program {
     home_files: &[],
     files: &["devcontainer.json", ".devcontainer.json"],
     key: "customizations.vscode.mcp.servers",
-    content: FilePurpose::Settings,
+    file_purpose: FilePurpose::Settings,
     ..VS_CODE
 };
 
@@ -137,14 +137,15 @@ pub(super) const DEV_CONTAINER: Program = Program {
 pub(super) const LIBRE_CHAT_KEYS: [&str; 5] =
     ["endpoints", "mcpSettings", "interface", "registration", "fileConfig"];
 
-/// All programs. The first whose path fits is the program of a file; the last one is unknown.
+/// All programs. The first one with the path of a file is its program. The last row has the file names of several
+/// programs.
 pub(super) const PROGRAMS: &[Program] = &[
     VS_CODE,
     Program {
         home_files: &[],
         files: &[".vscode/settings.json", "Code/User/settings.json"],
         key: "mcp.servers",
-        content: FilePurpose::Settings,
+        file_purpose: FilePurpose::Settings,
         ..VS_CODE
     },
     Program {
@@ -152,7 +153,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         home_files: &[".cursor/mcp.json"],
         variables: VariableSyntax::EnvPrefix,
         disabling: Disabling::Unsupported("the settings of Cursor disable it, under MCP"),
-        syntax: JsonExtensions::None,
+        json_extensions: JsonExtensions::None,
         ..UNKNOWN
     },
     Program {
@@ -169,7 +170,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         ],
         files: &["cline_mcp_settings.json"],
         variables: VariableSyntax::EnvPrefix,
-        syntax: JsonExtensions::None,
+        json_extensions: JsonExtensions::None,
         ..UNKNOWN
     },
     Program {
@@ -179,7 +180,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         ],
         files: &[".roo/mcp.json", "mcp_settings.json"],
         variables: VariableSyntax::EnvPrefix,
-        syntax: JsonExtensions::None,
+        json_extensions: JsonExtensions::None,
         ..UNKNOWN
     },
     Program {
@@ -191,7 +192,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         files: &["claude_desktop_config.json"],
         variables: VariableSyntax::Unsupported,
         disabling: Disabling::Unsupported("it starts every server of its file"),
-        syntax: JsonExtensions::None,
+        json_extensions: JsonExtensions::None,
         ..UNKNOWN
     },
     CLAUDE_CODE,
@@ -199,7 +200,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         home_files: &[".claude.json"],
         files: &[],
         disabling: Disabling::Unsupported("`/mcp` in Claude Code disables it for a project"),
-        content: FilePurpose::Settings,
+        file_purpose: FilePurpose::Settings,
         ..CLAUDE_CODE
     },
     GEMINI_CLI,
@@ -209,7 +210,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         disabling: Disabling::Unsupported(
             "the list `mcp.excluded` of .gemini/settings.json, or `gemini extensions disable`, does",
         ),
-        syntax: JsonExtensions::None,
+        json_extensions: JsonExtensions::None,
         ..GEMINI_CLI
     },
     Program {
@@ -227,8 +228,8 @@ pub(super) const PROGRAMS: &[Program] = &[
         key: "context_servers",
         variables: VariableSyntax::Unsupported,
         disabling: Disabling::Key(ENABLED),
-        syntax: JsonExtensions::CommentsAndCommas,
-        content: FilePurpose::Settings,
+        json_extensions: JsonExtensions::CommentsAndCommas,
+        file_purpose: FilePurpose::Settings,
         ..UNKNOWN
     },
     OPENCODE,
@@ -244,7 +245,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         home_files: &[".aws/amazonq/mcp.json"],
         files: &[".amazonq/mcp.json"],
         variables: VariableSyntax::EnvPrefix,
-        syntax: JsonExtensions::None,
+        json_extensions: JsonExtensions::None,
         ..UNKNOWN
     },
     Program {
@@ -260,7 +261,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         disabling: Disabling::Unsupported(
             "`copilot --disable-mcp-server NAME`, or `/mcp disable NAME`, does",
         ),
-        syntax: JsonExtensions::None,
+        json_extensions: JsonExtensions::None,
         ..UNKNOWN
     },
     Program {
@@ -268,8 +269,8 @@ pub(super) const PROGRAMS: &[Program] = &[
         home_files: &[".config/amp/settings.json", ".config/amp/settings.jsonc"],
         files: &[".amp/settings.json", ".amp/settings.jsonc", "amp/settings.json"],
         key: "amp.mcpServers",
-        syntax: JsonExtensions::CommentsAndCommas,
-        content: FilePurpose::Settings,
+        json_extensions: JsonExtensions::CommentsAndCommas,
+        file_purpose: FilePurpose::Settings,
         ..UNKNOWN
     },
     Program {
@@ -279,7 +280,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         entry_form: EntryForm::Codex,
         variables: VariableSyntax::Unsupported,
         disabling: Disabling::Key(ENABLED),
-        content: FilePurpose::Settings,
+        file_purpose: FilePurpose::Settings,
         ..UNKNOWN
     },
     Program {
@@ -288,7 +289,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         key: "extensions",
         entry_form: EntryForm::Goose,
         disabling: Disabling::Key(ENABLED),
-        content: FilePurpose::Settings,
+        file_purpose: FilePurpose::Settings,
         ..UNKNOWN
     },
     CONTINUE,

@@ -15,48 +15,48 @@ use crate::syntax::template::{ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSP
 use crate::syntax::{self, Syntax, to_json};
 
 impl Program {
-    /// Rewrites the references of the members of an entry for the editor and reports those that it does not replace.
-    /// Returns the ids of the inputs that it prompts for, each once.
+    /// Rewrites the references of an entry's members in the syntax of this program. Reports those that it does not
+    /// replace. Returns the ids of the inputs that it prompts for, each once.
     pub(crate) fn rewrite_references<'a>(
         &self,
         members: impl IntoIterator<Item = (&'a str, &'a mut OutputValue)>,
         report: &mut WriteReport<'_>,
     ) -> Vec<String> {
-        let mut seen = FoundReferences::default();
+        let mut found = FoundReferences::default();
         for (key, value) in members {
-            self.rewrite(self.variables_in(key), value, &mut seen);
+            self.rewrite(self.variables_in(key), value, &mut found);
         }
-        let FoundReferences { ids, add_unresolved: unread } = seen;
-        if !unread.is_empty() {
-            let done = format!("{} is not replaced: write the value there", unread.join(", "));
-            report.replaced("variables", "the program of this file does not replace it", done);
+        let FoundReferences { ids, unresolved } = found;
+        if !unresolved.is_empty() {
+            let done = format!("{} is not replaced: write the value there", unresolved.join(", "));
+            report.add_replaced("variables", "the program of this file does not replace it", done);
         }
         ids
     }
 
-    fn rewrite(&self, variables: VariableSyntax, data: &mut OutputValue, seen: &mut FoundReferences) {
-        match data {
-            OutputValue::Text(text) => *text = self.text(variables, text, seen),
-            OutputValue::List(items) => items.iter_mut().for_each(|it| self.rewrite(variables, it, seen)),
+    fn rewrite(&self, variables: VariableSyntax, value: &mut OutputValue, found: &mut FoundReferences) {
+        match value {
+            OutputValue::Text(text) => *text = self.rewrite_text(variables, text, found),
+            OutputValue::List(items) => items.iter_mut().for_each(|it| self.rewrite(variables, it, found)),
             OutputValue::Map(members) => {
-                members.iter_mut().for_each(|(_, it)| self.rewrite(variables, it, seen))
+                members.iter_mut().for_each(|(_, it)| self.rewrite(variables, it, found))
             }
             OutputValue::Scalar(_) => {}
         }
     }
 
-    fn text(&self, variables: VariableSyntax, text: &str, seen: &mut FoundReferences) -> String {
-        let spell = |piece: &TemplatePart| {
-            // The arms without a display form return early.
-            let (written, is_read) = match piece {
+    fn rewrite_text(&self, variables: VariableSyntax, text: &str, found: &mut FoundReferences) -> String {
+        let rewrite_part = |part: &TemplatePart| {
+            // Texts, and references with a default, return early.
+            let (written, is_replaced) = match part {
                 TemplatePart::Text(text) => return text.expose().to_owned(),
                 TemplatePart::Variable(name)
                     if [WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, USER_HOME].contains(&name.as_str()) =>
                 {
-                    let is_read =
+                    let is_replaced =
                         ![VariableSyntax::Unsupported, VariableSyntax::Braces, VariableSyntax::Secrets]
                             .contains(&variables);
-                    (format!("${{{name}}}"), is_read)
+                    (format!("${{{name}}}"), is_replaced)
                 }
                 TemplatePart::Variable(name) => match variables {
                     VariableSyntax::Plain => (format!("${{{name}}}"), true),
@@ -68,9 +68,9 @@ impl Program {
                     VariableSyntax::Unsupported => (format!("${{{name}}}"), false),
                 },
                 TemplatePart::VariableOr { name, default } => {
-                    let is_read = variables == VariableSyntax::Plain;
-                    if !is_read {
-                        seen.unresolved(format!("${{{name}:-…}}"));
+                    let is_replaced = variables == VariableSyntax::Plain;
+                    if !is_replaced {
+                        found.add_unresolved(format!("${{{name}:-…}}"));
                     }
                     return format!("${{{name}:-{}}}", default.expose());
                 }
@@ -79,35 +79,38 @@ impl Program {
                 }
                 TemplatePart::File(path) => (format!("${{file:{path}}}"), false),
                 TemplatePart::Input(id) => {
-                    if self.prompts_for_inputs() && !seen.ids.iter().any(|it| it == id) {
-                        seen.ids.push(id.to_owned());
+                    if self.prompts_for_inputs() && !found.ids.iter().any(|it| it == id) {
+                        found.ids.push(id.to_owned());
                     }
                     (format!("${{input:{id}}}"), self.prompts_for_inputs())
                 }
             };
-            if !is_read {
-                seen.unresolved(written.clone());
+            if !is_replaced {
+                found.add_unresolved(written.clone());
             }
             written
         };
         // `${/}` splits into a text, so a text without references must stay unchanged.
         match split(text, ReferenceRule::Editor)[..] {
             [] | [TemplatePart::Text(_)] => text.to_owned(),
-            ref pieces => pieces.iter().map(spell).collect(),
+            ref parts => parts.iter().map(rewrite_part).collect(),
         }
     }
 }
 
+/// The references of an entry that need more than rewriting.
 #[derive(Default)]
 struct FoundReferences {
+    /// The ids of the inputs that the program prompts for.
     ids: Vec<String>,
-    add_unresolved: Vec<String>,
+    /// The references that the program does not replace.
+    unresolved: Vec<String>,
 }
 
 impl FoundReferences {
-    fn unresolved(&mut self, reference: String) {
-        if !self.add_unresolved.contains(&reference) {
-            self.add_unresolved.push(reference);
+    fn add_unresolved(&mut self, reference: String) {
+        if !self.unresolved.contains(&reference) {
+            self.unresolved.push(reference);
         }
     }
 }
@@ -132,7 +135,7 @@ impl InputDeclarations {
     /// The declaration for an id: the one in the file, or a prompt with a hidden answer.
     pub(crate) fn declaration(&self, id: &str) -> OutputValue {
         let member = |key: &str, value: &str| (key.to_owned(), OutputValue::text(value));
-        let question = || {
+        let prompt = || {
             OutputValue::Map(vec![
                 member("type", "promptString"),
                 member("id", id),
@@ -140,7 +143,7 @@ impl InputDeclarations {
                 ("password".to_owned(), OutputValue::scalar(true)),
             ])
         };
-        self.0.get(id).cloned().unwrap_or_else(question)
+        self.0.get(id).cloned().unwrap_or_else(prompt)
     }
 }
 
@@ -153,26 +156,26 @@ mod tests {
 
     /// Checks the text that is written to a file, the ids it prompts for, and the references it does not replace.
     #[track_caller]
-    fn check(file: &str, text: &str, want: &str, ids: &[&str], unread: &str) {
-        let mut data = OutputValue::text(text);
+    fn check(file: &str, text: &str, want: &str, ids: &[&str], unresolved: &str) {
+        let mut value = OutputValue::text(text);
         let mut unsupported: Vec<UnsupportedField> = Vec::new();
         let mut report = WriteReport {
             profile: Profile::McpJson,
-            program: &|_| None,
+            find_program: &|_| None,
             server: "a".to_owned(),
             unsupported: &mut unsupported,
         };
         let input_ids =
-            Program::of_file(file).unwrap().rewrite_references([("args", &mut data)], &mut report);
+            Program::of_file(file).unwrap().rewrite_references([("args", &mut value)], &mut report);
         assert_eq!(
-            (data, input_ids),
+            (value, input_ids),
             (OutputValue::text(want), ids.iter().map(|it| (*it).to_owned()).collect())
         );
         let fallbacks: Vec<String> = unsupported.iter().map(|it| it.fallback.to_string()).collect();
-        let want = if unread.is_empty() {
+        let want = if unresolved.is_empty() {
             vec![]
         } else {
-            vec![format!("{unread} is not replaced: write the value there")]
+            vec![format!("{unresolved} is not replaced: write the value there")]
         };
         assert_eq!(fallbacks, want, "{file}");
     }

@@ -15,7 +15,7 @@ use crate::dialect::editor::wire::{
 use crate::dialect::lowering::SharingKey;
 use crate::dialect::wire_schema::resolve_optional_marks;
 
-/// The schema.
+/// The JSON Schema of an editor file.
 pub(crate) fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let properties = KEYS.iter().map(|key| {
@@ -37,12 +37,12 @@ pub(crate) fn schema() -> Value {
     let mut definitions = Value::Object(generator.take_definitions(true));
     resolve_optional_marks(&mut server);
     resolve_optional_marks(&mut definitions);
-    let mut starts = have_value(EntryField::Provided);
+    let mut starts = given_key_schemas(EntryField::Provided);
     starts.extend(["McpCommandGiven", "McpUrlGiven"].map(|it| json!({ "$ref": format!("#/$defs/{it}") })));
     server["anyOf"] = starts.into();
-    server["allOf"] = conditions();
-    definitions["McpCommandGiven"] = json!({ "anyOf": have_value(EntryField::CommandValue) });
-    definitions["McpUrlGiven"] = json!({ "anyOf": have_value(EntryField::Url) });
+    server["allOf"] = transport_conditions();
+    definitions["McpCommandGiven"] = json!({ "anyOf": given_key_schemas(EntryField::Command) });
+    definitions["McpUrlGiven"] = json!({ "anyOf": given_key_schemas(EntryField::Url) });
     definitions["McpServer"] = server;
     definitions["McpServerOrOff"] = server_or_disabled_schema(json!({ "$ref": "#/$defs/McpServer" }));
     definitions["McpServers"] = servers_schema();
@@ -84,11 +84,11 @@ fn value_schema(field: EntryField, generator: &mut SchemaGenerator) -> Schema {
         EntryField::Name
         | EntryField::Description
         | EntryField::EnvFile
-        | EntryField::Folder
+        | EntryField::WorkingDirectory
         | EntryField::Url
         | EntryField::TokenVariable => NullableField::<String>::json_schema(generator),
         EntryField::Transport => NullableField::<TransportField>::json_schema(generator),
-        EntryField::CommandValue => NullableField::<CommandValue>::json_schema(generator),
+        EntryField::Command => NullableField::<CommandValue>::json_schema(generator),
         EntryField::Environment | EntryField::SecondEnvironment => {
             NullableField::<Environment>::json_schema(generator)
         }
@@ -114,8 +114,8 @@ fn value_schema(field: EntryField, generator: &mut SchemaGenerator) -> Schema {
     }
 }
 
-/// For each key of a field, the schema of an object that has it with a value.
-fn have_value(field: EntryField) -> Vec<Value> {
+/// For each key of a field, the schema of an object in which it has a value.
+fn given_key_schemas(field: EntryField) -> Vec<Value> {
     let value = |key: &keys::EntryKey| {
         let name = key.name;
         json!({ "required": [name], "properties": { name: { "not": { "type": "null" } } } })
@@ -125,7 +125,7 @@ fn have_value(field: EntryField) -> Vec<Value> {
 
 /// The schema of a map of servers that is recognized by its content.
 fn server_map_schema(server: Value) -> Value {
-    let starts: Vec<Value> = keys::that_start().map(|it| json!({ "required": [it] })).collect();
+    let starts: Vec<Value> = keys::command_and_url_keys().map(|it| json!({ "required": [it] })).collect();
     json!({
         "type": "object",
         "minProperties": 1,
@@ -135,13 +135,14 @@ fn server_map_schema(server: Value) -> Value {
 
 /// The schema of a disabled server, which may have any content, or of another one.
 fn server_or_disabled_schema(server: Value) -> Value {
-    let off = |SwitchKey { name, off }| {
-        let properties = json!({ name: { "const": off } });
+    let disabled = |SwitchKey { name, disabled_value }| {
+        let properties = json!({ name: { "const": disabled_value } });
         json!({ "type": "object", "required": [name], "properties": properties })
     };
-    json!({ "anyOf": [off(DISABLED), off(ENABLED), server] })
+    json!({ "anyOf": [disabled(DISABLED), disabled(ENABLED), server] })
 }
 
+/// The schema of a list or a map of servers.
 fn servers_schema() -> Value {
     let server = json!({ "$ref": "#/$defs/McpServerOrOff" });
     let named = server_or_disabled_schema(
@@ -160,7 +161,7 @@ fn servers_schema() -> Value {
 }
 
 /// The keys that each named transport requires.
-fn conditions() -> Value {
+fn transport_conditions() -> Value {
     let (mut programs, mut urls) = (Vec::new(), Vec::new());
     for (word, transport) in TRANSPORT_NAMES {
         match transport {

@@ -1,4 +1,4 @@
-//! Finds the servers in a file, and the program that they belong to (DIA-01).
+//! Finds the maps and lists of servers in a file, and the program of each (DIA-01).
 
 use crate::de::{Location, ReadContext, closest};
 use crate::diagnostic::{Applicability, Code, FixIntent, quoted};
@@ -13,14 +13,14 @@ pub(super) struct ServerMap<'a> {
     pub(super) node: &'a Node,
     pub(super) at: Location,
     pub(super) program: &'static Program,
-    /// The last folder of the project that the servers belong to, in Claude Code's settings.
+    /// The name of the folder of the project to which the servers belong, in Claude Code's settings.
     pub(super) project: Option<String>,
 }
 
 /// Names of settings files of unknown programs, which are valid without servers.
 const SETTINGS_FILES: [&str; 3] = ["settings.json", "settings.jsonc", "settings.local.json"];
 
-/// Finds the servers of a file, and reports if there are none.
+/// Finds the maps and lists of servers. Reports a file without servers.
 pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<ServerMap<'a>> {
     let at = Location::root(root, context);
     let map_of = |node: &'a Node, at: Location, pointer: &str| {
@@ -70,7 +70,7 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
         }
     }
     if res.is_empty() && is_map_of_servers(root) {
-        check_key("", &at, context);
+        check_servers_key("", &at, context);
         return vec![map_of(root, at, "")];
     }
     if res.is_empty() {
@@ -78,39 +78,40 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
     } else {
         report_misspelt_maps(root, &at, context);
     }
-    let own = Program::of_file(&context.file).map_or("", |it| it.key);
-    if root.get(own).is_none() {
+    let own_key = Program::of_file(&context.file).map_or("", |it| it.key);
+    if root.get(own_key).is_none() {
         for member in root.members().unwrap_or_default() {
             let is_nested = member.value.get("servers").is_some();
             let key = &*member.key.text;
             // `{"mcp": {"servers": …}}` is the same as `mcp.servers` in settings.
-            if server_keys().any(|it| it == key) && !(key == "mcp" && is_nested && own == "mcp.servers") {
-                check_key(key, &at.member(member, context), context);
+            if server_keys().any(|it| it == key) && !(key == "mcp" && is_nested && own_key == "mcp.servers") {
+                check_servers_key(key, &at.member(member, context), context);
             }
         }
     }
     res
 }
 
-/// Warns about servers under a key where the program of the file does not read them. The key is empty if there is none.
-fn check_key(key: &str, at: &Location, context: &ReadContext) {
+/// Warns about servers under a key that the program of the file does not read. The key is empty for servers at the top
+/// level.
+fn check_servers_key(key: &str, at: &Location, context: &ReadContext) {
     let Some(program) = Program::of_file(&context.file).filter(|it| !it.is_unknown()) else { return };
     // Settings have the keys of extensions too, such as `amp.mcpServers`.
-    let is_extension = program.content == FilePurpose::Settings && key.contains('.');
+    let is_extension = program.file_purpose == FilePurpose::Settings && key.contains('.');
     if key == program.key || program.other_keys.contains(&key) || is_extension {
         return;
     }
-    let own = program.key;
+    let own_key = program.key;
     let (message, help, fix) = match key {
         "" => (
-            format!("{} reads servers under '{own}' only", program.name),
-            format!("put them under `\"{own}\"`"),
+            format!("{} reads servers under '{own_key}' only", program.name),
+            format!("put them under `\"{own_key}\"`"),
             None,
         ),
         _ => (
-            format!("{} reads servers under '{own}', and ignores '{}'", program.name, quoted(key)),
-            format!("write `\"{own}\"`"),
-            Some(FixIntent::RenameKey(own.to_owned(), Applicability::Suggested)),
+            format!("{} reads servers under '{own_key}', and ignores '{}'", program.name, quoted(key)),
+            format!("write `\"{own_key}\"`"),
+            Some(FixIntent::RenameKey(own_key.to_owned(), Applicability::Suggested)),
         ),
     };
     let diagnostic = context.new_diagnostic(Code::NoServers, &at.at_key(), message);
@@ -120,11 +121,12 @@ fn check_key(key: &str, at: &Location, context: &ReadContext) {
 const EXAMPLE: &str =
     "write `{\"mcpServers\": {\"some-name\": {\"command\": \"some-program\", \"args\": []}}}`";
 
+/// Reports a file without servers; settings without servers get a warning.
 fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
     let at = &at.at_key();
     let name = context.file.rsplit(['/', '\\']).next().unwrap_or_default();
     let program = Program::of_file(&context.file);
-    if program.is_some_and(|it| it.content == FilePurpose::Settings) || SETTINGS_FILES.contains(&name) {
+    if program.is_some_and(|it| it.file_purpose == FilePurpose::Settings) || SETTINGS_FILES.contains(&name) {
         let message = "these settings have no MCP servers";
         context.warning(
             Code::NoServers,
@@ -150,8 +152,8 @@ fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
     context.error(Code::NoServers, at, message, help);
 }
 
-/// Warns of servers and inputs next to those that are read, under a key that is nearly theirs (DIA-13). Other
-/// unknown keys belong to the program of the file.
+/// Warns about further servers and inputs under a misspelt key (DIA-13). Other unknown keys belong to the program of
+/// the file.
 fn report_misspelt_maps(root: &Node, at: &Location, context: &ReadContext) {
     // A key with a word more is not misspelt: some users keep servers under such a key.
     const MAX_LENGTH_DIFFERENCE: usize = 2;
@@ -164,7 +166,7 @@ fn report_misspelt_maps(root: &Node, at: &Location, context: &ReadContext) {
             it if is_list_of_inputs(it) => vec!["inputs"],
             _ => continue,
         };
-        let is_private = context.policy.private_keys.iter().any(|it| key.starts_with(it));
+        let is_private = context.rules.private_keys.iter().any(|it| key.starts_with(it));
         if is_private || candidates.contains(&key) {
             continue;
         }
@@ -199,13 +201,13 @@ fn nested_maps(root: &Node) -> Vec<String> {
     dev_container.into_iter().chain(projects.iter().filter_map(of_project)).collect()
 }
 
-/// The declarations of inputs, next to the servers.
+/// The declarations of inputs in a file.
 pub(super) fn declared_inputs(root: &Node) -> impl Iterator<Item = &Node> {
     let lists = ["/inputs", "/mcp/inputs", DEV_CONTAINER_INPUTS].into_iter();
     lists.filter_map(|it| root.at(it)?.items()).flatten()
 }
 
-/// Returns whether a node is a map of Goose's extensions, which have a `type`.
+/// Returns whether a node is a map of Goose's extensions: each has a `type`.
 pub(crate) fn is_goose_extensions(node: &Node) -> bool {
     let members = node.members().unwrap_or_default();
     !members.is_empty() && members.iter().all(|it| it.value.get("type").is_some())
@@ -213,7 +215,7 @@ pub(crate) fn is_goose_extensions(node: &Node) -> bool {
 
 /// Returns whether a node looks like a server entry.
 pub(crate) fn is_server(node: &Node) -> bool {
-    keys::that_start().any(|it| node.get(it).is_some())
+    keys::command_and_url_keys().any(|it| node.get(it).is_some())
 }
 
 /// Returns whether a node is a non-empty mapping of server entries only.

@@ -14,6 +14,7 @@ use crate::syntax::template;
 /// The transport that an entry declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeclaredTransport {
+    /// No key declares a transport.
     Undeclared,
     Kind(TransportKind),
     /// opencode's `remote`: any transport with a URL.
@@ -44,7 +45,7 @@ pub(super) const TRANSPORT_NAMES: &[(&str, DeclaredTransport)] = &[
 ];
 
 /// Reads `type`, `transport` and `transportType`, which mean the same. Different values are an error.
-pub(super) fn declared_transport(
+pub(super) fn read_declared_transport(
     slots: Vec<NullableField<TransportField>>,
     context: &ReadContext,
 ) -> DeclaredTransport {
@@ -106,7 +107,7 @@ impl TransportChoice {
 
 /// Selects the transport by the declaration and the given fields (DIA-04, DIA-08).
 pub(super) fn choose_transport(
-    said: DeclaredTransport,
+    declared: DeclaredTransport,
     has_command: bool,
     url: &EntryUrl,
     at: &Location,
@@ -114,7 +115,7 @@ pub(super) fn choose_transport(
 ) -> Option<TransportChoice> {
     let ValueReader { context, program, .. } = *values;
     let has_url = url.slot.is_given();
-    match said {
+    match declared {
         DeclaredTransport::Invalid | DeclaredTransport::BuiltIn => None,
         DeclaredTransport::Kind(TransportKind::Stdio) => Some(TransportChoice::Stdio),
         DeclaredTransport::Kind(kind @ TransportKind::Http)
@@ -144,9 +145,9 @@ pub(super) fn choose_transport(
     }
 }
 
-/// The URL of an entry, under any of its keys (DIA-03). Some files repeat the same URL under several keys, for
-/// several programs. Different URLs are an error. Without a URL, the field of the first key.
-pub(super) fn entry_url(urls: Vec<EntryUrl>, context: &ReadContext) -> EntryUrl {
+/// Chooses the URL of an entry from its keys (DIA-03). Some files repeat a URL under several keys, for several
+/// programs; different URLs are reported. If none is given, the first key is chosen.
+pub(super) fn choose_url(urls: Vec<EntryUrl>, context: &ReadContext) -> EntryUrl {
     let choose = |first: EntryUrl, url: EntryUrl| {
         if !first.slot.is_given() {
             return url;
@@ -157,12 +158,12 @@ pub(super) fn entry_url(urls: Vec<EntryUrl>, context: &ReadContext) -> EntryUrl 
         }
         first
     };
-    // The common key is the last, so that another one is named after it.
+    // In this order a message about different URLs names the common key second.
     urls.into_iter().rev().reduce(choose).expect("a field has a key")
 }
 
 impl EntryUrl {
-    /// The transport of a URL without declaration.
+    /// The transport of a URL for which the entry declares none.
     fn default_transport(&self, program: &Program) -> TransportChoice {
         let text = self.slot.value().map_or("", String::as_str);
         if ["ws://", "wss://"].iter().any(|it| text.starts_with(it)) {
@@ -183,10 +184,11 @@ impl EntryUrl {
         }
     }
 
-    pub(super) fn value(&self, kind: TransportKind, values: &ValueReader<'_>) -> Option<ConfigValue> {
+    /// Lowers the URL. `None` if it is missing or invalid, which is reported.
+    pub(super) fn lower(&self, kind: TransportKind, values: &ValueReader<'_>) -> Option<ConfigValue> {
         let EntryUrl { key, slot } = self;
         let context = values.context;
-        let text = slot.value_or(|| {
+        let text = slot.value_or_report(|| {
             let message = format!("'url' is required for {} transport", kind.as_str());
             context.error(Code::MissingUrl, &slot.at, message, "add `url`, or remove the transport");
         })?;
@@ -194,7 +196,7 @@ impl EntryUrl {
         if template::has_reference(text, values.rule) {
             return Some(value);
         }
-        match checks::parse_url(text, lowering::url_rule(kind, context.policy.urls)) {
+        match checks::parse_url(text, lowering::url_rule(kind, context.rules.urls)) {
             Ok(parsed) => {
                 if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) {
                     let message =

@@ -11,7 +11,7 @@ use crate::de::{Field, Ignored, NullableField, OptionalField, OrderedMap};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "McpRequestOptions")]
-#[expect(dead_code, reason = "what has no effect is known, and so no unknown key")]
+#[expect(dead_code, reason = "keys without effect are known, so they are not reported")]
 pub(crate) struct ContinueOptions {
     /// Headers of every request.
     pub(super) headers: NullableField<Headers>,

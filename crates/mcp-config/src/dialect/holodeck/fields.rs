@@ -1,4 +1,4 @@
-//! Checks the fields of a HoloDeck tool entry and converts them to the model.
+//! Checks the fields of a HoloDeck item and lowers them to the model.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(super) fn report_missing_keys(given: &[(&'static str, bool)], at: &Location,
     for (key, _) in given.iter().filter(|it| !it.1) {
         let at = at.missing(key, context);
         let message = format!("'{key}' is required");
-        if context.policy.required.contains(key) && !context.has_error(&at) {
+        if context.rules.required.contains(key) && !context.has_error(&at) {
             let help = match *key {
                 "server" => {
                     "add the name of the package or service; HoloDeck 0.7 does not have this key: use its profile"
@@ -23,7 +23,7 @@ pub(super) fn report_missing_keys(given: &[(&'static str, bool)], at: &Location,
                 _ => "describe what the server is for; models read it",
             };
             context.error(Code::MissingKey, &at, message, help);
-        } else if context.policy.recommended.contains(key) && !context.has_error(&at) {
+        } else if context.rules.recommended.contains(key) && !context.has_error(&at) {
             let message = format!("'{key}' is missing");
             context.warning(
                 Code::MissingKey,
@@ -40,7 +40,7 @@ pub(super) fn parse_id(name: &Field<String>, context: &ReadContext) -> Option<Se
     let text = name.value()?;
     let id = context.parse_id(text, &name.at, "write a short name")?;
     let word = text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
-    if context.policy.names == NameRule::Word && !word {
+    if context.rules.names == NameRule::Word && !word {
         let message = "'name' must have only ASCII letters, digits and `_`";
         context.error(Code::InvalidName, &name.at, message, "replace other characters by `_`");
         return None;
@@ -56,8 +56,8 @@ pub(super) fn check_server_key(server: &OptionalField<String>, context: &ReadCon
     }
 }
 
-/// Returns whichever of `envFile` and `env_file` is given. Reports both, because they are the same key, and an
-/// empty one.
+/// Returns the one of `envFile` and `env_file` that is given. Reports an item with both, because they are the same key
+/// and a blank one.
 pub(super) fn merge_env_file_keys(
     file: NullableField<String>,
     alias: NullableField<String>,
@@ -82,8 +82,9 @@ pub(super) fn merge_env_file_keys(
     res
 }
 
-/// The timeout of a request, or its default. Reports one that is not positive (HD-031, HD-032).
-pub(super) fn request_timeout(slot: &OptionalField<i64>, context: &ReadContext) -> Duration {
+/// Lowers the timeout of a request; the default if it is missing or invalid. Reports one that is not positive (HD-031,
+/// HD-032).
+pub(super) fn lower_request_timeout(slot: &OptionalField<i64>, context: &ReadContext) -> Duration {
     let default = Limits::default().request;
     let Some(value) = slot.value() else { return default };
     let Some(duration) = checks::duration_from_secs(*value as f64) else {
@@ -99,39 +100,42 @@ pub(super) fn request_timeout(slot: &OptionalField<i64>, context: &ReadContext) 
     duration
 }
 
-/// The arguments of the program (HD-015).
-pub(super) fn arguments(args: NullableField<Vec<Field<String>>>, context: &ReadContext) -> Vec<ConfigValue> {
+/// Lowers the arguments of the program (HD-015).
+pub(super) fn lower_arguments(
+    args: NullableField<Vec<Field<String>>>,
+    context: &ReadContext,
+) -> Vec<ConfigValue> {
     let mut res = Vec::new();
-    for slot in args.take().unwrap_or_default() {
+    for slot in args.into_value().unwrap_or_default() {
         if let Some(text) = slot.value() {
             check_literal(text, &slot.at, checks::check_argument, context);
-            res.push(parse_value(text, context.policy.variables));
+            res.push(parse_value(text, context.rules.variables));
         }
     }
     res
 }
 
-/// The environment variables of the program (HD-016).
-pub(super) fn environment(
+/// Lowers the environment variables of the program (HD-016).
+pub(super) fn lower_environment(
     env: NullableField<OrderedMap<String>>,
     context: &ReadContext,
 ) -> Vec<(String, ConfigValue)> {
     let at = env.at;
-    lowering::environment(env.take(), &at, context, |text: String, at| {
+    lowering::lower_environment(env.into_value(), &at, context, |text: String, at| {
         check_literal(&text, at, checks::check_env_value, context);
-        parse_value(text, context.policy.variables)
+        parse_value(text, context.rules.variables)
     })
 }
 
-/// The encoding of the program's streams; `utf-8` by default (HD-020).
-pub(super) fn encoding_label(slot: &NullableField<String>, context: &ReadContext) -> String {
+/// Lowers the encoding of the program's streams; `utf-8` by default (HD-020).
+pub(super) fn lower_encoding(slot: &NullableField<String>, context: &ReadContext) -> String {
     let Some(label) = slot.value() else { return "utf-8".to_owned() };
     check_literal(label, &slot.at, checks::check_encoding, context);
     label.clone()
 }
 
-/// The opaque JSON configuration that is passed to the server (HD-028). `None` if it is empty.
-pub(super) fn server_config(RawObject(json): RawObject, variables: ReferenceRule) -> Option<Passthrough> {
+/// Lowers the JSON configuration that is passed to the server (HD-028). `None` if it is empty.
+pub(super) fn lower_config(RawObject(json): RawObject, variables: ReferenceRule) -> Option<Passthrough> {
     if json.as_str() == "{}" {
         return None;
     }
@@ -141,15 +145,15 @@ pub(super) fn server_config(RawObject(json): RawObject, variables: ReferenceRule
     Some(Passthrough::Literal(json))
 }
 
-/// Checks a text without variables. One with variables is checked when it is resolved.
+/// Checks a text that has no variables. A text with variables is checked when they are replaced.
 pub(super) fn check_literal(
     text: &str,
     at: &Location,
     check: fn(&str) -> Result<(), CheckError>,
     context: &ReadContext,
 ) {
-    lowering::warn_literal_reference(text, at, context.policy.variables, context);
-    if context.policy.variables != ReferenceRule::Literal && has_holodeck_reference(text) {
+    lowering::warn_literal_reference(text, at, context.rules.variables, context);
+    if context.rules.variables != ReferenceRule::Literal && has_holodeck_reference(text) {
         return;
     }
     context.report_check(at, check(text));

@@ -10,12 +10,12 @@ use crate::de::{FieldState, Location, ReadContext};
 use crate::dialect::holodeck::transport::{ItemField, TransportFields};
 use crate::dialect::holodeck::wire::{HoloDeckTransport, ToolItem};
 use crate::dialect::holodeck::{fields, transport};
-use crate::dialect::lowering::metadata;
+use crate::dialect::lowering::collect_metadata;
 use crate::dialect::{checks, lowering};
 use crate::syntax::template::parse_value;
 use crate::syntax::{KeyKind, Node};
 
-/// Lowers one item. Returns `None` if a required part is invalid; every mistake is reported.
+/// Lowers an item and reports every mistake. `None` if a required part is invalid.
 pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadContext) -> Option<ServerSpec> {
     let ToolItem {
         name,
@@ -43,7 +43,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         defer_loading,
         sharing,
     } = item;
-    let variables = context.policy.variables;
+    let variables = context.rules.variables;
     let given = [("server", server.is_given()), ("description", description.is_given())];
     fields::report_missing_keys(&given, at, context);
     let id = fields::parse_id(&name, context);
@@ -55,75 +55,76 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         FieldState::Null | FieldState::Invalid => None,
     };
     let env_file = fields::merge_env_file_keys(env_file, env_file_alias, context);
-    let reach = TransportFields {
+    let transport_fields = TransportFields {
         command: &command,
         url: &url,
-        implied: matches!(transport.state, FieldState::Absent),
-        legacy: transport::legacy_package(&command, &transport.state, server.value(), context),
+        is_implied: matches!(transport.state, FieldState::Absent),
+        legacy_package: transport::legacy_package(&command, &transport.state, server.value(), context),
         has_args: !matches!(args.state, FieldState::Absent),
         at,
         context,
     };
     if let Some(kind) = kind {
         let item_fields = [
-            ItemField::of("args", &args),
-            ItemField::of("env", &env),
-            ItemField::of("envFile", &env_file),
-            ItemField::of("encoding", &encoding),
-            ItemField::of("headers", &headers),
-            ItemField::of("timeout", &timeout),
-            ItemField::of("sse_read_timeout", &sse_read_timeout),
-            ItemField::of("terminate_on_close", &terminate_on_close),
+            ItemField::new("args", &args),
+            ItemField::new("env", &env),
+            ItemField::new("envFile", &env_file),
+            ItemField::new("encoding", &encoding),
+            ItemField::new("headers", &headers),
+            ItemField::new("timeout", &timeout),
+            ItemField::new("sse_read_timeout", &sse_read_timeout),
+            ItemField::new("terminate_on_close", &terminate_on_close),
         ];
-        reach.warn_without_effect(kind, &item_fields);
-        reach.check_exclusive(kind);
-        reach.check_unused_url(kind);
+        transport_fields.warn_without_effect(kind, &item_fields);
+        transport_fields.check_exclusive(kind);
+        transport_fields.check_unused_url(kind);
     } else {
-        reach.check_unused_command();
+        transport_fields.check_unused_command();
     }
 
     let mut limits = Limits::default();
-    limits.request = fields::request_timeout(&request_timeout, context);
-    limits.connect = lowering::duration(&timeout, context).unwrap_or(match kind {
-        Some(TransportKind::Sse) => lowering::SSE_CONNECT,
+    limits.request = fields::lower_request_timeout(&request_timeout, context);
+    limits.connect = lowering::lower_seconds(&timeout, context).unwrap_or(match kind {
+        Some(TransportKind::Sse) => lowering::SSE_CONNECT_TIMEOUT,
         Some(TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http | _) | None => {
             Limits::default().connect
         }
     });
-    limits.sse_read = lowering::duration(&sse_read_timeout, context).unwrap_or(Limits::default().sse_read);
-    let args = fields::arguments(args, context);
-    let env = fields::environment(env, context);
-    let headers = lowering::headers(headers.take(), context, |text: String, at| {
+    limits.sse_read =
+        lowering::lower_seconds(&sse_read_timeout, context).unwrap_or(Limits::default().sse_read);
+    let args = fields::lower_arguments(args, context);
+    let env = fields::lower_environment(env, context);
+    let headers = lowering::lower_headers(headers.into_value(), context, |text: String, at| {
         fields::check_literal(&text, at, checks::check_header_value, context);
         parse_value(text, variables)
     });
-    let encoding = fields::encoding_label(&encoding, context);
+    let encoding = fields::lower_encoding(&encoding, context);
     for member in node.value("config").and_then(Node::members).unwrap_or_default() {
         // The reader of `config` keeps it as JSON, in which every key is text (HD-028).
         if member.key.kind == KeyKind::Scalar {
-            context.bad_key(&config.at, &member.key);
+            context.report_bad_key(&config.at, &member.key);
         }
     }
-    let config = config.take().and_then(|it| fields::server_config(it, variables));
-    let metadata = metadata([
+    let config = config.into_value().and_then(|it| fields::lower_config(it, variables));
+    let metadata = collect_metadata([
         ("server", server.value().map(RawJson::from_value)),
         ("registry_name", registry_name.value().map(RawJson::from_value)),
         ("is_retrieval", is_retrieval.value().map(RawJson::from_value)),
         ("defer_loading", defer_loading.value().map(RawJson::from_value)),
     ]);
-    let implied_args = if reach.legacy.is_some() { transport::IMPLIED_ARGS } else { 0 };
+    let implied_args = if transport_fields.legacy_package.is_some() { transport::IMPLIED_ARGS } else { 0 };
 
     let transport = match kind? {
         TransportKind::Stdio => {
-            let (command, args) = reach.stdio(args)?;
+            let (command, args) = transport_fields.lower_command(args)?;
             let mut spec = StdioSpec::new(command);
             (spec.args, spec.env, spec.encoding) = (args, env, encoding);
-            spec.env_file = env_file.take().map(|it| parse_value(it, variables));
+            spec.env_file = env_file.into_value().map(|it| parse_value(it, variables));
             TransportSpec::Stdio(spec)
         }
         kind @ (TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http | _) => {
-            let mut spec = UrlSpec::new(reach.url_value(kind)?);
-            spec.terminate_on_close = terminate_on_close.take().unwrap_or(true);
+            let mut spec = UrlSpec::new(transport_fields.lower_url(kind)?);
+            spec.terminate_on_close = terminate_on_close.into_value().unwrap_or(true);
             if kind != TransportKind::WebSocket {
                 spec.headers = headers;
             }
@@ -131,11 +132,11 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         }
     };
     let mut spec = ServerSpec::new(id?, context.origin(at, node.span.clone()), transport);
-    spec.description = description.take();
-    spec.discovery.tools = load_tools.take().unwrap_or(true);
-    spec.discovery.prompts = load_prompts.take().unwrap_or(true);
+    spec.description = description.into_value();
+    spec.discovery.tools = load_tools.into_value().unwrap_or(true);
+    spec.discovery.prompts = load_prompts.into_value().unwrap_or(true);
     spec.origin.implied_args = implied_args;
-    spec.origin.stated_sharing = sharing.take().map(Sharing::from);
+    spec.origin.stated_sharing = sharing.into_value().map(Sharing::from);
     spec.sharing = spec.origin.stated_sharing.unwrap_or(Sharing::Auto);
     (spec.limits, spec.config, spec.metadata) = (limits, config, metadata);
     Some(spec)

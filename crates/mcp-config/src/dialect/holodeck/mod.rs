@@ -56,13 +56,13 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     for (index, node) in items.iter().enumerate() {
         let at = at.item(index, node, context);
         if is_mcp_tool(node, &at, context) {
-            res.push(item(index, node, &at, context));
+            res.push(read_item(index, node, &at, context));
         }
     }
     res
 }
 
-/// The tools of an agent, or a list of tools that was cut out of one.
+/// The tools of an agent. A list of tools without an agent is accepted too.
 pub(crate) fn tools(root: &Node) -> Option<&Node> {
     let is_tool = |item: &Node| {
         let kind = item.text_of("type");
@@ -72,7 +72,8 @@ pub(crate) fn tools(root: &Node) -> Option<&Node> {
     if is_list_of_tools { Some(root) } else { root.value("tools") }
 }
 
-fn item(index: usize, node: &Node, at: &Location, context: &ReadContext) -> ReadEntry {
+/// Reads an MCP item.
+fn read_item(index: usize, node: &Node, at: &Location, context: &ReadContext) -> ReadEntry {
     let item = context.read::<ToolItem>(node, at);
     let spec = item.and_then(|item| lower::lower(item, node, at, context));
     check_no_variables(node, at, context);
@@ -113,7 +114,7 @@ fn is_mcp_tool(node: &Node, at: &Location, context: &ReadContext) -> bool {
         report_variable(&at, "type", context);
     } else if !OTHER_TOOL_TYPES.contains(&text) {
         let suggestion = suggest(text, [MCP_TYPE]);
-        let help = match (suggestion, context.policy.other_types) {
+        let help = match (suggestion, context.rules.other_types) {
             (Some(_), _) => "did you mean `mcp`?",
             (None, OtherTypes::Known) => "an MCP server has `type: mcp`",
             (None, OtherTypes::Any) => return false,
@@ -129,10 +130,10 @@ fn is_mcp_tool(node: &Node, at: &Location, context: &ReadContext) -> bool {
 
 /// Reports too many tools. HoloDeck 0.7 accepts at most 50.
 fn check_tool_count(items: &[Node], at: &Location, context: &ReadContext) {
-    let Some(most) = context.policy.max_tools else { return };
-    let Some(first) = items.get(most) else { return };
-    let message = format!("an agent may have no more than {most} tools");
-    let at = at.item(most, first, context);
+    let Some(max_tools) = context.rules.max_tools else { return };
+    let Some(first) = items.get(max_tools) else { return };
+    let message = format!("an agent may have no more than {max_tools} tools");
+    let at = at.item(max_tools, first, context);
     let help = "remove some, or divide them among several agents";
     context.error(Code::TooLarge, &at.at_key(), message, help);
 }
@@ -155,7 +156,7 @@ fn check_no_variables(node: &Node, at: &Location, context: &ReadContext) {
         let Some(member) = node.get(key) else { continue };
         if member.value.text().is_some_and(|it| it.contains("${")) {
             let at = at.member(member, context);
-            context.clear(&at);
+            context.remove_diagnostics(&at);
             report_variable(&at, key, context);
         }
     }

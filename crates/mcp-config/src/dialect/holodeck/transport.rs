@@ -1,5 +1,5 @@
-//! The transport of an item: a program or a URL, and which fields exclude each other (HD-010 to HD-014, HD-021, HD-060
-//! to HD-068).
+//! Lowers the command or the URL of an item, and reports fields that exclude each other (HD-010 to HD-014, HD-021,
+//! HD-060 to HD-068).
 
 use mcp_host_model::{ConfigValue, TransportKind};
 use serde_json::json;
@@ -11,7 +11,7 @@ use crate::dialect::{checks, lowering};
 use crate::profile::rules::ForeignRule;
 use crate::syntax::template::{ReferenceRule, has_holodeck_reference, parse_value};
 
-/// The number of arguments of a command that is derived from `server`.
+/// The number of arguments, `-y` and the package, that a command derived from `server` begins with.
 pub(super) const IMPLIED_ARGS: usize = 2;
 
 /// The fields that select the transport.
@@ -19,9 +19,9 @@ pub(super) struct TransportFields<'a> {
     pub(super) command: &'a NullableField<String>,
     pub(super) url: &'a NullableField<String>,
     /// `transport` is missing, so it is stdio.
-    pub(super) implied: bool,
+    pub(super) is_implied: bool,
     /// The npm package of an item in the deprecated form.
-    pub(super) legacy: Option<String>,
+    pub(super) legacy_package: Option<String>,
     pub(super) has_args: bool,
     pub(super) at: &'a Location,
     pub(super) context: &'a ReadContext,
@@ -36,7 +36,7 @@ pub(super) struct ItemField<'a> {
 
 impl<'a> ItemField<'a> {
     /// The field under this key.
-    pub(super) fn of<T>(key: &'static str, slot: &'a NullableField<T>) -> ItemField<'a> {
+    pub(super) fn new<T>(key: &'static str, slot: &'a NullableField<T>) -> ItemField<'a> {
         ItemField { key, is_given: slot.is_given(), at: &slot.at }
     }
 }
@@ -49,16 +49,18 @@ pub(super) fn legacy_package(
     server: Option<&String>,
     context: &ReadContext,
 ) -> Option<String> {
-    let old = matches!(transport, FieldState::Absent) && !command.is_given();
+    let is_deprecated_form = matches!(transport, FieldState::Absent) && !command.is_given();
     server
-        .filter(|it| old && is_npm_package(it) && !context.policy.unsupported_keys.contains(&"server"))
+        .filter(|it| {
+            is_deprecated_form && is_npm_package(it) && !context.rules.unsupported_keys.contains(&"server")
+        })
         .cloned()
 }
 
 impl TransportFields<'_> {
     /// Warns about given fields of another transport (HD-037).
     pub(super) fn warn_without_effect(&self, kind: TransportKind, fields: &[ItemField<'_>]) {
-        if self.context.policy.foreign_fields == ForeignRule::Accept {
+        if self.context.rules.foreign_fields == ForeignRule::Accept {
             return;
         }
         let without_effect = fields.iter().filter(|it| it.is_given && !has_effect(it.key, kind));
@@ -71,12 +73,11 @@ impl TransportFields<'_> {
         }
     }
 
-    /// Reports a command together with a URL, which exclude each other (HD-011). An item with a URL but without
-    /// transport and command is not reported here: the help of the error for its missing command suggests a
-    /// `transport`.
+    /// Reports a command together with a URL, which exclude each other (HD-011). An item that has a URL but neither
+    /// transport nor command is an exception: it is reported for its missing command.
     pub(super) fn check_exclusive(&self, kind: TransportKind) {
-        let exclusive = self.context.policy.foreign_fields == ForeignRule::Exclusive;
-        let forgotten = self.implied && self.legacy.is_none() && !self.command.is_given();
+        let exclusive = self.context.rules.foreign_fields == ForeignRule::Exclusive;
+        let forgotten = self.is_implied && self.legacy_package.is_none() && !self.command.is_given();
         let (key, slot) = match kind {
             TransportKind::Stdio => ("url", self.url),
             TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http | _ => {
@@ -97,14 +98,14 @@ impl TransportFields<'_> {
     /// Reports a command that is not allowed, even if the transport does not run it (HD-014).
     pub(super) fn check_unused_command(&self) {
         if let Some(text) = self.command.value() {
-            is_allowed_command(text, &self.command.at, self.context);
+            check_allowed_command(text, &self.command.at, self.context);
         }
     }
 
     /// Reports the scheme of a URL that the transport does not use: HoloDeck 0.7 checks every URL (HD-041, HD-042).
     pub(super) fn check_unused_url(&self, kind: TransportKind) {
         let is_unused =
-            kind == TransportKind::Stdio && self.context.policy.foreign_fields == ForeignRule::Accept;
+            kind == TransportKind::Stdio && self.context.rules.foreign_fields == ForeignRule::Accept;
         let Some(text) = self.url.value().filter(|it| is_unused && !has_holodeck_reference(it)) else {
             return;
         };
@@ -115,10 +116,11 @@ impl TransportFields<'_> {
         }
     }
 
-    /// The command and arguments of a stdio item.
-    pub(super) fn stdio(&self, args: Vec<ConfigValue>) -> Option<(String, Vec<ConfigValue>)> {
-        let TransportFields { command, url, implied, legacy, has_args: _, at, context } = self;
-        if let Some(package) = legacy {
+    /// Lowers the command of a stdio item. Returns it with all arguments: the given ones come after the implied ones of
+    /// the deprecated form.
+    pub(super) fn lower_command(&self, args: Vec<ConfigValue>) -> Option<(String, Vec<ConfigValue>)> {
+        let TransportFields { command, url, is_implied, legacy_package, has_args: _, at, context } = self;
+        if let Some(package) = legacy_package {
             let message = "an item without 'transport' and 'command' is deprecated";
             let help = format!("add `command: npx` and `args: [\"-y\", \"{}\"]`", quoted(package));
             let diagnostic = context.new_diagnostic(Code::Legacy, &at.at_key(), message);
@@ -134,8 +136,8 @@ impl TransportFields<'_> {
                 [ConfigValue::literal("-y"), ConfigValue::literal(package)];
             return Some(("npx".to_owned(), implied.into_iter().chain(args).collect()));
         }
-        let text = command.value_or(|| {
-            let forgotten = *implied && url.is_given();
+        let text = command.value_or_report(|| {
+            let forgotten = *is_implied && url.is_given();
             let help = if forgotten {
                 "the item has a `url`: add `transport: http` (or sse, websocket)"
             } else {
@@ -152,20 +154,21 @@ impl TransportFields<'_> {
             };
             context.report(diagnostic.help(help).fix(forgotten.then_some(transport)));
         })?;
-        is_allowed_command(text, &command.at, context).then(|| (text.clone(), args))
+        check_allowed_command(text, &command.at, context).then(|| (text.clone(), args))
     }
 
-    /// The URL of an item with another transport.
-    pub(super) fn url_value(&self, kind: TransportKind) -> Option<ConfigValue> {
-        let TransportFields { command: _, url, implied: _, legacy: _, has_args: _, at, context } = self;
-        let text = url.value_or(|| {
+    /// Lowers the URL of an item with a transport other than stdio.
+    pub(super) fn lower_url(&self, kind: TransportKind) -> Option<ConfigValue> {
+        let TransportFields { command: _, url, is_implied: _, legacy_package: _, has_args: _, at, context } =
+            self;
+        let text = url.value_or_report(|| {
             let message = format!("'url' is required for {} transport", kind.as_str());
             let help = format!("add `url`, or remove `transport: {}`", kind.as_str());
             context.error(Code::MissingUrl, &at.missing("url", context), message, help);
         })?;
-        lowering::warn_literal_reference(text, &url.at, context.policy.variables, context);
-        if context.policy.variables == ReferenceRule::Literal || !has_holodeck_reference(text) {
-            match checks::parse_url(text, lowering::url_rule(kind, context.policy.urls)) {
+        lowering::warn_literal_reference(text, &url.at, context.rules.variables, context);
+        if context.rules.variables == ReferenceRule::Literal || !has_holodeck_reference(text) {
+            match checks::parse_url(text, lowering::url_rule(kind, context.rules.urls)) {
                 Ok(parsed) if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) => {
                     let message = "'url' is not encrypted: others on the network can read the traffic";
                     let at = &url.at;
@@ -177,29 +180,31 @@ impl TransportFields<'_> {
                 Err(CheckError { code, message, help }) => {
                     let at = &url.at;
                     let diagnostic = context.new_diagnostic(code, at, message);
-                    let plain = code == Code::UrlScheme && kind != TransportKind::WebSocket;
-                    let plain = plain && text.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("http://"));
-                    let fix = plain.then_some(FixIntent::ReplaceScheme("http", "https"));
+                    let is_plain = code == Code::UrlScheme && kind != TransportKind::WebSocket;
+                    let is_plain =
+                        is_plain && text.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("http://"));
+                    let fix = is_plain.then_some(FixIntent::ReplaceScheme("http", "https"));
                     context.report(diagnostic.help(help).fix(fix));
                     return None;
                 }
             }
         }
-        Some(parse_value(text, context.policy.variables))
+        Some(parse_value(text, context.rules.variables))
     }
 }
 
 /// Returns whether the text is `@scope/name` or `@scope/name@version`.
 fn is_npm_package(server: &str) -> bool {
-    let word =
+    let is_word =
         |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_alphanumeric() || b"-._~".contains(&it));
     let Some((scope, rest)) = server.strip_prefix('@').and_then(|it| it.split_once('/')) else {
         return false;
     };
     let (name, version) = rest.split_once('@').unwrap_or((rest, "latest"));
-    word(scope) && word(name) && word(version)
+    is_word(scope) && is_word(name) && is_word(version)
 }
 
+/// Whether a field has an effect with a transport.
 fn has_effect(key: &str, kind: TransportKind) -> bool {
     match kind {
         TransportKind::Stdio => ["args", "env", "envFile", "encoding"].contains(&key),
@@ -211,9 +216,9 @@ fn has_effect(key: &str, kind: TransportKind) -> bool {
     }
 }
 
-/// Returns whether the profile allows the command; reports one that it does not (HD-013, HD-060).
-fn is_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bool {
-    let Some(commands) = context.policy.commands else { return true };
+/// Reports a command that the profile does not allow (HD-013, HD-060). Returns whether it is allowed.
+fn check_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bool {
+    let Some(commands) = context.rules.commands else { return true };
     if commands.contains(&command) {
         return true;
     }

@@ -65,13 +65,13 @@ pub struct McpToolConfig {
     #[debug("{:?}", config.as_ref().map(|members| NamesOnly(members.keys())))]
     pub config: Option<serde_json::Map<String, serde_json::Value>>,
     /// List the server's tools.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub load_tools: bool,
     /// List the server's prompts.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub load_prompts: bool,
     /// The timeout of a request, in seconds.
-    #[serde(default = "sixty")]
+    #[serde(default = "default_request_timeout")]
     pub request_timeout: u32,
 }
 
@@ -99,18 +99,18 @@ impl McpToolConfig {
             sse_read_timeout: None,
             terminate_on_close: None,
             config: None,
-            load_tools: yes(),
-            load_prompts: yes(),
-            request_timeout: sixty(),
+            load_tools: default_true(),
+            load_prompts: default_true(),
+            request_timeout: default_request_timeout(),
         }
     }
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
-fn sixty() -> u32 {
+fn default_request_timeout() -> u32 {
     60
 }
 

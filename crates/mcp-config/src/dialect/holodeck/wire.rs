@@ -22,7 +22,7 @@ pub(crate) struct ToolItem {
     /// `mcp`.
     #[serde(rename = "type")]
     #[schemars(extend("const" = "mcp"))]
-    #[expect(dead_code, reason = "it was looked at before the item was read; the schema needs it")]
+    #[expect(dead_code, reason = "`type` is checked before the item is read; the schema needs the field")]
     pub(super) tag: Field<String>,
     /// The server's package or service name.
     #[schemars(regex(pattern = r"\S"))]
@@ -101,8 +101,7 @@ impl HoloDeckTransport {
     }
 }
 
-/// The transport kind with this name. It is read separately, because an invalid item is also listed with its
-/// transport.
+/// The transport kind with this name. Unlike [`HoloDeckTransport`] it is also read from an invalid item.
 pub(super) fn parse_transport_kind(word: &str) -> Option<TransportKind> {
     [TransportKind::Stdio, TransportKind::Sse, TransportKind::WebSocket, TransportKind::Http]
         .into_iter()

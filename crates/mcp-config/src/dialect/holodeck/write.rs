@@ -1,4 +1,4 @@
-//! Writes HoloDeck's items of `tools`.
+//! Writes the MCP items of `tools` in HoloDeck's `agent.yaml`.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::dialect::lowering::url_rule;
 use crate::dialect::write::common;
 use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::WriteReport;
-use crate::dialect::write::values::reference_text;
+use crate::dialect::write::values::value_text;
 use crate::profile::rules::{NameRule, ProfileRules};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{ReferenceRule, has_holodeck_reference};
@@ -20,35 +20,36 @@ use crate::syntax::template::{ReferenceRule, has_holodeck_reference};
 /// Keys of an item that the reader keeps in the metadata.
 const METADATA_KEYS: [&str; 4] = ["server", "registry_name", "is_retrieval", "defer_loading"];
 
+/// Returns a server's name and its item. `None` if the profile cannot express the server, which is reported.
 pub(crate) fn write_server(
     server: &ServerSpec,
-    policy: &ProfileRules,
+    rules: &ProfileRules,
     report: &mut WriteReport<'_>,
 ) -> Option<(String, OutputValue)> {
     let ServerSpec { origin, transport, limits, config, metadata, .. } = server;
     let kind = transport.kind();
-    let name = name(server.id.as_str(), policy, report)?;
-    let needed = |key: &str| policy.required.contains(&key);
-    let mut entry = EntryWriter::new(server, policy.variables, report);
+    let name = write_name(server.id.as_str(), rules, report)?;
+    let is_required = |key: &str| rules.required.contains(&key);
+    let mut entry = EntryWriter::new(server, rules.variables, report);
     entry.add_text("name", &name);
-    if server.description.is_none() && needed("description") {
+    if server.description.is_none() && is_required("description") {
         let why = format!("{} requires a description", entry.report.title());
-        entry.report.replaced("description", why, "wrote the server's name");
+        entry.report.add_replaced("description", why, "wrote the server's name");
         entry.add_text("description", &name);
     }
     entry.add_model_text("description", "description", server.description.as_ref());
     entry.add_text("type", "mcp");
     match metadata.get("server").and_then(RawJson::to_text) {
-        Some(text) if !policy.unsupported_keys.contains(&"server") => entry.add_text("server", text),
+        Some(text) if !rules.unsupported_keys.contains(&"server") => entry.add_text("server", text),
         // Reported below.
         Some(_) => {}
-        None if needed("server") => {
+        None if is_required("server") => {
             let why = format!("{} requires the name of a package or service", entry.report.title());
             let (text, words) = match package_of(transport) {
                 Some(package) => (package, "wrote the package of the arguments"),
                 None => (name.clone(), "wrote the server's name"),
             };
-            entry.report.replaced("metadata.server", why, words);
+            entry.report.add_replaced("metadata.server", why, words);
             entry.add_text("server", text);
         }
         None => {}
@@ -57,22 +58,22 @@ pub(crate) fn write_server(
         entry.add_text("transport", kind.as_str());
     }
     match transport {
-        TransportSpec::Stdio(spec) => stdio(spec, policy, &mut entry)?,
+        TransportSpec::Stdio(spec) => write_stdio(spec, rules, &mut entry)?,
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
-            url(spec, kind, policy, &mut entry)?;
+            write_url(spec, kind, rules, &mut entry)?;
         }
     }
-    let usual = Limits::default();
+    let defaults = Limits::default();
     if matches!(kind, TransportKind::Sse | TransportKind::Http) {
-        if limits.connect != common::default_connect(kind) {
+        if limits.connect != common::default_connect_timeout(kind) {
             entry.add("timeout", seconds(limits.connect));
         }
-        if limits.sse_read != usual.sse_read {
+        if limits.sse_read != defaults.sse_read {
             entry.add("sse_read_timeout", seconds(limits.sse_read));
         }
     }
     if let Some(config) = config
-        && let Some(data) = passthrough(config, policy, entry.report)
+        && let Some(data) = write_config(config, rules, entry.report)
     {
         entry.add("config", data);
     }
@@ -82,17 +83,17 @@ pub(crate) fn write_server(
     if !server.discovery.prompts {
         entry.add("load_prompts", OutputValue::scalar(false));
     }
-    if limits.request != usual.request {
+    if limits.request != defaults.request {
         let value = whole_seconds(limits.request, entry.report);
         entry.add("request_timeout", value);
     }
-    for key in METADATA_KEYS.iter().skip(1).filter(|it| !policy.unsupported_keys.contains(*it)) {
+    for key in METADATA_KEYS.iter().skip(1).filter(|it| !rules.unsupported_keys.contains(*it)) {
         if let Some(value) = metadata.get(*key).and_then(OutputValue::from_json) {
             entry.add(key, value);
         }
     }
     let EntryWriter { members: mut res, report, .. } = entry;
-    let written = METADATA_KEYS.into_iter().filter(|it| !policy.unsupported_keys.contains(it));
+    let written = METADATA_KEYS.into_iter().filter(|it| !rules.unsupported_keys.contains(it));
     common::report_metadata(metadata, &written.collect::<Vec<_>>(), report);
     common::report_inputs(origin, report);
     common::report_limits(limits, kind, &["limits.request", "limits.connect", "limits.sse_read"], report);
@@ -106,98 +107,101 @@ pub(crate) fn write_server(
     Some((name, OutputValue::Map(res)))
 }
 
-fn name(id: &str, policy: &ProfileRules, report: &mut WriteReport<'_>) -> Option<String> {
+/// The name of an item. Replaces characters that the profile does not allow, and reports this.
+fn write_name(id: &str, rules: &ProfileRules, report: &mut WriteReport<'_>) -> Option<String> {
     if has_holodeck_reference(id) || id.contains("${") {
-        return report.server_omitted("id", "a name must not contain `${`");
+        return report.add_server_omitted("id", "a name must not contain `${`");
     }
-    match policy.names {
+    match rules.names {
         NameRule::Any => Some(id.to_owned()),
         NameRule::Word => {
             let res: String =
                 id.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '_' }).collect();
             if res != id {
                 let why = "a name has only ASCII letters, digits and `_`";
-                report.replaced("id", why, format!("wrote the name {res}"));
+                report.add_replaced("id", why, format!("wrote the name {res}"));
             }
             Some(res)
         }
     }
 }
 
-fn stdio(spec: &StdioSpec, policy: &ProfileRules, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
+/// Adds the fields of a child process. `None` if it cannot be written, which is reported.
+fn write_stdio(spec: &StdioSpec, rules: &ProfileRules, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
     let command = &spec.command;
-    if let Some(commands) = policy.commands
+    if let Some(commands) = rules.commands
         && !commands.contains(&command.as_str())
     {
         let why = format!("only {} are allowed there", commands.join(", "));
-        return entry.report.server_omitted("command", why);
+        return entry.report.add_server_omitted("command", why);
     }
     entry.add_text("command", command);
-    let args = entry.arguments(&spec.args)?;
+    let args = entry.argument_list(&spec.args)?;
     entry.add_non_empty("args", args);
-    let env = entry.values("env", &spec.env);
+    let env = entry.value_map("env", &spec.env);
     entry.add_non_empty("env", OutputValue::Map(env));
-    let key = if policy.unsupported_keys.contains(&"envFile") { "env_file" } else { "envFile" };
+    let key = if rules.unsupported_keys.contains(&"envFile") { "env_file" } else { "envFile" };
     entry.add_value(key, "env_file", spec.env_file.as_ref());
     common::report_inherit(spec.inherit, EnvInheritance::Safe, entry.report);
-    entry.report.unsupported_if(spec.cwd.is_some(), "cwd", "a working directory");
+    entry.report.add_unsupported_if(spec.cwd.is_some(), "cwd", "a working directory");
     entry.add_model_text("encoding", "encoding", Some(&spec.encoding).filter(|it| *it != "utf-8"));
     Some(())
 }
 
-fn url(
+/// Adds the fields of a server with a URL. `None` if it cannot be written, which is reported.
+fn write_url(
     spec: &UrlSpec,
     kind: TransportKind,
-    policy: &ProfileRules,
+    rules: &ProfileRules,
     entry: &mut EntryWriter<'_, '_>,
 ) -> Option<()> {
-    entry.report.unsupported_if(spec.client_credentials.is_some(), "auth", "client credentials");
-    common::report_fallback(spec.sse_fallback, entry.report);
-    let text = entry.required("url", &spec.url)?;
-    if !has_holodeck_reference(&text) && checks::parse_url(&text, url_rule(kind, policy.urls)).is_err() {
+    entry.report.add_unsupported_if(spec.client_credentials.is_some(), "auth", "client credentials");
+    common::report_sse_fallback(spec.sse_fallback, entry.report);
+    let text = entry.required_text("url", &spec.url)?;
+    if !has_holodeck_reference(&text) && checks::parse_url(&text, url_rule(kind, rules.urls)).is_err() {
         let why = "only https is allowed there, and http for this machine";
-        return entry.report.server_omitted("url", why);
+        return entry.report.add_server_omitted("url", why);
     }
     entry.add_text("url", text);
     match kind {
         TransportKind::Sse | TransportKind::Http => {
-            let headers = entry.values("headers", &spec.headers);
+            let headers = entry.value_map("headers", &spec.headers);
             entry.add_non_empty("headers", OutputValue::Map(headers));
         }
         TransportKind::WebSocket if !spec.headers.is_empty() => {
-            entry.report.omitted("headers", "a websocket has no headers there")
+            entry.report.add_omitted("headers", "a websocket has no headers there")
         }
         TransportKind::WebSocket | TransportKind::Stdio | _ => {}
     }
-    entry.report.unsupported_if(spec.session_id.is_some(), "session_id", "a session id");
+    entry.report.add_unsupported_if(spec.session_id.is_some(), "session_id", "a session id");
     if kind == TransportKind::Http && !spec.terminate_on_close {
         entry.add("terminate_on_close", OutputValue::scalar(false));
     }
     Some(())
 }
 
-fn has_no_reference(text: &str, policy: &ProfileRules) -> bool {
-    policy.variables == ReferenceRule::Literal || !has_holodeck_reference(text)
+fn has_no_reference(text: &str, rules: &ProfileRules) -> bool {
+    rules.variables == ReferenceRule::Literal || !has_holodeck_reference(text)
 }
 
-/// The `config` of an item. If the reader replaces variables it may be a template; otherwise it must not contain
+/// Writes the `config` of an item. If the reader replaces variables it may be a template; otherwise it must not contain
 /// text that looks like a reference.
-fn passthrough(
+fn write_config(
     config: &Passthrough,
-    policy: &ProfileRules,
+    rules: &ProfileRules,
     report: &mut WriteReport<'_>,
 ) -> Option<OutputValue> {
     let json = match config {
-        Passthrough::Literal(json) if has_no_reference(json.as_str(), policy) => json,
+        Passthrough::Literal(json) if has_no_reference(json.as_str(), rules) => json,
         Passthrough::Literal(_) => {
-            report.omitted("config", "a text in it contains `${…}`, which would be replaced there");
+            report.add_omitted("config", "a text in it contains `${…}`, which would be replaced there");
             return None;
         }
         Passthrough::Template(json) => json,
     };
     let res = OutputValue::from_json(json).filter(|it| matches!(it, OutputValue::Map(_)));
     if res.is_none() {
-        report.omitted("config", "it is not a mapping, or nested too deeply");
+        report.add_omitted("config", "it is not a mapping, or nested too deeply");
     }
     res
 }
@@ -208,10 +212,10 @@ fn package_of(transport: &TransportSpec) -> Option<String> {
     if !["npx", "uvx"].contains(&command.as_str()) {
         return None;
     }
-    let mut texts = args.iter().map_while(|it| reference_text(it, ReferenceRule::Literal).ok());
+    let mut texts = args.iter().map_while(|it| value_text(it, ReferenceRule::Literal).ok());
     let first = texts.find(|it| !["-y", "--yes"].contains(&it.as_str()))?;
-    let word = |it: u8| it.is_ascii_alphanumeric() || b"@/._-".contains(&it);
-    (first.bytes().all(word) && !first.starts_with('-') && !first.is_empty()).then_some(first)
+    let is_package_byte = |it: u8| it.is_ascii_alphanumeric() || b"@/._-".contains(&it);
+    (first.bytes().all(is_package_byte) && !first.starts_with('-') && !first.is_empty()).then_some(first)
 }
 
 fn seconds(duration: Duration) -> OutputValue {
@@ -223,6 +227,10 @@ fn whole_seconds(duration: Duration, report: &mut WriteReport<'_>) -> OutputValu
         return OutputValue::scalar(duration.as_secs());
     }
     let rounded = duration.as_secs() + 1;
-    report.replaced("limits.request", "only whole seconds are supported there", format!("wrote {rounded}"));
+    report.add_replaced(
+        "limits.request",
+        "only whole seconds are supported there",
+        format!("wrote {rounded}"),
+    );
     OutputValue::scalar(rounded)
 }

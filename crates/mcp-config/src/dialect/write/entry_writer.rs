@@ -1,17 +1,18 @@
-//! The members of an entry that is written, and the reports about what its dialect cannot express.
+//! A builder for the members of an entry. Reports what the dialect cannot express.
 
 use mcp_host_model::{ConfigValue, Dialect, ServerSpec};
 
+use crate::dialect::write::common;
 use crate::dialect::write::report::WriteReport;
-use crate::dialect::write::values::{self, reference_text, rewrite_text};
+use crate::dialect::write::values::{self, rewrite_text, value_text};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::ReferenceRule;
 
-/// Writes the entry of one server.
+/// Collects the members of one server's entry.
 pub(crate) struct EntryWriter<'e, 'r> {
     pub(crate) members: Vec<(String, OutputValue)>,
     pub(crate) report: &'e mut WriteReport<'r>,
-    /// The dialect that the server was read by.
+    /// The dialect in which the server was read.
     origin: Dialect,
     /// How the dialect treats variables.
     rule: ReferenceRule,
@@ -39,49 +40,47 @@ impl<'e, 'r> EntryWriter<'e, 'r> {
 
     /// Adds a member unless its list or map is empty.
     pub(crate) fn add_non_empty(&mut self, key: &str, value: OutputValue) {
-        if !value.is_empty_collection() {
-            self.add(key, value);
-        }
+        common::push_non_empty(&mut self.members, key, value);
     }
 
     /// Adds an optional text of the model; reports one that cannot be written.
     pub(crate) fn add_model_text(&mut self, key: &str, field: &str, text: Option<&String>) {
         let text = text.map(|it| rewrite_text(it, self.origin, self.rule));
-        self.members.extend(self.report.optional(key, field, text));
+        self.members.extend(self.report.optional_member(key, field, text));
     }
 
     /// Adds an optional value; reports one that cannot be written.
     pub(crate) fn add_value(&mut self, key: &str, field: &str, value: Option<&ConfigValue>) {
-        let text = value.map(|it| reference_text(it, self.rule));
-        self.members.extend(self.report.optional(key, field, text));
+        let text = value.map(|it| value_text(it, self.rule));
+        self.members.extend(self.report.optional_member(key, field, text));
     }
 
     /// The text of a value without which the server would behave differently; reports one that cannot be written.
-    pub(crate) fn required(&mut self, field: &str, value: &ConfigValue) -> Option<String> {
-        self.report.required(field, reference_text(value, self.rule))
+    pub(crate) fn required_text(&mut self, field: &str, value: &ConfigValue) -> Option<String> {
+        self.report.required_text(field, value_text(value, self.rule))
     }
 
-    /// The command, as [`EntryWriter::required`].
-    pub(crate) fn command(&mut self, command: &str) -> Option<String> {
-        self.report.required("command", rewrite_text(command, self.origin, self.rule))
+    /// The text of the command, as [`EntryWriter::required_text`].
+    pub(crate) fn command_text(&mut self, command: &str) -> Option<String> {
+        self.report.required_text("command", rewrite_text(command, self.origin, self.rule))
     }
 
-    /// The arguments. `None` if one of them cannot be written, because the program would behave differently.
-    pub(crate) fn arguments(&mut self, args: &[ConfigValue]) -> Option<OutputValue> {
+    /// The arguments as a list. `None` if one of them cannot be written, because the program would behave differently.
+    pub(crate) fn argument_list(&mut self, args: &[ConfigValue]) -> Option<OutputValue> {
         let mut res = Vec::new();
         for (index, value) in args.iter().enumerate() {
-            res.push(OutputValue::Text(self.required(&format!("args.{index}"), value)?));
+            res.push(OutputValue::Text(self.required_text(&format!("args.{index}"), value)?));
         }
         Some(OutputValue::List(res))
     }
 
-    /// Names and values for a map, as [`values::entry_map`].
-    pub(crate) fn values(
+    /// Names and values as the members of a map, as [`values::writable_map`].
+    pub(crate) fn value_map(
         &mut self,
         field: &str,
         entries: &[(String, ConfigValue)],
     ) -> Vec<(String, OutputValue)> {
         let rule = self.rule;
-        values::entry_map(field, entries, self.report, |it| reference_text(it, rule).map(OutputValue::Text))
+        values::writable_map(field, entries, self.report, |it| value_text(it, rule).map(OutputValue::Text))
     }
 }

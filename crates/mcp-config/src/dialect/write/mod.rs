@@ -1,4 +1,4 @@
-//! Writes servers in each dialect, and lists what the dialect cannot express.
+//! Writes servers in each dialect, and reports what the dialect cannot express.
 //!
 //! Reading the output returns the same servers, except for the reported differences.
 
@@ -20,61 +20,70 @@ use crate::syntax::output::OutputValue;
 
 /// Writes servers in the given order.
 ///
-/// `program` looks up the absolute path of a program, which ACP requires.
-pub fn write_servers(servers: &[ServerSpec], profile: Profile, program: ProgramLookup<'_>) -> WrittenFile {
-    write_file(servers, profile, program, None)
+/// `find_program` looks up the absolute path of a program, which ACP requires.
+pub fn write_servers(
+    servers: &[ServerSpec],
+    profile: Profile,
+    find_program: ProgramLookup<'_>,
+) -> WrittenFile {
+    write_file(servers, profile, find_program, None)
 }
 
-/// Writes servers to an editor file at `file`, with the editor's variable syntax, server key and inputs (DIA-06,
-/// DIA-08). An input that is not in `declared` is declared as a prompt with a hidden answer.
+/// Writes servers as the text of the editor file at `file`, with the editor's variable syntax, server key and inputs
+/// (DIA-06, DIA-08). An input that is not in `declared` is declared as a prompt with a hidden answer.
 pub fn write_editor_file(
     file: &str,
     declared: &InputDeclarations,
     servers: &[ServerSpec],
     profile: Profile,
-    program: ProgramLookup<'_>,
+    find_program: ProgramLookup<'_>,
 ) -> WrittenFile {
-    write_file(servers, profile, program, Some((Program::of(file), declared)))
+    write_file(servers, profile, find_program, Some((Program::of_file_or_unknown(file), declared)))
 }
 
+/// Writes servers. `target` is the program of an editor file and the inputs that are declared in it.
 fn write_file(
     servers: &[ServerSpec],
     profile: Profile,
-    program: ProgramLookup<'_>,
-    place: Option<(&'static Program, &InputDeclarations)>,
+    find_program: ProgramLookup<'_>,
+    target: Option<(&'static Program, &InputDeclarations)>,
 ) -> WrittenFile {
-    let place = place.filter(|_| profile == Profile::McpJson);
+    let target = target.filter(|_| profile == Profile::McpJson);
     let mut input_ids: Vec<String> = Vec::new();
     let mut unsupported = Vec::new();
     let mut names = HashSet::new();
     let mut entries = Vec::new();
     for server in servers {
-        let mut report =
-            WriteReport { profile, program, server: server.id.to_string(), unsupported: &mut unsupported };
-        let before = report.unsupported.len();
-        let Some((name, mut entry)) = server_entry(server, &mut report) else {
+        let mut report = WriteReport {
+            profile,
+            find_program,
+            server: server.id.to_string(),
+            unsupported: &mut unsupported,
+        };
+        let reports_before = report.unsupported.len();
+        let Some((name, mut entry)) = write_server_entry(server, &mut report) else {
             // For an omitted server, only the reason is reported.
             let last = unsupported.len().saturating_sub(1);
-            unsupported.drain(before..last.max(before));
+            unsupported.drain(reports_before..last.max(reports_before));
             continue;
         };
         if !names.insert(name.clone()) {
             report.add("id", "another server has this name already", FieldFallback::ServerOmitted);
             continue;
         }
-        if let Some((editor, _)) = place {
+        if let Some((editor, _)) = target {
             let Some((adapted, ids)) = editor.adapt_entry(&name, entry, &mut report) else { continue };
             entry = adapted;
             input_ids.extend(ids.into_iter().filter(|it| !input_ids.contains(it)).collect::<Vec<_>>());
         }
         entries.push((name, entry));
     }
-    if place.is_some_and(|it| it.0.prompts_for_inputs()) {
+    if target.is_some_and(|it| it.0.prompts_for_inputs()) {
         // The declared inputs are written to the file.
         unsupported.retain(|it| it.field != common::INPUTS_FIELD);
     }
-    let Some((editor, declared)) = place else {
-        return WrittenFile { text: file_text(profile, entries), unsupported };
+    let Some((editor, declared)) = target else {
+        return WrittenFile { text: write_file_text(profile, entries), unsupported };
     };
     let mut members = vec![(editor.key.to_owned(), OutputValue::Map(entries))];
     if !input_ids.is_empty() {
@@ -84,8 +93,9 @@ fn write_file(
     WrittenFile { text: OutputValue::Map(members).pretty().join("\n") + "\n", unsupported }
 }
 
-/// One server as an entry: its name and its content. The content includes the name if the dialect's list has no keys.
-pub(crate) fn server_entry(
+/// Writes one server as an entry: its name and its content. The content includes the name if the servers of the dialect
+/// are a list. `None` if the dialect cannot express the server, which is reported.
+pub(crate) fn write_server_entry(
     server: &ServerSpec,
     report: &mut WriteReport<'_>,
 ) -> Option<(String, OutputValue)> {
@@ -99,7 +109,8 @@ pub(crate) fn server_entry(
     }
 }
 
-fn file_text(profile: Profile, entries: Vec<(String, OutputValue)>) -> String {
+/// Writes the entries as the text of a file.
+fn write_file_text(profile: Profile, entries: Vec<(String, OutputValue)>) -> String {
     let list =
         |entries: Vec<(String, OutputValue)>| OutputValue::List(entries.into_iter().map(|it| it.1).collect());
     let file = |members: Vec<(&str, OutputValue)>| {

@@ -1,4 +1,4 @@
-//! The written text of servers, and what its dialect cannot express.
+//! The text of written servers, and reports about what their dialect cannot express.
 
 use mcp_host_model::Profile;
 use serde::{Serialize, Serializer};
@@ -69,10 +69,10 @@ impl Serialize for FieldFallback {
 /// Looks up the absolute path of a program by name.
 pub type ProgramLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Collects the unsupported fields of one server.
+/// Collects reports about the fields of one server that its dialect cannot express.
 pub(crate) struct WriteReport<'a> {
     pub(crate) profile: Profile,
-    pub(crate) program: ProgramLookup<'a>,
+    pub(crate) find_program: ProgramLookup<'a>,
     pub(crate) server: String,
     pub(crate) unsupported: &'a mut Vec<UnsupportedField>,
 }
@@ -83,47 +83,52 @@ impl WriteReport<'_> {
         title(self.profile)
     }
 
-    pub(crate) fn add(&mut self, field: impl Into<String>, why: impl Into<String>, done: FieldFallback) {
-        let (server, field, why) = (self.server.clone(), field.into(), why.into());
-        self.unsupported.push(UnsupportedField { server, field, reason: why, fallback: done });
+    pub(crate) fn add(
+        &mut self,
+        field: impl Into<String>,
+        reason: impl Into<String>,
+        fallback: FieldFallback,
+    ) {
+        self.unsupported.push(UnsupportedField::new(&self.server, field, reason, fallback));
     }
 
     /// Reports a field that is not written.
-    pub(crate) fn omitted(&mut self, field: impl Into<String>, why: impl Into<String>) {
+    pub(crate) fn add_omitted(&mut self, field: impl Into<String>, why: impl Into<String>) {
         self.add(field, why, FieldFallback::FieldOmitted);
     }
 
-    /// Reports a field that the dialect does not have and that is not written.
-    pub(crate) fn unsupported(&mut self, field: impl Into<String>, what: &str) {
-        let why = format!("{} cannot express {what}", self.title());
-        self.omitted(field, why);
+    /// Reports a field that the dialect does not have. `feature` completes the sentence "… cannot express".
+    pub(crate) fn add_unsupported(&mut self, field: impl Into<String>, feature: &str) {
+        let why = format!("{} cannot express {feature}", self.title());
+        self.add_omitted(field, why);
     }
 
     /// Reports a field that the dialect does not have, if it `is_set`.
-    pub(crate) fn unsupported_if(&mut self, is_set: bool, field: &str, what: &str) {
+    pub(crate) fn add_unsupported_if(&mut self, is_set: bool, field: &str, feature: &str) {
         if is_set {
-            self.unsupported(field, what);
+            self.add_unsupported(field, feature);
         }
     }
 
-    /// The member `key` with the text of an optional field; reports a text that cannot be written.
-    pub(crate) fn optional(
+    /// The member `key` with the text of an optional field. Reports a text that cannot be written.
+    pub(crate) fn optional_member(
         &mut self,
         key: &str,
         field: &str,
         text: Option<Result<String, Reason>>,
     ) -> Option<(String, OutputValue)> {
-        let text = text?.map_err(|why| self.omitted(field, why)).ok()?;
+        let text = text?.map_err(|why| self.add_omitted(field, why)).ok()?;
         Some((key.to_owned(), OutputValue::Text(text)))
     }
 
-    /// The text of a field without which the server would behave differently; reports one that cannot be written.
-    pub(crate) fn required(&mut self, field: &str, text: Result<String, Reason>) -> Option<String> {
-        text.map_or_else(|why| self.server_omitted(field, why), Some)
+    /// The text of a field without which the server would behave differently. If it cannot be written, the server is
+    /// not.
+    pub(crate) fn required_text(&mut self, field: &str, text: Result<String, Reason>) -> Option<String> {
+        text.map_or_else(|why| self.add_server_omitted(field, why), Some)
     }
 
-    /// Reports a replacement.
-    pub(crate) fn replaced(
+    /// Reports that something else was written: `done` says what.
+    pub(crate) fn add_replaced(
         &mut self,
         field: impl Into<String>,
         why: impl Into<String>,
@@ -132,8 +137,8 @@ impl WriteReport<'_> {
         self.add(field, why, FieldFallback::Replaced(done.into()));
     }
 
-    /// Reports a server that is not written.
-    pub(crate) fn server_omitted<T>(
+    /// Reports a server that is not written. Returns `None`, which is the result of the callers.
+    pub(crate) fn add_server_omitted<T>(
         &mut self,
         field: impl Into<String>,
         why: impl Into<String>,

@@ -1,4 +1,4 @@
-//! Writes values: as literals, with references, or not at all.
+//! Writes the values of the model as texts of a dialect, with references where the dialect replaces them.
 
 use mcp_host_model::{ConfigValue, Dialect, Profile, TemplatePart};
 
@@ -10,10 +10,11 @@ use crate::syntax::template::{
     ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, has_reference, parse_value, split,
 };
 
-/// A value as one text, with references if the rule replaces them.
-pub(crate) fn reference_text(value: &ConfigValue, rule: ReferenceRule) -> Result<String, Reason> {
-    const TAKEN: Reason = "the text contains `${…}`, which would be replaced there";
-    let literal = |text: &str| if has_reference(text, rule) { Err(TAKEN) } else { Ok(text.to_owned()) };
+/// The text of a value. Fails if the rule would read it as another value, or cannot express a reference.
+pub(crate) fn value_text(value: &ConfigValue, rule: ReferenceRule) -> Result<String, Reason> {
+    const WOULD_BE_REPLACED: Reason = "the text contains `${…}`, which would be replaced there";
+    let literal =
+        |text: &str| if has_reference(text, rule) { Err(WOULD_BE_REPLACED) } else { Ok(text.to_owned()) };
     let reference = |text: String| {
         let whole = matches!(
             split(&text, rule)[..],
@@ -26,7 +27,7 @@ pub(crate) fn reference_text(value: &ConfigValue, rule: ReferenceRule) -> Result
     };
     let variable = |name: &str| match rule {
         ReferenceRule::Expand if name == WORKSPACE_FOLDER => Err("it does not support `${workspaceFolder}`"),
-        ReferenceRule::Expand | ReferenceRule::ExpandWithFolder if is_editor_reference(name) => {
+        ReferenceRule::Expand | ReferenceRule::ExpandWithFolder if is_editor_variable(name) => {
             Err("only editors support this reference")
         }
         ReferenceRule::Literal
@@ -54,12 +55,13 @@ pub(crate) fn reference_text(value: &ConfigValue, rule: ReferenceRule) -> Result
     }
 }
 
-/// A text of the model, such as a working directory, which may contain references of its source dialect.
+/// Rewrites a text of the model, such as a working directory, whose references are those of the dialect `origin`.
 pub(crate) fn rewrite_text(text: &str, origin: Dialect, rule: ReferenceRule) -> Result<String, Reason> {
-    let read_by = ProfileRules::for_profile(Profile::default_for(origin)).variables;
-    reference_text(&parse_value(text, read_by), rule)
+    let source_rule = ProfileRules::for_profile(Profile::default_for(origin)).variables;
+    value_text(&parse_value(text, source_rule), rule)
 }
 
+/// Why a reference cannot be written.
 fn unsupported_reason(rule: ReferenceRule) -> Reason {
     match rule {
         ReferenceRule::Literal => "variables are not supported there",
@@ -72,7 +74,7 @@ fn unsupported_reason(rule: ReferenceRule) -> Reason {
 }
 
 /// Returns whether an editor defines this variable itself.
-fn is_editor_reference(name: &str) -> bool {
+fn is_editor_variable(name: &str) -> bool {
     [WORKSPACE_FOLDER_NAME, USER_HOME, std::path::MAIN_SEPARATOR_STR].contains(&name)
 }
 
@@ -85,26 +87,26 @@ pub(crate) fn dominds_value(value: &ConfigValue) -> Result<OutputValue, Reason> 
         }
         OutputValue::Map(members)
     };
-    const ELSEWHERE: Reason = "only a single variable with a prefix is supported there";
+    const ONLY_ONE_VARIABLE: Reason = "only a single variable with a prefix is supported there";
     match value {
         ConfigValue::Literal(text) => Ok(OutputValue::text(text.expose())),
         ConfigValue::HostEnv { name, prefix } => Ok(variable(name, prefix.expose())),
         ConfigValue::Template(parts) => match &parts[..] {
-            [TemplatePart::Variable(name)] if name != WORKSPACE_FOLDER && !is_editor_reference(name) => {
+            [TemplatePart::Variable(name)] if name != WORKSPACE_FOLDER && !is_editor_variable(name) => {
                 Ok(variable(name, ""))
             }
             [TemplatePart::Text(prefix), TemplatePart::Variable(name)]
-                if name != WORKSPACE_FOLDER && !is_editor_reference(name) =>
+                if name != WORKSPACE_FOLDER && !is_editor_variable(name) =>
             {
                 Ok(variable(name, prefix.expose()))
             }
-            _ => Err(ELSEWHERE),
+            _ => Err(ONLY_ONE_VARIABLE),
         },
     }
 }
 
-/// Names and values that can be written; the others are reported as `field.NAME`.
-pub(crate) fn entry_list(
+/// The names and values that can be written. Reports the others as `field.NAME`.
+pub(crate) fn writable_list(
     field: &str,
     entries: &[(String, ConfigValue)],
     report: &mut WriteReport<'_>,
@@ -114,25 +116,25 @@ pub(crate) fn entry_list(
     for (name, value) in entries {
         match write(value) {
             Ok(value) => res.push((name.clone(), value)),
-            Err(why) => report.omitted(format!("{field}.{}", quoted(name)), why),
+            Err(why) => report.add_omitted(format!("{field}.{}", quoted(name)), why),
         }
     }
     res
 }
 
-/// Like [`entry_list`] for a map: of a repeated name the last value counts, at the position of the first.
-pub(crate) fn entry_map(
+/// Like [`writable_list`] for a map. A repeated name has its last value, at its first position.
+pub(crate) fn writable_map(
     field: &str,
     entries: &[(String, ConfigValue)],
     report: &mut WriteReport<'_>,
     write: impl Fn(&ConfigValue) -> Result<OutputValue, Reason>,
 ) -> Vec<(String, OutputValue)> {
     let mut res: Vec<(String, OutputValue)> = Vec::new();
-    for (name, value) in entry_list(field, entries, report, write) {
+    for (name, value) in writable_list(field, entries, report, write) {
         match res.iter_mut().find(|it| it.0 == name) {
             Some(first) => {
                 first.1 = value;
-                report.omitted(
+                report.add_omitted(
                     format!("{field}.{}", quoted(&name)),
                     "the name appears twice; the last value counts",
                 );
