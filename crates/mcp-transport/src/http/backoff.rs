@@ -1,4 +1,4 @@
-//! Backoff of stream requests: a pure value.
+//! Backoff between requests for a stream.
 //!
 //! The delays double until a stream is stable. A server can set the first delay (`retry`) within bounds.
 
@@ -16,6 +16,7 @@ const MAX_DELAY: Duration = Duration::from_secs(60);
 /// The delays of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
+    /// The first delay that the server has set.
     retry: Option<Duration>,
     /// Number of delays since the last reset.
     pub(super) attempts: u32,
@@ -27,7 +28,7 @@ impl Backoff {
         self.retry = Some(retry.clamp(MIN_DELAY, MAX_DELAY));
     }
 
-    /// The stream was stable: the next delay is the first one.
+    /// Makes the next delay the first one again, because the stream was stable.
     pub(super) fn reset(&mut self) {
         self.attempts = 0;
     }

@@ -5,7 +5,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use crate::net::Response;
 use crate::net::http1::net_failure;
 
-/// Shorter messages are copied out of the read buffer, so that the connection can reuse it and a kept message
+/// Messages shorter than this are copied out of the read buffer, so that the connection can reuse it and a kept message
 /// does not keep the buffer.
 const MAX_COPIED_BYTES: usize = 4 << 10;
 
@@ -30,33 +30,34 @@ pub(super) async fn read_body(response: &mut Response, limit: usize) -> Result<B
     if declared > limit {
         return Err(ResponseBodyError::TooLarge);
     }
+    // The first chunk, until a second one arrives; then all of them.
     let mut first = Bytes::new();
-    let mut res = BytesMut::new();
+    let mut joined = BytesMut::new();
     let capacity = declared.min(MAX_PREALLOCATED_BYTES);
     while let Some(chunk) =
         response.chunk().await.map_err(|it| ResponseBodyError::Failed(net_failure(&it).to_string()))?
     {
-        if first.len() + res.len() + chunk.len() > limit {
+        if first.len() + joined.len() + chunk.len() > limit {
             return Err(ResponseBodyError::TooLarge);
         }
-        if first.is_empty() && res.is_empty() {
+        if first.is_empty() && joined.is_empty() {
             first = chunk;
             continue;
         }
-        if res.is_empty() {
-            res.reserve((first.len() + chunk.len()).max(capacity));
-            res.extend_from_slice(&std::mem::take(&mut first));
+        if joined.is_empty() {
+            joined.reserve((first.len() + chunk.len()).max(capacity));
+            joined.extend_from_slice(&std::mem::take(&mut first));
         }
-        res.extend_from_slice(&chunk);
+        joined.extend_from_slice(&chunk);
     }
-    let mut body = if res.is_empty() { copy_if_short(first) } else { res.freeze() };
+    let mut body = if joined.is_empty() { copy_if_short(first) } else { joined.freeze() };
     if body.starts_with(BYTE_ORDER_MARK) {
         body.advance(BYTE_ORDER_MARK.len());
     }
     Ok(body)
 }
 
-/// Copies short bytes into their own buffer.
+/// Copies a short message into a buffer of its own.
 pub(super) fn copy_if_short(bytes: Bytes) -> Bytes {
     if bytes.len() < MAX_COPIED_BYTES { Bytes::copy_from_slice(&bytes) } else { bytes }
 }

@@ -1,4 +1,4 @@
-//! One connection: what its exchanges and the driver share.
+//! The state of a connection, and the commands to its driver.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::rpc::rate_limiter::RateLimiter;
 use crate::transport::inline_sender::ExchangeFuture;
 use crate::transport::{Epoch, FrameSink, RequestId};
 
-/// One connection.
+/// The state that the exchanges and the driver of a connection share.
 pub(super) struct HttpConnection {
     pub(super) endpoint: Arc<HttpEndpoint>,
     pub(super) client: Client,
     pub(super) target: RequestTarget,
-    pub(super) inbox: Arc<dyn FrameSink>,
+    pub(super) inbound: Arc<dyn FrameSink>,
     pub(super) sessions: HttpSessions,
     pub(super) terminate_on_close: bool,
     pub(super) send_queue: Mutex<HttpSendQueue>,
@@ -30,13 +30,13 @@ pub(super) struct HttpConnection {
 
 /// A command to the driver.
 pub(super) enum DriverCommand {
-    /// Messages no longer wait for the handshake of this session.
-    OpeningDone(Epoch),
-    /// This session is open.
-    SessionOpened(Epoch),
-    /// A queued message can be sent.
-    CapacityFree,
-    /// The caller has abandoned this exchange.
+    /// The handshake of this session has ended: messages no longer wait for it.
+    EndHandshake(Epoch),
+    /// Open the listening stream of this session.
+    Listen(Epoch),
+    /// Send queued messages, because another one has finished.
+    SendQueued,
+    /// Finish this exchange, whose caller was dropped.
     TakeOver(RequestId, ExchangeFuture),
 }
 
@@ -51,12 +51,12 @@ impl HttpConnection {
     }
 
     /// Sends a command to the driver, unless it has ended.
-    pub(super) fn command(&self, command: DriverCommand) {
+    pub(super) fn send_command(&self, command: DriverCommand) {
         let _ = self.driver.send(command);
     }
 
-    /// Deletes the session, if there is one that we opened.
-    pub(super) async fn end_session(&self) {
+    /// Deletes the session on the server, if it was opened on this connection and the configuration allows it.
+    pub(super) async fn delete_session(&self) {
         if !self.terminate_on_close {
             return;
         }

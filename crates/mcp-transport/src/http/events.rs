@@ -1,4 +1,4 @@
-//! Reading of an event stream, from its first chunk to its end.
+//! Reads an event stream, from its first chunk to its end.
 
 use std::time::Duration;
 
@@ -15,22 +15,22 @@ use crate::rpc::idle_data::{IdleData, idle_data_message};
 use crate::transport::{MessageClass, StreamId};
 
 /// How long a stream is read after the response. Most servers end it at once, and the connection can be reused.
-const AFTER_RESPONSE: Duration = Duration::from_millis(250);
+const READ_AFTER_RESPONSE: Duration = Duration::from_millis(250);
 
-/// The state of a stream, across resumptions.
+/// Reads an event stream and delivers its messages. Keeps its state across resumptions.
 pub(super) struct StreamReader {
     pub(super) stream_id: StreamId,
-    /// The stream's request does not wait for a response any more.
+    /// The request of the stream has its response, or no longer waits for it.
     pub(super) answered: bool,
     /// Number of messages.
     pub(super) messages: u64,
-    /// The event after which the stream can be resumed.
-    pub(super) last_id: Option<HeaderValue>,
+    /// The id of the last event, after which the stream can be resumed.
+    pub(super) last_event_id: Option<HeaderValue>,
     /// The delay before a resumption that the server requests.
     pub(super) retry: Option<Duration>,
-    /// The last chunk contained something unsolicited.
-    idle: bool,
-    /// What was received without a message. Boxed because it is rare, and would enlarge every request's future.
+    /// The last chunk contained something that counts towards the rate limit.
+    has_unsolicited: bool,
+    /// Counts data that was received without a message. Boxed because it is rare, and would enlarge every request's future.
     idle_data: Option<Box<IdleData>>,
 }
 
@@ -48,9 +48,9 @@ pub(super) enum StreamEnd {
     Silent,
     /// A message exceeds the limit.
     TooLarge,
-    /// An event does not end after this many bytes; nothing behind it would be received.
+    /// An event has not ended after this many bytes.
     Endless(usize),
-    /// It contains too much without a message.
+    /// It contained too much data without a message.
     Flooded,
 }
 
@@ -60,9 +60,9 @@ impl StreamReader {
             stream_id,
             answered: false,
             messages: 0,
-            last_id: None,
+            last_event_id: None,
             retry: None,
-            idle: false,
+            has_unsolicited: false,
             idle_data: None,
         }
     }
@@ -77,12 +77,13 @@ impl StreamReader {
         let end = self.read(connection, response, &mut stream).await;
         // An id that is not a valid header value cannot be sent.
         if let Some(id) = &stream.last_id {
-            self.last_id = HeaderValue::from_bytes(id).ok().filter(|it| !it.is_empty());
+            self.last_event_id = HeaderValue::from_bytes(id).ok().filter(|it| !it.is_empty());
         }
         self.retry = stream.retry.or(self.retry);
         end
     }
 
+    /// Reads until the stream ends.
     async fn read(
         &mut self,
         connection: &HttpConnection,
@@ -94,28 +95,31 @@ impl StreamReader {
         let mut is_draining = false;
         loop {
             // The clock is read only if needed: most streams are one chunk and its end.
-            if std::mem::take(&mut self.idle) && connection.rate_limiter.lock().is_charged() {
+            if std::mem::take(&mut self.has_unsolicited) && connection.rate_limiter.lock().is_charged() {
                 let now = Instant::now();
-                let paused = connection.rate_limiter.lock().pause_until(now);
-                if let Some(mut paused) = paused {
-                    // Not longer than the stream is read after the response.
+                let pause_end = connection.rate_limiter.lock().pause_until(now);
+                if let Some(mut pause_end) = pause_end {
+                    // After the response, the pause ends with the drain.
                     if self.answered {
-                        paused = paused.min(*drain_deadline.get_or_insert(now + AFTER_RESPONSE));
+                        pause_end = pause_end.min(*drain_deadline.get_or_insert(now + READ_AFTER_RESPONSE));
                     }
-                    tokio::time::sleep_until(paused).await;
+                    tokio::time::sleep_until(pause_end).await;
                 }
             }
             // An endless stream always has more to read, so the timeout below would not fire.
             if is_draining {
                 let now = Instant::now();
-                if *drain_deadline.get_or_insert(now + AFTER_RESPONSE) <= now {
+                if *drain_deadline.get_or_insert(now + READ_AFTER_RESPONSE) <= now {
                     return StreamEnd::Silent;
                 }
             }
             is_draining = self.answered;
-            let deadline = || match is_draining {
-                true => *drain_deadline.get_or_insert_with(|| Instant::now() + AFTER_RESPONSE),
-                false => Instant::now() + connection.endpoint.stream_timeout.min(MAX_SILENCE),
+            let deadline = || {
+                if is_draining {
+                    *drain_deadline.get_or_insert_with(|| Instant::now() + READ_AFTER_RESPONSE)
+                } else {
+                    Instant::now() + connection.endpoint.stream_timeout.min(MAX_SILENCE)
+                }
             };
             let chunk = match response.chunk_before(deadline).await {
                 Some(Ok(Some(chunk))) => chunk,
@@ -133,13 +137,13 @@ impl StreamReader {
             let mut too_large = false;
             stream.feed(chunk, |event| match event {
                 Event::Message(message) => self.deliver(connection, message),
-                // Belongs to the SSE transport.
+                // Only the SSE transport uses it.
                 Event::Endpoint(_) => {}
                 Event::TooLarge(_) => too_large = true,
             });
             let overhead = stream.take_overhead();
             if overhead > 0 {
-                self.idle = true;
+                self.has_unsolicited = true;
                 connection.rate_limiter.lock().charge(overhead, 0);
                 let now = Instant::now();
                 let idle_data = self.idle_data.get_or_insert_with(|| Box::new(IdleData::new(now)));
@@ -157,24 +161,25 @@ impl StreamReader {
         }
     }
 
+    /// Passes a message to the engine.
     fn deliver(&mut self, connection: &HttpConnection, message: bytes::Bytes) {
         self.messages += 1;
         if let Some(idle_data) = &mut self.idle_data {
             idle_data.reset();
         }
         let bytes = message.len();
-        let class = connection.inbox.deliver(self.stream_id, body::copy_if_short(message));
-        self.answered = self.stream_id.request().is_some_and(|id| !connection.inbox.awaits(id));
+        let class = connection.inbound.deliver(self.stream_id, body::copy_if_short(message));
+        self.answered = self.stream_id.request().is_some_and(|id| !connection.inbound.awaits(id));
         // The lock is taken only if needed, so that concurrent calls do not contend.
         if class != MessageClass::Solicited {
-            self.idle = true;
+            self.has_unsolicited = true;
             connection.rate_limiter.lock().record(class, bytes);
         }
     }
 }
 
 impl StreamEnd {
-    /// A message for a request without a response.
+    /// The error message for a request that has no response because of this end.
     pub(super) fn message(&self, connection: &HttpConnection) -> String {
         let endpoint = &connection.endpoint;
         match self {

@@ -1,4 +1,5 @@
-//! Exchanges: a message and its response, sent by the caller's task if possible, by the driver otherwise.
+//! Exchanges. An exchange sends a message and handles its response; the task of the caller polls it if possible, the
+//! driver otherwise.
 
 use std::sync::{Arc, Weak};
 
@@ -41,23 +42,23 @@ impl InlineSender for HttpInlineSender {
         Handle::try_current().is_ok_and(|it| it.id() == self.runtime)
     }
 
-    fn hand_over(&self, id: RequestId, rest: ExchangeFuture) {
+    fn hand_over(&self, id: RequestId, exchange: ExchangeFuture) {
         let Some(connection) = self.connection.upgrade() else { return };
         let send_queue = connection.send_queue.lock();
         if !send_queue.is_closed {
             // Under the lock, so that no command is sent after the queue was closed.
-            connection.command(DriverCommand::TakeOver(id, rest));
+            connection.send_command(DriverCommand::TakeOver(id, exchange));
             return;
         }
         drop(send_queue);
-        drop(rest);
+        drop(exchange);
     }
 }
 
 /// Closes the queue when the connection ends. The driver drops its exchanges then, and callers drop theirs.
-pub(super) struct CloseOnDrop<'a>(pub(super) &'a HttpConnection);
+pub(super) struct CloseQueueOnDrop<'a>(pub(super) &'a HttpConnection);
 
-impl Drop for CloseOnDrop<'_> {
+impl Drop for CloseQueueOnDrop<'_> {
     fn drop(&mut self) {
         self.0.send_queue.lock().is_closed = true;
     }
@@ -70,11 +71,11 @@ pub(super) type DriverExchange = Abortable<ExchangeFuture>;
 pub(super) fn make_abortable(
     connection: &HttpConnection,
     id: Option<RequestId>,
-    rest: ExchangeFuture,
+    exchange: ExchangeFuture,
 ) -> Option<DriverExchange> {
     let (abort, registration) = AbortHandle::new_pair();
-    let is_known = id.is_none_or(|id| connection.send_queue.lock().set_abort_handle(id, abort));
-    is_known.then(|| Abortable::new(rest, registration))
+    let is_pending = id.is_none_or(|id| connection.send_queue.lock().set_abort_handle(id, abort));
+    is_pending.then(|| Abortable::new(exchange, registration))
 }
 
 /// Starts the exchange of a message that is marked as in flight. The future ends with the message's stream.
@@ -83,7 +84,7 @@ pub(super) fn start_exchange(connection: &Arc<HttpConnection>, message: Outbound
     Box::pin(async move {
         let connection = &*guard.connection;
         if let Some(opened) = post::send_message(connection, &message).await {
-            connection.command(DriverCommand::SessionOpened(opened));
+            connection.send_command(DriverCommand::Listen(opened));
         }
     })
 }
@@ -102,7 +103,7 @@ impl Drop for InFlightGuard {
         let (state, has_queued) = self.connection.send_queue.lock().finish(id);
         drop(state);
         if has_queued {
-            self.connection.command(DriverCommand::CapacityFree);
+            self.connection.send_command(DriverCommand::SendQueued);
         }
     }
 }

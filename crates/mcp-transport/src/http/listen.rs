@@ -34,18 +34,19 @@ pub(super) async fn listen(connection: &HttpConnection, epoch: Epoch) {
     let mut reader = StreamReader::new(StreamId::Notifications(epoch));
     let mut backoff = Backoff::default();
     let mut was_open = false;
-    while let Some(headers) = connection.sessions.listen_headers(epoch, reader.last_id.as_ref()) {
-        match open(connection, &headers).await {
+    while let Some(headers) = connection.sessions.listen_headers(epoch, reader.last_event_id.as_ref()) {
+        match open_stream(connection, &headers).await {
             ListenResponse::Stream(mut response) => {
                 was_open = true;
                 let started = Instant::now();
-                let before = reader.messages;
+                let messages_before = reader.messages;
                 let end = reader.read_stream(connection, &mut response).await;
                 tracing::debug!("the listening stream of {} ended: {end:?}", connection.endpoint.label);
                 if let Some(retry) = reader.retry {
                     backoff.set_retry(retry);
                 }
-                if started.elapsed() >= STABLE_AFTER || (end == StreamEnd::Closed && reader.messages > before)
+                if started.elapsed() >= STABLE_AFTER
+                    || (end == StreamEnd::Closed && reader.messages > messages_before)
                 {
                     backoff.reset();
                 }
@@ -62,8 +63,8 @@ pub(super) async fn listen(connection: &HttpConnection, epoch: Epoch) {
     }
 }
 
-/// Requests a stream once.
-pub(super) async fn open(connection: &HttpConnection, headers: &HeaderMap) -> ListenResponse {
+/// Requests a listening stream, or the rest of another stream if `headers` have a `Last-Event-ID`.
+pub(super) async fn open_stream(connection: &HttpConnection, headers: &HeaderMap) -> ListenResponse {
     let request = RequestParts { method: &Method::GET, headers, body: None };
     let Ok(response) = connection.send(request).await else {
         return ListenResponse::Unavailable;

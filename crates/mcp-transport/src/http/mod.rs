@@ -54,8 +54,9 @@ const MAX_BATCH_MESSAGES: usize = 128;
 #[derive(Clone)]
 pub(crate) struct HttpDial {
     endpoint: Arc<HttpEndpoint>,
-    /// The configured session.
+    /// The configured session id.
     session_id: Option<HeaderValue>,
+    /// Delete the session when the connection ends.
     terminate_on_close: bool,
 }
 
@@ -67,7 +68,7 @@ impl HttpDial {
     pub(crate) fn new(endpoint: &UrlEndpoint, options: &UrlOptions) -> Result<HttpDial, ConnectError> {
         Ok(HttpDial {
             endpoint: Arc::new(HttpEndpoint::new(endpoint, options)?),
-            session_id: sessions::configured_session(endpoint)?,
+            session_id: sessions::configured_session_id(endpoint)?,
             terminate_on_close: endpoint.terminate_on_close,
         })
     }
@@ -103,13 +104,13 @@ impl Dial for HttpDial {
 impl Transport for HttpTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
         let HttpTransport(HttpDial { endpoint, session_id, terminate_on_close }) = *self;
-        let Link { outbound: mut out, inbound: inbox, shutdown: mut shutdown_signal } = link;
+        let Link { mut outbound, inbound, shutdown: mut shutdown_signal } = link;
         let client = match Client::new(Arc::clone(&endpoint)) {
             Ok(client) => client,
             Err(failure) => return Disconnect::new(DisconnectReason::NotStarted(failure)),
         };
-        let (target, plain) = client.post_target();
-        let sessions = HttpSessions::new(plain, session_id);
+        let (target, headers) = client.post_target();
+        let sessions = HttpSessions::new(headers, session_id);
         let (driver, mut commands) = mpsc::unbounded_channel();
         let send_queue = Mutex::default();
         let rate_limiter = Mutex::new(RateLimiter::new(Instant::now()));
@@ -117,73 +118,75 @@ impl Transport for HttpTransport {
             endpoint,
             client,
             target,
-            inbox,
+            inbound,
             sessions,
             terminate_on_close,
             send_queue,
             rate_limiter,
             driver,
         });
-        out.set_inline_sender(Box::new(exchange::HttpInlineSender::new(&connection)));
+        outbound.set_inline_sender(Box::new(exchange::HttpInlineSender::new(&connection)));
         let deadline = {
-            let _closing = exchange::CloseOnDrop(&connection);
+            let _closing = exchange::CloseQueueOnDrop(&connection);
             let shutdown_requested = pin!(shutdown_signal.requested());
-            drive(&connection, &mut out, &mut commands, shutdown_requested).await
+            drive(&connection, &mut outbound, &mut commands, shutdown_requested).await
         };
         if let Some(deadline) = deadline {
-            connection.inbox.closing();
+            connection.inbound.closing();
             // The result does not matter.
-            let _ = tokio::time::timeout_at(deadline, connection.end_session()).await;
+            let _ = tokio::time::timeout_at(deadline, connection.delete_session()).await;
         }
         Disconnect::new(DisconnectReason::Stopped)
     }
 }
 
-/// Sends messages until the shutdown, and returns its deadline; `None` if the engine has ended. Drops all exchanges.
+/// Sends messages until the shutdown, and returns its deadline; `None` if the engine has ended. All exchanges are
+/// dropped when it returns.
 async fn drive(
     connection: &Arc<HttpConnection>,
-    out: &mut OutboundQueue,
+    outbound: &mut OutboundQueue,
     commands: &mut mpsc::UnboundedReceiver<DriverCommand>,
     mut shutdown_requested: std::pin::Pin<&mut impl Future<Output = Instant>>,
 ) -> Option<Instant> {
-    let mut work: FuturesUnordered<DriverExchange> = FuturesUnordered::new();
+    let mut exchanges: FuturesUnordered<DriverExchange> = FuturesUnordered::new();
+    // The session whose stream is listened to, and what aborts it.
     let mut listener: Option<(Epoch, AbortHandle)> = None;
     let mut batch = Vec::with_capacity(MAX_BATCH_MESSAGES);
     loop {
         loop {
             let mut send_queue = connection.send_queue.lock();
-            let Some(message) = send_queue.next() else { break };
+            let Some(message) = send_queue.take_next() else { break };
             let id = message.head.id;
             send_queue.mark_in_flight(&message);
             drop(send_queue);
             let exchange = exchange::start_exchange(connection, message);
-            work.extend(exchange::make_abortable(connection, id, exchange));
+            exchanges.extend(exchange::make_abortable(connection, id, exchange));
         }
         tokio::select! {
             biased;
             deadline = &mut shutdown_requested => return Some(deadline),
             // Before new messages: the listening stream is requested before the first call is sent.
-            Some(_) = work.next(), if !work.is_empty() => {}
+            Some(_) = exchanges.next(), if !exchanges.is_empty() => {}
             Some(command) = commands.recv() => match command {
-                DriverCommand::OpeningDone(epoch) => connection.send_queue.lock().opening_done(epoch),
-                DriverCommand::SessionOpened(epoch) => work.extend(start_listening(connection, epoch, &mut listener)),
-                DriverCommand::CapacityFree => {}
+                DriverCommand::EndHandshake(epoch) => connection.send_queue.lock().end_handshake(epoch),
+                DriverCommand::Listen(epoch) => exchanges.extend(start_listening(connection, epoch, &mut listener)),
+                DriverCommand::SendQueued => {}
                 DriverCommand::TakeOver(id, exchange) => {
-                    work.extend(exchange::make_abortable(connection, Some(id), exchange));
+                    exchanges.extend(exchange::make_abortable(connection, Some(id), exchange));
                 }
             },
-            count = out.next_many(&mut batch, MAX_BATCH_MESSAGES) => {
+            count = outbound.next_many(&mut batch, MAX_BATCH_MESSAGES) => {
                 if count == 0 {
                     return None;
                 }
-                for out in batch.drain(..) {
-                    let outcome = connection.send_queue.lock().push(out);
+                for entry in batch.drain(..) {
+                    let outcome = connection.send_queue.lock().push(entry);
                     match outcome {
                         QueueOutcome::Accepted => {}
                         QueueOutcome::Abort(abort) => abort.abort(),
                         QueueOutcome::Refused(id) => {
                             let error = StreamError::Refused(RequestError::InputNotRead);
-                            connection.inbox.stream_failed(id, error);
+                            connection.inbound.stream_failed(id, error);
                         }
                     }
                 }
@@ -192,7 +195,8 @@ async fn drive(
     }
 }
 
-/// Starts listening in a session, and ends the listening stream of an earlier one.
+/// Starts listening in the session of `epoch`, and aborts the listening stream of an earlier session. `None` if this or a
+/// later session is listened to already.
 fn start_listening(
     connection: &Arc<HttpConnection>,
     epoch: Epoch,

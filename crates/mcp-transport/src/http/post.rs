@@ -45,9 +45,9 @@ pub(super) async fn send_message(connection: &HttpConnection, message: &Outbound
     let epoch = message.epoch;
     let Some(message_headers) = connection.sessions.headers_for(message) else {
         match id {
-            Some(id) => connection.inbox.stream_failed(id, StreamError::NotExecuted(epoch)),
+            Some(id) => connection.inbound.stream_failed(id, StreamError::NotExecuted(epoch)),
             None if message.head.has_method(Method::Initialized) => {
-                connection.command(DriverCommand::OpeningDone(epoch))
+                connection.send_command(DriverCommand::EndHandshake(epoch))
             }
             None => {}
         }
@@ -63,17 +63,18 @@ pub(super) async fn send_message(connection: &HttpConnection, message: &Outbound
         return None;
     };
     // A configured session is known to be open when the server accepts a first request in it.
-    let opens = message_headers.configured && message_headers.context == MessageContext::Session;
-    let is_opening = message.head.has_method(Method::Initialize);
+    let proves_session = message_headers.configured && message_headers.context == MessageContext::Session;
+    let is_initialize = message.head.has_method(Method::Initialize);
     let accepted = send_request(connection, id, message, message_headers).await;
-    if is_opening && !accepted {
+    if is_initialize && !accepted {
         // The handshake has failed, so there is nothing to wait for.
-        connection.command(DriverCommand::OpeningDone(epoch));
+        connection.send_command(DriverCommand::EndHandshake(epoch));
     }
-    (opens && accepted).then_some(epoch)
+    (proves_session && accepted).then_some(epoch)
 }
 
-fn post<'a>(message: &'a OutboundMessage, message_headers: &'a MessageHeaders) -> RequestParts<'a> {
+/// The POST of a message.
+fn post_parts<'a>(message: &'a OutboundMessage, message_headers: &'a MessageHeaders) -> RequestParts<'a> {
     RequestParts { method: &http::Method::POST, headers: &message_headers.headers, body: Some(&message.body) }
 }
 
@@ -86,10 +87,10 @@ async fn send_request(
 ) -> bool {
     let epoch = message.epoch;
     let request = SentRequest { id, epoch, context: message_headers.context };
-    let mut response = match connection.send(post(message, &message_headers)).await {
+    let mut response = match connection.send(post_parts(message, &message_headers)).await {
         Ok(response) => response,
         Err(failed) => {
-            connection.inbox.stream_failed(id, failed.into());
+            connection.inbound.stream_failed(id, failed.into());
             return false;
         }
     };
@@ -98,13 +99,14 @@ async fn send_request(
         // Before the response is delivered: the next message belongs to this session.
         connection.sessions.open(epoch, response.headers.get(SESSION_ID).cloned());
     }
-    let end = match accepted {
-        true => request.deliver_response(connection, &mut response).await,
+    let failure = if accepted {
+        request.deliver_response(connection, &mut response).await
+    } else {
         // Boxed because it is rare, and would enlarge every message's future.
-        false => Box::pin(request.judge_error(connection, response)).await,
+        Box::pin(request.handle_error_status(connection, response)).await
     };
-    if let Some(why) = end {
-        connection.inbox.stream_failed(id, why);
+    if let Some(failure) = failure {
+        connection.inbound.stream_failed(id, failure);
     }
     accepted
 }
@@ -117,18 +119,19 @@ impl SentRequest {
         response: &mut Response,
     ) -> Option<StreamError> {
         let status = response.status.as_u16();
-        let lost = |problem| Some(StreamError::Lost(RequestError::InvalidResponse { status, problem }));
+        let invalid_response =
+            |problem| Some(StreamError::Lost(RequestError::InvalidResponse { status, problem }));
         if response.is_event_stream() {
             let mut reader = StreamReader::new(StreamId::Request(self.id, self.epoch));
             // Boxed because it would enlarge the future of every message.
             let end = Box::pin(reader.read_stream(connection, response)).await;
             response.close();
-            let legacy = matches!(self.context, MessageContext::Session | MessageContext::Sessionless);
+            let is_legacy = matches!(self.context, MessageContext::Session | MessageContext::Sessionless);
             // Boxed because it is rare.
             if reader.answered
-                || (legacy
+                || (is_legacy
                     && end != StreamEnd::Flooded
-                    && reader.last_id.is_some()
+                    && reader.last_event_id.is_some()
                     && Box::pin(resume::resume(connection, self.epoch, &mut reader)).await)
             {
                 return None;
@@ -139,33 +142,34 @@ impl SentRequest {
                 | StreamEnd::Failed(_)
                 | StreamEnd::Silent
                 | StreamEnd::Endless(_)
-                | StreamEnd::Flooded => lost(end.message(connection)),
+                | StreamEnd::Flooded => invalid_response(end.message(connection)),
             };
         }
         let limit = connection.endpoint.max_message_bytes;
         let body = match body::read_body(response, limit).await {
             Ok(body) => body,
             Err(ResponseBodyError::TooLarge) => return Some(StreamError::TooLarge(limit)),
-            Err(ResponseBodyError::Failed(why)) => return lost(format!("the response is incomplete: {why}")),
+            Err(ResponseBodyError::Failed(why)) => {
+                return invalid_response(format!("the response is incomplete: {why}"));
+            }
         };
-        let lines = response::lines(&body, self.id);
-        if let Some(lines) = lines {
+        if let Some(lines) = response::split_lines(&body, self.id) {
             for line in lines {
-                connection.inbox.deliver(StreamId::Request(self.id, self.epoch), line);
+                connection.inbound.deliver(StreamId::Request(self.id, self.epoch), line);
             }
             return None;
         }
         // A response is accepted with any content type, other messages only as JSON.
-        if response::answers(&body, self.id) {
-            connection.inbox.deliver(StreamId::Request(self.id, self.epoch), body);
+        if response::contains_response(&body, self.id) {
+            connection.inbound.deliver(StreamId::Request(self.id, self.epoch), body);
             return None;
         }
         if is_json(response) && !body.is_empty() {
-            connection.inbox.deliver(StreamId::Request(self.id, self.epoch), body.clone());
+            connection.inbound.deliver(StreamId::Request(self.id, self.epoch), body.clone());
         } else {
-            connection.inbox.noise(body.len());
+            connection.inbound.noise(body.len());
         }
-        lost(match body.is_empty() {
+        invalid_response(match body.is_empty() {
             true => format!("the server accepted the request (HTTP {status}) without a response"),
             false => {
                 let error_body =
@@ -176,16 +180,20 @@ impl SentRequest {
     }
 
     /// Handles an error status. Returns an error unless the body is the JSON-RPC response.
-    async fn judge_error(&self, connection: &HttpConnection, mut response: Response) -> Option<StreamError> {
+    async fn handle_error_status(
+        &self,
+        connection: &HttpConnection,
+        mut response: Response,
+    ) -> Option<StreamError> {
         let status = response.status.as_u16();
         let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
         let error_body = response::parse(&body, Some(self.id), &connection.endpoint.redactor);
-        let verdict = response::judge(status, &error_body, self.context);
+        let meaning = response::interpret_status(status, &error_body, self.context);
         let redactor = &connection.endpoint.redactor;
         let error = response::error_response(status, &response.headers, error_body, redactor);
-        match verdict {
+        match meaning {
             StatusMeaning::Response => {
-                connection.inbox.deliver(StreamId::Request(self.id, self.epoch), body);
+                connection.inbound.deliver(StreamId::Request(self.id, self.epoch), body);
                 None
             }
             StatusMeaning::SessionLost => {
@@ -193,7 +201,7 @@ impl SentRequest {
                 Some(StreamError::NotExecuted(self.epoch))
             }
             StatusMeaning::Refused => Some(StreamError::Refused(error.into())),
-            StatusMeaning::Lost => Some(StreamError::Lost(error.into())),
+            StatusMeaning::OutcomeUnknown => Some(StreamError::Lost(error.into())),
         }
     }
 }
@@ -205,17 +213,18 @@ async fn send_initialized(
     message_headers: MessageHeaders,
 ) {
     let epoch = message.epoch;
-    let mut sending = pin!(send_notification(connection, message, message_headers, || {
+    let on_accepted = || {
         // In this order: some servers send requests on the listening stream during the first call.
-        connection.command(DriverCommand::SessionOpened(epoch));
-        connection.command(DriverCommand::OpeningDone(epoch));
-    }));
+        connection.send_command(DriverCommand::Listen(epoch));
+        connection.send_command(DriverCommand::EndHandshake(epoch));
+    };
+    let mut sending = pin!(send_notification(connection, message, message_headers, on_accepted));
     if tokio::time::timeout(INITIALIZED_WAIT, &mut sending).await.is_err() {
         tracing::debug!("{} does not respond to notifications/initialized", connection.endpoint.label);
-        connection.command(DriverCommand::OpeningDone(epoch));
+        connection.send_command(DriverCommand::EndHandshake(epoch));
         sending.await;
     }
-    connection.command(DriverCommand::OpeningDone(epoch));
+    connection.send_command(DriverCommand::EndHandshake(epoch));
 }
 
 /// Sends a message without a response. Calls `on_accepted` when the server accepts it, which may be long
@@ -228,7 +237,7 @@ async fn send_notification(
 ) {
     let OutboundMessage { epoch, head, body: _ } = message;
     let sending = async {
-        let mut response = connection.send(post(message, &message_headers)).await?;
+        let mut response = connection.send(post_parts(message, &message_headers)).await?;
         let status = response.status.as_u16();
         if response.status.is_success() {
             on_accepted();
@@ -238,17 +247,19 @@ async fn send_notification(
             }
             return Ok(());
         }
-        let rest = response.read_beginning(ERROR_BODY_TIMEOUT).await;
-        let error_body = response::parse(&rest, None, &connection.endpoint.redactor);
-        if response::judge(status, &error_body, message_headers.context) == StatusMeaning::SessionLost {
+        let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
+        let error_body = response::parse(&body, None, &connection.endpoint.redactor);
+        if response::interpret_status(status, &error_body, message_headers.context)
+            == StatusMeaning::SessionLost
+        {
             connection.sessions.mark_lost(*epoch);
         }
         let redactor = &connection.endpoint.redactor;
         let error = response::error_response(status, &response.headers, error_body, redactor);
         Err(ExchangeError::Refused(error.into()))
     };
-    let limit = if head.has_method(Method::Cancelled) { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
-    match tokio::time::timeout(limit, sending).await {
+    let timeout = if head.has_method(Method::Cancelled) { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
+    match tokio::time::timeout(timeout, sending).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
             let error = error.into_error();

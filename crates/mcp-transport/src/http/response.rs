@@ -1,4 +1,4 @@
-//! Interpretation of HTTP responses: pure.
+//! Interpretation of HTTP responses. No I/O.
 //!
 //! Servers report the same condition with different statuses and bodies. The rules are the narrowest that work with the
 //! servers in use: a lost session is reported by 404, or by 400 with a message about it; an error with the id of the
@@ -15,14 +15,14 @@ use crate::transport::RequestId;
 /// The meaning of an error status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StatusMeaning {
-    /// Its body is the JSON-RPC response.
+    /// The body is the JSON-RPC response.
     Response,
     /// The server refused the message because it does not know the session.
     SessionLost,
     /// The server refused the message.
     Refused,
     /// The server may have processed the message.
-    Lost,
+    OutcomeUnknown,
 }
 
 /// Maximum number of messages in a body with one per line.
@@ -30,13 +30,13 @@ const MAX_LINES: usize = 1024;
 
 /// Whether a frame contains the response to request `id`. An error without an id counts, on the request's own stream; a
 /// result without one does not.
-pub(super) fn answers(frame: &[u8], id: RequestId) -> bool {
+pub(super) fn contains_response(frame: &[u8], id: RequestId) -> bool {
     match scan(frame) {
         ScannedFrame::Response { id: ResponseId::Number(number), .. } => number == id,
         ScannedFrame::Response { id: ResponseId::Absent, is_error, .. } => is_error,
-        ScannedFrame::Batch(items) => items.into_iter().any(|it| {
-            let item = &frame[it];
-            item.first() == Some(&b'{') && answers(item, id)
+        ScannedFrame::Batch(ranges) => ranges.into_iter().any(|range| {
+            let item = &frame[range];
+            item.first() == Some(&b'{') && contains_response(item, id)
         }),
         ScannedFrame::Response { id: ResponseId::Foreign, .. }
         | ScannedFrame::Request { .. }
@@ -47,14 +47,14 @@ pub(super) fn answers(frame: &[u8], id: RequestId) -> bool {
 
 /// The messages of a body with one per line, if the last is the response to request `id`. Some servers send
 /// notifications before a response in this form. `None` for any other body.
-pub(super) fn lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
-    let whole = body.trim_ascii_end();
+pub(super) fn split_lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
+    let text = body.trim_ascii_end();
     // The common case ends here: one document, possibly over many lines.
-    let last = memchr::memrchr(b'\n', whole)? + 1;
-    if !answers(&whole[last..], id) {
+    let last_line = memchr::memrchr(b'\n', text)? + 1;
+    if !contains_response(&text[last_line..], id) {
         return None;
     }
-    let lines = whole.split(|it| *it == b'\n').map(|it| body.slice_ref(it.trim_ascii()));
+    let lines = text.split(|it| *it == b'\n').map(|it| body.slice_ref(it.trim_ascii()));
     let lines: Vec<Bytes> = lines.filter(|it| !it.is_empty()).take(MAX_LINES + 1).collect();
     let is_message =
         |it: &Bytes| it.first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(it).is_ok();
@@ -62,19 +62,23 @@ pub(super) fn lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
 }
 
 /// Interprets an error status.
-pub(super) fn judge(status: u16, error_body: &ErrorBody, context: MessageContext) -> StatusMeaning {
-    let number = error_body.error.as_ref().map(|it| it.code);
-    let is_response = error_body.has_request_id && context != MessageContext::Opening;
+pub(super) fn interpret_status(
+    status: u16,
+    error_body: &ErrorBody,
+    context: MessageContext,
+) -> StatusMeaning {
+    let error_code = error_body.error.as_ref().map(|it| it.code);
+    let is_response = error_body.has_request_id && context != MessageContext::Handshake;
     let in_session = context == MessageContext::Session;
     match status {
         401 | 403 => StatusMeaning::Refused,
         // Some servers respond to an unknown method with 404.
-        404 if in_session && !(is_response && number == Some(code::METHOD_NOT_FOUND)) => {
+        404 if in_session && !(is_response && error_code == Some(code::METHOD_NOT_FOUND)) => {
             StatusMeaning::SessionLost
         }
         400 if in_session
             && reports_lost_session(&error_body.message)
-            && !(is_response && number != Some(code::SERVER_ERROR)) =>
+            && !(is_response && error_code != Some(code::SERVER_ERROR)) =>
         {
             StatusMeaning::SessionLost
         }
@@ -89,16 +93,17 @@ pub(super) fn judge(status: u16, error_body: &ErrorBody, context: MessageContext
         // The response to an unknown method in the modern era; some servers omit the id.
         404 if context == MessageContext::Modern
             && error_body.has_no_id
-            && number == Some(code::METHOD_NOT_FOUND) =>
+            && error_code == Some(code::METHOD_NOT_FOUND) =>
         {
             StatusMeaning::Response
         }
-        500.. => StatusMeaning::Lost,
+        500.. => StatusMeaning::OutcomeUnknown,
         _ => StatusMeaning::Refused,
     }
 }
 
-/// `Bad Request: No valid session ID provided`, `Invalid session ID`, `Session not found`, `Server not initialized`.
+/// Whether an error message reports a lost session: `Bad Request: No valid session ID provided`, `Invalid session ID`,
+/// `Session not found`, `Server not initialized`.
 ///
 /// Whole phrases, not words: a tool may fail because a session of its own was closed, and its call must not
 /// be repeated.
@@ -134,7 +139,7 @@ mod tests {
 
     #[track_caller]
     fn check_lines(body: &'static str, want: Option<usize>) {
-        assert_eq!(lines(&Bytes::from_static(body.as_bytes()), 7).map(|it| it.len()), want, "{body}");
+        assert_eq!(split_lines(&Bytes::from_static(body.as_bytes()), 7).map(|it| it.len()), want, "{body}");
     }
 
     #[test]
@@ -148,7 +153,7 @@ mod tests {
 
     #[track_caller]
     fn check(status: u16, context: MessageContext, body: &'static str, want: StatusMeaning) {
-        assert_eq!(judge(status, &error_body(body), context), want, "{status} {context:?} {body}");
+        assert_eq!(interpret_status(status, &error_body(body), context), want, "{status} {context:?} {body}");
     }
 
     const NO_SESSION: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
@@ -197,10 +202,10 @@ mod tests {
         check(400, Sessionless, NO_SESSION, StatusMeaning::Refused);
         check(404, Modern, NO_METHOD, StatusMeaning::Response);
         check(404, Modern, "no such page", StatusMeaning::Refused);
-        let unnamed = r#"{"id":null,"error":{"code":-32601,"message":"Method not found"}}"#;
-        check(404, Modern, unnamed, StatusMeaning::Response);
-        check(404, Sessionless, unnamed, StatusMeaning::Refused);
-        check(400, Modern, unnamed, StatusMeaning::Refused);
+        let without_id = r#"{"id":null,"error":{"code":-32601,"message":"Method not found"}}"#;
+        check(404, Modern, without_id, StatusMeaning::Response);
+        check(404, Sessionless, without_id, StatusMeaning::Refused);
+        check(400, Modern, without_id, StatusMeaning::Refused);
         check(404, Modern, r#"{"id":8,"error":{"code":-32601,"message":"no"}}"#, StatusMeaning::Refused);
         check(400, Modern, NO_SESSION, StatusMeaning::Refused);
         check(401, Session, NO_SESSION, StatusMeaning::Refused);
@@ -209,22 +214,22 @@ mod tests {
     }
 
     #[test]
-    fn opening_errors_are_refusals() {
-        check(400, MessageContext::Opening, NOT_INITIALIZED, StatusMeaning::Refused);
-        check(404, MessageContext::Opening, NO_METHOD, StatusMeaning::Refused);
-        check(500, MessageContext::Opening, NO_METHOD, StatusMeaning::Lost);
+    fn handshake_errors_are_refusals() {
+        check(400, MessageContext::Handshake, NOT_INITIALIZED, StatusMeaning::Refused);
+        check(404, MessageContext::Handshake, NO_METHOD, StatusMeaning::Refused);
+        check(500, MessageContext::Handshake, NO_METHOD, StatusMeaning::OutcomeUnknown);
     }
 
     #[test]
     fn server_error_leaves_the_outcome_unknown() {
-        check(500, MessageContext::Modern, "oops", StatusMeaning::Lost);
-        check(503, MessageContext::Session, NOT_INITIALIZED, StatusMeaning::Lost);
+        check(500, MessageContext::Modern, "oops", StatusMeaning::OutcomeUnknown);
+        check(503, MessageContext::Session, NOT_INITIALIZED, StatusMeaning::OutcomeUnknown);
         check(500, MessageContext::Modern, INVALID_PARAMS, StatusMeaning::Response);
     }
 
     #[test]
     fn response_is_recognized_by_its_id() {
-        let check = |frame: &str, want| assert_eq!(answers(frame.as_bytes(), 7), want, "{frame}");
+        let check = |frame: &str, want| assert_eq!(contains_response(frame.as_bytes(), 7), want, "{frame}");
         check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, true);
         check(r#"{"result":{"id":8},"id":"7"}"#, true);
         check(r#"{"error":{"code":1,"message":""},"id":null}"#, true);

@@ -6,13 +6,13 @@
 use super::backoff::Backoff;
 use super::connection::HttpConnection;
 use super::events::{StreamEnd, StreamReader};
-use super::listen::{ListenResponse, open};
+use super::listen::{ListenResponse, open_stream};
 use crate::transport::Epoch;
 
 /// Maximum number of attempts without progress.
 const MAX_ATTEMPTS: u32 = 5;
 
-/// Resumes a stream until it brings the response. Returns false if it cannot.
+/// Resumes a stream until its response is delivered. Returns whether it was.
 pub(super) async fn resume(connection: &HttpConnection, epoch: Epoch, reader: &mut StreamReader) -> bool {
     let mut backoff = Backoff::default();
     while backoff.attempts < MAX_ATTEMPTS {
@@ -20,12 +20,12 @@ pub(super) async fn resume(connection: &HttpConnection, epoch: Epoch, reader: &m
             backoff.set_retry(retry);
         }
         tokio::time::sleep(backoff.next_delay()).await;
-        let Some(headers) = connection.sessions.listen_headers(epoch, reader.last_id.as_ref()) else {
+        let Some(headers) = connection.sessions.listen_headers(epoch, reader.last_event_id.as_ref()) else {
             return false;
         };
-        match open(connection, &headers).await {
+        match open_stream(connection, &headers).await {
             ListenResponse::Stream(mut response) => {
-                let before = (reader.messages, reader.last_id.clone());
+                let progress_before = (reader.messages, reader.last_event_id.clone());
                 let end = reader.read_stream(connection, &mut response).await;
                 tracing::debug!("a resumed stream of {} ended: {end:?}", connection.endpoint.label);
                 if reader.answered {
@@ -34,7 +34,7 @@ pub(super) async fn resume(connection: &HttpConnection, epoch: Epoch, reader: &m
                 if end == StreamEnd::Flooded {
                     return false;
                 }
-                if before != (reader.messages, reader.last_id.clone()) {
+                if progress_before != (reader.messages, reader.last_event_id.clone()) {
                     backoff.reset();
                 }
             }

@@ -1,4 +1,4 @@
-//! The messages of a connection that are queued or in flight: bookkeeping without I/O.
+//! The messages of a connection that are queued or in flight. No I/O.
 //!
 //! The engine's queue is always emptied, so that an abandonment reaches its request behind other messages.
 //! This queue is bounded in bytes: beyond the limit, requests are refused and responses dropped, because the
@@ -17,18 +17,20 @@ const MAX_IN_FLIGHT: usize = 512;
 /// The messages of one connection.
 #[derive(Default)]
 pub(super) struct HttpSendQueue {
+    /// The requests that are queued or in flight.
     requests: ahash::HashMap<RequestId, RequestState>,
+    /// The queued messages, with `None` in place of each abandoned one.
     queued: VecDeque<Option<OutboundMessage>>,
-    /// The number of the first queued message.
+    /// The number of the first queued message. Messages are numbered so that an abandoned one is found in the queue.
     first_number: u64,
     /// Total cost of the queued messages.
     cost: usize,
-    /// The session whose handshake must end before anything else is sent.
-    gated_by: Option<Epoch>,
+    /// The session whose `notifications/initialized` was sent but not accepted yet: nothing else is sent before.
+    blocked_by: Option<Epoch>,
     /// Number of messages in flight.
     in_flight: usize,
-    /// The session of a running handshake: messages sent meanwhile keep their order in the queue.
-    opening: Option<Epoch>,
+    /// The session whose handshake is running: messages are queued meanwhile, so that they keep their order.
+    handshake: Option<Epoch>,
     /// The connection has ended.
     pub(super) is_closed: bool,
 }
@@ -52,23 +54,24 @@ fn cost(message: &OutboundMessage) -> usize {
     message.body.len() + 256
 }
 
-/// Small, because the map moves its entries.
+/// The state of a request. Small, because the map moves its entries.
 pub(super) enum RequestState {
-    /// The number of its queued message.
+    /// The number of its message in the queue.
     Queued(u64),
+    /// It was taken from the queue, or sent without queueing.
     InFlight {
         /// Aborts its exchange; `None` while its caller polls that.
         abort: Option<AbortHandle>,
         epoch: Epoch,
         version: Option<ProtocolVersion>,
-        is_opening: bool,
+        is_initialize: bool,
     },
 }
 
 impl HttpSendQueue {
     /// Adds an outbound entry.
-    pub(super) fn push(&mut self, out: Outbound) -> QueueOutcome {
-        let message = match out {
+    pub(super) fn push(&mut self, entry: Outbound) -> QueueOutcome {
+        let message = match entry {
             Outbound::Send(message) => message,
             Outbound::Cancel { id, notice } => return self.abandon(id, notice),
         };
@@ -80,7 +83,7 @@ impl HttpSendQueue {
             self.requests.insert(id, RequestState::Queued(number));
         }
         if message.head.has_method(Method::Initialize) {
-            self.opening = Some(message.epoch);
+            self.handshake = Some(message.epoch);
         }
         self.enqueue(message);
         QueueOutcome::Accepted
@@ -89,32 +92,32 @@ impl HttpSendQueue {
     /// Whether a request may be sent without queueing.
     pub(super) fn can_send_now(&self, message: &OutboundMessage) -> bool {
         let has_room = self.in_flight < MAX_IN_FLIGHT && self.queued.is_empty();
-        let is_open = self.gated_by.is_none() && self.opening.is_none() && !self.is_closed;
-        is_open && has_room && !message.head.has_method(Method::Initialize)
+        let is_blocked = self.blocked_by.is_some() || self.handshake.is_some() || self.is_closed;
+        !is_blocked && has_room && !message.head.has_method(Method::Initialize)
     }
 
-    /// Removes the next message that may be sent now.
-    pub(super) fn next(&mut self) -> Option<OutboundMessage> {
-        while self.gated_by.is_none() && self.in_flight < MAX_IN_FLIGHT {
+    /// Removes the next message, if one may be sent now.
+    pub(super) fn take_next(&mut self) -> Option<OutboundMessage> {
+        while self.blocked_by.is_none() && self.in_flight < MAX_IN_FLIGHT {
             let message = self.queued.pop_front()?;
             self.first_number += 1;
             let Some(message) = message else { continue };
             self.cost -= cost(&message);
-            // Nothing of its session may overtake it: servers refuse earlier messages.
-            let is_gate = message.head.id.is_none() && message.head.has_method(Method::Initialized);
-            self.gated_by = is_gate.then_some(message.epoch);
+            // Servers refuse messages that they receive before it.
+            let is_initialized = message.head.id.is_none() && message.head.has_method(Method::Initialized);
+            self.blocked_by = is_initialized.then_some(message.epoch);
             return Some(message);
         }
         None
     }
 
-    /// A message is in flight.
+    /// Records that a message is in flight.
     pub(super) fn mark_in_flight(&mut self, message: &OutboundMessage) {
         let MessageHead { id, method: _, name: _, version, header_params: _ } = &message.head;
         self.in_flight += 1;
         if let Some(id) = id {
-            let (epoch, is_opening) = (message.epoch, message.head.has_method(Method::Initialize));
-            let state = RequestState::InFlight { abort: None, epoch, version: *version, is_opening };
+            let (epoch, is_initialize) = (message.epoch, message.head.has_method(Method::Initialize));
+            let state = RequestState::InFlight { abort: None, epoch, version: *version, is_initialize };
             self.requests.insert(*id, state);
         }
     }
@@ -126,16 +129,16 @@ impl HttpSendQueue {
         true
     }
 
-    /// A message is finished. Returns its state, and whether another message is queued.
+    /// Removes a finished message from those in flight. Returns its state, and whether another message is queued.
     pub(super) fn finish(&mut self, id: Option<RequestId>) -> (Option<RequestState>, bool) {
         self.in_flight -= 1;
         (id.and_then(|id| self.requests.remove(&id)), !self.queued.is_empty())
     }
 
-    /// Messages no longer wait for the handshake of this session or an earlier one.
-    pub(super) fn opening_done(&mut self, epoch: Epoch) {
-        for opening in [&mut self.gated_by, &mut self.opening] {
-            *opening = opening.filter(|it| *it > epoch);
+    /// Ends the handshake of this session or an earlier one: messages no longer wait for it.
+    pub(super) fn end_handshake(&mut self, epoch: Epoch) {
+        for handshake in [&mut self.blocked_by, &mut self.handshake] {
+            *handshake = handshake.filter(|it| *it > epoch);
         }
     }
 
@@ -144,9 +147,10 @@ impl HttpSendQueue {
         self.queued.push_back(Some(message));
     }
 
+    /// Removes a queued request, or cancels one in flight. `notice` is the body of the notification that cancels it.
     fn abandon(&mut self, id: RequestId, notice: Option<bytes::Bytes>) -> QueueOutcome {
         match self.requests.remove(&id) {
-            // It has been answered, or was never sent.
+            // It has finished, or was refused.
             None => QueueOutcome::Accepted,
             Some(RequestState::Queued(number)) => {
                 let slot =
@@ -154,7 +158,7 @@ impl HttpSendQueue {
                 if let Some(message) = slot.and_then(Option::take) {
                     self.cost -= cost(&message);
                     if message.head.has_method(Method::Initialize) {
-                        self.opening_done(message.epoch);
+                        self.end_handshake(message.epoch);
                     }
                 }
                 while let Some(None) = self.queued.back() {
@@ -162,14 +166,14 @@ impl HttpSendQueue {
                 }
                 QueueOutcome::Accepted
             }
-            Some(RequestState::InFlight { abort, epoch, version, is_opening }) => {
-                if is_opening {
+            Some(RequestState::InFlight { abort, epoch, version, is_initialize }) => {
+                if is_initialize {
                     // The handshake has failed, so there is nothing to wait for.
-                    self.opening_done(epoch);
+                    self.end_handshake(epoch);
                 }
                 // In the modern era, closing the stream cancels the request. The protocol forbids cancelling
                 // `initialize`.
-                let is_cancellable = !is_opening && version.is_none_or(|it| it.era() == Era::Legacy);
+                let is_cancellable = !is_initialize && version.is_none_or(|it| it.era() == Era::Legacy);
                 if let Some(notice) = notice.filter(|_| is_cancellable) {
                     let head = MessageHead::new(None, Method::Cancelled, version);
                     self.enqueue(OutboundMessage { epoch, head, body: notice });
@@ -198,7 +202,7 @@ mod tests {
         assert_eq!(refused(queue.push(message(None))), None, "a response is dropped");
         queue.push(Outbound::Cancel { id: 1, notice: None });
         let mut sent = 0;
-        while queue.next().is_some() {
+        while queue.take_next().is_some() {
             sent += 1;
         }
         assert_eq!((sent, queue.cost), (62, 0));
@@ -229,7 +233,7 @@ mod tests {
                     let outcome = queue.push(Outbound::Send(message(id.parse().ok(), method, version)));
                     assert!(matches!(outcome, QueueOutcome::Accepted), "{outcome:?}");
                 }
-                None if *step == "ready" => queue.opening_done(Epoch(0)),
+                None if *step == "handshake-ended" => queue.end_handshake(Epoch(0)),
                 None => {
                     let id = step.trim_start_matches('-').parse().unwrap();
                     if let QueueOutcome::Abort(abort) =
@@ -239,7 +243,7 @@ mod tests {
                     }
                 }
             }
-            while let Some(message) = queue.next() {
+            while let Some(message) = queue.take_next() {
                 let (abort, registration) = AbortHandle::new_pair();
                 queue.mark_in_flight(&message);
                 let _ = message.head.id.is_some_and(|id| queue.set_abort_handle(id, abort));
@@ -260,35 +264,36 @@ mod tests {
         );
         check(
             LEGACY,
-            &["- notifications/initialized", "2 a", "3 b", "-2", "ready"],
+            &["- notifications/initialized", "2 a", "3 b", "-2", "handshake-ended"],
             "notifications/initialized b; 0 aborted",
         );
     }
 
     #[test]
-    fn end_of_an_earlier_opening_releases_nothing() {
-        let of = |epoch, id, method| OutboundMessage { epoch: Epoch(epoch), ..message(id, method, LEGACY) };
+    fn end_of_an_earlier_handshake_releases_nothing() {
+        let message =
+            |epoch, id, method| OutboundMessage { epoch: Epoch(epoch), ..message(id, method, LEGACY) };
         let mut queue = HttpSendQueue::default();
-        let sent = |queue: &mut HttpSendQueue| {
-            queue.next().map(|it| {
+        let send_next = |queue: &mut HttpSendQueue| {
+            queue.take_next().map(|it| {
                 queue.mark_in_flight(&it);
                 it.head.method.unwrap()
             })
         };
-        let call = of(1, Some(9), "a");
+        let call = message(1, Some(9), "a");
         assert!(queue.can_send_now(&call));
-        queue.push(Outbound::Send(of(1, Some(1), "initialize")));
-        assert_eq!(sent(&mut queue), Some(Method::Initialize.into()));
-        queue.opening_done(Epoch(0));
+        queue.push(Outbound::Send(message(1, Some(1), "initialize")));
+        assert_eq!(send_next(&mut queue), Some(Method::Initialize.into()));
+        queue.end_handshake(Epoch(0));
         assert!(!queue.can_send_now(&call), "a handshake is running");
-        queue.push(Outbound::Send(of(1, None, "notifications/initialized")));
-        assert_eq!(sent(&mut queue), Some(Method::Initialized.into()));
-        queue.push(Outbound::Send(of(1, Some(2), "b")));
-        queue.opening_done(Epoch(0));
-        assert!(!queue.can_send_now(&call) && sent(&mut queue).is_none());
-        queue.opening_done(Epoch(1));
+        queue.push(Outbound::Send(message(1, None, "notifications/initialized")));
+        assert_eq!(send_next(&mut queue), Some(Method::Initialized.into()));
+        queue.push(Outbound::Send(message(1, Some(2), "b")));
+        queue.end_handshake(Epoch(0));
+        assert!(!queue.can_send_now(&call) && send_next(&mut queue).is_none());
+        queue.end_handshake(Epoch(1));
         assert!(!queue.can_send_now(&call), "another message is queued");
-        assert_eq!(sent(&mut queue), Some("b".into()));
+        assert_eq!(send_next(&mut queue), Some("b".into()));
         assert!(queue.can_send_now(&call));
         queue.is_closed = true;
         assert!(!queue.can_send_now(&call));

@@ -1,4 +1,4 @@
-//! The session of a connection, and the headers of its messages.
+//! The current session of a connection, and the headers of its messages.
 //!
 //! A session id arrives with the response to `initialize` and belongs to that request's epoch. The state changes before
 //! the response is delivered, because the caller may send its next message at once.
@@ -13,11 +13,11 @@ use crate::error::ConnectError;
 use crate::net::headers::{self, LAST_EVENT_ID, METHOD, NAME, PROTOCOL_VERSION, SESSION_ID};
 use crate::transport::{Epoch, OutboundMessage};
 
-/// The configured session id.
-pub(super) fn configured_session(endpoint: &UrlEndpoint) -> Result<Option<HeaderValue>, ConnectError> {
+/// The configured session id as a header value. Fails unless it is visible ASCII.
+pub(super) fn configured_session_id(endpoint: &UrlEndpoint) -> Result<Option<HeaderValue>, ConnectError> {
     let Some(id) = &endpoint.session_id else { return Ok(None) };
-    let plain = !id.expose().is_empty() && id.expose().bytes().all(|it| it.is_ascii_graphic());
-    let value = HeaderValue::from_str(id.expose()).ok().filter(|_| plain);
+    let is_visible_ascii = !id.expose().is_empty() && id.expose().bytes().all(|it| it.is_ascii_graphic());
+    let value = HeaderValue::from_str(id.expose()).ok().filter(|_| is_visible_ascii);
     let Some(mut value) = value else {
         let message = "the session id may contain visible ASCII characters only".to_owned();
         return Err(ConnectError::Invalid(message));
@@ -26,28 +26,31 @@ pub(super) fn configured_session(endpoint: &UrlEndpoint) -> Result<Option<Header
     Ok(Some(value))
 }
 
-/// The sessions of one connection.
-pub(super) struct HttpSessions(Mutex<SessionState>);
+/// The current session of a connection.
+pub(super) struct HttpSessions(Mutex<HttpSessionState>);
 
-struct SessionState {
+struct HttpSessionState {
+    /// The epoch of the session.
     epoch: Epoch,
+    /// The session id; `None` for a server without sessions.
     id: Option<HeaderValue>,
     /// The id is configured: the session must not be deleted.
     configured: bool,
     /// The server has reported that it does not know the session.
     lost: bool,
+    /// The version of the last message in the session.
     version: Option<ProtocolVersion>,
     /// The headers of a POST without a session.
-    plain: HeaderMap,
-    /// Cached headers for the last version, with the session id.
-    ready: Option<(Option<ProtocolVersion>, Arc<HeaderMap>)>,
+    base_headers: HeaderMap,
+    /// The headers of the last message in the session, with their version.
+    cached_headers: Option<(Option<ProtocolVersion>, Arc<HeaderMap>)>,
 }
 
 /// How a message relates to sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessageContext {
     /// `initialize` or `server/discover`.
-    Opening,
+    Handshake,
     /// In a session with an id.
     Session,
     /// In the legacy era, without a session id.
@@ -67,15 +70,15 @@ pub(super) struct MessageHeaders {
 
 impl HttpSessions {
     /// The state of a new connection, with the headers of every message and the configured session id.
-    pub(super) fn new(plain: HeaderMap, id: Option<HeaderValue>) -> HttpSessions {
-        HttpSessions(Mutex::new(SessionState {
+    pub(super) fn new(base_headers: HeaderMap, id: Option<HeaderValue>) -> HttpSessions {
+        HttpSessions(Mutex::new(HttpSessionState {
             epoch: Epoch(0),
             configured: id.is_some(),
             id,
             lost: false,
             version: None,
-            plain,
-            ready: None,
+            base_headers,
+            cached_headers: None,
         }))
     }
 
@@ -86,25 +89,25 @@ impl HttpSessions {
         let state = &mut *state;
         // A response to a server request belongs to the session of the request.
         let version = if head.method.is_none() { state.version } else { head.version };
-        let modern = version.is_some_and(|it| it.era() == Era::Modern);
-        let opening = head.method.as_ref().and_then(MethodName::as_known).is_some_and(Method::is_handshake);
+        let is_modern = version.is_some_and(|it| it.era() == Era::Modern);
+        let is_handshake = head.method.as_ref().and_then(MethodName::as_known).is_some_and(Method::is_handshake);
         let is_lost = epoch < state.epoch || (epoch == state.epoch && state.lost);
-        if is_lost && !opening && !modern {
+        if is_lost && !is_handshake && !is_modern {
             return None;
         }
-        if opening || modern {
-            let mut headers = state.plain.clone();
+        if is_handshake || is_modern {
+            let mut headers = state.base_headers.clone();
             state.insert_version(version, &mut headers);
-            if modern && let Some(method) = &head.method {
+            if is_modern && let Some(method) = &head.method {
                 headers.insert(METHOD, headers::encode_header_value(method.as_str()));
                 if let Some(name) = &head.name {
                     headers.insert(NAME, headers::encode_header_value(name));
                 }
-                for it in &head.header_params {
-                    headers::insert_header_param(it, &mut headers);
+                for param in &head.header_params {
+                    headers::insert_header_param(param, &mut headers);
                 }
             }
-            let context = if opening { MessageContext::Opening } else { MessageContext::Modern };
+            let context = if is_handshake { MessageContext::Handshake } else { MessageContext::Modern };
             return Some(MessageHeaders { headers: Arc::new(headers), context, configured: false });
         }
         state.version = version;
@@ -130,7 +133,7 @@ impl HttpSessions {
         Some(headers)
     }
 
-    /// A session was opened, with or without an id.
+    /// Starts the session of `epoch`, with or without an id, unless it is older than the current one.
     pub(super) fn open(&self, epoch: Epoch, id: Option<HeaderValue>) {
         let mut state = self.0.lock();
         if epoch < state.epoch {
@@ -141,10 +144,10 @@ impl HttpSessions {
         state.configured = false;
         state.lost = false;
         state.version = None;
-        state.ready = None;
+        state.cached_headers = None;
     }
 
-    /// The server does not know the session of `epoch`.
+    /// Marks the session of `epoch` as lost, because the server does not know it.
     pub(super) fn mark_lost(&self, epoch: Epoch) {
         let mut state = self.0.lock();
         if state.epoch == epoch {
@@ -163,20 +166,21 @@ impl HttpSessions {
     }
 }
 
-impl SessionState {
+impl HttpSessionState {
+    /// The headers of a message in the session. Cached for each version.
     fn session_headers(&mut self, version: Option<ProtocolVersion>) -> Arc<HeaderMap> {
-        if let Some((ready_for, headers)) = &self.ready
-            && *ready_for == version
+        if let Some((cached_for, headers)) = &self.cached_headers
+            && *cached_for == version
         {
             return Arc::clone(headers);
         }
-        let mut headers = self.plain.clone();
+        let mut headers = self.base_headers.clone();
         self.insert_version(version, &mut headers);
         if let Some(id) = &self.id {
             headers.insert(SESSION_ID, id.clone());
         }
         let headers = Arc::new(headers);
-        self.ready = Some((version, Arc::clone(&headers)));
+        self.cached_headers = Some((version, Arc::clone(&headers)));
         headers
     }
 
@@ -218,7 +222,7 @@ mod tests {
         assert_eq!(got, want);
     }
 
-    fn fresh() -> HttpSessions {
+    fn new_sessions() -> HttpSessions {
         HttpSessions::new(HeaderMap::new(), None)
     }
 
@@ -227,7 +231,7 @@ mod tests {
         let read = |id: &str| {
             let mut endpoint = UrlEndpoint::new("https://example.com/mcp".parse().unwrap());
             endpoint.session_id = Some(id.into());
-            configured_session(&endpoint).map(|it| it.is_some()).map_err(|it| it.to_string())
+            configured_session_id(&endpoint).map(|it| it.is_some()).map_err(|it| it.to_string())
         };
         assert_eq!(read("abc-123"), Ok(true));
         for odd in ["a b", "é", "", "a\n"] {
@@ -241,13 +245,13 @@ mod tests {
 
     #[test]
     fn session_belongs_to_its_epoch() {
-        let sessions = fresh();
-        check(&sessions, 0, &head("initialize", None), "Opening");
+        let sessions = new_sessions();
+        check(&sessions, 0, &head("initialize", None), "Handshake");
         sessions.open(Epoch(0), Some(HeaderValue::from_static("one")));
         check(&sessions, 0, &head("tools/list", LEGACY), "Session 2025-06-18 one");
         sessions.mark_lost(Epoch(0));
         check(&sessions, 0, &head("tools/list", LEGACY), "lost");
-        check(&sessions, 1, &head("initialize", None), "Opening");
+        check(&sessions, 1, &head("initialize", None), "Handshake");
         sessions.open(Epoch(1), Some(HeaderValue::from_static("two")));
         check(&sessions, 0, &head("tools/list", LEGACY), "lost");
         check(&sessions, 1, &head("tools/list", LEGACY), "Session 2025-06-18 two");
@@ -257,7 +261,7 @@ mod tests {
 
     #[test]
     fn server_without_sessions_is_sent_no_session_id() {
-        let sessions = fresh();
+        let sessions = new_sessions();
         sessions.open(Epoch(0), None);
         check(&sessions, 0, &head("tools/list", LEGACY), "Sessionless 2025-06-18");
         assert!(sessions.delete_headers().is_none());
@@ -265,8 +269,8 @@ mod tests {
 
     #[test]
     fn modern_headers_name_method_and_tool() {
-        let sessions = fresh();
-        check(&sessions, 0, &head("server/discover", MODERN), "Opening 2026-07-28 server/discover");
+        let sessions = new_sessions();
+        check(&sessions, 0, &head("server/discover", MODERN), "Handshake 2026-07-28 server/discover");
         let mut call = MessageHead { name: Some("grün".into()), ..head("tools/call", MODERN) };
         check(&sessions, 0, &call, "Modern 2026-07-28 tools/call =?base64?Z3LDvG4=?=");
         let mirrored = |name: &str, value: &str| HeaderParam { name: name.into(), value: value.into() };
@@ -279,7 +283,7 @@ mod tests {
 
     #[test]
     fn response_is_sent_in_the_session_of_its_request_only() {
-        let sessions = fresh();
+        let sessions = new_sessions();
         sessions.open(Epoch(3), Some(HeaderValue::from_static("s")));
         check(&sessions, 3, &head("tools/list", LEGACY), "Session 2025-06-18 s");
         check(&sessions, 3, &MessageHead::response(None), "Session 2025-06-18 s");
@@ -302,7 +306,7 @@ mod tests {
 
     #[test]
     fn listening_headers_have_the_last_event_id() {
-        let sessions = fresh();
+        let sessions = new_sessions();
         sessions.open(Epoch(0), Some(HeaderValue::from_static("s")));
         let headers = sessions.listen_headers(Epoch(0), Some(&HeaderValue::from_static("7"))).unwrap();
         assert_eq!(

@@ -18,14 +18,14 @@ fn connection() -> (HttpConnection, Arc<Answers>) {
     let options = UrlOptions { limits, ..UrlOptions::default() };
     let endpoint = Arc::new(HttpEndpoint::new(&endpoint, &options).unwrap());
     let client = Client::new(Arc::clone(&endpoint)).unwrap();
-    let (target, plain) = client.post_target();
+    let (target, headers) = client.post_target();
     let answers = Arc::new(Answers::default());
     let connection = HttpConnection {
         endpoint,
         client,
         target,
-        inbox: Arc::clone(&answers) as _,
-        sessions: HttpSessions::new(plain, None),
+        inbound: Arc::clone(&answers) as _,
+        sessions: HttpSessions::new(headers, None),
         terminate_on_close: true,
         send_queue: Mutex::default(),
         rate_limiter: Mutex::new(RateLimiter::new(Instant::now())),
@@ -35,7 +35,7 @@ fn connection() -> (HttpConnection, Arc<Answers>) {
 }
 
 /// Reads a stream that repeats `text` without end, for ten seconds. Returns the number of repetitions.
-async fn ten_seconds(connection: &HttpConnection, stream_id: StreamId, text: &str) -> usize {
+async fn read_for_ten_seconds(connection: &HttpConnection, stream_id: StreamId, text: &str) -> usize {
     let (mut response, sent) = flood::response(text);
     let mut reader = StreamReader::new(stream_id);
     let outcome =
@@ -47,7 +47,7 @@ async fn ten_seconds(connection: &HttpConnection, stream_id: StreamId, text: &st
 #[tokio::test(start_paused = true)]
 async fn flood_is_rate_limited() {
     for (text, weight) in FLOODS {
-        let sent = ten_seconds(&connection().0, StreamId::Notifications(Epoch(1)), text).await;
+        let sent = read_for_ten_seconds(&connection().0, StreamId::Notifications(Epoch(1)), text).await;
         assert!((78_000..100_000).contains(&(sent * weight)), "{text:?}: {sent}");
     }
 }
@@ -55,11 +55,11 @@ async fn flood_is_rate_limited() {
 #[tokio::test(start_paused = true)]
 async fn all_streams_of_a_server_share_one_rate() {
     let (connection, _) = connection();
-    let request = |id| ten_seconds(&connection, StreamId::Request(id, Epoch(1)), FLOODS[1].0);
+    let request = |id| read_for_ten_seconds(&connection, StreamId::Request(id, Epoch(1)), FLOODS[1].0);
     let (one, other, third) = tokio::join!(
         request(1),
         request(2),
-        ten_seconds(&connection, StreamId::Notifications(Epoch(1)), FLOODS[0].0)
+        read_for_ten_seconds(&connection, StreamId::Notifications(Epoch(1)), FLOODS[0].0)
     );
     let idle = one * FLOODS[1].1 + other * FLOODS[1].1 + third * FLOODS[0].1;
     assert!((78_000..110_000).contains(&idle), "{one} {other} {third}");
@@ -99,7 +99,7 @@ async fn flood_without_a_message_ends_its_stream() {
 #[tokio::test(start_paused = true)]
 async fn response_is_not_delayed_by_later_messages_or_another_stream() {
     let (connection, answers) = connection();
-    let flood = ten_seconds(&connection, StreamId::Notifications(Epoch(1)), FLOODS[1].0);
+    let flood = read_for_ten_seconds(&connection, StreamId::Notifications(Epoch(1)), FLOODS[1].0);
     let call = async {
         tokio::time::sleep(Duration::from_secs(5)).await;
         let started = Instant::now();
