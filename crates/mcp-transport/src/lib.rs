@@ -117,8 +117,8 @@ pub use session::{
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{
-    ProcessIdentity, ProgramSearch, ProgramSearchResult, ReapedGroup, ReceiptDirectory, find_program,
-    missing_script,
+    ProcessIdentity, ProgramSearch, ProgramSearchResult, ReapedGroup, ReceiptDirectory, find_missing_script,
+    find_program,
 };
 /// For [`Session::state`] and [`ShutdownSignal`].
 #[doc(no_inline)]

@@ -13,10 +13,10 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::signal::unix::{SignalKind, signal};
 
 #[cfg(target_os = "linux")]
-use super::linux_launcher::{Process, launch};
+use super::linux_launcher::{UnreapedChild, launch};
 use super::program::{ChildCommand, ChildStatus};
 #[cfg(not(target_os = "linux"))]
-use super::std_launcher::{Process, launch};
+use super::std_launcher::{UnreapedChild, launch};
 
 /// Delay before the first check for the exit of a killed process; doubled each time, up to one second.
 const FIRST_POLL: Duration = Duration::from_millis(1);
@@ -40,8 +40,13 @@ enum ExitWatch {
     SigChld(tokio::signal::unix::Signal),
 }
 
-/// Kills the process on drop. The process is `None` once it was waited for.
-struct KillOnDrop(Option<Process>, Option<ExitStatus>);
+/// Kills the process when it is dropped.
+struct KillOnDrop {
+    /// `None` once the process was waited for.
+    process: Option<UnreapedChild>,
+    /// The exit status, once it is known.
+    status: Option<ExitStatus>,
+}
 
 impl Child {
     /// Starts a program on the calling thread. Panics in a runtime without I/O, without leaving a process.
@@ -56,8 +61,8 @@ impl Child {
         ];
         let process = launch(program, &streams)?;
         let pid = process.id();
-        let process = KillOnDrop(Some(process), None);
-        let pidfd = process.0.as_ref().and_then(Process::exit_watch);
+        let process = KillOnDrop { process: Some(process), status: None };
+        let pidfd = process.process.as_ref().and_then(UnreapedChild::pidfd);
         Ok(Child {
             pid,
             stdin: Some(ChildStdin::from_std(OwnedFd::from(stdin).into())?),
@@ -74,12 +79,12 @@ impl Child {
     /// Waits for the exit. Cancel-safe; may be called again. `None` if the status is unknown.
     pub(crate) async fn wait(&mut self) -> Option<ExitStatus> {
         loop {
-            if self.process.poll_exit() {
-                return self.process.1;
+            if self.process.has_exited() {
+                return self.process.status;
             }
             match &mut self.exit_watch {
                 ExitWatch::PidFd(pidfd) => match pidfd.readable().await {
-                    Ok(mut guard) if !self.process.poll_exit() => guard.clear_ready(),
+                    Ok(mut guard) if !self.process.has_exited() => guard.clear_ready(),
                     Ok(_) => {}
                     Err(_) => return None,
                 },
@@ -95,19 +100,19 @@ impl Child {
 }
 
 impl KillOnDrop {
-    /// Whether it has exited.
-    fn poll_exit(&mut self) -> bool {
-        if let Some(process) = &mut self.0
-            && let ChildStatus::Exited(status) = process.poll_exit()
+    /// Whether the process has exited. Waits for it if so.
+    fn has_exited(&mut self) -> bool {
+        if let Some(process) = &mut self.process
+            && let ChildStatus::Exited(status) = process.try_wait()
         {
-            (self.0, self.1) = (None, status);
+            (self.process, self.status) = (None, status);
         }
-        self.0.is_none()
+        self.process.is_none()
     }
 
     fn kill(&self) {
         // Before it was waited for, its process id is not reused.
-        let pid = self.0.as_ref().and_then(|it| i32::try_from(it.id()).ok());
+        let pid = self.process.as_ref().and_then(|it| i32::try_from(it.id()).ok());
         if let Some(pid) = pid {
             let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
@@ -116,23 +121,23 @@ impl KillOnDrop {
 
 impl Drop for KillOnDrop {
     fn drop(&mut self) {
-        if !self.poll_exit() {
+        if !self.has_exited() {
             self.kill();
             // Without the reaper thread it stays a zombie until this process ends.
-            if let (Some(killed), Ok(reaper)) = (self.0.take(), reaper()) {
+            if let (Some(killed), Ok(reaper)) = (self.process.take(), reaper_queue()) {
                 let _ = reaper.send(killed);
             }
         }
     }
 }
 
-/// The thread that waits for killed processes.
-fn reaper() -> io::Result<mpsc::Sender<Process>> {
-    static REAPER: OnceLock<mpsc::Sender<Process>> = OnceLock::new();
+/// The queue of the thread that waits for killed processes. Starts the thread on the first call.
+fn reaper_queue() -> io::Result<mpsc::Sender<UnreapedChild>> {
+    static REAPER: OnceLock<mpsc::Sender<UnreapedChild>> = OnceLock::new();
     if let Some(sender) = REAPER.get() {
         return Ok(sender.clone());
     }
-    let (sender, killed_processes) = mpsc::channel::<Process>();
+    let (sender, killed_processes) = mpsc::channel::<UnreapedChild>();
     // Two threads may both get here first; the losing thread ends when its sender is dropped.
     std::thread::Builder::new().name("mcp-reaper".to_owned()).spawn(move || {
         while let Ok(first) = killed_processes.recv() {
@@ -146,14 +151,14 @@ fn reaper() -> io::Result<mpsc::Sender<Process>> {
                 } else {
                     (interval * 2).min(Duration::from_secs(1))
                 };
-                killed.retain_mut(|it| it.poll_exit() == ChildStatus::Running);
+                killed.retain_mut(|it| it.try_wait() == ChildStatus::Running);
             }
         }
     })?;
     Ok(REAPER.get_or_init(|| sender).clone())
 }
 
-/// Duplicates a descriptor that would collide with a child's standard streams.
+/// Duplicates a descriptor below 3, which would collide with the standard streams of a child.
 fn dup_above_stdio(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     match descriptor.as_raw_fd() {
         // The duplicate is above 2.
@@ -256,15 +261,15 @@ mod tests {
         write(&first.join("it"), "#!/bin/sh\necho first", 0o644);
         write(&second.join("it"), "#!/bin/sh\necho second $1", 0o755);
         let mut it = program("it", &["one"]);
-        let path = |it: &mut ChildCommand, text: String| it.env.insert("PATH".into(), text.into());
-        path(&mut it, format!("/nowhere:{}:{}", first.display(), second.display()));
+        let set_path = |it: &mut ChildCommand, text: String| it.env.insert("PATH".into(), text.into());
+        set_path(&mut it, format!("/nowhere:{}:{}", first.display(), second.display()));
         assert_eq!(run(&it).await.0, "second one\n");
         // A script without an interpreter is run by the shell.
         write(&second.join("it"), "echo text $0 $1", 0o755);
         assert_eq!(run(&it).await.0, format!("text {}/it one\n", second.display()));
         // An empty folder in `PATH` is the working directory, and so is the base of a relative path.
         it.cwd = Some(second.clone());
-        path(&mut it, ":/nowhere".to_owned());
+        set_path(&mut it, ":/nowhere".to_owned());
         assert_eq!(run(&it).await.0, "text it one\n");
         it.command = "./it".to_owned();
         assert_eq!(run(&it).await.0, "text ./it one\n");

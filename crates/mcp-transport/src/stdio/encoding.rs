@@ -18,12 +18,12 @@ impl StreamEncoding {
         (encoding != UTF_16LE && encoding != UTF_16BE).then_some(StreamEncoding(encoding))
     }
 
-    /// `None` for UTF-8, which is passed through.
+    /// Creates a decoder for the output; `None` for UTF-8, which is passed through.
     pub(crate) fn decoder(self) -> Option<StreamDecoder> {
         (self.0 != UTF_8).then(|| StreamDecoder(self.0.new_decoder_without_bom_handling()))
     }
 
-    /// Encodes a message for the process.
+    /// Encodes a message for the process: characters beyond ASCII become escapes, unless it reads UTF-8.
     pub(crate) fn encode(self, body: Bytes) -> Bytes {
         if self.0 == UTF_8 || body.is_ascii() {
             return body;

@@ -12,7 +12,7 @@ const MIN_READ: usize = 4 << 10;
 /// Maximum read size when much arrives, unless a line is longer.
 const MAX_READ: usize = 64 << 10;
 
-/// The buffer.
+/// A buffer that is filled by reads and emptied line by line.
 pub struct LineBuffer {
     buffer: BytesMut,
     /// Upper bound of the capacity of the allocation that the buffer is part of.
@@ -25,9 +25,11 @@ pub struct LineBuffer {
     next_read: usize,
     /// The length of the last line that was longer than a read.
     last_long_line: usize,
+    /// Maximum line length in bytes.
     limit: usize,
     /// A line over the limit that has not ended.
     skipped: Option<SkippedMessage>,
+    /// Whether a line was returned. A byte order mark may precede the first one only.
     has_started: bool,
     /// Empty lines since the last call of [`LineBuffer::take_empty_lines`].
     empty_lines: usize,
@@ -71,19 +73,19 @@ impl LineBuffer {
             // Doubling copies a long line a logarithmic number of times. After one long line more are likely, so its
             // length is reserved at once, which also avoids fragmentation.
             let line_len = self.buffer.len();
-            let more = if line_len >= MAX_READ {
+            let rest = if line_len >= MAX_READ {
                 self.last_long_line.saturating_sub(line_len) + MIN_READ
             } else {
                 0
             };
-            self.buffer.reserve(line_len.max(self.next_read).max(more));
+            self.buffer.reserve(line_len.max(self.next_read).max(rest));
             self.capacity = self.buffer.capacity();
         }
         self.len_before_read = Some(self.buffer.len());
         &mut self.buffer
     }
 
-    /// Called when no data is available: frees an empty buffer that is larger than `kept` bytes.
+    /// Frees an empty buffer that is larger than `kept` bytes. Called when no data is available.
     pub fn shrink(&mut self, kept: usize) {
         if self.buffer.is_empty() && self.capacity > kept {
             self.buffer = BytesMut::new();
@@ -147,7 +149,7 @@ impl LineBuffer {
     }
 
     /// Whether the current line is longer than a read.
-    pub fn is_long(&self) -> bool {
+    pub fn has_long_line(&self) -> bool {
         self.buffer.len() >= MAX_READ || self.skipped.is_some()
     }
 
@@ -165,7 +167,7 @@ impl LineBuffer {
         self.scanned = 0;
     }
 
-    /// Removes the line end, and a byte order mark at the start of the stream.
+    /// Removes the line end, and a byte order mark at the start of the stream. `None` if nothing is left.
     fn trim(&mut self, line: Bytes) -> Option<Bytes> {
         let mut start = 0;
         if !std::mem::replace(&mut self.has_started, true) && line.starts_with(b"\xEF\xBB\xBF") {
@@ -183,17 +185,17 @@ mod tests {
     #[test]
     fn capacity_for_a_second_long_line_is_reserved_at_once() {
         let mut lines = LineBuffer::new(4 << 20);
-        let half = |lines: &mut LineBuffer| {
+        let read_unfinished_line = |lines: &mut LineBuffer| {
             lines.read_buffer().extend_from_slice(&[b'a'; MAX_READ]);
             assert_eq!(lines.next_line(), None);
             lines.read_buffer().capacity()
         };
-        assert!(half(&mut lines) < 1 << 20);
+        assert!(read_unfinished_line(&mut lines) < 1 << 20);
         lines.read_buffer().extend_from_slice(&[&[b'a'; 1 << 20][..], b"\n"].concat());
         assert!(lines.next_line().is_some());
         lines.shrink(MIN_READ);
         assert_eq!(lines.read_buffer().capacity(), MAX_READ);
-        assert!(half(&mut lines) > 1 << 20);
+        assert!(read_unfinished_line(&mut lines) > 1 << 20);
     }
 
     #[test]
@@ -216,7 +218,8 @@ mod tests {
     }
     use proptest::prelude::*;
 
-    fn cut(chunks: &[&[u8]], limit: usize) -> Vec<String> {
+    /// The lines of these chunks: `!` marks one over the limit, `~` an incomplete one.
+    fn split(chunks: &[&[u8]], limit: usize) -> Vec<String> {
         let mut lines = LineBuffer::new(limit);
         let mut texts = Vec::new();
         for chunk in chunks {
@@ -238,7 +241,7 @@ mod tests {
     #[track_caller]
     fn check(chunks: &[&str], want: &[&str]) {
         let chunks: Vec<&[u8]> = chunks.iter().map(|it| it.as_bytes()).collect();
-        assert_eq!(cut(&chunks, 8), want);
+        assert_eq!(split(&chunks, 8), want);
     }
 
     #[test]
@@ -271,7 +274,7 @@ mod tests {
                 start = at;
             }
             chunks.push(&bytes[start..]);
-            prop_assert_eq!(cut(&chunks, 1000), cut(&[bytes], 1000));
+            prop_assert_eq!(split(&chunks, 1000), split(&[bytes], 1000));
         }
     }
 }

@@ -33,20 +33,20 @@ use super::program::{ChildCommand, ChildStatus, DEFAULT_PATH};
 /// Stack size for [`ChildPlan::run_in_child`], which needs a few hundred bytes, with room for unoptimized builds.
 const STACK_BYTES: usize = 64 << 10;
 
-/// Runs a script without an interpreter line, as `execvp` does.
+/// The shell, which runs a script without an interpreter line, as in `execvp`.
 const SHELL: &CStr = c"/bin/sh";
 
-/// A child process that must be waited for.
+/// A child process that was not waited for yet.
 #[derive(Debug)]
-pub(super) struct Process(Pid);
+pub(super) struct UnreapedChild(Pid);
 
-impl Process {
+impl UnreapedChild {
     pub(super) fn id(&self) -> u32 {
         self.0.as_raw().unsigned_abs()
     }
 
-    /// Whether it has exited. Afterwards its process id may be reused.
-    pub(super) fn poll_exit(&mut self) -> ChildStatus {
+    /// Checks whether the child has exited, and waits for it if so. Afterwards its process id may be reused.
+    pub(super) fn try_wait(&mut self) -> ChildStatus {
         let mut status = 0;
         // SAFETY: `status` is a local that outlives the call.
         match unsafe { libc::waitpid(self.0.as_raw(), &raw mut status, libc::WNOHANG) } {
@@ -58,7 +58,7 @@ impl Process {
     }
 
     /// A pidfd, readable when the process has exited, registered with this runtime. `None` where the system has none.
-    pub(super) fn exit_watch(&self) -> Option<AsyncFd<OwnedFd>> {
+    pub(super) fn pidfd(&self) -> Option<AsyncFd<OwnedFd>> {
         // SAFETY: the process was not waited for, so its id is not reused. The new descriptor is closed on
         // exec, and the `OwnedFd` is its only owner.
         unsafe {
@@ -73,12 +73,12 @@ impl Process {
 /// error; none of them may be below 3. The process dies with the calling thread.
 ///
 /// Fails if no process can be created or the program cannot be executed; no process is left then.
-pub(super) fn launch(program: &ChildCommand, streams: &[OwnedFd; 3]) -> io::Result<Process> {
-    let texts = ExecStrings::of(program)?;
+pub(super) fn launch(program: &ChildCommand, streams: &[OwnedFd; 3]) -> io::Result<UnreapedChild> {
+    let texts = ExecStrings::new(program)?;
     let arguments = null_terminated(&texts.arguments);
     let plan = ChildPlan {
         texts: &texts,
-        shell: [SHELL.as_ptr(), ptr::null()]
+        shell_arguments: [SHELL.as_ptr(), ptr::null()]
             .into_iter()
             .chain(arguments.iter().copied().skip(1))
             .map(Cell::new)
@@ -105,7 +105,7 @@ pub(super) fn launch(program: &ChildCommand, streams: &[OwnedFd; 3]) -> io::Resu
         nix::sched::clone(enter, &mut stack, flags, Some(libc::SIGCHLD))
     };
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&previous_mask), None)?;
-    let process = Process(cloned?);
+    let process = UnreapedChild(cloned?);
     match plan.failure.get() {
         0 => Ok(process),
         errno => {
@@ -123,11 +123,11 @@ struct ExecStrings {
     /// The program's name comes first.
     arguments: Vec<CString>,
     environment: Vec<CString>,
-    folder: Option<CString>,
+    cwd: Option<CString>,
 }
 
 impl ExecStrings {
-    fn of(program: &ChildCommand) -> io::Result<ExecStrings> {
+    fn new(program: &ChildCommand) -> io::Result<ExecStrings> {
         let ChildCommand { command, args, env, cwd } = program;
         let path = env.get(OsStr::new("PATH")).map(|it| it.as_bytes());
         let arguments = [command].into_iter().chain(args).map(|it| it.clone().into_bytes());
@@ -136,7 +136,7 @@ impl ExecStrings {
             programs: c_strings(candidate_paths(command.as_bytes(), path).into_iter())?,
             arguments: c_strings(arguments)?,
             environment: c_strings(environment)?,
-            folder: cwd.as_ref().map(|it| CString::new(it.as_os_str().as_bytes())).transpose()?,
+            cwd: cwd.as_ref().map(|it| CString::new(it.as_os_str().as_bytes())).transpose()?,
         })
     }
 }
@@ -145,7 +145,7 @@ fn c_strings(byte_strings: impl Iterator<Item = Vec<u8>>) -> io::Result<Vec<CStr
     Ok(byte_strings.map(CString::new).collect::<Result<_, _>>()?)
 }
 
-/// Candidate paths of a command: its own path, or one for each folder of `PATH`; an empty folder is the working
+/// Candidate paths of a command: its own path, or one for each cwd of `PATH`; an empty cwd is the working
 /// directory.
 fn candidate_paths(command: &[u8], path: Option<&[u8]>) -> Vec<Vec<u8>> {
     if command.is_empty() || command.contains(&b'/') {
@@ -164,8 +164,8 @@ fn null_terminated(texts: &[CString]) -> Vec<*const c_char> {
 struct ChildPlan<'a> {
     texts: &'a ExecStrings,
     arguments: Vec<*const c_char>,
-    /// The arguments for the shell: its name, a slot for the script, then the program's arguments.
-    shell: Vec<Cell<*const c_char>>,
+    /// The arguments if the shell runs the program: its name, a slot for the script, then the program's arguments.
+    shell_arguments: Vec<Cell<*const c_char>>,
     environment: Vec<*const c_char>,
     streams: [c_int; 3],
     parent: c_int,
@@ -193,8 +193,8 @@ impl ChildPlan<'_> {
                     return Errno::last_raw();
                 }
             }
-            if let Some(folder) = &self.texts.folder
-                && libc::chdir(folder.as_ptr()) == -1
+            if let Some(cwd) = &self.texts.cwd
+                && libc::chdir(cwd.as_ptr()) == -1
             {
                 return Errno::last_raw();
             }
@@ -211,8 +211,8 @@ impl ChildPlan<'_> {
             let errno = unsafe {
                 libc::execve(program.as_ptr(), self.arguments.as_ptr(), self.environment.as_ptr());
                 if Errno::last_raw() == libc::ENOEXEC {
-                    self.shell[1].set(program.as_ptr());
-                    let arguments = self.shell.as_ptr().cast::<*const c_char>();
+                    self.shell_arguments[1].set(program.as_ptr());
+                    let arguments = self.shell_arguments.as_ptr().cast::<*const c_char>();
                     libc::execve(SHELL.as_ptr(), arguments, self.environment.as_ptr());
                 }
                 Errno::last_raw()
@@ -236,18 +236,23 @@ unsafe fn reset_signals() {
     /// The kernel's `sigaction`: handler, flags, restorer, mask.
     type Action = [usize; 8];
     /// The size of the kernel's signal set in bytes.
-    const SET: usize = 8;
+    const SIGNAL_SET_BYTES: usize = 8;
     // SAFETY: an action of zeros is the default action, and the calls write to locals only.
     unsafe {
         for signal in 1..=libc::SIGRTMAX() {
             let mut action: Action = [0; 8];
-            let known =
-                libc::syscall(libc::SYS_rt_sigaction, signal, ptr::null::<Action>(), &raw mut action, SET);
+            let result = libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                ptr::null::<Action>(),
+                &raw mut action,
+                SIGNAL_SET_BYTES,
+            );
             let is_handled = !matches!(action[0], libc::SIG_DFL | libc::SIG_IGN);
-            if known == 0 && (is_handled || signal == libc::SIGPIPE) {
+            if result == 0 && (is_handled || signal == libc::SIGPIPE) {
                 let default: Action = [0; 8];
                 let none = ptr::null_mut::<Action>();
-                libc::syscall(libc::SYS_rt_sigaction, signal, &raw const default, none, SET);
+                libc::syscall(libc::SYS_rt_sigaction, signal, &raw const default, none, SIGNAL_SET_BYTES);
             }
         }
         let mut none: libc::sigset_t = mem::zeroed();

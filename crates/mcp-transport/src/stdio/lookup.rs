@@ -67,9 +67,9 @@ impl ProgramSearchResult {
     }
 }
 
-/// What is at a path.
+/// The kind of a file at a path.
 #[derive(Clone, Copy)]
-enum Entry {
+enum PathKind {
     Executable,
     NotExecutable,
     Directory,
@@ -77,21 +77,21 @@ enum Entry {
 
 /// Finds the file of a command: a path if it contains a slash, otherwise the first match on the `PATH`.
 pub fn find_program(command: &str, search: ProgramSearch<'_>) -> ProgramSearchResult {
-    let entry = |path: &Path| {
+    let path_kind = |path: &Path| {
         let metadata = fs::metadata(path).ok()?;
         Some(match (metadata.is_dir(), metadata.permissions().mode() & 0o111) {
-            (true, _) => Entry::Directory,
-            (false, 0) => Entry::NotExecutable,
-            (false, _) => Entry::Executable,
+            (true, _) => PathKind::Directory,
+            (false, 0) => PathKind::NotExecutable,
+            (false, _) => PathKind::Executable,
         })
     };
-    let script = match find_entry(command, search, &entry) {
+    let script = match find_file(command, search, &path_kind) {
         ProgramSearchResult::Found(path) => path,
         other => return other,
     };
     match named_interpreter(&first_line(&script)) {
         Some(interpreter)
-            if !matches!(find_entry(&interpreter, search, &entry), ProgramSearchResult::Found(_)) =>
+            if !matches!(find_file(&interpreter, search, &path_kind), ProgramSearchResult::Found(_)) =>
         {
             ProgramSearchResult::NoInterpreter { script, interpreter }
         }
@@ -99,26 +99,28 @@ pub fn find_program(command: &str, search: ProgramSearch<'_>) -> ProgramSearchRe
     }
 }
 
-fn find_entry(
+/// Finds the file of a command, without a look at its content.
+fn find_file(
     command: &str,
     search: ProgramSearch<'_>,
-    entry: &dyn Fn(&Path) -> Option<Entry>,
+    path_kind: &dyn Fn(&Path) -> Option<PathKind>,
 ) -> ProgramSearchResult {
     let ProgramSearch { path, directory } = search;
-    let candidates: Vec<PathBuf> = match command.contains('/') {
-        true => vec![directory.join(command)],
-        // An empty entry means the working directory.
-        false => path.split(':').map(|folder| directory.join(folder).join(command)).collect(),
+    let candidates: Vec<PathBuf> = if command.contains('/') {
+        vec![directory.join(command)]
+    } else {
+        // An empty folder means the working directory.
+        path.split(':').map(|folder| directory.join(folder).join(command)).collect()
     };
     let mut unusable = ProgramSearchResult::NotFound;
     for candidate in candidates {
-        match entry(&candidate) {
-            Some(Entry::Executable) => return ProgramSearchResult::Found(candidate),
-            Some(Entry::NotExecutable) if unusable == ProgramSearchResult::NotFound => {
+        match path_kind(&candidate) {
+            Some(PathKind::Executable) => return ProgramSearchResult::Found(candidate),
+            Some(PathKind::NotExecutable) if unusable == ProgramSearchResult::NotFound => {
                 unusable = ProgramSearchResult::NotExecutable(candidate);
             }
             // A directory on the `PATH` is skipped.
-            Some(Entry::Directory) if command.contains('/') => {
+            Some(PathKind::Directory) if command.contains('/') => {
                 unusable = ProgramSearchResult::Directory(candidate)
             }
             Some(_) | None => {}
@@ -127,6 +129,7 @@ fn find_entry(
     unusable
 }
 
+/// The first line of a file; empty if the file cannot be read.
 fn first_line(path: &Path) -> Vec<u8> {
     let mut line = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_FIRST_LINE_BYTES).read_to_end(&mut line));
@@ -148,21 +151,23 @@ fn named_interpreter(first_line: &[u8]) -> Option<String> {
     words.find(|word| !is_option(word)).map(str::to_owned)
 }
 
-/// The programs that run a script in the working directory.
+/// Interpreters whose first argument is a script.
 const INTERPRETERS: [&str; 8] = ["node", "python", "python3", "bun", "tsx", "ruby", "php", "perl"];
 
-/// The extensions of their scripts.
+/// The file extensions of scripts.
 const SCRIPT_EXTENSIONS: [&str; 10] = ["js", "mjs", "cjs", "ts", "mts", "py", "rb", "php", "pl", "sh"];
 
-/// The script that a command is to run, if the file does not exist: the first argument with the extension of a script.
-pub fn missing_script<'a>(
+/// Finds the script that an interpreter is to run, if the file does not exist: the first argument that is no option, if it
+/// has the extension of a script.
+pub fn find_missing_script<'a>(
     command: &str,
     arguments: impl Iterator<Item = &'a str>,
     directory: &Path,
 ) -> Option<String> {
     let program = command.rsplit('/').next().unwrap_or_default();
-    let version = |character: char| character.is_ascii_digit() || character == '.';
-    if !INTERPRETERS.contains(&program) && !INTERPRETERS.contains(&program.trim_end_matches(version)) {
+    let is_version_part = |character: char| character.is_ascii_digit() || character == '.';
+    if !INTERPRETERS.contains(&program) && !INTERPRETERS.contains(&program.trim_end_matches(is_version_part))
+    {
         return None;
     }
     let is_script = |argument: &&str| {
@@ -181,14 +186,14 @@ mod tests {
 
     #[track_caller]
     fn check(command: &str, path: &str, want: ProgramSearchResult) {
-        let entry = |it: &Path| match it.to_str().unwrap() {
-            "/bin/run" | "/here/run" | "/here/sub/run" | "/here/./sub/run" => Some(Entry::Executable),
-            "/opt/run" | "/opt/text" => Some(Entry::NotExecutable),
-            "/opt" | "/bin/opt" => Some(Entry::Directory),
+        let path_kind = |it: &Path| match it.to_str().unwrap() {
+            "/bin/run" | "/here/run" | "/here/sub/run" | "/here/./sub/run" => Some(PathKind::Executable),
+            "/opt/run" | "/opt/text" => Some(PathKind::NotExecutable),
+            "/opt" | "/bin/opt" => Some(PathKind::Directory),
             _ => None,
         };
         let search = ProgramSearch { path, directory: Path::new("/here") };
-        assert_eq!(find_entry(command, search, &entry), want);
+        assert_eq!(find_file(command, search, &path_kind), want);
     }
 
     #[test]
@@ -249,7 +254,7 @@ mod tests {
 
     #[track_caller]
     fn check_script(command: &str, arguments: &[&str], want: Option<&str>) {
-        let got = missing_script(command, arguments.iter().copied(), Path::new("/no/such/folder"));
+        let got = find_missing_script(command, arguments.iter().copied(), Path::new("/no/such/folder"));
         assert_eq!(got.as_deref(), want, "{command} {arguments:?}");
     }
 

@@ -46,7 +46,7 @@ use crate::transport::{Dial, Link, Transport};
 use child::Child;
 use encoding::StreamEncoding;
 pub use line_buffer::{Line, LineBuffer};
-pub use lookup::{ProgramSearch, ProgramSearchResult, find_program, missing_script};
+pub use lookup::{ProgramSearch, ProgramSearchResult, find_missing_script, find_program};
 use process_group::ProcessGroup;
 pub use process_identity::ProcessIdentity;
 use program::{ChildCommand, DEFAULT_PATH};
@@ -91,7 +91,7 @@ impl StdioDial {
             ));
         }
         let mut secrets = stdio_secrets(endpoint);
-        secrets.extend(inherited_secrets(inherited(endpoint.inherit)));
+        secrets.extend(inherited_secrets(inherited_env(endpoint.inherit)));
         Ok(StdioDial(Arc::new(StdioServer {
             redactor: Arc::new(Redactor::new(secrets.iter().chain(&options.extra_secrets))),
             endpoint: endpoint.clone(),
@@ -102,7 +102,7 @@ impl StdioDial {
 }
 
 /// The variables of this process that a server inherits.
-fn inherited(inherit: EnvInheritance) -> impl Iterator<Item = (OsString, OsString)> {
+fn inherited_env(inherit: EnvInheritance) -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(move |(name, _)| {
         name.to_str().map_or(inherit == EnvInheritance::All, |name| inherit.inherits(name))
     })
@@ -140,8 +140,8 @@ impl Transport for StdioTransport {
     }
 }
 
-/// A running child.
-struct Process {
+/// A running child process.
+struct ServerProcess {
     child: Child,
     // Declared after the child: the leader is killed first, then the rest of its group.
     group: ProcessGroup,
@@ -149,7 +149,8 @@ struct Process {
 }
 
 impl StdioServer {
-    async fn start(&self) -> Result<Process, StartError> {
+    /// Starts a process of this server.
+    async fn start(&self) -> Result<ServerProcess, StartError> {
         let endpoint = &self.endpoint;
         // A missing directory and a missing program give the same error, so the directory is checked first.
         if let Some(cwd) = &endpoint.cwd
@@ -157,8 +158,8 @@ impl StdioServer {
         {
             return Err(StartError::NoDirectory(cwd.display().to_string()));
         }
-        let token = receipt::token();
-        let mut env: BTreeMap<_, _> = inherited(endpoint.inherit).collect();
+        let token = receipt::new_token();
+        let mut env: BTreeMap<_, _> = inherited_env(endpoint.inherit).collect();
         env.extend(endpoint.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
         env.insert(receipt::TOKEN_VARIABLE.into(), token.clone().into());
         let path = env.get(OsStr::new("PATH")).and_then(|it| it.to_str()).unwrap_or(DEFAULT_PATH).to_owned();
@@ -181,7 +182,7 @@ impl StdioServer {
         if let Some(receipt) = &mut receipt {
             let _ = receipt.record_group(child.pid).inspect_err(log_receipt_error);
         }
-        Ok(Process { child, group, _receipt: receipt })
+        Ok(ServerProcess { child, group, _receipt: receipt })
     }
 
     /// Why the system could not start the program with this `PATH`.
@@ -205,7 +206,7 @@ impl StdioServer {
     }
 }
 
-impl Process {
+impl ServerProcess {
     /// Carries messages until the connection ends, then ends the whole group.
     async fn run(mut self, server: &StdioServer, link: Link, evidence: &mut Evidence) -> DisconnectReason {
         let Link { outbound, inbound: sink, mut shutdown } = link;
@@ -218,14 +219,15 @@ impl Process {
         // Reading, writing and standard error each have a task, so that none delays the others and this future is not
         // polled for each message. The tasks end with these sets.
         let mut stderr_task = JoinSet::new();
-        let errors = StderrReader::new(stderr, server, tail.clone(), Arc::clone(&reader.response_count));
-        let (stderr_limit, stderr_is_limited) = oneshot::channel();
-        stderr_task.spawn(errors.run(stderr_is_limited));
+        let stderr_reader =
+            StderrReader::new(stderr, server, tail.clone(), Arc::clone(&reader.response_count));
+        let (rate_limited, rate_limit_ended) = oneshot::channel();
+        stderr_task.spawn(stderr_reader.run(rate_limit_ended));
         let mut stdin_task = JoinSet::new();
         let (writer_stop, writer_stopped) = oneshot::channel();
-        stdin_task.spawn(writer::write(
+        stdin_task.spawn(writer::write_messages(
             stdin,
-            WriteBuffer::of(outbound, server.encoding),
+            WriteBuffer::new(outbound, server.encoding),
             writer_stopped,
             server.options.limits.request,
         ));
@@ -262,7 +264,8 @@ impl Process {
             },
             _ = self.child.wait() => (DisconnectReason::PeerClosed, Instant::now() + GROUP_GRACE),
         };
-        drop(stderr_limit);
+        // The rest of standard error is read without pauses.
+        drop(rate_limited);
         // Queued messages are still written, above all cancel notices.
         drop(writer_stop);
         if reason == DisconnectReason::Stopped {
@@ -276,7 +279,7 @@ impl Process {
             Some(reader) => Some(reader),
             None => stdout_task.join_next().await.and_then(Result::ok).map(|it| it.0),
         };
-        let status = self.end(&mut reader, deadline).await;
+        let status = self.shut_down(&mut reader, deadline).await;
         read_last_lines(&mut stderr_task, &tail).await;
         evidence.exit = status.and_then(process_exit);
         evidence.stderr = tail.lines();
@@ -287,13 +290,14 @@ impl Process {
         reason
     }
 
-    /// Waits for the leader until `deadline`, sends SIGTERM halfway, and ends its group.
-    async fn end(mut self, reader: &mut Option<StdoutReader>, deadline: Instant) -> Option<ExitStatus> {
-        let half = Instant::now() + deadline.saturating_duration_since(Instant::now()) / 2;
+    /// Waits for the leader to exit until `deadline`, with SIGTERM halfway and SIGKILL at the end, and ends the rest of its
+    /// group. Returns the exit status of the leader, if it is known.
+    async fn shut_down(mut self, reader: &mut Option<StdoutReader>, deadline: Instant) -> Option<ExitStatus> {
+        let halfway = Instant::now() + deadline.saturating_duration_since(Instant::now()) / 2;
         let mut status = tokio::select! {
-            status = wait_until(&mut self.child, half) => status,
-            // Its output is read meanwhile, so that it does not block in a write instead of exiting.
-            () = drain(reader) => wait_until(&mut self.child, half).await,
+            status = wait_until(&mut self.child, halfway) => status,
+            // The output of the child is read meanwhile, so that it does not block in a write instead of exiting.
+            () = drain(reader) => wait_until(&mut self.child, halfway).await,
         };
         if status.is_none() {
             self.group.terminate();
@@ -309,7 +313,7 @@ impl Process {
             status = self.child.wait().await;
         }
         let _ = tokio::time::timeout(FINAL_READ_TIMEOUT, drain(reader)).await;
-        self.group.sweep(deadline).await;
+        self.group.end_remaining(deadline).await;
         status
     }
 }
@@ -347,6 +351,7 @@ async fn read_last_lines(stderr_task: &mut JoinSet<()>, tail: &StderrTail) {
     }
 }
 
+/// Waits for the exit of a child until `deadline`. `None` if it is still running or its status is unknown.
 async fn wait_until(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     tokio::time::timeout_at(deadline, child.wait()).await.ok()?
 }

@@ -32,7 +32,7 @@ enum GroupMembers {
 
 impl ProcessGroup {
     /// The group led by process `leader`.
-    pub(crate) fn of(leader: u32) -> ProcessGroup {
+    pub(crate) fn with_leader(leader: u32) -> ProcessGroup {
         let pid = i32::try_from(leader).ok().filter(|it| *it > 1);
         ProcessGroup(pid.map(Pid::from_raw))
     }
@@ -48,7 +48,7 @@ impl ProcessGroup {
     }
 
     /// Ends the rest of the group after its leader was waited for: with SIGTERM until `deadline`, then with SIGKILL.
-    pub(crate) async fn sweep(mut self, deadline: Instant) {
+    pub(crate) async fn end_remaining(mut self, deadline: Instant) {
         let mut members = self.members(GroupMembers::Unknown);
         if matches!(members, GroupMembers::Alive(_) | GroupMembers::Unknown) {
             self.terminate();
@@ -63,7 +63,7 @@ impl ProcessGroup {
         }
     }
 
-    /// The members now. The process last seen alive is checked first, to avoid scanning all processes.
+    /// Looks up the state of the members. The process last seen alive is checked first, to avoid scanning all processes.
     fn members(&self, previous: GroupMembers) -> GroupMembers {
         let Some(group) = self.0 else { return GroupMembers::None };
         if killpg(group, None) == Err(Errno::ESRCH) {
@@ -110,7 +110,7 @@ fn is_living_member(pid: u32, group: Pid) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|it| stat_is_living_member(&it, group))
 }
 
-/// The same, from the text of its `stat` file.
+/// Whether the `stat` file of a process shows a member of the group that has not exited.
 fn stat_is_living_member(stat: &str, group: Pid) -> bool {
     // The second field is the name in parentheses and may contain anything.
     let Some((_, rest)) = stat.rsplit_once(')') else { return false };
@@ -118,8 +118,8 @@ fn stat_is_living_member(stat: &str, group: Pid) -> bool {
     let (Some(state), Some(group_of_process)) = (fields.first(), fields.get(2)) else { return false };
     // A process whose main thread has exited looks like a zombie; its other threads are counted.
     let threads = fields.get(17).and_then(|it| it.parse().ok()).unwrap_or(1);
-    let ended = matches!(*state, "Z" | "X" | "x") && threads <= 1;
-    !ended && group_of_process.parse() == Ok(group.as_raw())
+    let has_ended = matches!(*state, "Z" | "X" | "x") && threads <= 1;
+    !has_ended && group_of_process.parse() == Ok(group.as_raw())
 }
 
 #[cfg(test)]
@@ -131,15 +131,15 @@ mod tests {
     use super::*;
 
     /// Starts a shell script as the leader of a group of its own.
-    fn leader(script: &str) -> Child {
+    fn start_leader(script: &str) -> Child {
         let mut command = Command::new("sh");
         command.args(["-c", script]).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
-    async fn until(what: impl Fn() -> bool) {
+    async fn wait_until(condition: impl Fn() -> bool) {
         for _ in 0..2000 {
-            if what() {
+            if condition() {
                 return;
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -166,22 +166,22 @@ mod tests {
         // A daemon that left the group and never waits for its child, which stays a zombie.
         let folder = tempfile::tempdir().unwrap();
         let (pid, ended) = (folder.path().join("pid"), folder.path().join("ended"));
-        let mut leader = leader(&format!(
+        let mut leader = start_leader(&format!(
             "sh -c 'echo $$ >{}; {{ : >{}; }} & exec setsid sleep 60' & wait",
             pid.display(),
             ended.display(),
         ));
         let group = Pid::from_raw(i32::try_from(leader.id()).unwrap());
         let daemon = || fs::read_to_string(&pid).ok()?.trim().parse::<u32>().ok();
-        until(|| ended.exists() && daemon().is_some_and(|it| getpgid(it).is_some_and(|it| it != group)))
+        wait_until(|| ended.exists() && daemon().is_some_and(|it| getpgid(it).is_some_and(|it| it != group)))
             .await;
         leader.kill().unwrap();
         leader.wait().unwrap();
-        until(|| find_members(group) == GroupMembers::Zombies).await;
+        wait_until(|| find_members(group) == GroupMembers::Zombies).await;
         assert_ne!(killpg(group, None), Err(Errno::ESRCH), "a zombie is still a member for the system");
 
         let started_at = Instant::now();
-        ProcessGroup(Some(group)).sweep(started_at + Duration::from_secs(10)).await;
+        ProcessGroup(Some(group)).end_remaining(started_at + Duration::from_secs(10)).await;
         assert_eq!(started_at.elapsed(), Duration::ZERO);
         let daemon = Pid::from_raw(i32::try_from(daemon().unwrap()).unwrap());
         nix::sys::signal::kill(daemon, Signal::SIGKILL).unwrap();
@@ -191,18 +191,18 @@ mod tests {
     async fn hd_117_living_members_are_killed_at_the_deadline() {
         let folder = tempfile::tempdir().unwrap();
         let ready = folder.path().join("ready");
-        let mut leader = leader(&format!(
+        let mut leader = start_leader(&format!(
             "sh -c 'trap \"\" TERM; : >{}; while :; do sleep 0.1; done' & wait",
             ready.display()
         ));
         let group = Pid::from_raw(i32::try_from(leader.id()).unwrap());
-        until(|| ready.exists()).await;
+        wait_until(|| ready.exists()).await;
         leader.kill().unwrap();
         leader.wait().unwrap();
         let started_at = Instant::now();
-        ProcessGroup(Some(group)).sweep(started_at + Duration::from_secs(10)).await;
+        ProcessGroup(Some(group)).end_remaining(started_at + Duration::from_secs(10)).await;
         assert_eq!(started_at.elapsed(), Duration::from_secs(10));
-        until(|| !matches!(find_members(group), GroupMembers::Alive(_))).await;
+        wait_until(|| !matches!(find_members(group), GroupMembers::Alive(_))).await;
     }
 
     fn getpgid(pid: u32) -> Option<Pid> {

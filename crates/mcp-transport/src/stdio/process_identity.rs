@@ -10,7 +10,7 @@ use std::fs;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessIdentity {
     id: u32,
-    /// In clock ticks since boot.
+    /// Start time in clock ticks since boot.
     started: u64,
     /// Boot id and namespace, letters and digits only.
     boot_and_namespace: String,
@@ -19,7 +19,7 @@ pub struct ProcessIdentity {
 impl ProcessIdentity {
     /// This process; `None` without `/proc`.
     pub fn current() -> Option<ProcessIdentity> {
-        ProcessIdentity::of(std::process::id())
+        ProcessIdentity::from_pid(std::process::id())
     }
 
     /// Parses the output of [`fmt::Display`].
@@ -39,7 +39,7 @@ impl ProcessIdentity {
             && start_time(self.id) != Some(self.started)
     }
 
-    fn of(id: u32) -> Option<ProcessIdentity> {
+    fn from_pid(id: u32) -> Option<ProcessIdentity> {
         Some(ProcessIdentity {
             id,
             started: start_time(id)?,
@@ -67,21 +67,22 @@ fn current_boot_and_namespace() -> Option<String> {
 
 /// The start time of a process in clock ticks since boot; `None` if it is not running.
 pub(super) fn start_time(pid: u32) -> Option<u64> {
-    running_since(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    parse_start_time(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The start time in the text of `/proc/PID/stat`; `None` for a zombie, which may never be reaped.
-fn running_since(stat: &str) -> Option<u64> {
+/// Reads the start time from the text of `/proc/PID/stat`. `None` for a zombie, which may never be reaped.
+fn parse_start_time(stat: &str) -> Option<u64> {
     // The second field is the name in parentheses and may contain anything.
     let after_name = stat.rsplit_once(')')?.1;
     let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
+    // Fields 3, 20 and 22 of proc(5).
     let [state, threads, started] = [0, 17, 19].map(|index| fields.get(index).copied());
     // The main thread of a process may end before its other threads do.
     let is_dead = matches!(state?, "Z" | "X" | "x") && threads?.parse::<u32>().is_ok_and(|it| it <= 1);
     if is_dead { None } else { started?.parse().ok() }
 }
 
-/// The boot id and the PID namespace.
+/// The boot id and the PID namespace, separated by a space; each is empty if it is unknown.
 pub(super) fn boot_and_namespace() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -95,7 +96,7 @@ mod tests {
     #[test]
     fn identity_is_dead_after_the_process_has_exited() {
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-        let owner = ProcessIdentity::of(child.id()).unwrap();
+        let owner = ProcessIdentity::from_pid(child.id()).unwrap();
         assert_eq!(ProcessIdentity::parse(&owner.to_string()).as_ref(), Some(&owner));
         assert!(!owner.is_dead());
         child.kill().unwrap();
@@ -122,7 +123,7 @@ mod tests {
     #[track_caller]
     fn check_stat(state: &str, threads: u32, want: Option<u64>) {
         let stat = format!("7 (a) b) {state} 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 {threads} 0 4711 0 0");
-        assert_eq!(running_since(&stat), want, "{state} {threads}");
+        assert_eq!(parse_start_time(&stat), want, "{state} {threads}");
     }
 
     #[test]
@@ -132,8 +133,8 @@ mod tests {
         check_stat("X", 0, None);
         // Only the main thread has ended.
         check_stat("Z", 3, Some(4711));
-        assert_eq!(running_since("7 (a"), None);
-        assert_eq!(running_since("7 (a) S 1"), None);
+        assert_eq!(parse_start_time("7 (a"), None);
+        assert_eq!(parse_start_time("7 (a) S 1"), None);
     }
 
     #[test]

@@ -43,6 +43,7 @@ pub struct ReapedGroup {
     pub processes: usize,
 }
 
+/// The content of a receipt file.
 #[derive(Serialize, Deserialize)]
 struct Receipt {
     /// The process id of the host.
@@ -51,8 +52,9 @@ struct Receipt {
     owner_started: u64,
     /// The boot id and PID namespace in which these ids are valid.
     boot_and_namespace: String,
-    /// `None` until the group has started.
+    /// The id of the process group; `None` until it has started.
     group: Option<u32>,
+    /// The token in the environment of its processes.
     token: String,
     command: String,
 }
@@ -77,7 +79,7 @@ impl ReceiptDirectory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        let mut res = Vec::new();
+        let mut reaped = Vec::new();
         for entry in entries {
             let path = entry?.path();
             if path.extension().is_some_and(|it| it == UNFINISHED_EXTENSION) {
@@ -102,14 +104,14 @@ impl ReceiptDirectory {
             {
                 continue;
             }
-            let processes = terminate(&|| members(receipt.group, &receipt.token));
+            let processes = terminate(&|| group_members(receipt.group, &receipt.token));
             // Removed last: if this host dies too, the next one continues.
             let _ = fs::remove_file(&path);
             if processes > 0 {
-                res.push(ReapedGroup { command: receipt.command, processes });
+                reaped.push(ReapedGroup { command: receipt.command, processes });
             }
         }
-        Ok(res)
+        Ok(reaped)
     }
 
     /// Writes the receipt for a group with `token`, before it is started, because this process may die in between.
@@ -155,7 +157,7 @@ impl ReceiptGuard {
         self.save()
     }
 
-    /// Written to a temporary file and renamed, so a partial receipt is never read.
+    /// Writes the receipt to a temporary file and renames it, so that a partial receipt is never read.
     fn save(&self) -> io::Result<()> {
         let unfinished = self.path.with_extension(UNFINISHED_EXTENSION);
         let write = || {
@@ -174,7 +176,7 @@ impl Drop for ReceiptGuard {
 }
 
 /// A token that is unique among all hosts in this PID namespace.
-pub(crate) fn token() -> String {
+pub(crate) fn new_token() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let pid = std::process::id();
     format!("{pid}-{}-{}", start_time(pid).unwrap_or_default(), NEXT.fetch_add(1, Ordering::Relaxed))
@@ -196,26 +198,26 @@ pub(crate) fn kill_by_token(token: &str) {
 
 /// The processes of `group` that have the token. If the host died before it recorded the group, all processes with the
 /// token count.
-fn members(group: Option<u32>, token: &str) -> Vec<Pid> {
+fn group_members(group: Option<u32>, token: &str) -> Vec<Pid> {
     let with_token = processes_with_token(token);
     let Some(group) = group else { return with_token };
     let group = i32::try_from(group).map(Pid::from_raw).ok();
     with_token.into_iter().filter(|it| getpgid(Some(*it)).ok() == group).collect()
 }
 
-/// Ends processes with SIGTERM, then SIGKILL. Returns their number.
-fn terminate(processes: &dyn Fn() -> Vec<Pid>) -> usize {
-    let processes_at_start = processes();
+/// Ends the processes that `find_processes` returns, with SIGTERM and after 0.3 s with SIGKILL. Returns their number.
+fn terminate(find_processes: &dyn Fn() -> Vec<Pid>) -> usize {
+    let processes_at_start = find_processes();
     for pid in &processes_at_start {
         let _ = kill(*pid, Signal::SIGTERM);
     }
     for _ in 0..10 {
-        if processes().is_empty() {
+        if find_processes().is_empty() {
             return processes_at_start.len();
         }
         std::thread::sleep(Duration::from_millis(30));
     }
-    for pid in processes() {
+    for pid in find_processes() {
         let _ = kill(pid, Signal::SIGKILL);
     }
     processes_at_start.len()
@@ -243,7 +245,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let receipts = ReceiptDirectory::new(folder.path().join("a/b"));
         assert_eq!(receipts.reap().unwrap(), []);
-        let mut guard = receipts.write(&token(), "x").unwrap();
+        let mut guard = receipts.write(&new_token(), "x").unwrap();
         guard.record_group(1).unwrap();
         assert_eq!(receipts.reap().unwrap(), []);
         assert_eq!(fs::read_dir(&receipts.0).unwrap().count(), 1);
@@ -284,14 +286,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let receipts = ReceiptDirectory::new(folder.path());
         let mut host = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-        let token = format!("{}-of-a-zombie", token());
-        let mut left = std::process::Command::new("sleep");
-        let mut left = left.arg("1000").env(TOKEN_VARIABLE, &token).process_group(0).spawn().unwrap();
+        let token = format!("{}-of-a-zombie", new_token());
+        let mut orphan = std::process::Command::new("sleep");
+        let mut orphan = orphan.arg("1000").env(TOKEN_VARIABLE, &token).process_group(0).spawn().unwrap();
         let receipt = Receipt {
             owner: host.id(),
             owner_started: start_time(host.id()).unwrap(),
             boot_and_namespace: boot_and_namespace(),
-            group: Some(left.id()),
+            group: Some(orphan.id()),
             token,
             command: "sleep".to_owned(),
         };
@@ -307,7 +309,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(2));
         }
         assert_eq!(reaped, [ReapedGroup { command: "sleep".to_owned(), processes: 1 }]);
-        assert!(!left.wait().unwrap().success());
+        assert!(!orphan.wait().unwrap().success());
         host.wait().unwrap();
     }
 
@@ -315,7 +317,7 @@ mod tests {
     fn old_unfinished_receipt_of_a_dead_host_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let receipts = ReceiptDirectory::new(folder.path());
-        let (own, dead) = (token(), format!("{}-1-0", std::process::id()));
+        let (own, dead) = (new_token(), format!("{}-1-0", std::process::id()));
         for (name, age) in [
             (format!("{dead}.new"), UNFINISHED_MAX_AGE),
             (format!("{}-1-1.new", std::process::id()), Duration::from_secs(60)),
@@ -330,13 +332,13 @@ mod tests {
         assert_eq!(
             fs::read_dir(folder.path()).unwrap().count(),
             3,
-            "of the living, of a moment ago, of others"
+            "those of a running host, of a minute ago, and of other programs"
         );
     }
 
     #[test]
     fn own_start_time_is_known() {
         assert!(start_time(std::process::id()).is_some_and(|it| it > 0));
-        assert_ne!(token(), token());
+        assert_ne!(new_token(), new_token());
     }
 }

@@ -1,4 +1,4 @@
-//! A stdio server: the state that all connections to it share.
+//! A stdio server: its endpoint and options, which all connections to it share.
 
 use std::sync::Arc;
 
@@ -9,10 +9,11 @@ use super::receipt::ReceiptDirectory;
 use crate::redact::Redactor;
 use crate::transport::process_id::ProcessIdCell;
 
-/// What the transport needs in addition to its endpoint.
+/// The options of a stdio server, in addition to its endpoint.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StdioOptions {
     pub(crate) limits: Limits,
+    /// Where the receipts of its processes are written.
     pub(crate) receipts: Option<ReceiptDirectory>,
     /// Receives the id of the process.
     pub(crate) process: ProcessIdCell,

@@ -24,7 +24,8 @@ pub(crate) struct SpawnedChild {
     pub(crate) group: ProcessGroup,
 }
 
-struct Job {
+/// A request to start a process.
+struct StartJob {
     program: ChildCommand,
     token: String,
     runtime: Handle,
@@ -57,23 +58,24 @@ impl Drop for StartWaiter {
 pub(crate) async fn spawn(program: ChildCommand, token: String) -> io::Result<SpawnedChild> {
     let (reply, started) = oneshot::channel();
     let (done_sender, done) = mpsc::channel();
-    let job = Job { program, token, runtime: Handle::current(), reply, done: done_sender };
-    spawner()?.send(job).map_err(|_| io::Error::other("the thread that starts processes has ended"))?;
+    let job = StartJob { program, token, runtime: Handle::current(), reply, done: done_sender };
+    spawner_queue()?.send(job).map_err(|_| io::Error::other("the thread that starts processes has ended"))?;
     let mut waiter = StartWaiter { done, is_finished: false };
     let started = started.await;
     waiter.is_finished = true;
     started.map_err(|_| io::Error::other("the thread that starts processes has ended"))?
 }
 
-fn spawner() -> io::Result<mpsc::Sender<Job>> {
-    static SPAWNER: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
+/// The queue of the thread that starts processes. Starts the thread on the first call.
+fn spawner_queue() -> io::Result<mpsc::Sender<StartJob>> {
+    static SPAWNER: OnceLock<mpsc::Sender<StartJob>> = OnceLock::new();
     if let Some(sender) = SPAWNER.get() {
         return Ok(sender.clone());
     }
-    let (sender, jobs) = mpsc::channel::<Job>();
+    let (sender, jobs) = mpsc::channel::<StartJob>();
     // Two threads may both get here first; the losing thread ends when its sender is dropped.
     std::thread::Builder::new().name("mcp-spawner".to_owned()).spawn(move || {
-        for Job { program, token, runtime, reply, done } in jobs {
+        for StartJob { program, token, runtime, reply, done } in jobs {
             // Nothing may unwind here: if this thread ended, all its children would be killed.
             let started = catch_unwind(AssertUnwindSafe(|| start(&program, &token, &runtime)));
             let panicked =
@@ -89,6 +91,7 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
     Ok(SPAWNER.get_or_init(|| sender).clone())
 }
 
+/// Starts a process on this thread and registers its streams with the runtime.
 fn start(program: &ChildCommand, token: &str, runtime: &Handle) -> io::Result<SpawnedChild> {
     let _inside = runtime.enter();
     let child = Child::start(program).inspect_err(|error| {
@@ -97,7 +100,7 @@ fn start(program: &ChildCommand, token: &str, runtime: &Handle) -> io::Result<Sp
             receipt::kill_by_token(token);
         }
     })?;
-    let group = ProcessGroup::of(child.pid);
+    let group = ProcessGroup::with_leader(child.pid);
     Ok(SpawnedChild { child, group })
 }
 
@@ -111,7 +114,7 @@ mod tests {
 
     /// The processes whose environment contains the token.
     #[cfg(target_os = "linux")]
-    fn with(token: &str) -> Vec<String> {
+    fn processes_with_token(token: &str) -> Vec<String> {
         let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
         let has = |it: &std::fs::DirEntry| {
             let environment = std::fs::read(it.path().join("environ")).unwrap_or_default();
@@ -138,7 +141,7 @@ mod tests {
     #[tokio::test]
     async fn dropped_request_leaves_no_process() {
         for _ in 0..20 {
-            let token = receipt::token();
+            let token = receipt::new_token();
             let program = ChildCommand {
                 command: "sh".to_owned(),
                 args: ["-c", "sleep 1000 & exec sleep 1000"].map(str::to_owned).into(),
@@ -157,10 +160,10 @@ mod tests {
             }
             // A killed process may still be in the process table for a moment.
             let started_at = std::time::Instant::now();
-            while !with(&token).is_empty() && started_at.elapsed() < Duration::from_secs(20) {
+            while !processes_with_token(&token).is_empty() && started_at.elapsed() < Duration::from_secs(20) {
                 tokio::task::yield_now().await;
             }
-            assert_eq!(with(&token), Vec::<String>::new());
+            assert_eq!(processes_with_token(&token), Vec::<String>::new());
         }
     }
 }

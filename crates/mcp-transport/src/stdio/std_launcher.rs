@@ -9,17 +9,17 @@ use tokio::io::unix::AsyncFd;
 
 use super::program::{ChildCommand, ChildStatus};
 
-/// A child process that must be waited for.
+/// A child process that was not waited for yet.
 #[derive(Debug)]
-pub(super) struct Process(Child);
+pub(super) struct UnreapedChild(Child);
 
-impl Process {
+impl UnreapedChild {
     pub(super) fn id(&self) -> u32 {
         self.0.id()
     }
 
-    /// Whether it has exited. Afterwards its process id may be reused.
-    pub(super) fn poll_exit(&mut self) -> ChildStatus {
+    /// Checks whether the child has exited, and waits for it if so. Afterwards its process id may be reused.
+    pub(super) fn try_wait(&mut self) -> ChildStatus {
         match self.0.try_wait() {
             Ok(None) => ChildStatus::Running,
             Ok(Some(status)) => ChildStatus::Exited(Some(status)),
@@ -29,14 +29,14 @@ impl Process {
     }
 
     /// There is no pidfd on these systems.
-    pub(super) fn exit_watch(&self) -> Option<AsyncFd<OwnedFd>> {
+    pub(super) fn pidfd(&self) -> Option<AsyncFd<OwnedFd>> {
         None
     }
 }
 
 /// Starts the program as the leader of a process group of its own, with these descriptors as standard input, output and
 /// error.
-pub(super) fn launch(program: &ChildCommand, streams: &[OwnedFd; 3]) -> io::Result<Process> {
+pub(super) fn launch(program: &ChildCommand, streams: &[OwnedFd; 3]) -> io::Result<UnreapedChild> {
     let ChildCommand { command, args, env, cwd } = program;
     let [stdin, stdout, stderr] = streams;
     let mut command = Command::new(command);
@@ -45,5 +45,5 @@ pub(super) fn launch(program: &ChildCommand, streams: &[OwnedFd; 3]) -> io::Resu
     if let Some(cwd) = cwd {
         command.current_dir(cwd);
     }
-    command.spawn().map(Process)
+    command.spawn().map(UnreapedChild)
 }

@@ -20,14 +20,16 @@ use super::stdout::read_into;
 use crate::redact::Redactor;
 use crate::rpc::rate_limiter::RateLimiter;
 
-/// Number of lines that are kept, and their maximum length.
+/// Number of lines that are kept.
 const MAX_TAIL_LINES: usize = 20;
+
+/// Maximum length of a line that is kept.
 const MAX_TAIL_LINE_BYTES: usize = 500;
 
 /// Longer lines are cut while they are read.
 const MAX_READ_LINE_BYTES: usize = 64 << 10;
 
-/// The last lines, shared with the code that collects the evidence.
+/// The last lines of standard error, shared with the code that collects the evidence.
 #[derive(Clone, Default)]
 pub(crate) struct StderrTail(Arc<Mutex<TailLines>>);
 
@@ -58,12 +60,13 @@ impl StderrTail {
     }
 }
 
-/// Reads standard error.
+/// Reads the standard error of a child.
 pub(super) struct StderrReader<S = ChildStderr> {
     stderr: S,
     lines: LineBuffer,
     tail: StderrTail,
     redactor: Arc<Redactor>,
+    /// The command of the server, for the log.
     server: String,
     rate_limiter: RateLimiter,
     /// The number of responses on standard output that were not credited here yet.
@@ -88,12 +91,12 @@ impl<S: AsyncRead + Unpin> StderrReader<S> {
         }
     }
 
-    /// Reads until the stream ends. When the sender of `limit` is dropped, it continues without pauses,
-    /// because the last lines of a server explain why it ended.
-    pub(super) async fn run(mut self, limit: oneshot::Receiver<()>) {
+    /// Reads until the stream ends, with pauses when much arrives. When the sender of `rate_limit_ended` is dropped, it
+    /// continues without pauses, because the last lines of a server explain why it ended.
+    pub(super) async fn run(mut self, rate_limit_ended: oneshot::Receiver<()>) {
         let has_ended = tokio::select! {
             () = self.read_limited() => true,
-            _ = limit => false,
+            _ = rate_limit_ended => false,
         };
         if !has_ended {
             while self.read().await.is_some() {}
@@ -158,16 +161,17 @@ mod tests {
     use crate::stdio::StdioDial;
     use crate::stdio::StdioOptions;
 
-    /// A server that writes numbered lines with this filler until the given last number, and exits a second later.
+    /// A server that writes numbered lines until the number `last`, and exits a second later.
     struct Flood {
         written: Arc<AtomicU64>,
         last: Arc<AtomicU64>,
         tail: StderrTail,
         response_count: Arc<AtomicU64>,
-        limit: Option<oneshot::Sender<()>>,
+        rate_limited: Option<oneshot::Sender<()>>,
         reading: JoinHandle<()>,
     }
 
+    /// Starts a flood whose lines end with `filler`, and a reader.
     fn flood(filler: &'static str) -> Flood {
         let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &StdioOptions::default()).unwrap();
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
@@ -182,9 +186,9 @@ mod tests {
         });
         let (tail, response_count) = (StderrTail::default(), Arc::new(AtomicU64::new(0)));
         let reader = StderrReader::new(ours, &server, tail.clone(), Arc::clone(&response_count));
-        let (limit, is_limited) = oneshot::channel();
-        let reading = tokio::spawn(reader.run(is_limited));
-        Flood { written, last, tail, response_count, limit: Some(limit), reading }
+        let (rate_limited, rate_limit_ended) = oneshot::channel();
+        let reading = tokio::spawn(reader.run(rate_limit_ended));
+        Flood { written, last, tail, response_count, rate_limited: Some(rate_limited), reading }
     }
 
     impl Flood {
@@ -202,7 +206,7 @@ mod tests {
         // The server ends while the reader pauses; the rest is read at once.
         let (last, now) = (written + 3, Instant::now());
         flood.last.store(last, Ordering::Relaxed);
-        flood.limit.take();
+        flood.rate_limited.take();
         flood.reading.await.unwrap();
         assert!(now.elapsed() <= Duration::from_millis(1001), "{:?}", now.elapsed());
         let want: Vec<_> = (last - 19..=last).map(|it| format!("{it} the sky is falling")).collect();
@@ -213,7 +217,7 @@ mod tests {
     async fn server_in_shutdown_is_read_without_pauses() {
         let mut flood = flood("\n");
         tokio::time::sleep(Duration::from_secs(2)).await;
-        flood.limit.take();
+        flood.rate_limited.take();
         let (before, now) = (flood.written(), Instant::now());
         while flood.written() < before + 100_000 {
             tokio::task::yield_now().await;

@@ -20,26 +20,30 @@ use crate::error::disconnect::DisconnectReason;
 use crate::redact::Redactor;
 use crate::rpc::oversize::{OversizedMessage, is_endless};
 use crate::rpc::rate_limiter::RateLimiter;
-use crate::transport::yield_once;
-use crate::transport::{FlowState, FrameSink, MessageClass, StreamError, StreamId};
+use crate::transport::{FlowState, FrameSink, MessageClass, StreamError, StreamId, yield_once};
 
 /// Read size when the output must be decoded first.
 const DECODE_BYTES: usize = 64 << 10;
 
-/// The buffer is shrunk to this size after this idle time. It is not shrunk earlier: a server that sent much will send
-/// more, and the system has to clear fresh memory each time.
+/// Buffer size that is kept while nothing arrives.
 const IDLE_BYTES: usize = 4 << 10;
+
+/// Idle time after which the buffer is shrunk. It is not shrunk earlier: a server that sent much will send more, and the
+/// system has to clear fresh memory each time.
 const IDLE_AFTER: Duration = Duration::from_secs(1);
 
-/// Pipe capacity while long messages arrive, and otherwise. All pipes of a user share one limit.
-const LARGE_PIPE: usize = 512 << 10;
-const DEFAULT_PIPE: usize = 64 << 10;
+/// Pipe capacity while long messages arrive. All pipes of a user share one limit.
+const LARGE_PIPE_BYTES: usize = 512 << 10;
+
+/// Pipe capacity otherwise.
+const DEFAULT_PIPE_BYTES: usize = 64 << 10;
 
 /// Reads messages and passes them to the engine.
 pub(super) struct StdoutReader<S = ChildStdout> {
     stdout: S,
-    inbox: Arc<dyn FrameSink>,
+    inbound: Arc<dyn FrameSink>,
     lines: LineBuffer,
+    /// The decoder for output that is not UTF-8, and the buffer for what is read.
     decoder: Option<(StreamDecoder, BytesMut)>,
     redactor: Arc<Redactor>,
     rate_limiter: RateLimiter,
@@ -54,21 +58,22 @@ pub(super) struct StdoutReader<S = ChildStdout> {
     is_large_pipe: bool,
     /// The number of responses, which allow a server some log lines on standard error.
     pub(super) response_count: Arc<AtomicU64>,
-    /// Number of bytes that were not protocol, and the first of them as text.
+    /// Number of bytes that were not protocol.
     pub(super) noise_bytes: u64,
+    /// The first line that was not protocol.
     pub(super) noise_sample: Option<String>,
 }
 
 impl<S: StdoutSource> StdoutReader<S> {
     pub(super) fn new(
         stdout: S,
-        inbox: Arc<dyn FrameSink>,
+        inbound: Arc<dyn FrameSink>,
         flow: Arc<FlowState>,
         server: &StdioServer,
     ) -> StdoutReader<S> {
         StdoutReader {
             stdout,
-            inbox,
+            inbound,
             lines: LineBuffer::new(server.options.limits.message_bytes),
             decoder: server.encoding.decoder().map(|it| (it, BytesMut::with_capacity(DECODE_BYTES))),
             redactor: Arc::clone(&server.redactor),
@@ -91,7 +96,7 @@ impl<S: StdoutSource> StdoutReader<S> {
                 tokio::time::sleep_until(until).await;
                 self.paused_until = None;
             }
-            if let Some(reason) = self.read().await {
+            if let Some(reason) = self.read_and_deliver().await {
                 return reason;
             }
             if self.rate_limiter.is_charged() {
@@ -103,18 +108,19 @@ impl<S: StdoutSource> StdoutReader<S> {
     /// Reads on while the process shuts down and delivers late responses. Without pauses: the shutdown has a deadline,
     /// and the last messages may be behind a flood.
     pub(super) async fn drain(&mut self) {
-        while self.read().await.is_none() {}
+        while self.read_and_deliver().await.is_none() {}
     }
 
-    /// Delivers a batch, or reads once. Cancel-safe.
-    async fn read(&mut self) -> Option<DisconnectReason> {
+    /// Reads once, unless messages of the last read are left, and delivers a batch. Returns why the connection ends, if it
+    /// does. Cancel-safe.
+    async fn read_and_deliver(&mut self) -> Option<DisconnectReason> {
         let count = match self.unprocessed {
             Some(count) => count,
             None => match self.read_more().await {
                 Ok(0) => {
                     // An incomplete line is not a message.
                     if let Some(rest) = self.lines.take_rest() {
-                        self.noise(&rest);
+                        self.record_noise(&rest);
                     }
                     return Some(DisconnectReason::PeerClosed);
                 }
@@ -131,9 +137,9 @@ impl<S: StdoutSource> StdoutReader<S> {
         }
         self.unprocessed = None;
         self.rate_limiter.charge(self.lines.take_empty_lines(), 0);
-        if !self.is_large_pipe && self.decoder.is_none() && self.lines.is_long() {
+        if !self.is_large_pipe && self.decoder.is_none() && self.lines.has_long_line() {
             self.is_large_pipe = true;
-            self.stdout.set_capacity(LARGE_PIPE);
+            self.stdout.set_capacity(LARGE_PIPE_BYTES);
         }
         if let Some(len) = self.lines.skipped_bytes() {
             self.rate_limiter.charge(0, count);
@@ -148,10 +154,10 @@ impl<S: StdoutSource> StdoutReader<S> {
 
     /// Delivers messages until the batch is full. Returns true when all were delivered.
     fn deliver_batch(&mut self) -> bool {
-        let mut left = self.flow.batch_size();
-        while left > 0 || self.lines.is_empty() {
+        let mut responses_left = self.flow.batch_size();
+        while responses_left > 0 || self.lines.is_empty() {
             let Some(line) = self.lines.next_line() else { return true };
-            left -= usize::from(self.deliver(line) == MessageClass::Solicited);
+            responses_left -= usize::from(self.deliver(line) == MessageClass::Solicited);
         }
         false
     }
@@ -172,53 +178,55 @@ impl<S: StdoutSource> StdoutReader<S> {
     /// Reads once into `lines` and returns the number of bytes, 0 at the end. Frees memory when nothing arrives for a
     /// while, because there may be many servers. Cancel-safe.
     async fn read_lines(&mut self) -> io::Result<usize> {
-        let room = self.lines.read_buffer();
+        let buffer = self.lines.read_buffer();
         // Small buffers are not worth a timer.
-        if room.capacity() > 4 * IDLE_BYTES || self.is_large_pipe {
-            match tokio::time::timeout(IDLE_AFTER, self.stdout.read_buf(room)).await {
+        if buffer.capacity() > 4 * IDLE_BYTES || self.is_large_pipe {
+            match tokio::time::timeout(IDLE_AFTER, self.stdout.read_buf(buffer)).await {
                 Ok(read) => return read,
                 Err(_) => self.lines.shrink(IDLE_BYTES),
             }
             if self.is_large_pipe {
                 self.is_large_pipe = false;
-                self.stdout.set_capacity(DEFAULT_PIPE);
+                self.stdout.set_capacity(DEFAULT_PIPE_BYTES);
             }
         }
         read_into(&mut self.stdout, &mut self.lines, IDLE_BYTES).await
     }
 
+    /// Passes a message to the engine, and records any other line as noise.
     fn deliver(&mut self, line: Line) -> MessageClass {
         match line {
             Line::Whole(line) => match line.iter().find(|it| !it.is_ascii_whitespace()) {
                 Some(b'{' | b'[') => {
                     let bytes = line.len();
-                    let class = self.inbox.deliver(StreamId::Shared, line);
+                    let class = self.inbound.deliver(StreamId::Shared, line);
                     if class == MessageClass::Solicited {
                         self.response_count.fetch_add(1, Ordering::Relaxed);
                     }
                     self.rate_limiter.record(class, bytes);
                     return class;
                 }
-                _ => self.noise(&line),
+                _ => self.record_noise(&line),
             },
             Line::TooLong(oversize) => {
                 let OversizedMessage { head, tail: _, len } = &oversize;
-                self.noise(head);
+                self.record_noise(head);
                 self.noise_bytes += (len - head.len()) as u64;
-                self.inbox.noise(len - head.len());
+                self.inbound.noise(len - head.len());
                 // The call ends now instead of at its deadline.
                 if let Some(id) = oversize.response_id() {
-                    self.inbox.stream_failed(id, StreamError::TooLarge(self.lines.limit()));
+                    self.inbound.stream_failed(id, StreamError::TooLarge(self.lines.limit()));
                 }
             }
         }
         MessageClass::Unsolicited(1)
     }
 
-    fn noise(&mut self, bytes: &[u8]) {
+    /// Records bytes that are no message.
+    fn record_noise(&mut self, bytes: &[u8]) {
         self.noise_bytes += bytes.len() as u64;
         self.rate_limiter.charge(1, bytes.len());
-        self.inbox.noise(bytes.len());
+        self.inbound.noise(bytes.len());
         self.noise_sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(bytes), 120));
     }
 }
@@ -247,6 +255,7 @@ pub(super) async fn read_into(
 mod tests {
     use std::pin::Pin;
     use std::sync::Mutex;
+    use std::sync::atomic::AtomicUsize;
     use std::task::{Context, Poll};
 
     use bytes::Bytes;
@@ -258,24 +267,30 @@ mod tests {
     use crate::stdio::StdioOptions;
     use crate::transport::{OutboundQueue, RequestId};
 
-    /// Counts unsolicited messages and records their number at each response.
+    /// Counts unsolicited messages, and records when each response is delivered.
     #[derive(Default)]
-    struct CountingSink(Mutex<(usize, Vec<(usize, Instant)>)>);
+    struct CountingSink {
+        unsolicited: AtomicUsize,
+        responses: Mutex<Vec<Instant>>,
+    }
 
     impl CountingSink {
         fn unsolicited(&self) -> usize {
-            self.0.lock().unwrap().0
+            self.unsolicited.load(Ordering::Relaxed)
+        }
+
+        fn responses(&self) -> Vec<Instant> {
+            self.responses.lock().unwrap().clone()
         }
     }
 
     impl FrameSink for CountingSink {
         fn deliver(&self, _: StreamId, frame: Bytes) -> MessageClass {
-            let (unsolicited, responses) = &mut *self.0.lock().unwrap();
             if frame.starts_with(b"{\"result\"") {
-                responses.push((*unsolicited, Instant::now()));
+                self.responses.lock().unwrap().push(Instant::now());
                 return MessageClass::Solicited;
             }
-            *unsolicited += 1;
+            self.unsolicited.fetch_add(1, Ordering::Relaxed);
             MessageClass::Unsolicited(1)
         }
 
@@ -286,13 +301,13 @@ mod tests {
         fn stream_failed(&self, _: RequestId, _: StreamError) {}
 
         fn noise(&self, _: usize) {
-            self.0.lock().unwrap().0 += 1;
+            self.unsolicited.fetch_add(1, Ordering::Relaxed);
         }
 
         fn closing(&self) {}
     }
 
-    const ANSWER: &[u8] = b"{\"result\":1}\n";
+    const RESPONSE: &[u8] = b"{\"result\":1}\n";
 
     impl StdoutSource for DuplexStream {}
 
@@ -320,31 +335,34 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(64 << 10);
         let capacities = Arc::<Mutex<Vec<usize>>>::default();
         let StdioDial(server) = StdioDial::new(&StdioEndpoint::new("x"), &StdioOptions::default()).unwrap();
-        let (inbox, flow) = (Arc::new(CountingSink::default()), OutboundQueue::new().1.flow);
+        let (inbound, flow) = (Arc::new(CountingSink::default()), OutboundQueue::new().1.flow);
         let mut reader =
-            StdoutReader::new(RecordingPipe(ours, Arc::clone(&capacities)), inbox, flow, &server);
+            StdoutReader::new(RecordingPipe(ours, Arc::clone(&capacities)), inbound, flow, &server);
         let reading = tokio::spawn(async move { reader.run().await });
         let long = [&b"{\"a\":\""[..], &[b'x'; 1 << 20], b"\"}\n"].concat();
-        let short = CHANGED.repeat(100);
+        let short = LIST_CHANGED.repeat(100);
         let pause = || tokio::time::sleep(IDLE_AFTER / 2);
-        for (what, want) in
-            [(&short, &[][..]), (&long, &[LARGE_PIPE]), (&long, &[LARGE_PIPE]), (&short, &[LARGE_PIPE])]
-        {
+        for (what, want) in [
+            (&short, &[][..]),
+            (&long, &[LARGE_PIPE_BYTES]),
+            (&long, &[LARGE_PIPE_BYTES]),
+            (&short, &[LARGE_PIPE_BYTES]),
+        ] {
             theirs.write_all(what).await.unwrap();
             pause().await;
             assert_eq!(*capacities.lock().unwrap(), want);
         }
         tokio::time::sleep(2 * IDLE_AFTER).await;
-        assert_eq!(*capacities.lock().unwrap(), [LARGE_PIPE, DEFAULT_PIPE]);
+        assert_eq!(*capacities.lock().unwrap(), [LARGE_PIPE_BYTES, DEFAULT_PIPE_BYTES]);
         theirs.write_all(&long).await.unwrap();
         pause().await;
-        assert_eq!(*capacities.lock().unwrap(), [LARGE_PIPE, DEFAULT_PIPE, LARGE_PIPE]);
+        assert_eq!(*capacities.lock().unwrap(), [LARGE_PIPE_BYTES, DEFAULT_PIPE_BYTES, LARGE_PIPE_BYTES]);
         drop(theirs);
         assert_eq!(reading.await.unwrap(), DisconnectReason::PeerClosed);
     }
 
-    /// A reader on a pipe of the default size into which `line` is written without end, with a response after every
-    /// `each` lines.
+    /// A reader on a pipe of the default size into which `line` is written without end, with a response after each
+    /// `lines_per_response` lines.
     fn flooded_reader(
         line: &'static [u8],
         lines_per_response: usize,
@@ -359,7 +377,7 @@ mod tests {
                 for _ in 0..lines_per_response {
                     theirs.write_all(line).await?;
                 }
-                theirs.write_all(ANSWER).await?;
+                theirs.write_all(RESPONSE).await?;
             }
             #[expect(unreachable_code, reason = "it gives the block its type")]
             std::io::Result::Ok(())
@@ -373,9 +391,9 @@ mod tests {
         assert!(run.is_err(), "it floods without end");
     }
 
-    const CHANGED: &[u8] = b"{\"method\":\"notifications/tools/list_changed\"}\n";
+    const LIST_CHANGED: &[u8] = b"{\"method\":\"notifications/tools/list_changed\"}\n";
 
-    /// At most the burst, the rate for ten seconds, and one read.
+    /// Checks that no more than the burst, the rate of ten seconds and one read were delivered.
     #[track_caller]
     fn check_ten_seconds(unsolicited: usize) {
         assert!((80_000..100_000).contains(&unsolicited), "{unsolicited}");
@@ -383,7 +401,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn flood_of_notifications_is_rate_limited() {
-        let (mut reader, counts) = flooded_reader(CHANGED, usize::MAX);
+        let (mut reader, counts) = flooded_reader(LIST_CHANGED, usize::MAX);
         run_for(&mut reader, 10).await;
         check_ten_seconds(counts.unsolicited());
     }
@@ -401,7 +419,7 @@ mod tests {
             let (mut reader, counts) = flooded_reader(line, 100_000);
             // Time advances only when all tasks wait, so the reader does pause.
             let started_at = Instant::now();
-            while counts.0.lock().unwrap().1.is_empty() {
+            while counts.responses().is_empty() {
                 run_for(&mut reader, 1).await;
             }
             assert!((1..20).contains(&started_at.elapsed().as_secs()), "{:?}", started_at.elapsed());
@@ -424,23 +442,23 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn response_behind_a_flood_is_delivered() {
-        let (mut reader, counts) = flooded_reader(CHANGED, 50_000);
+        let (mut reader, counts) = flooded_reader(LIST_CHANGED, 50_000);
         run_for(&mut reader, 20).await;
-        let responses = counts.0.lock().unwrap().1.clone();
+        let responses = counts.responses();
         assert!(responses.len() >= 3, "{responses:?}");
         // The delay is bounded by the content of the pipe.
         for pair in responses.windows(2) {
-            assert!(pair[1].1 - pair[0].1 < Duration::from_millis(50_000 / 8 + 1_000), "{pair:?}");
+            assert!(pair[1] - pair[0] < Duration::from_millis(50_000 / 8 + 1_000), "{pair:?}");
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn responses_cause_no_pause() {
-        let (mut reader, counts) = flooded_reader(CHANGED, 4);
+    async fn flood_with_enough_responses_causes_no_pause() {
+        let (mut reader, counts) = flooded_reader(LIST_CHANGED, 4);
         let started_at = Instant::now();
         // Time advances only when all tasks wait, so a pause would advance it.
         while counts.unsolicited() < 400_000 {
-            assert!(reader.read().await.is_none());
+            assert!(reader.read_and_deliver().await.is_none());
             assert!(
                 !reader.rate_limiter.is_charged()
                     || reader.rate_limiter.pause_until(Instant::now()).is_none()
@@ -457,14 +475,17 @@ mod tests {
         let (sender, queue) = OutboundQueue::new();
         let _calls = sender.permits().acquire_many(10).await.unwrap();
         let mut reader = StdoutReader::new(ours, Arc::clone(&counts) as _, Arc::clone(&queue.flow), &server);
-        theirs.write_all(&[ANSWER.repeat(6), CHANGED.repeat(9), ANSWER.repeat(4)].concat()).await.unwrap();
+        theirs
+            .write_all(&[RESPONSE.repeat(6), LIST_CHANGED.repeat(9), RESPONSE.repeat(4)].concat())
+            .await
+            .unwrap();
         drop(theirs);
         let reading = tokio::spawn(async move { reader.run().await });
         let counts_of_task = Arc::clone(&counts);
         let observer = tokio::spawn(async move {
             let mut seen = Vec::new();
             while !reading.is_finished() {
-                seen.push(counts_of_task.0.lock().unwrap().1.len());
+                seen.push(counts_of_task.responses().len());
                 yield_once().await;
             }
             (seen, reading.await.unwrap())
@@ -476,8 +497,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pause_ends_with_the_connection() {
-        let (mut reader, counts) = flooded_reader(CHANGED, 20_000);
+    async fn drain_does_not_pause() {
+        let (mut reader, counts) = flooded_reader(LIST_CHANGED, 20_000);
         run_for(&mut reader, 2).await;
         assert!(reader.paused_until.is_some());
         let (before, now) = (counts.unsolicited(), Instant::now());

@@ -1,9 +1,9 @@
-//! The stream of a child's messages, with an adjustable pipe capacity.
+//! Standard output of a child, with an adjustable pipe capacity.
 
 use tokio::io::AsyncRead;
 use tokio::process::ChildStdout;
 
-/// A stream whose capacity may be adjustable.
+/// A stream of messages whose capacity may be adjustable.
 pub(super) trait StdoutSource: AsyncRead + Unpin {
     /// Requests this capacity: with a larger pipe, neither side waits for each piece of a long message. The default
     /// does nothing.
@@ -32,7 +32,7 @@ mod tests {
 
     use super::*;
 
-    fn size(pipe: impl AsFd) -> usize {
+    fn capacity(pipe: impl AsFd) -> usize {
         fcntl(pipe, FcntlArg::F_GETPIPE_SZ).expect("it is a pipe").try_into().expect("it is a size")
     }
 
@@ -41,11 +41,11 @@ mod tests {
         let (reader, _writer) = io::pipe().unwrap();
         let (other, _other_writer) = io::pipe().unwrap();
         let pipe = ChildStdout::from_std(OwnedFd::from(reader).into()).unwrap();
-        let usual = size(&pipe);
+        let usual = capacity(&pipe);
         for bytes in [512 << 10, usual] {
             pipe.set_capacity(bytes);
             let allowed = fcntl(&other, FcntlArg::F_SETPIPE_SZ(bytes.try_into().unwrap()));
-            assert_eq!(size(&pipe), size(&other), "{allowed:?}");
+            assert_eq!(capacity(&pipe), capacity(&other), "{allowed:?}");
         }
     }
 }

@@ -12,10 +12,9 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::encoding::StreamEncoding;
-use crate::transport::{DirectSink, yield_once};
-use crate::transport::{Outbound, OutboundQueue};
+use crate::transport::{DirectSink, Outbound, OutboundQueue, yield_once};
 
-/// Messages up to this length are copied into one buffer.
+/// Messages up to this length are copied into a shared chunk.
 const MAX_COPIED_BYTES: usize = 64 << 10;
 
 /// Buffer capacity that is kept after a write.
@@ -29,25 +28,27 @@ pub(super) struct WriteBuffer {
     shared: Arc<SharedBuffer>,
 }
 
-/// Lines in order.
+/// A batch of lines to write.
 #[derive(Default)]
 pub(super) struct WriteBatch {
+    /// Complete chunks in order.
     chunks: Vec<Bytes>,
-    /// The bytes after the parts.
+    /// The bytes after the chunks.
     tail: Vec<u8>,
+    /// Number of messages.
     messages: usize,
-    /// Their size as counted by the flow control.
+    /// The size of the messages as counted by the flow control.
     queued_bytes: usize,
 }
 
 /// State shared by senders and the writer.
 struct SharedBuffer {
     encoding: StreamEncoding,
-    state: Mutex<State>,
+    state: Mutex<BufferState>,
 }
 
 #[derive(Default)]
-struct State {
+struct BufferState {
     batch: WriteBatch,
     /// The writer's waker while it waits.
     waker: Option<Waker>,
@@ -56,8 +57,8 @@ struct State {
 }
 
 impl WriteBuffer {
-    /// Replaces this queue by a buffer.
-    pub(super) fn of(queue: OutboundQueue, encoding: StreamEncoding) -> WriteBuffer {
+    /// Makes the senders of `queue` use a new buffer instead.
+    pub(super) fn new(queue: OutboundQueue, encoding: StreamEncoding) -> WriteBuffer {
         let shared = Arc::new(SharedBuffer { encoding, state: Mutex::default() });
         queue.set_direct_sink(Arc::clone(&shared) as _);
         WriteBuffer { queue, earlier: WriteBatch::default(), shared }
@@ -70,13 +71,13 @@ impl WriteBuffer {
 
     /// Yields once so that tasks that are ready to send join this write. A sender wakes the writer before other tasks
     /// have sent, and a write for each message costs more than the wait. A full batch is written at once.
-    pub(super) async fn fill(&self, messages: usize) {
+    pub(super) async fn wait_for_senders(&self, messages: usize) {
         if !self.queue.flow.is_full_batch(messages) {
             yield_once().await;
         }
     }
 
-    /// Takes all queued messages; `into` is empty.
+    /// Moves all queued messages into `into`, which is empty.
     pub(super) fn take(&mut self, into: &mut WriteBatch) {
         // In this order: a command that a task sent earlier through the queue has arrived there by now.
         mem::swap(&mut self.shared.state.lock().batch, into);
@@ -89,7 +90,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Releases the bytes of a written batch.
+    /// Clears a written batch, whose bytes no longer count as queued.
     pub(super) fn release(&self, batch: &mut WriteBatch) {
         self.queue.release_bytes(batch.queued_bytes);
         batch.clear();
@@ -118,7 +119,7 @@ impl Drop for WriteBuffer {
         let mut state = self.shared.state.lock();
         state.is_closed = true;
         let (batch, waker) = (mem::take(&mut state.batch), state.waker.take());
-        // Foreign code is dropped outside the lock.
+        // Dropped outside the lock, because the waker and the bytes may run any code then.
         drop(state);
         drop((batch, waker));
     }
@@ -159,7 +160,7 @@ impl DirectSink for SharedBuffer {
 }
 
 impl WriteBatch {
-    /// The parts to write, in order.
+    /// The chunks to write, in order.
     pub(super) fn chunks(&self) -> impl Iterator<Item = &[u8]> {
         self.chunks.iter().map(|it| &it[..]).chain([&self.tail[..]])
     }
@@ -196,16 +197,16 @@ impl WriteBatch {
 
     /// Puts another batch before this one.
     fn prepend(&mut self, earlier: WriteBatch) {
-        let WriteBatch { chunks: mut parts, tail, messages, queued_bytes } = earlier;
-        parts.push(tail.into());
-        parts.append(&mut self.chunks);
-        self.chunks = parts;
+        let WriteBatch { mut chunks, tail, messages, queued_bytes } = earlier;
+        chunks.push(tail.into());
+        chunks.append(&mut self.chunks);
+        self.chunks = chunks;
         self.messages += messages;
         self.queued_bytes += queued_bytes;
     }
 }
 
-/// The text to write, if any. Line breaks in long messages, which are not copied later, are replaced here.
+/// The body of the line to write, if any. Line breaks in long messages, which are not copied later, are replaced here.
 fn line_body(command: Outbound, encoding: StreamEncoding) -> Option<Bytes> {
     let body = match command {
         Outbound::Send(message) => message.body,
@@ -220,7 +221,7 @@ fn line_body(command: Outbound, encoding: StreamEncoding) -> Option<Bytes> {
     Some(line.into())
 }
 
-/// Line breaks between JSON tokens are replaced by spaces, because a line break ends the message on this transport.
+/// Appends a message with spaces in place of its line breaks, because a line break ends a message on this transport.
 fn append_line(line: &mut Vec<u8>, body: &[u8]) {
     let start = line.len();
     // Including the line end.
@@ -242,8 +243,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::transport::OutboundSender;
-    use crate::transport::{Epoch, MessageHead, OutboundMessage};
+    use crate::transport::{Epoch, MessageHead, OutboundMessage, OutboundSender};
 
     fn message(body: impl Into<Bytes>) -> Outbound {
         let head = MessageHead::new(None, "m", None);
@@ -254,7 +254,7 @@ mod tests {
     fn write_buffer(queued_before: &[&'static str]) -> (OutboundSender, WriteBuffer) {
         let (sender, queue) = OutboundQueue::new();
         queued_before.iter().for_each(|it| sender.send(message(*it)));
-        (sender, WriteBuffer::of(queue, StreamEncoding::for_label("utf-8").unwrap()))
+        (sender, WriteBuffer::new(queue, StreamEncoding::for_label("utf-8").unwrap()))
     }
 
     /// The text that would be written now.
@@ -311,12 +311,12 @@ mod tests {
         sender.send(message("1"));
         assert_eq!(write_buffer.wait().await, Some(1));
         let second = async { sender.send(message("2")) };
-        tokio::join!(biased; write_buffer.fill(1), second);
+        tokio::join!(biased; write_buffer.wait_for_senders(1), second);
         assert_eq!(take_text(&mut write_buffer), "1\n2\n");
         // As many messages as responses: no other task has anything to send.
         sender.count_response();
         sender.send(message("3"));
-        let mut alone = pin!(write_buffer.fill(1));
+        let mut alone = pin!(write_buffer.wait_for_senders(1));
         assert!(alone.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
         drop(permits);
     }
@@ -360,7 +360,7 @@ mod tests {
                 for name in ["a", "b"] {
                     scope.spawn(move || (0..200).for_each(|it| sender.send(message(format!("{name}{it}")))));
                 }
-                let mut write_buffer = WriteBuffer::of(queue, StreamEncoding::for_label("utf-8").unwrap());
+                let mut write_buffer = WriteBuffer::new(queue, StreamEncoding::for_label("utf-8").unwrap());
                 let mut text = String::new();
                 while text.lines().count() < 400 {
                     text += &take_text(&mut write_buffer);

@@ -14,13 +14,13 @@ use super::write_buffer::{WriteBatch, WriteBuffer};
 use crate::error::disconnect::DisconnectReason;
 
 /// Writes messages in batches. Returns `None` when the process closed its input or there is nothing left to write, and
-/// a reason when the process does not read. When the sender of `stop` is dropped, only messages that are
+/// a reason when the process reads nothing for `stall_timeout`. When the sender of `stop` is dropped, only messages that are
 /// queued by then are written, so that recent cancel notices are still sent.
-pub(super) async fn write(
+pub(super) async fn write_messages(
     mut stdin: ChildStdin,
     mut write_buffer: WriteBuffer,
     mut stop: oneshot::Receiver<Infallible>,
-    stall: Duration,
+    stall_timeout: Duration,
 ) -> Option<DisconnectReason> {
     let mut batch = WriteBatch::default();
     loop {
@@ -29,13 +29,13 @@ pub(super) async fn write(
             messages = write_buffer.wait() => messages?,
             _ = &mut stop => return None,
         };
-        write_buffer.fill(messages).await;
+        write_buffer.wait_for_senders(messages).await;
         write_buffer.take(&mut batch);
-        for part in batch.chunks() {
-            match write_chunk(&mut stdin, part, stall).await {
+        for chunk in batch.chunks() {
+            match write_chunk(&mut stdin, chunk, stall_timeout).await {
                 WriteOutcome::All => {}
                 WriteOutcome::Closed => return None,
-                WriteOutcome::Stalled => return Some(DisconnectReason::Stalled(stall)),
+                WriteOutcome::Stalled => return Some(DisconnectReason::Stalled(stall_timeout)),
             }
         }
         write_buffer.release(&mut batch);
@@ -48,14 +48,14 @@ enum WriteOutcome {
     Stalled,
 }
 
-async fn write_chunk(stdin: &mut ChildStdin, mut bytes: &[u8], stall: Duration) -> WriteOutcome {
+async fn write_chunk(stdin: &mut ChildStdin, mut bytes: &[u8], stall_timeout: Duration) -> WriteOutcome {
     while !bytes.is_empty() {
         let mut writing = pin!(stdin.write(bytes));
         // Usually the pipe has room; no timer is needed then.
-        let at_once = poll_fn(|context| Poll::Ready(writing.as_mut().poll(context))).await;
-        let written = match at_once {
+        let first_poll = poll_fn(|context| Poll::Ready(writing.as_mut().poll(context))).await;
+        let written = match first_poll {
             Poll::Ready(written) => written,
-            Poll::Pending => match tokio::time::timeout(stall, writing).await {
+            Poll::Pending => match tokio::time::timeout(stall_timeout, writing).await {
                 Ok(written) => written,
                 Err(_) => return WriteOutcome::Stalled,
             },

@@ -10,7 +10,7 @@ use mcp_host_model::{Endpoint, Secret, StdioEndpoint};
 use mcp_host_registry::{CatalogServer, ServerLists};
 use mcp_host_runtime::{Logins, ServerDefinitions};
 use mcp_host_transport::{
-    ProcessExit, ProgramSearch, ProgramSearchResult, Session, find_program, missing_script,
+    ProcessExit, ProgramSearch, ProgramSearchResult, Session, find_missing_script, find_program,
 };
 
 use super::examination::Examination;
@@ -135,7 +135,7 @@ async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
     let (found, script) = blocking(move || {
         let arguments = arguments.iter().map(Secret::expose);
         let found = find_program(&command, ProgramSearch::new(&path, &directory));
-        (found, missing_script(&command, arguments, &directory))
+        (found, find_missing_script(&command, arguments, &directory))
     })
     .await;
     let command = &endpoint.command;
