@@ -247,7 +247,7 @@ pub fn error_response(bytes: &[u8]) {
     }
     let body = Bytes::copy_from_slice(bytes.get(end + 2..).unwrap_or_default());
     let redactor = Redactor::new([mcp_host_model::Secret::from(SECRET)].iter());
-    let body = error_body::parse(&body, Some(7), &redactor);
+    let body = error_body::parse_error_body(&body, Some(7), &redactor);
     let message = error_body::error_response(401, &headers, body, &redactor).to_string();
     assert!(!message.contains(SECRET) && message.len() < 4096, "{message:?}");
     assert!(!message.contains(|character: char| character.is_control()), "{message:?}");

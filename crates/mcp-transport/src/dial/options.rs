@@ -48,6 +48,7 @@ impl DialOptions {
         secrets.flat_map(|secret| std::iter::once(secret.clone()).chain(json_secrets(secret))).collect()
     }
 
+    /// The options of the stdio transport.
     #[cfg(feature = "stdio")]
     pub(crate) fn for_stdio(&self) -> StdioOptions {
         StdioOptions {

@@ -30,7 +30,8 @@ pub(super) struct StreamReader {
     pub(super) retry: Option<Duration>,
     /// The last chunk contained something that counts towards the rate limit.
     has_unsolicited: bool,
-    /// Counts data that was received without a message. Boxed because it is rare, and would enlarge every request's future.
+    /// Counts data that was received without a message. Boxed because it is rare, and would enlarge every request's
+    /// future.
     idle_data: Option<Box<IdleData>>,
 }
 

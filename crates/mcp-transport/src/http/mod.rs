@@ -195,8 +195,8 @@ async fn drive(
     }
 }
 
-/// Starts listening in the session of `epoch`, and aborts the listening stream of an earlier session. `None` if this or a
-/// later session is listened to already.
+/// Starts listening in the session of `epoch`, and aborts the listening stream of an earlier session. `None` if this
+/// or a later session is listened to already.
 fn start_listening(
     connection: &Arc<HttpConnection>,
     epoch: Epoch,

@@ -119,8 +119,7 @@ impl SentRequest {
         response: &mut Response,
     ) -> Option<StreamError> {
         let status = response.status.as_u16();
-        let invalid_response =
-            |problem| Some(StreamError::Lost(RequestError::InvalidResponse { status, problem }));
+        let invalid = |problem| Some(StreamError::Lost(RequestError::InvalidResponse { status, problem }));
         if response.is_event_stream() {
             let mut reader = StreamReader::new(StreamId::Request(self.id, self.epoch));
             // Boxed because it would enlarge the future of every message.
@@ -142,7 +141,7 @@ impl SentRequest {
                 | StreamEnd::Failed(_)
                 | StreamEnd::Silent
                 | StreamEnd::Endless(_)
-                | StreamEnd::Flooded => invalid_response(end.message(connection)),
+                | StreamEnd::Flooded => invalid(end.message(connection)),
             };
         }
         let limit = connection.endpoint.max_message_bytes;
@@ -150,7 +149,7 @@ impl SentRequest {
             Ok(body) => body,
             Err(ResponseBodyError::TooLarge) => return Some(StreamError::TooLarge(limit)),
             Err(ResponseBodyError::Failed(why)) => {
-                return invalid_response(format!("the response is incomplete: {why}"));
+                return invalid(format!("the response is incomplete: {why}"));
             }
         };
         if let Some(lines) = response::split_lines(&body, self.id) {
@@ -169,11 +168,14 @@ impl SentRequest {
         } else {
             connection.inbound.noise(body.len());
         }
-        invalid_response(match body.is_empty() {
+        invalid(match body.is_empty() {
             true => format!("the server accepted the request (HTTP {status}) without a response"),
             false => {
-                let error_body =
-                    response::parse(&body.slice(..body.len().min(4096)), None, &connection.endpoint.redactor);
+                let error_body = response::parse_error_body(
+                    &body.slice(..body.len().min(4096)),
+                    None,
+                    &connection.endpoint.redactor,
+                );
                 format!("the body (HTTP {status}) does not contain the response: {}", error_body.message)
             }
         })
@@ -187,7 +189,7 @@ impl SentRequest {
     ) -> Option<StreamError> {
         let status = response.status.as_u16();
         let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
-        let error_body = response::parse(&body, Some(self.id), &connection.endpoint.redactor);
+        let error_body = response::parse_error_body(&body, Some(self.id), &connection.endpoint.redactor);
         let meaning = response::interpret_status(status, &error_body, self.context);
         let redactor = &connection.endpoint.redactor;
         let error = response::error_response(status, &response.headers, error_body, redactor);
@@ -248,7 +250,7 @@ async fn send_notification(
             return Ok(());
         }
         let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
-        let error_body = response::parse(&body, None, &connection.endpoint.redactor);
+        let error_body = response::parse_error_body(&body, None, &connection.endpoint.redactor);
         if response::interpret_status(status, &error_body, message_headers.context)
             == StatusMeaning::SessionLost
         {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use mcp_host_model::code;
 
 use super::sessions::MessageContext;
-pub(super) use crate::net::error_body::{ErrorBody, error_response, parse};
+pub(super) use crate::net::error_body::{ErrorBody, error_response, parse_error_body};
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::transport::RequestId;
 
@@ -134,7 +134,11 @@ mod tests {
     use mcp_host_model::Secret;
 
     fn error_body(body: &'static str) -> ErrorBody {
-        parse(&Bytes::from_static(body.as_bytes()), Some(7), &Redactor::new([Secret::from("hunter2")].iter()))
+        parse_error_body(
+            &Bytes::from_static(body.as_bytes()),
+            Some(7),
+            &Redactor::new([Secret::from("hunter2")].iter()),
+        )
     }
 
     #[track_caller]

@@ -8,10 +8,10 @@ use mcp_host_model::{Limits, UrlEndpoint};
 use super::events::{StreamEnd, StreamReader};
 use super::sessions::HttpSessions;
 use super::*;
-use crate::net::tests::flood::{self, Answers, FLOODS};
+use crate::net::tests::flood::{self, FLOODS, ResponseRecorder};
 use crate::transport::{MessageHead, OutboundMessage, StreamId};
 
-fn connection() -> (HttpConnection, Arc<Answers>) {
+fn connection() -> (HttpConnection, Arc<ResponseRecorder>) {
     let endpoint = UrlEndpoint::new("http://localhost:1/mcp".parse().unwrap());
     let mut limits = Limits::default();
     limits.message_bytes = 1 << 20;
@@ -19,19 +19,19 @@ fn connection() -> (HttpConnection, Arc<Answers>) {
     let endpoint = Arc::new(HttpEndpoint::new(&endpoint, &options).unwrap());
     let client = Client::new(Arc::clone(&endpoint)).unwrap();
     let (target, headers) = client.post_target();
-    let answers = Arc::new(Answers::default());
+    let recorder = Arc::new(ResponseRecorder::default());
     let connection = HttpConnection {
         endpoint,
         client,
         target,
-        inbound: Arc::clone(&answers) as _,
+        inbound: Arc::clone(&recorder) as _,
         sessions: HttpSessions::new(headers, None),
         terminate_on_close: true,
         send_queue: Mutex::default(),
         rate_limiter: Mutex::new(RateLimiter::new(Instant::now())),
         driver: mpsc::unbounded_channel().0,
     };
-    (connection, answers)
+    (connection, recorder)
 }
 
 /// Reads a stream that repeats `text` without end, for ten seconds. Returns the number of repetitions.
@@ -98,7 +98,7 @@ async fn flood_without_a_message_ends_its_stream() {
 
 #[tokio::test(start_paused = true)]
 async fn response_is_not_delayed_by_later_messages_or_another_stream() {
-    let (connection, answers) = connection();
+    let (connection, recorder) = connection();
     let flood = read_for_ten_seconds(&connection, StreamId::Notifications(Epoch(1)), FLOODS[1].0);
     let call = async {
         tokio::time::sleep(Duration::from_secs(5)).await;
@@ -107,7 +107,7 @@ async fn response_is_not_delayed_by_later_messages_or_another_stream() {
         let (mut response, _) = flood::response(&text);
         StreamReader::new(StreamId::Request(1, Epoch(1))).read_stream(&connection, &mut response).await;
         // The response is delivered at once. The stream does not end after it, so it is closed after its timeout.
-        assert_eq!(answers.times()[0], started);
+        assert_eq!(recorder.times()[0], started);
         assert!(started.elapsed() <= Duration::from_millis(251), "{:?}", started.elapsed());
     };
     tokio::join!(flood, call);

@@ -1,4 +1,4 @@
-//! Authorization of requests: a token for each, and what to do when the server refuses it.
+//! Authorization of requests: adds a token to each, and handles challenges of the server.
 //!
 //! The client adds a token to requests to the server's own origin only, redirects included. An implementation of
 //! [`Authorization`] provides the tokens.
@@ -17,12 +17,16 @@ use super::Response;
 /// Maximum number of times that one request is sent. If every response is a challenge, it fails.
 pub(super) const MAX_ATTEMPTS: usize = 4;
 
-/// Maximum number of `WWW-Authenticate` headers that are read of one response, and maximum length of each.
+/// Maximum number of `WWW-Authenticate` headers that are read of one response.
 const MAX_AUTHENTICATE_HEADERS: usize = 8;
+
+/// Maximum length of a `WWW-Authenticate` or `DPoP-Nonce` header that is read.
 const MAX_AUTHENTICATE_HEADER_BYTES: usize = 8 << 10;
 
-/// The headers of DPoP (RFC 9449).
+/// The header with the DPoP proof of a request (RFC 9449).
 const PROOF: HeaderName = HeaderName::from_static("dpop");
+
+/// The header with the nonce that a server requests for proofs.
 const PROOF_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// Provides the authorization of requests to one server. Its `Debug` output contains no secret.
@@ -173,7 +177,8 @@ impl Challenge {
     pub(super) fn from_response(
         response: &Response,
         token_used: Option<Secret>,
-        (sent_at, earlier_challenges): (Instant, usize),
+        sent_at: Instant,
+        earlier_challenges: usize,
     ) -> Option<Challenge> {
         let status = response.status.as_u16();
         if !matches!(status, 401 | 403) {
@@ -196,7 +201,7 @@ pub(super) fn with_credentials(
     credentials: &Credentials,
 ) -> Result<HeaderMap, Unauthorized> {
     let Credentials { token, proof } = credentials;
-    let value = |text: &str| {
+    let header_value = |text: &str| {
         let mut value = HeaderValue::try_from(text)
             .map_err(|_| Unauthorized::new("the token contains characters that no header allows"))?;
         value.set_sensitive(true);
@@ -204,9 +209,9 @@ pub(super) fn with_credentials(
     };
     let scheme = if proof.is_some() { "DPoP" } else { "Bearer" };
     let mut res = headers.clone();
-    res.insert(AUTHORIZATION, value(&format!("{scheme} {}", token.expose()))?);
+    res.insert(AUTHORIZATION, header_value(&format!("{scheme} {}", token.expose()))?);
     if let Some(proof) = proof {
-        res.insert(PROOF, value(proof)?);
+        res.insert(PROOF, header_value(proof)?);
     }
     Ok(res)
 }

@@ -20,6 +20,7 @@ use crate::error::net_failure::NetFailure;
 
 /// The idle time before TCP keep-alive probes an HTTP connection, and the interval between probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
+
 /// The number of unanswered probes that end the connection.
 const KEEPALIVE_RETRIES: u32 = 3;
 
@@ -34,7 +35,7 @@ pub(crate) enum ConnectStep {
     TlsHandshake,
 }
 
-/// What a stream is used for.
+/// The use of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamUse {
     /// Requests: an HTTP proxy forwards each of them, and TCP keep-alive detects a dead peer.
@@ -54,10 +55,13 @@ pub(crate) struct StreamConnector<'a> {
     pub(crate) tls_config: Option<&'a Arc<ClientConfig>>,
 }
 
-/// The `Proxy-Authorization` for each request to this URL, if an HTTP proxy forwards them. `None` if requests
-/// are sent to the server itself; `Some(None)` if the proxy needs no authorization.
+/// The `Proxy-Authorization` of requests to this URL that an HTTP proxy forwards. `None` if no HTTP proxy forwards
+/// them; `Some(None)` if the proxy needs no authorization.
 #[cfg(any(feature = "http", feature = "sse"))]
-pub(crate) fn forward_proxy<'a>(proxy: Option<&'a Proxy>, url: &Url) -> Option<Option<&'a HeaderValue>> {
+pub(crate) fn forwarding_authorization<'a>(
+    proxy: Option<&'a Proxy>,
+    url: &Url,
+) -> Option<Option<&'a HeaderValue>> {
     match &proxy.filter(|_| !uses_tls(url))?.protocol {
         ProxyProtocol::Http(authorization) | ProxyProtocol::Https(authorization) => {
             Some(authorization.as_ref())

@@ -1,4 +1,4 @@
-//! An HTTP endpoint: everything that is the same for each connection to it.
+//! An HTTP endpoint, which all connections to it share.
 
 use std::sync::Arc;
 use std::time::Duration;

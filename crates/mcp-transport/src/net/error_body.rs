@@ -30,15 +30,17 @@ pub struct ErrorBody {
 }
 
 /// Parses the body of an error response and removes secrets. `id` is the id of the request, if it has one.
-pub fn parse(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> ErrorBody {
-    if let ScannedFrame::Response { id: named, is_error: true, payload_start: payload, .. } = scan(body)
-        && let Ok(error) = RpcError::deserialize(&mut serde_json::Deserializer::from_slice(&body[payload..]))
+pub fn parse_error_body(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> ErrorBody {
+    if let ScannedFrame::Response { id: response_id, is_error: true, payload_start, .. } = scan(body)
+        && let Ok(error) =
+            RpcError::deserialize(&mut serde_json::Deserializer::from_slice(&body[payload_start..]))
     {
         let message = redactor.clean(&error.message, MAX_RPC_MESSAGE_BYTES);
         // Data with a secret is dropped: after a change it would be wrong.
         let data = error.data.filter(|data| data.as_str() == redactor.clean(data.as_str(), usize::MAX));
-        let has_no_id = named == ResponseId::Absent;
-        let has_request_id = matches!((named, id), (ResponseId::Number(number), Some(id)) if number == id);
+        let has_no_id = response_id == ResponseId::Absent;
+        let has_request_id =
+            matches!((response_id, id), (ResponseId::Number(number), Some(id)) if number == id);
         return ErrorBody {
             error: Some(RpcError { code: error.code, message: message.clone(), data }),
             has_request_id,
@@ -56,7 +58,7 @@ pub fn parse(body: &Bytes, id: Option<RequestId>, redactor: &Redactor) -> ErrorB
     }
 }
 
-/// The error response with this status, these headers and this body.
+/// Builds the error of a response from its status, headers and body.
 pub fn error_response(
     status: u16,
     headers: &HeaderMap,
@@ -81,7 +83,7 @@ pub fn error_response(
     }
 }
 
-/// What the words of a server mean, as widespread servers put it.
+/// Recognizes error messages of widespread servers.
 fn response_sign(text: &str) -> Option<ResponseSign> {
     const WANT_TLS: [&str; 3] = [
         "HTTP request to an HTTPS server",
@@ -134,8 +136,8 @@ mod tests {
         Redactor::new([Secret::from("hunter2")].iter())
     }
 
-    fn parsed(body: &'static str) -> ErrorBody {
-        parse(&Bytes::from_static(body.as_bytes()), Some(7), &redactor())
+    fn parse(body: &'static str) -> ErrorBody {
+        parse_error_body(&Bytes::from_static(body.as_bytes()), Some(7), &redactor())
     }
 
     const NO_SESSION: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
@@ -144,18 +146,18 @@ mod tests {
     fn message_has_no_secret_and_fits_a_line() {
         let none = HeaderMap::new();
         let describe = |status, body| error_response(status, &none, body, &redactor());
-        let check = |status, body| describe(status, parsed(body)).to_string();
+        let check = |status, body| describe(status, parse(body)).to_string();
         assert_eq!(
             check(502, "<html>\n\n  hunter2\u{7} </html>"),
             "the server answered HTTP 502 Bad Gateway: <html> *** </html>"
         );
-        let no_session = describe(400, parsed(NO_SESSION));
+        let no_session = describe(400, parse(NO_SESSION));
         assert_eq!(no_session.sign, Some(ResponseSign::WantsSession));
         assert_eq!(no_session.text, "");
         assert_eq!(check(599, ""), "the server answered HTTP 599");
-        let long = parse(&Bytes::from(vec![b'x'; 1000]), None, &redactor());
+        let long = parse_error_body(&Bytes::from(vec![b'x'; 1000]), None, &redactor());
         assert!(describe(400, long).to_string().len() < 260);
-        let error = parsed(r#"{"id":1,"error":{"code":1,"message":"no hunter2","data":{"a":"hunter2"}}}"#)
+        let error = parse(r#"{"id":1,"error":{"code":1,"message":"no hunter2","data":{"a":"hunter2"}}}"#)
             .error
             .unwrap();
         assert_eq!((error.message.as_str(), error.data), ("no ***", None));
@@ -164,7 +166,7 @@ mod tests {
     #[track_caller]
     fn check_retry_after(value: &'static str, want: &str) {
         let headers = [(RETRY_AFTER, HeaderValue::from_static(value))].into_iter().collect();
-        let got = error_response(429, &headers, parsed(""), &redactor()).to_string();
+        let got = error_response(429, &headers, parse(""), &redactor()).to_string();
         assert_eq!(got, format!("the server answered HTTP 429 Too Many Requests{want}"));
     }
 
@@ -187,21 +189,20 @@ mod tests {
         );
         headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("Basic"));
         assert_eq!(
-            error_response(401, &headers, parsed(""), &redactor()).to_string(),
+            error_response(401, &headers, parse(""), &redactor()).to_string(),
             "the server answered HTTP 401 Unauthorized: it requires authorization (Bearer, Basic)"
         );
         assert_eq!(
-            error_response(403, &HeaderMap::new(), parsed(""), &redactor()).to_string(),
+            error_response(403, &HeaderMap::new(), parse(""), &redactor()).to_string(),
             "the server answered HTTP 403 Forbidden: it requires authorization"
         );
         assert_eq!(
-            error_response(403, &HeaderMap::new(), parsed("no"), &Redactor::new([].iter())).to_string(),
+            error_response(403, &HeaderMap::new(), parse("no"), &Redactor::new([].iter())).to_string(),
             "the server answered HTTP 403 Forbidden: it refuses access, and no credential is configured: no"
         );
-        let said_back = HeaderValue::from_static("x-hunter2-1");
-        headers.insert(WWW_AUTHENTICATE, said_back);
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("x-hunter2-1"));
         assert_eq!(
-            error_response(401, &headers, parsed(""), &redactor()).to_string(),
+            error_response(401, &headers, parse(""), &redactor()).to_string(),
             "the server answered HTTP 401 Unauthorized: it requires authorization (x-)"
         );
     }

@@ -77,7 +77,7 @@ impl Client {
                 response = self.follow_redirects(response, target.url.clone(), request).await?;
             }
             let token = credentials.map(|it| it.token);
-            let Some(challenge) = Challenge::from_response(&response, token, (sent_at, earlier_challenges))
+            let Some(challenge) = Challenge::from_response(&response, token, sent_at, earlier_challenges)
             else {
                 return Ok(response);
             };
@@ -89,6 +89,7 @@ impl Client {
         Err(not_authorized(Unauthorized::new("the server refuses every token")))
     }
 
+    /// Follows the redirect of a response to a request to `url`, and further ones.
     async fn follow_redirects(
         &self,
         mut response: Response,
@@ -98,7 +99,7 @@ impl Client {
         for _ in 0..MAX_REDIRECTS {
             let status = response.status.as_u16();
             let location = response.headers.get(LOCATION).and_then(|value| value.to_str().ok());
-            match redirect(request.method, status, location, &url) {
+            match decide_redirect(request.method, status, location, &url) {
                 Redirect::Follow(next) => url = next,
                 Redirect::Refuse(mut problem) => {
                     if let RedirectProblem::OtherOrigin(target) | RedirectProblem::LosesMessage(target) =
@@ -126,9 +127,9 @@ fn not_authorized(why: Unauthorized) -> ExchangeError {
     ExchangeError::Refused(RequestError::NotAuthorized(why.message))
 }
 
-/// Decides about a redirect from `url`. A target is reported without its query, and only with the origin of
+/// Decides whether to follow a redirect from `url`. A target is reported without its query, and only with the origin of
 /// another host: its path may be secret.
-fn redirect(method: &Method, status: u16, location: Option<&str>, url: &Url) -> Redirect {
+fn decide_redirect(method: &Method, status: u16, location: Option<&str>, url: &Url) -> Redirect {
     let Some(next) = location.and_then(|location| url.join(location).ok()) else {
         return Redirect::Refuse(RedirectProblem::NoLocation);
     };
@@ -138,8 +139,8 @@ fn redirect(method: &Method, status: u16, location: Option<&str>, url: &Url) -> 
     if origin != url.origin() {
         return Redirect::Refuse(RedirectProblem::OtherOrigin(target));
     }
-    let keeps_all = matches!(status, 307 | 308) || (method == Method::GET && matches!(status, 301..=303));
-    if !keeps_all {
+    let keeps_message = matches!(status, 307 | 308) || (method == Method::GET && matches!(status, 301..=303));
+    if !keeps_message {
         return Redirect::Refuse(RedirectProblem::LosesMessage(target));
     }
     Redirect::Follow(next)
@@ -157,7 +158,7 @@ mod tests {
     #[track_caller]
     fn check_for(method: &Method, status: u16, location: Option<&str>, want: &str) {
         let url = Url::parse("https://example.com/mcp?key=k").unwrap();
-        let got = match redirect(method, status, location, &url) {
+        let got = match decide_redirect(method, status, location, &url) {
             Redirect::Follow(url) => url.to_string(),
             Redirect::Refuse(problem) => RequestError::Redirected { status, problem }.to_string(),
         };

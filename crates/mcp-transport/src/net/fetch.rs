@@ -14,11 +14,12 @@ use super::url_endpoint::UrlOptions;
 use super::{Client, HttpEndpoint, RequestParts, headers};
 
 /// Fetches a JSON document of at most `max_bytes` within `timeout`. Follows redirects within the origin only. The error
-/// says why, without the query of the URL.
+/// is a message without the query of the URL.
 pub async fn fetch_json(
     url: &Url,
     authorities: &Authorities,
-    (max_bytes, timeout): (usize, Duration),
+    max_bytes: usize,
+    timeout: Duration,
 ) -> Result<Vec<u8>, String> {
     let fetching = fetch(url, authorities, max_bytes);
     let too_slow = |_| format!("no answer within {} s", timeout.as_secs());

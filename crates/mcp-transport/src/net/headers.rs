@@ -24,7 +24,7 @@ pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// The id of the last event of a stream that is resumed.
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Headers whose value we set. A configured one is not sent.
+/// Headers that are set by the client. A configured value is not sent.
 const OWN_HEADERS: [HeaderName; 7] =
     [CONTENT_TYPE, ACCEPT, SESSION_ID, PROTOCOL_VERSION, METHOD, NAME, LAST_EVENT_ID];
 
@@ -56,7 +56,7 @@ pub(crate) fn get_or_delete_headers(mut post: HeaderMap) -> HeaderMap {
 #[cfg(any(feature = "http", test))]
 pub(crate) fn encode_header_value(text: &str) -> HeaderValue {
     let is_plain = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) && text.trim() == text;
-    // A peer would decode it.
+    // A peer would decode this text, so it is encoded again.
     let looks_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
     if is_plain
         && !looks_encoded
@@ -90,7 +90,7 @@ mod tests {
         endpoint
     }
 
-    /// What is sent besides what is always sent, or why it is refused.
+    /// Checks the headers that are sent besides those of every request, or the error.
     #[track_caller]
     fn check(headers: &[(&str, &str)], want: &str) {
         let got = match post_headers(&endpoint(headers)) {

@@ -1,4 +1,4 @@
-//! HTTP/1.1 with hyper: the settings of a connection, upgrades, the body of a request, and errors.
+//! HTTP/1.1 with hyper: connection settings, upgrades, request bodies and errors.
 
 use std::convert::Infallible;
 use std::error::Error as _;
@@ -56,8 +56,8 @@ impl Body for RequestBody {
     }
 }
 
-/// The settings of every connection.
-pub(super) fn builder() -> http1::Builder {
+/// Creates a hyper builder with the settings of every connection.
+pub(super) fn connection_builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
     // Not vectored: hyper would fill a table of 64 slices for each write.
     builder.max_buf_size(MAX_BUFFER_BYTES).writev(false);
@@ -72,8 +72,9 @@ pub(crate) async fn send_upgrade(
     request: Request,
     tasks: &mut JoinSet<()>,
 ) -> hyper::Result<http::Response<Incoming>> {
-    let (mut sender, connection) = builder().title_case_headers(true).handshake(TokioIo::new(stream)).await?;
-    // The error is ignored here: the request or the body that it concerns returns it too.
+    let (mut sender, connection) =
+        connection_builder().title_case_headers(true).handshake(TokioIo::new(stream)).await?;
+    // The error is ignored here, because the affected request or body returns it too.
     tasks.spawn(async { drop(connection.with_upgrades().await) });
     sender.send_request(request).await
 }

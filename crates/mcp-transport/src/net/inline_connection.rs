@@ -18,23 +18,25 @@ use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWrite as _;
 use tokio::task::coop::unconstrained;
 
-use super::http1::{Request, RequestBody, builder};
+use super::http1::{Request, RequestBody, connection_builder};
 use super::stream::NetStream;
 
 /// An HTTP/1.1 connection. It has at most one request at a time.
 pub(super) struct Http1Connection {
     sender: http1::SendRequest<RequestBody>,
-    /// `None` after it was dropped because the connection had ended, which resolves a pending response or body.
+    /// hyper's connection. `None` after it was dropped because the connection had ended, which resolves a pending
+    /// response or body.
     driver: Option<http1::Connection<TokioIo<NetStream>, RequestBody>>,
     /// Whether the driver has completed. It must not be polled again.
     is_finished: bool,
+    /// Wakes the task that waits for the connection.
     deferred: Arc<DeferredWaker>,
-    /// `deferred` as a waker, which the driver is polled with.
+    /// `deferred` as a waker, with which the driver is polled.
     waker: Waker,
 }
 
-/// Defers the wake-ups that the driver causes while a task polls it. hyper wakes the driver for each request
-/// and each piece of a body, but the task that sends the one and takes the other polls the driver itself.
+/// Defers the wake-ups that the driver causes while a task polls it. hyper wakes the driver for each request and each
+/// chunk of a body, but the task that sends the request and reads the body polls the driver itself.
 #[derive(Default)]
 struct DeferredWaker {
     /// The task that waits for the connection.
@@ -44,13 +46,13 @@ struct DeferredWaker {
 }
 
 impl DeferredWaker {
-    /// A task begins to poll.
+    /// Called when a task begins to poll.
     fn begin_poll(&self) {
         self.task.take();
         self.is_woken.store(false, Ordering::Relaxed);
     }
 
-    /// The task waits: a wake-up since it began to poll, or a later one, wakes it.
+    /// Called when the task waits. A wake-up since it began to poll, or a later one, wakes it.
     fn end_poll(&self, waker: &Waker) {
         self.task.register(waker);
         if self.is_woken.load(Ordering::Acquire) {
@@ -73,7 +75,7 @@ impl Wake for DeferredWaker {
 impl Http1Connection {
     /// Prepares a connection over a stream. Sends nothing.
     pub(super) async fn new(stream: NetStream) -> hyper::Result<Http1Connection> {
-        let (sender, driver) = builder().handshake(TokioIo::new(stream)).await?;
+        let (sender, driver) = connection_builder().handshake(TokioIo::new(stream)).await?;
         let deferred = Arc::<DeferredWaker>::default();
         let waker = Waker::from(Arc::clone(&deferred));
         Ok(Http1Connection { sender, driver: Some(driver), is_finished: false, deferred, waker })
@@ -165,7 +167,7 @@ impl Http1Connection {
         }
     }
 
-    /// Polls for something that the driver makes ready.
+    /// Calls `poll`, which polls the driver, and makes sure that the task is woken if the result is pending.
     fn poll_driven<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -184,7 +186,7 @@ impl Http1Connection {
         if !self.is_finished
             && let Some(driver) = &mut self.driver
         {
-            // The error is ignored here: the request or body that it concerns returns it too.
+            // The error is ignored here, because the affected request or body returns it too.
             self.is_finished = driver.poll_without_shutdown(&mut Context::from_waker(&self.waker)).is_ready();
         }
     }

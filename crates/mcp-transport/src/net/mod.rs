@@ -1,7 +1,7 @@
-//! What the transports with a URL share: connections, TLS, proxies, the HTTP client with its pool, redirects, headers,
-//! event streams and error messages.
+//! Networking for the transports with a URL: connections, TLS, proxies, the HTTP client with its pool, redirects,
+//! headers, event streams and error messages.
 //!
-//! The meaning of a message belongs to the transports.
+//! Interprets no JSON-RPC message; that belongs to the transports.
 
 #[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod authorization;

@@ -1,9 +1,9 @@
-//! The proxy for a server, as the environment or the system configures it, and the tunnel through it.
+//! The proxy for a server, from the environment or the settings of the system, and the tunnel through it.
 //!
 //! The usual variables apply (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`); `wss` counts as `https`
 //! and `ws` as `http`. An HTTP proxy opens a tunnel with `CONNECT`, except for plain HTTP requests, which it
-//! forwards. A SOCKS proxy opens its own kind of tunnel ([`SocksProxy`]). Any other proxy is an error:
-//! bypassing it would send traffic around its owner's rules.
+//! forwards. A SOCKS proxy opens its own kind of tunnel ([`SocksProxy`]). Any other proxy is an error: a direct
+//! connection would bypass the rules of the network.
 
 use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{HeaderValue, Uri};
@@ -17,7 +17,7 @@ use super::stream::NetStream;
 use super::tls::uses_tls;
 use crate::error::net_failure::NetFailure;
 
-/// A proxy.
+/// The address and protocol of a proxy.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Proxy {
     pub(crate) host: Host<String>,
@@ -35,15 +35,19 @@ pub(crate) enum ProxyProtocol {
     Socks(SocksProxy),
 }
 
-/// The proxy for a URL. Fails if the configured proxy is not supported.
-pub(crate) fn proxy_for(matcher: &Matcher, url: &Url) -> Result<Option<Proxy>, NetFailure> {
-    let scheme = if uses_tls(url) { "https" } else { "http" };
-    let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
-    let Ok(uri) = format!("{scheme}://{authority}/").parse::<Uri>() else { return Ok(None) };
-    matcher.intercept(&uri).map(parse).transpose()
+/// Finds the proxy for a URL. Fails if the configured proxy is not supported.
+pub(crate) fn find_proxy(matcher: &Matcher, url: &Url) -> Result<Option<Proxy>, NetFailure> {
+    find_intercept(matcher, url).map(parse_proxy).transpose()
 }
 
-fn parse(intercept: Intercept) -> Result<Proxy, NetFailure> {
+/// Finds the entry of the proxy configuration for a URL; `wss` counts as `https`, `ws` as `http`.
+pub(super) fn find_intercept(matcher: &Matcher, url: &Url) -> Option<Intercept> {
+    let scheme = if uses_tls(url) { "https" } else { "http" };
+    let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
+    matcher.intercept(&format!("{scheme}://{authority}/").parse::<Uri>().ok()?)
+}
+
+fn parse_proxy(intercept: Intercept) -> Result<Proxy, NetFailure> {
     let unusable = |message: &str| NetFailure::Proxy(message.to_owned());
     let uri = intercept.uri();
     let authorization = || intercept.basic_auth().cloned();
@@ -66,7 +70,7 @@ impl Proxy {
         format!("the proxy {}:{}", self.host, self.port)
     }
 
-    /// The failure of a connection to this proxy.
+    /// Wraps the failure of a connection to this proxy.
     pub(crate) fn connection_failure(&self, failure: NetFailure) -> NetFailure {
         NetFailure::ProxyConnection { proxy: self.label(), failure: Box::new(failure) }
     }
@@ -107,21 +111,25 @@ impl Proxy {
 mod tests {
     use super::*;
 
-    /// The proxy for a URL, by a rule for http, one for https, and exceptions.
+    /// Checks the proxy for a URL, with these proxies for http and https, and exceptions.
     #[track_caller]
     fn check(url: &str, http: &str, https: &str, want: &str) {
         let matcher = Matcher::builder().http(http).https(https).no("free.example,10.0.0.0/8").build();
-        let got = match proxy_for(&matcher, &Url::parse(url).unwrap()) {
+        let got = match find_proxy(&matcher, &Url::parse(url).unwrap()) {
             Ok(None) => "none".to_owned(),
             Ok(Some(proxy)) => {
-                let (how, known) = match &proxy.protocol {
-                    ProxyProtocol::Http(known) => ("", known.is_some()),
-                    ProxyProtocol::Https(known) => (" over TLS", known.is_some()),
+                let (protocol, has_credentials) = match &proxy.protocol {
+                    ProxyProtocol::Http(authorization) => ("", authorization.is_some()),
+                    ProxyProtocol::Https(authorization) => (" over TLS", authorization.is_some()),
                     ProxyProtocol::Socks(socks) => {
                         (" with SOCKS", *socks != SocksProxy::from_scheme("socks5", None).unwrap())
                     }
                 };
-                format!("{}{how}{}", proxy.label(), if known { " as somebody" } else { "" })
+                format!(
+                    "{}{protocol}{}",
+                    proxy.label(),
+                    if has_credentials { " with credentials" } else { "" }
+                )
             }
             Err(failure) => failure.to_string(),
         };
@@ -132,13 +140,13 @@ mod tests {
     fn scheme_and_exceptions_select_the_proxy() {
         let (http, https) = ("http://a.example:3128", "https://user:pw@b.example");
         check("ws://x.example/", http, https, "the proxy a.example:3128");
-        check("wss://x.example:8443/", http, https, "the proxy b.example:443 over TLS as somebody");
+        check("wss://x.example:8443/", http, https, "the proxy b.example:443 over TLS with credentials");
         check("wss://www.free.example/", http, https, "none");
         check("ws://10.1.2.3/", http, https, "none");
         check("ws://[::1]/", "http://[::2]:8080", "", "the proxy [::2]:8080");
         check("wss://x.example/", http, "", "none");
         check("wss://x.example/", http, "socks5://c.example", "the proxy c.example:1080 with SOCKS");
-        let somebody = "the proxy c.example:9 with SOCKS as somebody";
-        check("wss://x.example/", http, "socks5://user:pw@c.example:9", somebody);
+        let with_credentials = "the proxy c.example:9 with SOCKS with credentials";
+        check("wss://x.example/", http, "socks5://user:pw@c.example:9", with_credentials);
     }
 }

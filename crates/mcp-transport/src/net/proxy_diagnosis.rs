@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
 use super::loopback::is_loopback;
+use super::proxy::find_intercept;
 
 /// A proxy that the environment or the system configures, without its credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,28 +19,26 @@ pub struct ProxyAddress {
 }
 
 impl ProxyAddress {
-    /// The proxy for a URL (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the system's
+    /// Finds the proxy for a URL (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the system's
     /// settings); `None` if the connection is direct, as for loopback hosts.
     pub fn for_url(url: &Url) -> Option<ProxyAddress> {
-        if is_loopback(url) { None } else { find(&Matcher::from_system(), url) }
+        if is_loopback(url) { None } else { find_address(&Matcher::from_system(), url) }
     }
 }
 
 impl fmt::Display for ProxyAddress {
     /// `the proxy proxy.example:3128`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.host.contains(':') {
-            true => write!(f, "the proxy [{}]:{}", self.host, self.port),
-            false => write!(f, "the proxy {}:{}", self.host, self.port),
+        if self.host.contains(':') {
+            write!(f, "the proxy [{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "the proxy {}:{}", self.host, self.port)
         }
     }
 }
 
-fn find(proxies: &Matcher, url: &Url) -> Option<ProxyAddress> {
-    let scheme = if matches!(url.scheme(), "https" | "wss") { "https" } else { "http" };
-    let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
-    let uri: Uri = format!("{scheme}://{authority}/").parse().ok()?;
-    let intercept = proxies.intercept(&uri)?;
+fn find_address(proxies: &Matcher, url: &Url) -> Option<ProxyAddress> {
+    let intercept = find_intercept(proxies, url)?;
     let uri = intercept.uri();
     let default_port = match uri.scheme_str() {
         Some("https") => 443,
@@ -62,7 +60,7 @@ mod tests {
             .https("https://user:secret@b.example")
             .no("free.example")
             .build();
-        let got = find(&proxies, &Url::parse(url).unwrap()).map(|it| it.to_string());
+        let got = find_address(&proxies, &Url::parse(url).unwrap()).map(|it| it.to_string());
         assert_eq!(got.as_deref(), want, "{url}");
     }
 

@@ -1,4 +1,4 @@
-//! Requests: the target, a URL in the forms that HTTP needs, and the rest.
+//! The target of a request, in the forms that HTTP needs, and the other parts of a request.
 
 use bytes::Bytes;
 use http::header::HOST;
@@ -18,10 +18,11 @@ pub(crate) struct RequestParts<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct RequestTarget {
     pub(crate) url: Url,
-    /// An error says why no request can be sent.
+    /// The URIs of a request; an error if no request can be sent.
     uris: Result<RequestUris, String>,
 }
 
+/// The URL in the forms that HTTP needs.
 #[derive(Debug, Clone)]
 pub(super) struct RequestUris {
     /// `https://example.com/mcp`, for HTTP/2 and for proxies.
@@ -31,7 +32,7 @@ pub(super) struct RequestUris {
 }
 
 impl RequestTarget {
-    /// Removes credentials and the fragment.
+    /// Creates a target from a URL, whose credentials and fragment are not sent.
     pub(crate) fn new(mut url: Url) -> RequestTarget {
         // Fails for URLs without a host, to which nothing is sent.
         let _ = url.set_username("");

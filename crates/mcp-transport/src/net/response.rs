@@ -1,4 +1,4 @@
-//! A response: its head, and its body in pieces.
+//! An HTTP response: its head, and its body in chunks.
 //!
 //! When an HTTP/1.1 body was read to its end, its connection returns to the pool. Dropping the response
 //! before that closes the connection, or resets the stream of an HTTP/2 connection.
@@ -22,14 +22,15 @@ use super::pool::Pool;
 /// Maximum number of bytes that are read of the body of an error response.
 const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
 
-/// A response.
+/// An HTTP response whose body is read in chunks.
 pub(crate) struct Response {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    body: Body,
+    body: ResponseBody,
 }
 
-enum Body {
+/// The body of a response, with the connection that it is read from.
+enum ResponseBody {
     /// `None` once the body was read to its end or failed.
     Http1(Option<Http1Body>),
     Http2(Incoming),
@@ -37,15 +38,15 @@ enum Body {
     Stream(Pin<Box<dyn futures_util::Stream<Item = Bytes> + Send>>),
 }
 
-/// A body with the connection that it is read from.
+/// An HTTP/1.1 body with its connection.
 struct Http1Body {
     body: Incoming,
     connection: Box<Http1Connection>,
-    /// Where the connection is kept afterwards; `None` if it must not be used again.
+    /// Keeps the connection afterwards; `None` if it must not be used again.
     pool: Option<Arc<Pool>>,
 }
 
-/// What the framing of a response means for its body and its connection.
+/// Whether the framing of a response lets its connection be used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     Reusable,
@@ -64,14 +65,14 @@ impl Response {
         pool: &Arc<Pool>,
     ) -> Result<Response, &'static str> {
         let (head, body) = response.into_parts();
-        let pool = match framing(head.version, &head.headers) {
+        let pool = match classify_framing(head.version, &head.headers) {
             Framing::Reusable => Some(Arc::clone(pool)),
             Framing::Ambiguous => None,
             Framing::UnknownCoding => {
                 return Err("its response has a transfer coding that was not requested");
             }
         };
-        let mut body = Body::Http1(Some(Http1Body { body, connection, pool }));
+        let mut body = ResponseBody::Http1(Some(Http1Body { body, connection, pool }));
         body.release_at_end();
         Ok(Response { status: head.status, headers: head.headers, body })
     }
@@ -79,13 +80,17 @@ impl Response {
     /// A response on an HTTP/2 connection.
     pub(super) fn http2(response: http::Response<Incoming>) -> Response {
         let (head, body) = response.into_parts();
-        Response { status: head.status, headers: head.headers, body: Body::Http2(body) }
+        Response { status: head.status, headers: head.headers, body: ResponseBody::Http2(body) }
     }
 
     /// A response with this body.
     #[cfg(test)]
     pub(crate) fn from_stream(body: impl futures_util::Stream<Item = Bytes> + Send + 'static) -> Response {
-        Response { status: StatusCode::OK, headers: HeaderMap::new(), body: Body::Stream(Box::pin(body)) }
+        Response {
+            status: StatusCode::OK,
+            headers: HeaderMap::new(),
+            body: ResponseBody::Stream(Box::pin(body)),
+        }
     }
 
     /// Whether the server declares the body to be an event stream.
@@ -110,27 +115,27 @@ impl Response {
     /// Closes the connection, or resets the stream of an HTTP/2 connection, unless the body was read to its end.
     #[cfg(feature = "http")]
     pub(crate) fn close(&mut self) {
-        self.body = Body::Http1(None);
+        self.body = ResponseBody::Http1(None);
     }
 
     /// The number of bytes that remain of the body, if it is known.
     #[cfg(feature = "http")]
     pub(crate) fn content_length(&self) -> Option<u64> {
         match &self.body {
-            Body::Http1(Some(http1)) => http1.body.size_hint().exact(),
-            Body::Http1(None) => Some(0),
-            Body::Http2(body) => body.size_hint().exact(),
+            ResponseBody::Http1(Some(http1)) => http1.body.size_hint().exact(),
+            ResponseBody::Http1(None) => Some(0),
+            ResponseBody::Http2(body) => body.size_hint().exact(),
             #[cfg(test)]
-            Body::Stream(_) => None,
+            ResponseBody::Stream(_) => None,
         }
     }
 
-    /// Returns the next piece of the body; `None` at its end, and after an error. Cancel-safe.
+    /// Returns the next chunk of the body; `None` at its end, and after an error. Cancel-safe.
     pub(crate) async fn chunk(&mut self) -> hyper::Result<Option<Bytes>> {
         poll_fn(|cx| self.body.poll_chunk(cx)).await
     }
 
-    /// Returns the next piece of the body as [`Response::chunk`] does, or `None` if there is none before
+    /// Returns the next chunk of the body as [`Response::chunk`] does, or `None` if there is none before
     /// `deadline`, which is computed when the wait begins.
     #[cfg(feature = "http")]
     pub(crate) async fn chunk_before(
@@ -167,10 +172,10 @@ impl Response {
     }
 }
 
-impl Body {
+impl ResponseBody {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<hyper::Result<Option<Bytes>>> {
         match self {
-            Body::Http1(http1) => {
+            ResponseBody::Http1(http1) => {
                 let Some(Http1Body { body, connection, pool: _ }) = http1 else {
                     return Poll::Ready(Ok(None));
                 };
@@ -189,7 +194,7 @@ impl Body {
                     }
                 }
             }
-            Body::Http2(body) => loop {
+            ResponseBody::Http2(body) => loop {
                 let Some(frame) = ready!(Pin::new(&mut *body).poll_frame(cx)) else {
                     return Poll::Ready(Ok(None));
                 };
@@ -199,21 +204,22 @@ impl Body {
                 }
             },
             #[cfg(test)]
-            Body::Stream(stream) => stream.as_mut().poll_next(cx).map(Ok),
+            ResponseBody::Stream(stream) => stream.as_mut().poll_next(cx).map(Ok),
         }
     }
 
     /// Releases the connection if the body is known to have ended.
     fn release_at_end(&mut self) {
-        if let Body::Http1(Some(http1)) = self
+        if let ResponseBody::Http1(Some(http1)) = self
             && http1.body.is_end_stream()
         {
             self.release();
         }
     }
 
+    /// Returns the connection to the pool.
     fn release(&mut self) {
-        if let Body::Http1(http1) = self
+        if let ResponseBody::Http1(http1) = self
             && let Some(Http1Body { connection, pool: Some(pool), body: _ }) = http1.take()
         {
             pool.put(connection);
@@ -221,8 +227,9 @@ impl Body {
     }
 }
 
-/// Classifies the framing. hyper accepts, as RFC 9112 allows, a body whose end an intermediary may see elsewhere.
-fn framing(version: Version, headers: &HeaderMap) -> Framing {
+/// Classifies the framing of a response. hyper accepts, as RFC 9112 allows, a body whose end an intermediary may see
+/// elsewhere.
+fn classify_framing(version: Version, headers: &HeaderMap) -> Framing {
     let mut codings = 0;
     let mut has_length = false;
     let mut is_chunked = true;
@@ -261,7 +268,7 @@ mod tests {
         });
         let mut headers = HeaderMap::new();
         fields.for_each(|(name, value)| _ = headers.append(name, value));
-        assert_eq!(framing(version, &headers), expected, "{headers:?}");
+        assert_eq!(classify_framing(version, &headers), expected, "{headers:?}");
     }
 
     #[test]

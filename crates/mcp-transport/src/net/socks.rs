@@ -15,7 +15,7 @@ use url::{Host, Url};
 
 use crate::error::net_failure::NetFailure;
 
-/// How a SOCKS proxy is used.
+/// The settings of a SOCKS proxy.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct SocksProxy {
     version: SocksVersion,
@@ -116,73 +116,77 @@ mod tests {
 
     use super::*;
 
-    /// What a proxy receives that sends these replies, piece by piece, and the outcome.
+    /// Connects through a proxy, which reads this number of bytes and then sends this reply, for each of `replies`.
+    /// Checks what is received through the tunnel, or the error. Returns the bytes that the proxy received.
     async fn check(
         socks: SocksProxy,
         url: &str,
-        says: &[(usize, &[u8])],
+        replies: &[(usize, &[u8])],
         want: Result<&str, &str>,
     ) -> Vec<u8> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let proxy = async {
             let (mut stream, _) = listener.accept().await.unwrap();
-            let mut heard = Vec::new();
-            for (hears, said) in says {
-                let mut piece = vec![0; *hears];
-                stream.read_exact(&mut piece).await.unwrap();
-                heard.extend(piece);
-                stream.write_all(said).await.unwrap();
+            let mut received = Vec::new();
+            for (request_bytes, reply) in replies {
+                let mut request = vec![0; *request_bytes];
+                stream.read_exact(&mut request).await.unwrap();
+                received.extend(request);
+                stream.write_all(reply).await.unwrap();
             }
-            heard
+            received
         };
         let url = Url::parse(url).unwrap();
-        let reaching = async {
+        let client = async {
             let mut stream = socks.connect(stream, &url).await?;
             stream.write_all(b"?").await.unwrap();
-            let mut beyond = String::new();
-            stream.read_to_string(&mut beyond).await.unwrap();
-            Ok::<_, NetFailure>(beyond)
+            let mut text = String::new();
+            stream.read_to_string(&mut text).await.unwrap();
+            Ok::<_, NetFailure>(text)
         };
-        let (heard, reached) = tokio::join!(proxy, reaching);
+        let (received, outcome) = tokio::join!(proxy, client);
         match want {
-            Ok(want) => assert_eq!(reached.as_deref(), Ok(want)),
+            Ok(want) => assert_eq!(outcome.as_deref(), Ok(want)),
             Err(want) => {
-                assert!(reached.clone().is_err_and(|it| it.to_string().contains(want)), "{reached:?}")
+                assert!(outcome.clone().is_err_and(|it| it.to_string().contains(want)), "{outcome:?}")
             }
         }
-        heard
+        received
     }
 
-    const REACHED: &[u8] = b"\x05\x00\x00\x01\0\0\0\0\0\0";
-    const BEYOND: (usize, &[u8]) = (1, b"hello");
+    /// The reply of a SOCKS 5 proxy that has connected to the server.
+    const CONNECTED: &[u8] = b"\x05\x00\x00\x01\0\0\0\0\0\0";
+    /// The server behind the proxy reads a byte and sends a text.
+    const SERVER_REPLY: (usize, &[u8]) = (1, b"hello");
 
     #[tokio::test]
     async fn socks5_request_has_a_name_or_an_address() {
-        let by = |scheme| SocksProxy::from_scheme(scheme, None).unwrap();
-        let says: [(usize, &[u8]); 3] = [(3, b"\x05\x00"), (18, REACHED), BEYOND];
-        let heard = check(by("socks5h"), "ws://mcp.example:81/", &says, Ok("hello")).await;
-        assert_eq!(heard, b"\x05\x01\x00\x05\x01\x00\x03\x0bmcp.example\x00\x51?");
-        let says: [(usize, &[u8]); 3] = [(3, b"\x05\x00"), (10, REACHED), BEYOND];
-        let heard = check(by("socks5"), "wss://10.0.0.1/", &says, Ok("hello")).await;
-        assert_eq!(heard, b"\x05\x01\x00\x05\x01\x00\x01\x0a\x00\x00\x01\x01\xbb?");
+        let socks = |scheme| SocksProxy::from_scheme(scheme, None).unwrap();
+        let replies: [(usize, &[u8]); 3] = [(3, b"\x05\x00"), (18, CONNECTED), SERVER_REPLY];
+        let received = check(socks("socks5h"), "ws://mcp.example:81/", &replies, Ok("hello")).await;
+        assert_eq!(received, b"\x05\x01\x00\x05\x01\x00\x03\x0bmcp.example\x00\x51?");
+        let replies: [(usize, &[u8]); 3] = [(3, b"\x05\x00"), (10, CONNECTED), SERVER_REPLY];
+        let received = check(socks("socks5"), "wss://10.0.0.1/", &replies, Ok("hello")).await;
+        assert_eq!(received, b"\x05\x01\x00\x05\x01\x00\x01\x0a\x00\x00\x01\x01\xbb?");
     }
 
     #[tokio::test]
     async fn socks5_refusal_is_reported_without_the_password() {
-        let somebody = SocksProxy::from_scheme("socks5h", Some(("Ann", "hunter2"))).unwrap();
-        let says: [(usize, &[u8]); 4] = [(3, b"\x05\x02"), (13, b"\x01\x00"), (18, REACHED), BEYOND];
-        let heard = check(somebody.clone(), "ws://mcp.example:81/", &says, Ok("hello")).await;
-        assert_eq!(&heard[..16], b"\x05\x01\x02\x01\x03Ann\x07hunter2");
-        let says: [(usize, &[u8]); 2] = [(3, b"\x05\x02"), (13, b"\x01\x01")];
-        check(somebody, "ws://mcp.example:81/", &says, Err("credentials not accepted")).await;
+        let with_password = SocksProxy::from_scheme("socks5h", Some(("Ann", "hunter2"))).unwrap();
+        let replies: [(usize, &[u8]); 4] =
+            [(3, b"\x05\x02"), (13, b"\x01\x00"), (18, CONNECTED), SERVER_REPLY];
+        let received = check(with_password.clone(), "ws://mcp.example:81/", &replies, Ok("hello")).await;
+        assert_eq!(&received[..16], b"\x05\x01\x02\x01\x03Ann\x07hunter2");
+        let replies: [(usize, &[u8]); 2] = [(3, b"\x05\x02"), (13, b"\x01\x01")];
+        check(with_password, "ws://mcp.example:81/", &replies, Err("credentials not accepted")).await;
     }
 
     #[tokio::test]
     async fn socks4_request_is_sent() {
-        let says: [(usize, &[u8]); 2] = [(9, b"\x00\x5a\0\0\0\0\0\0"), BEYOND];
+        let replies: [(usize, &[u8]); 2] = [(9, b"\x00\x5a\0\0\0\0\0\0"), SERVER_REPLY];
         let socks = SocksProxy::from_scheme("socks4", None).unwrap();
-        let heard = check(socks, "ws://10.0.0.1:81/", &says, Ok("hello")).await;
-        assert_eq!(heard, b"\x04\x01\x00\x51\x0a\x00\x00\x01\x00?");
+        let received = check(socks, "ws://10.0.0.1:81/", &replies, Ok("hello")).await;
+        assert_eq!(received, b"\x04\x01\x00\x51\x0a\x00\x00\x01\x00?");
     }
 }

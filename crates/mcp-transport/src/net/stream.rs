@@ -4,7 +4,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// A stream of bytes in both directions.
+/// A stream of bytes in both directions, encrypted or not.
 pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {
     /// Whether HTTP/2 was negotiated.
     #[cfg(any(feature = "http", feature = "sse"))]

@@ -49,21 +49,21 @@ impl fmt::Debug for Authorities {
     }
 }
 
-/// The TLS configuration of a client.
+/// Builds the TLS configuration of a client.
 pub fn client_config(authorities: &Authorities) -> Result<ClientConfig, NetFailure> {
     let failed = |error: rustls::Error| NetFailure::Other(format!("TLS cannot be set up: {error}"));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let roots = authorities.0.iter().cloned();
     let verifier = Verifier::new_with_extra_roots(roots, Arc::clone(&provider))
-        .map_err(|error| without_authorities(&error))?;
+        .map_err(|error| no_authorities_failure(&error))?;
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     // rustls calls any custom verifier "dangerous"; this one is the platform's.
     let builder = builder.map_err(failed)?.dangerous();
     Ok(builder.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
 }
 
-/// The failure to read any certificate authority.
-fn without_authorities(error: &rustls::Error) -> NetFailure {
+/// The failure to read any certificate authority, with the environment variable that causes it.
+fn no_authorities_failure(error: &rustls::Error) -> NetFailure {
     let configured = ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter().find_map(|name| {
         let path = std::env::var_os(name)?;
         let problem = match std::fs::metadata(&path) {
@@ -77,14 +77,14 @@ fn without_authorities(error: &rustls::Error) -> NetFailure {
     NetFailure::Tls { failure: Some(TlsFailure::NoAuthorities), detail }
 }
 
-/// The innermost cause of an error, or the TLS error among the causes.
+/// Finds the TLS error among the causes of an error, or the innermost cause.
 pub fn root_cause(error: &(dyn Error + 'static)) -> NetFailure {
     let mut innermost = String::new();
     let mut next = Some(error);
     for _ in 0..MAX_CAUSES {
         let Some(cause) = next else { break };
         if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
-            return NetFailure::Tls { failure: tls_failure(tls), detail: tls.to_string() };
+            return NetFailure::Tls { failure: classify_tls_error(tls), detail: tls.to_string() };
         }
         innermost = match cause.downcast_ref::<io::Error>() {
             Some(error) => describe_io_kind(error),
@@ -99,8 +99,8 @@ pub fn root_cause(error: &(dyn Error + 'static)) -> NetFailure {
     NetFailure::Other(innermost)
 }
 
-/// The known failure that an error of rustls means.
-fn tls_failure(error: &rustls::Error) -> Option<TlsFailure> {
+/// Classifies an error of rustls; `None` for an unknown one.
+fn classify_tls_error(error: &rustls::Error) -> Option<TlsFailure> {
     use rustls::{AlertDescription, CertificateError, Error, OtherError};
     match error {
         Error::InvalidCertificate(certificate) => match certificate {

@@ -19,7 +19,7 @@ use super::tls::Authorities;
 use crate::error::ConnectError;
 use crate::redact::Redactor;
 
-/// What a transport needs in addition to its URL endpoint.
+/// The options of a transport, in addition to its URL endpoint.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UrlOptions {
     pub(crate) limits: Limits,
@@ -74,8 +74,8 @@ pub(crate) fn redactor(endpoint: &UrlEndpoint, options: &UrlOptions) -> Redactor
     Redactor::new(secrets.iter().chain(&options.extra_secrets))
 }
 
-/// Everything configured that must not appear in a message: header values and their parts (a server may repeat a token
-/// without its `Bearer`), the session id, and possible secrets in the URL.
+/// The secrets of an endpoint, which must not appear in a message: header values and their parts (a server may repeat a
+/// token without its `Bearer`), the session id, and possible secrets in the URL.
 pub(crate) fn secrets(endpoint: &UrlEndpoint) -> Vec<Secret> {
     let mut res = Vec::new();
     let values = endpoint.headers.iter().map(|(_, value)| value).chain(&endpoint.session_id);

@@ -1,4 +1,4 @@
-//! One connection: what the stream and the POSTs share.
+//! The state that the stream and the POSTs of a connection share.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use http::HeaderMap;
 use crate::net::{Client, HttpEndpoint, RequestTarget};
 use crate::transport::FrameSink;
 
-/// One connection.
+/// The state that the stream and the POSTs of a connection share.
 pub(super) struct SseConnection {
     pub(super) endpoint: Arc<HttpEndpoint>,
     pub(super) client: Client,
@@ -15,5 +15,5 @@ pub(super) struct SseConnection {
     pub(super) message_target: RequestTarget,
     /// The headers of each POST.
     pub(super) headers: HeaderMap,
-    pub(super) inbox: Arc<dyn FrameSink>,
+    pub(super) inbound: Arc<dyn FrameSink>,
 }

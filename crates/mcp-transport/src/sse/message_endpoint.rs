@@ -1,4 +1,4 @@
-//! Resolution and check of the URL for POSTs, from the server's `endpoint` event. Pure.
+//! Resolves and checks the URL for POSTs, from the server's `endpoint` event. No I/O.
 //!
 //! Headers and messages contain secrets: neither is sent to another origin than the configured one.
 
@@ -13,16 +13,17 @@ pub(super) fn resolve(stream: &Url, data: &[u8]) -> Result<Url, String> {
     if data.len() > MAX_URL_BYTES {
         return Err("the server's URL for messages is too long".to_owned());
     }
-    let text = str::from_utf8(data).map_err(|_| unusable())?;
-    let mut url = stream.join(text.trim()).map_err(|_| unusable())?;
+    let text = str::from_utf8(data).map_err(|_| invalid_url())?;
+    let mut url = stream.join(text.trim()).map_err(|_| invalid_url())?;
     let origin = url.origin();
     if origin != stream.origin() {
-        let named = match origin.is_tuple() {
-            true => origin.ascii_serialization(),
-            false => format!("a URL of the scheme `{}`", url.scheme()),
+        let location = if origin.is_tuple() {
+            origin.ascii_serialization()
+        } else {
+            format!("a URL of the scheme `{}`", url.scheme())
         };
         return Err(format!(
-            "the server's URL for messages is at {named}, but messages are only sent to {}",
+            "the server's URL for messages is at {location}, but messages are only sent to {}",
             stream.origin().ascii_serialization()
         ));
     }
@@ -33,7 +34,7 @@ pub(super) fn resolve(stream: &Url, data: &[u8]) -> Result<Url, String> {
     Ok(url)
 }
 
-fn unusable() -> String {
+fn invalid_url() -> String {
     "the server's URL for messages is invalid".to_owned()
 }
 

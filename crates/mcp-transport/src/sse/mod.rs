@@ -100,17 +100,17 @@ impl Dial for SseDial {
 impl Transport for SseTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
         let SseTransport(SseDial { endpoint, on_outcome }) = *self;
-        let Link { outbound: mut out, inbound: inbox, shutdown: mut shutdown_signal } = link;
+        let Link { mut outbound, inbound, shutdown: mut shutdown_signal } = link;
         let mut shutdown_requested = pin!(shutdown_signal.requested());
         let client = match Client::new(Arc::clone(&endpoint)) {
             Ok(client) => client,
             Err(failure) => return Disconnect::new(DisconnectReason::NotStarted(failure)),
         };
-        let (target, plain) = client.post_target();
+        let (target, headers) = client.post_target();
         let opened = tokio::select! {
             biased;
             _ = &mut shutdown_requested => return Disconnect::new(DisconnectReason::Stopped),
-            opened = stream::open(&client, &endpoint, &target, &plain) => opened,
+            opened = stream::open_stream(&client, &endpoint, &target, &headers) => opened,
         };
         if let Some(on_outcome) = on_outcome {
             on_outcome(if opened.is_ok() { StreamOutcome::Opened } else { StreamOutcome::Refused });
@@ -123,47 +123,48 @@ impl Transport for SseTransport {
             endpoint,
             client,
             message_target: RequestTarget::new(message_url),
-            headers: plain,
-            inbox,
+            headers,
+            inbound,
         };
-        Disconnect::new(drive(&connection, stream, &mut out, shutdown_requested).await)
+        Disconnect::new(drive(&connection, stream, &mut outbound, shutdown_requested).await)
     }
 }
 
-/// Sends and receives messages until the stream ends or the shutdown. Drops the stream and all POSTs.
+/// Sends and receives messages until the stream ends or a shutdown is requested. The stream and all POSTs are dropped
+/// when it returns.
 async fn drive(
     connection: &SseConnection,
     mut stream: SseStream,
-    out: &mut OutboundQueue,
+    outbound: &mut OutboundQueue,
     mut shutdown_requested: Pin<&mut impl Future<Output = Instant>>,
 ) -> DisconnectReason {
-    let mut work = FuturesUnordered::new();
+    let mut posts = FuturesUnordered::new();
     let mut send_queue = SseSendQueue::default();
     let mut batch = Vec::with_capacity(MAX_BATCH_MESSAGES);
     loop {
         while let Some(event) = stream.next_event() {
             deliver(connection, &mut send_queue, &mut stream.rate_limiter, event);
         }
-        while let Some((message, abort)) = send_queue.next() {
-            work.push(post::post_message(connection, message, abort));
+        while let Some((message, abort)) = send_queue.take_next() {
+            posts.push(post::post_message(connection, message, abort));
         }
         tokio::select! {
             biased;
             _ = &mut shutdown_requested => return DisconnectReason::Stopped,
-            Some(PostResult { head, session_lost }) = work.next(), if !work.is_empty() => {
+            Some(PostResult { head, session_lost }) = posts.next(), if !posts.is_empty() => {
                 send_queue.finish(&head);
                 if let Some(reason) = session_lost {
                     return DisconnectReason::Broken(format!("it no longer knows the session: {reason}"));
                 }
             }
-            count = out.next_many(&mut batch, MAX_BATCH_MESSAGES) => {
+            count = outbound.next_many(&mut batch, MAX_BATCH_MESSAGES) => {
                 if count == 0 {
                     return DisconnectReason::Stopped;
                 }
-                for out in batch.drain(..) {
-                    if let Some(id) = send_queue.push(out) {
+                for entry in batch.drain(..) {
+                    if let Some(id) = send_queue.push(entry) {
                         let error = StreamError::Refused(RequestError::InputNotRead);
-                        connection.inbox.stream_failed(id, error);
+                        connection.inbound.stream_failed(id, error);
                     }
                 }
             }
@@ -178,7 +179,7 @@ async fn drive(
     }
 }
 
-/// Delivers an event.
+/// Passes the message of an event to the engine, and charges anything else to the rate limit.
 fn deliver(
     connection: &SseConnection,
     send_queue: &mut SseSendQueue,
@@ -187,21 +188,23 @@ fn deliver(
 ) {
     match event {
         Event::Message(message) => {
-            if send_queue.posts_requests() {
-                answered_requests(&message).into_iter().for_each(|id| send_queue.answered(id));
+            if send_queue.is_posting_requests() {
+                for id in answered_request_ids(&message) {
+                    send_queue.mark_answered(id);
+                }
             }
             let bytes = message.len();
-            rate_limiter.record(connection.inbox.deliver(StreamId::Shared, message), bytes);
+            rate_limiter.record(connection.inbound.deliver(StreamId::Shared, message), bytes);
         }
         Event::TooLarge(oversize) => {
             // Its bytes are counted already.
             rate_limiter.charge(1, 0);
-            connection.inbox.noise(oversize.len);
+            connection.inbound.noise(oversize.len);
             // Its call fails now instead of at its deadline.
             if let Some(id) = oversize.response_id() {
-                send_queue.answered(id);
+                send_queue.mark_answered(id);
                 connection
-                    .inbox
+                    .inbound
                     .stream_failed(id, StreamError::TooLarge(connection.endpoint.max_message_bytes));
             }
         }
@@ -213,13 +216,13 @@ fn deliver(
     }
 }
 
-/// The requests of ours that a frame responds to.
-fn answered_requests(frame: &[u8]) -> Vec<RequestId> {
+/// The ids of our requests that a frame responds to.
+fn answered_request_ids(frame: &[u8]) -> Vec<RequestId> {
     match scan(frame) {
         ScannedFrame::Response { id: ResponseId::Number(id), .. } => vec![id],
         // A batch inside a batch is not JSON-RPC.
-        ScannedFrame::Batch(items) => {
-            let ids = items.into_iter().filter_map(|item| match scan(&frame[item]) {
+        ScannedFrame::Batch(ranges) => {
+            let ids = ranges.into_iter().filter_map(|range| match scan(&frame[range]) {
                 ScannedFrame::Response { id: ResponseId::Number(id), .. } => Some(id),
                 _ => None,
             });

@@ -1,5 +1,5 @@
-//! POST of one message. The JSON-RPC response arrives on the stream; the HTTP response only shows whether the
-//! message was accepted.
+//! POST of one message. The JSON-RPC response arrives on the stream; the HTTP response only shows whether the message
+//! was accepted.
 
 use std::time::Duration;
 
@@ -40,7 +40,8 @@ struct PostError {
     session_lost: Option<String>,
 }
 
-/// Posts a message. `abort` resolves when the HTTP response to a request is no longer needed.
+/// Posts a message and reports a failed request to the engine. `abort` resolves when the HTTP response to a request is
+/// no longer needed.
 pub(super) async fn post_message(
     connection: &SseConnection,
     message: OutboundMessage,
@@ -55,7 +56,7 @@ pub(super) async fn post_message(
         return PostResult { head, session_lost: None };
     };
     match (head.id, error) {
-        (Some(id), error) => connection.inbox.stream_failed(id, error),
+        (Some(id), error) => connection.inbound.stream_failed(id, error),
         (None, StreamError::Unreachable(error) | StreamError::Refused(error) | StreamError::Lost(error)) => {
             tracing::debug!(method = head.method_name(), "a message was not accepted: {error}");
         }
@@ -64,13 +65,14 @@ pub(super) async fn post_message(
     PostResult { head, session_lost }
 }
 
+/// Posts a request. Returns an error if it was not accepted.
 async fn send_request(
     connection: &SseConnection,
     id: RequestId,
     message: &OutboundMessage,
     abort: oneshot::Receiver<AbortReason>,
 ) -> Option<PostError> {
-    let mut posting = std::pin::pin!(post(connection, message, Some(id)));
+    let mut posting = std::pin::pin!(send_post(connection, message, Some(id)));
     tokio::select! {
         biased;
         failure = &mut posting => failure,
@@ -82,18 +84,19 @@ async fn send_request(
     }
 }
 
+/// Posts a notification or a response. Returns an error if it was not accepted.
 async fn send_notification(connection: &SseConnection, message: &OutboundMessage) -> Option<PostError> {
-    let limit =
+    let timeout =
         if message.head.has_method(Method::Cancelled) { CANCEL_TIMEOUT } else { NOTIFICATION_TIMEOUT };
-    let posting = post(connection, message, None);
-    tokio::time::timeout(limit, posting).await.unwrap_or_else(|_| {
+    let posting = send_post(connection, message, None);
+    tokio::time::timeout(timeout, posting).await.unwrap_or_else(|_| {
         tracing::debug!(method = message.head.method_name(), "a message was not accepted in time");
         None
     })
 }
 
-/// Posts a message. Returns an error if it was not accepted.
-async fn post(
+/// Sends a POST and reads its response. Returns an error if the message was not accepted.
+async fn send_post(
     connection: &SseConnection,
     message: &OutboundMessage,
     id: Option<RequestId>,
@@ -117,10 +120,10 @@ async fn post(
     }
     let status = response.status.as_u16();
     let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
-    let error_body = error_body::parse(&body, id, &connection.endpoint.redactor);
+    let error_body = error_body::parse_error_body(&body, id, &connection.endpoint.redactor);
     if error_body.has_request_id {
         // An error with the id of the request is its response, with any status.
-        connection.inbox.deliver(StreamId::Shared, body);
+        connection.inbound.deliver(StreamId::Shared, body);
         return None;
     }
     let redactor = &connection.endpoint.redactor;

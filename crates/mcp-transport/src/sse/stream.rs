@@ -35,17 +35,17 @@ pub(super) struct SseStream {
     last_read: Instant,
     pub(super) rate_limiter: RateLimiter,
     idle_data: IdleData,
-    /// Reading is paused until then.
-    paused: Option<Instant>,
+    /// Reading is paused until this time.
+    paused_until: Option<Instant>,
 }
 
 /// The limits of a stream.
 #[derive(Clone, Copy)]
 pub(super) struct StreamLimits {
     /// Maximum silence.
-    silence: Duration,
+    max_silence: Duration,
     /// Maximum size of an event.
-    event_bytes: usize,
+    max_event_bytes: usize,
 }
 
 /// How a stream ended.
@@ -57,32 +57,33 @@ pub(super) enum SseStreamEnd {
     Failed(String),
     /// Nothing was received for this long.
     Silent(Duration),
-    /// An event does not end after this many bytes; nothing behind it would be received.
+    /// An event has not ended after this many bytes.
     Endless(usize),
-    /// It contains too much without a message.
+    /// It contained too much data without a message.
     Flooded,
 }
 
 impl StreamLimits {
-    pub(super) fn of(endpoint: &HttpEndpoint) -> StreamLimits {
+    pub(super) fn from_endpoint(endpoint: &HttpEndpoint) -> StreamLimits {
         StreamLimits {
-            silence: endpoint.stream_timeout.min(MAX_SILENCE),
-            event_bytes: endpoint.max_message_bytes,
+            max_silence: endpoint.stream_timeout.min(MAX_SILENCE),
+            max_event_bytes: endpoint.max_message_bytes,
         }
     }
 }
 
-/// Opens the stream and waits for the endpoint event, both within the connect timeout.
-pub(super) async fn open(
+/// Opens the stream and waits for the endpoint event, both within the connect timeout. Returns the stream and the URL
+/// for messages.
+pub(super) async fn open_stream(
     client: &Client,
     endpoint: &HttpEndpoint,
     target: &RequestTarget,
-    plain: &HeaderMap,
+    post_headers: &HeaderMap,
 ) -> Result<(SseStream, Url), RequestError> {
     let deadline = Instant::now() + endpoint.connect_timeout.min(MAX_SILENCE);
     let late =
         |what: &str| format!("{} {what} within {} s", endpoint.label, endpoint.connect_timeout.as_secs_f64());
-    let headers = headers::get_or_delete_headers(plain.clone());
+    let headers = headers::get_or_delete_headers(post_headers.clone());
     let sending = client.send(target, RequestParts { method: &Method::GET, headers: &headers, body: None });
     let response = match tokio::time::timeout_at(deadline, sending).await {
         Err(_) => return Err(RequestError::Other(late("did not answer"))),
@@ -94,8 +95,8 @@ pub(super) async fn open(
         return Err(status_error(endpoint, response).await);
     }
     let invalid = |problem| RequestError::InvalidResponse { status, problem };
-    let mut stream = SseStream::new(response, StreamLimits::of(endpoint));
-    match tokio::time::timeout_at(deadline, stream.endpoint()).await {
+    let mut stream = SseStream::new(response, StreamLimits::from_endpoint(endpoint));
+    match tokio::time::timeout_at(deadline, stream.wait_for_endpoint()).await {
         Err(_) => Err(invalid(late("opened its stream without an endpoint event"))),
         Ok(Err(end)) => Err(invalid(format!("{} before the endpoint event", end.message()))),
         Ok(Ok(data)) => match message_endpoint::resolve(&target.url, &data) {
@@ -109,14 +110,14 @@ pub(super) async fn open(
 async fn status_error(endpoint: &HttpEndpoint, mut response: Response) -> RequestError {
     let status = response.status.as_u16();
     let body = response.read_beginning(ERROR_BODY_TIMEOUT.min(endpoint.connect_timeout)).await;
-    let error_body = error_body::parse(&body, None, &endpoint.redactor);
+    let error_body = error_body::parse_error_body(&body, None, &endpoint.redactor);
     let error = error_body::error_response(status, &response.headers, error_body, &endpoint.redactor);
     if response.status.is_success() { RequestError::NotEventStream(Box::new(error)) } else { error.into() }
 }
 
 impl SseStream {
     pub(super) fn new(response: Response, limits: StreamLimits) -> SseStream {
-        let parser = EventStreamParser::new(limits.event_bytes);
+        let parser = EventStreamParser::new(limits.max_event_bytes);
         let now = Instant::now();
         SseStream {
             response,
@@ -126,12 +127,12 @@ impl SseStream {
             last_read: now,
             rate_limiter: RateLimiter::new(now),
             idle_data: IdleData::new(now),
-            paused: None,
+            paused_until: None,
         }
     }
 
     /// Waits for the `endpoint` event. Earlier events are dropped, because nothing was requested yet.
-    async fn endpoint(&mut self) -> Result<Bytes, SseStreamEnd> {
+    async fn wait_for_endpoint(&mut self) -> Result<Bytes, SseStreamEnd> {
         loop {
             match self.next_event() {
                 Some(Event::Endpoint(data)) => return Ok(data),
@@ -145,16 +146,16 @@ impl SseStream {
     /// Reads more of the stream, after a pause if the rate limit requires one. Comments count as activity. Cancel-safe.
     pub(super) async fn read(&mut self) -> Result<(), SseStreamEnd> {
         if self.rate_limiter.is_charged() {
-            self.paused = self.rate_limiter.pause_until(Instant::now()).or(self.paused);
+            self.paused_until = self.rate_limiter.pause_until(Instant::now()).or(self.paused_until);
         }
-        if let Some(until) = self.paused {
+        if let Some(until) = self.paused_until {
             tokio::time::sleep_until(until).await;
-            self.paused = None;
+            self.paused_until = None;
             self.last_read = Instant::now();
         }
-        let until = self.last_read + self.limits.silence;
+        let until = self.last_read + self.limits.max_silence;
         let chunk = match tokio::time::timeout_at(until, self.response.chunk()).await {
-            Err(_) => return Err(SseStreamEnd::Silent(self.limits.silence)),
+            Err(_) => return Err(SseStreamEnd::Silent(self.limits.max_silence)),
             Ok(Err(error)) => return Err(SseStreamEnd::Failed(net_failure(&error).to_string())),
             Ok(Ok(None)) => {
                 // A complete message is accepted without the empty line that should follow it.
@@ -181,13 +182,14 @@ impl SseStream {
         }
     }
 
-    /// The next event that was read.
+    /// Removes the next event that was read.
     pub(super) fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 }
 
 impl SseStreamEnd {
+    /// The error message for this end.
     fn message(&self) -> String {
         match self {
             SseStreamEnd::Closed => "the server ended the stream".to_owned(),
@@ -233,7 +235,7 @@ mod tests {
         } else {
             Response::from_stream(body.chain(stream::pending()))
         };
-        let limits = StreamLimits { silence: Duration::from_secs(5), event_bytes: 20 };
+        let limits = StreamLimits { max_silence: Duration::from_secs(5), max_event_bytes: 20 };
         SseStream::new(response, limits)
     }
 
@@ -304,7 +306,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn events_before_the_endpoint_are_dropped() {
         let mut stream = stream_of(&[(0, "data: a\n\nevent: endpoint\ndata: /m\n\ndata: b\n\n")], false);
-        assert_eq!(stream.endpoint().await, Ok(Bytes::from_static(b"/m")));
+        assert_eq!(stream.wait_for_endpoint().await, Ok(Bytes::from_static(b"/m")));
         assert_eq!(stream.next_event(), Some(Event::Message(Bytes::from_static(b"b"))));
     }
 
@@ -312,9 +314,9 @@ mod tests {
     async fn flood_before_the_endpoint_is_rate_limited() {
         for (text, weight) in FLOODS {
             let (response, sent) = flood::response(text);
-            let limits = StreamLimits { silence: Duration::from_secs(5), event_bytes: 1 << 20 };
+            let limits = StreamLimits { max_silence: Duration::from_secs(5), max_event_bytes: 1 << 20 };
             let mut stream = SseStream::new(response, limits);
-            assert!(tokio::time::timeout(Duration::from_secs(10), stream.endpoint()).await.is_err());
+            assert!(tokio::time::timeout(Duration::from_secs(10), stream.wait_for_endpoint()).await.is_err());
             let sent = sent.load(std::sync::atomic::Ordering::Relaxed) * weight;
             assert!((78_000..100_000).contains(&sent), "{text:?}: {sent}");
         }

@@ -157,8 +157,8 @@ const INTERPRETERS: [&str; 8] = ["node", "python", "python3", "bun", "tsx", "rub
 /// The file extensions of scripts.
 const SCRIPT_EXTENSIONS: [&str; 10] = ["js", "mjs", "cjs", "ts", "mts", "py", "rb", "php", "pl", "sh"];
 
-/// Finds the script that an interpreter is to run, if the file does not exist: the first argument that is no option, if it
-/// has the extension of a script.
+/// Finds the script that an interpreter is to run, if the file does not exist: the first argument that is no option,
+/// if it has the extension of a script.
 pub fn find_missing_script<'a>(
     command: &str,
     arguments: impl Iterator<Item = &'a str>,

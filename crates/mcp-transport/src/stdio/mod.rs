@@ -290,8 +290,8 @@ impl ServerProcess {
         reason
     }
 
-    /// Waits for the leader to exit until `deadline`, with SIGTERM halfway and SIGKILL at the end, and ends the rest of its
-    /// group. Returns the exit status of the leader, if it is known.
+    /// Waits for the leader to exit until `deadline`, with SIGTERM halfway and SIGKILL at the end, and ends the rest
+    /// of its group. Returns the exit status of the leader, if it is known.
     async fn shut_down(mut self, reader: &mut Option<StdoutReader>, deadline: Instant) -> Option<ExitStatus> {
         let halfway = Instant::now() + deadline.saturating_duration_since(Instant::now()) / 2;
         let mut status = tokio::select! {

@@ -63,7 +63,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Looks up the state of the members. The process last seen alive is checked first, to avoid scanning all processes.
+    /// Looks up the state of the members. The process last seen alive is checked first, to avoid scanning all
+    /// processes.
     fn members(&self, previous: GroupMembers) -> GroupMembers {
         let Some(group) = self.0 else { return GroupMembers::None };
         if killpg(group, None) == Err(Errno::ESRCH) {

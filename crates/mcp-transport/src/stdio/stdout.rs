@@ -28,8 +28,8 @@ const DECODE_BYTES: usize = 64 << 10;
 /// Buffer size that is kept while nothing arrives.
 const IDLE_BYTES: usize = 4 << 10;
 
-/// Idle time after which the buffer is shrunk. It is not shrunk earlier: a server that sent much will send more, and the
-/// system has to clear fresh memory each time.
+/// Idle time after which the buffer is shrunk. It is not shrunk earlier: a server that sent much will send more, and
+/// the system has to clear fresh memory each time.
 const IDLE_AFTER: Duration = Duration::from_secs(1);
 
 /// Pipe capacity while long messages arrive. All pipes of a user share one limit.
@@ -111,8 +111,8 @@ impl<S: StdoutSource> StdoutReader<S> {
         while self.read_and_deliver().await.is_none() {}
     }
 
-    /// Reads once, unless messages of the last read are left, and delivers a batch. Returns why the connection ends, if it
-    /// does. Cancel-safe.
+    /// Reads once, unless messages of the last read are left, and delivers a batch. Returns why the connection ends,
+    /// if it does. Cancel-safe.
     async fn read_and_deliver(&mut self) -> Option<DisconnectReason> {
         let count = match self.unprocessed {
             Some(count) => count,

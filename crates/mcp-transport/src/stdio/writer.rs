@@ -14,8 +14,8 @@ use super::write_buffer::{WriteBatch, WriteBuffer};
 use crate::error::disconnect::DisconnectReason;
 
 /// Writes messages in batches. Returns `None` when the process closed its input or there is nothing left to write, and
-/// a reason when the process reads nothing for `stall_timeout`. When the sender of `stop` is dropped, only messages that are
-/// queued by then are written, so that recent cancel notices are still sent.
+/// a reason when the process reads nothing for `stall_timeout`. When the sender of `stop` is dropped, only messages
+/// that are queued by then are written, so that recent cancel notices are still sent.
 pub(super) async fn write_messages(
     mut stdin: ChildStdin,
     mut write_buffer: WriteBuffer,

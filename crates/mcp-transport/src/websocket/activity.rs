@@ -17,6 +17,8 @@ use crate::net::stream::NetStream;
 /// Reading fails after this multiple of the limit plus [`MIN_ENDLESS_BYTES`] without a complete message. Raw bytes are
 /// counted, because frame headers and empty frames do not count towards the message limit.
 const ENDLESS_FACTOR: usize = 4;
+
+/// Number of bytes without a complete message that is allowed with any limit.
 const MIN_ENDLESS_BYTES: usize = 1 << 20;
 
 /// A stream that updates an [`Activity`].
@@ -39,11 +41,11 @@ struct ActivityTimes {
 }
 
 impl ActivityStream {
-    /// A stream of messages of at most `limit` bytes.
-    pub(super) fn new(stream: NetStream, limit: usize) -> ActivityStream {
+    /// A stream of messages of at most `max_message_bytes`.
+    pub(super) fn new(stream: NetStream, max_message_bytes: usize) -> ActivityStream {
         let at = Instant::now();
         let times = ActivityTimes { last_read: LastRead { at, reads: 0 }, last_write: at, message_bytes: 0 };
-        let max_bytes = limit.saturating_mul(ENDLESS_FACTOR).saturating_add(MIN_ENDLESS_BYTES);
+        let max_bytes = max_message_bytes.saturating_mul(ENDLESS_FACTOR).saturating_add(MIN_ENDLESS_BYTES);
         ActivityStream { stream, max_bytes, activity: Arc::new(Activity(Mutex::new(times))) }
     }
 
@@ -59,7 +61,7 @@ impl Activity {
     }
 
     /// Records that a message is complete.
-    pub(super) fn message_read(&self) {
+    pub(super) fn record_message(&self) {
         self.0.lock().message_bytes = 0;
     }
 

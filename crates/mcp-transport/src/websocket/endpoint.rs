@@ -1,4 +1,4 @@
-//! A WebSocket endpoint.
+//! A WebSocket endpoint, which all connections to it share.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use url::Url;
 use crate::net::tls::Authorities;
 use crate::redact::Redactor;
 
-/// A WebSocket endpoint: everything that is the same for each connection to it.
+/// The URL of a WebSocket server with its headers and limits.
 pub(super) struct WebSocketEndpoint {
     pub(super) url: Url,
     pub(super) label: String,

@@ -49,21 +49,24 @@ impl KeepAlive {
     /// [`super::endpoint::WebSocketEndpoint`] bounds its durations.
     pub(super) fn next_action(&self, last_read: LastRead, now: Instant) -> KeepAliveAction {
         match self.last_ping {
-            Some((at, reads)) if reads == last_read.reads => match at + self.read_timeout {
-                until if now >= until => KeepAliveAction::Dead(self.read_timeout),
-                // If something is read meanwhile, the next ping may be due before `until`, but not before `now +
+            Some((pinged_at, reads)) if reads == last_read.reads => {
+                let deadline = pinged_at + self.read_timeout;
+                if now >= deadline {
+                    return KeepAliveAction::Dead(self.read_timeout);
+                }
+                // If something is read meanwhile, the next ping may be due before `deadline`, but not before `now +
                 // ping_after`.
-                until => KeepAliveAction::Wait(until.min(now + self.ping_after)),
-            },
-            Some(_) | None => match last_read.at + self.ping_after {
-                until if now >= until => KeepAliveAction::Ping,
-                until => KeepAliveAction::Wait(until),
-            },
+                KeepAliveAction::Wait(deadline.min(now + self.ping_after))
+            }
+            Some(_) | None => {
+                let ping_at = last_read.at + self.ping_after;
+                if now >= ping_at { KeepAliveAction::Ping } else { KeepAliveAction::Wait(ping_at) }
+            }
         }
     }
 
     /// Records that a ping was sent at `now`, after `reads` reads.
-    pub(super) fn ping_sent(&mut self, now: Instant, reads: u64) {
+    pub(super) fn record_ping(&mut self, now: Instant, reads: u64) {
         self.last_ping = Some((now, reads));
     }
 }
@@ -84,7 +87,7 @@ mod tests {
             let now = start + Duration::from_secs(*second);
             match step {
                 'r' => last_read = LastRead { at: now, reads: last_read.reads + 1 },
-                'p' => keep_alive.ping_sent(now, last_read.reads),
+                'p' => keep_alive.record_ping(now, last_read.reads),
                 _ => actions.push(match keep_alive.next_action(last_read, now) {
                     KeepAliveAction::Wait(until) => format!("wait until {}", (until - start).as_secs()),
                     KeepAliveAction::Ping => "ping".to_owned(),

@@ -57,7 +57,7 @@ impl WebSocketDial {
             url: endpoint.url.clone(),
             label: endpoint.label(),
             target: upgrade::request_target(&endpoint.url)?,
-            headers: upgrade::headers(endpoint)?,
+            headers: upgrade::upgrade_headers(endpoint)?,
             authorities: options.authorities.clone(),
             connect_timeout: limits.connect.min(MAX_TIMEOUT),
             write_timeout: limits.request.min(MAX_TIMEOUT),
@@ -96,11 +96,11 @@ impl Transport for WebSocketTransport {
         let Link { outbound, inbound: sink, shutdown: mut shutdown_signal } = link;
         let opened = tokio::select! {
             _ = shutdown_signal.requested() => return Disconnect::new(DisconnectReason::Stopped),
-            opened = open::open(&endpoint) => opened,
+            opened = open::open_socket(&endpoint) => opened,
         };
         match opened {
             Ok(socket) => {
-                connection::run(
+                connection::run_connection(
                     &endpoint,
                     socket,
                     Link { outbound, inbound: sink, shutdown: shutdown_signal },

@@ -23,18 +23,19 @@ enum OpenStep {
 }
 
 /// Opens a WebSocket. Cancel-safe.
-pub(super) async fn open(
+pub(super) async fn open_socket(
     endpoint: &WebSocketEndpoint,
 ) -> Result<WebSocketStream<ActivityStream>, RequestError> {
     open_with_proxies(endpoint, &Matcher::from_system()).await
 }
 
+/// Opens a WebSocket through the proxy that `proxies` choose, if any.
 async fn open_with_proxies(
     endpoint: &WebSocketEndpoint,
     proxies: &Matcher,
 ) -> Result<WebSocketStream<ActivityStream>, RequestError> {
     let step = Mutex::new(OpenStep::Connecting);
-    match tokio::time::timeout(endpoint.connect_timeout, attempt(endpoint, proxies, &step)).await {
+    match tokio::time::timeout(endpoint.connect_timeout, try_open(endpoint, proxies, &step)).await {
         Ok(opened) => opened,
         Err(_) => {
             let late = |what: &str| format!("{what} within {} s", endpoint.connect_timeout.as_secs_f64());
@@ -51,7 +52,8 @@ async fn open_with_proxies(
     }
 }
 
-async fn attempt(
+/// Opens a WebSocket without a timeout. Sets `step` to the current step.
+async fn try_open(
     endpoint: &WebSocketEndpoint,
     proxies: &Matcher,
     step: &Mutex<OpenStep>,
@@ -60,7 +62,7 @@ async fn attempt(
     let set_step = |next| *step.lock() = next;
     let url = &endpoint.url;
     let proxy =
-        if loopback::is_loopback(url) { None } else { proxy::proxy_for(proxies, url).map_err(failed)? };
+        if loopback::is_loopback(url) { None } else { proxy::find_proxy(proxies, url).map_err(failed)? };
     let connector = StreamConnector {
         url,
         proxy: proxy.as_ref(),
@@ -84,12 +86,12 @@ async fn attempt(
         }
         upgraded => upgraded?,
     };
-    let settings = socket::settings(endpoint.max_message_bytes);
+    let config = socket::socket_config(endpoint.max_message_bytes);
     Ok(WebSocketStream::from_partially_read(
         ActivityStream::new(stream, endpoint.max_message_bytes),
         rest.to_vec(),
         Role::Client,
-        Some(settings),
+        Some(config),
     )
     .await)
 }
@@ -115,7 +117,7 @@ mod tests {
 
     /// Opens a WebSocket at `url` through a proxy that responds with `answer` and then acts as the server. Returns the
     /// request to the proxy, and the result.
-    async fn through(url: &str, answer: &str) -> (String, Result<String, String>) {
+    async fn open_through_proxy(url: &str, answer: &str) -> (String, Result<String, String>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let proxies = format!("user:hunter2@{}", listener.local_addr().unwrap());
         let matcher = Matcher::builder().all(proxies).build();
@@ -155,7 +157,8 @@ mod tests {
     #[tokio::test]
     async fn websocket_is_opened_through_a_proxy_tunnel() {
         let (request, opened) =
-            through("ws://mcp.example:8080/ws?key=1", "HTTP/1.1 200 Connected\r\nVia: x\r\n\r\n").await;
+            open_through_proxy("ws://mcp.example:8080/ws?key=1", "HTTP/1.1 200 Connected\r\nVia: x\r\n\r\n")
+                .await;
         let want = "CONNECT mcp.example:8080 HTTP/1.1\r\nHost: mcp.example:8080\r\nProxy-Authorization: Basic \
                     dXNlcjpodW50ZXIy\r\n\r\n";
         assert_eq!((request.as_str(), opened.as_deref()), (want, Ok("hello")));
@@ -168,11 +171,11 @@ mod tests {
             ("HTTP/1.1 502 No\r\n\r\n", "refused the tunnel (HTTP 502)"),
             ("HTTP/1.1 200 Connected\r\n\r\n<html>", "sent data before the tunnel was used"),
         ] {
-            let (_, opened) = through("wss://mcp.example/ws", answer).await;
+            let (_, opened) = open_through_proxy("wss://mcp.example/ws", answer).await;
             let want = format!("cannot connect to wss://mcp.example/ws: the proxy 127.0.0.1:PORT {want}");
             assert_eq!(opened, Err(want));
         }
-        let (_, opened) = through("wss://mcp.example/ws", "HTTP/1.1 200 Connected\r\n\r\n").await;
+        let (_, opened) = open_through_proxy("wss://mcp.example/ws", "HTTP/1.1 200 Connected\r\n\r\n").await;
         let want = "cannot connect to wss://mcp.example/ws: no end of the TLS handshake within 0.3 s";
         assert_eq!(opened, Err(want.to_owned()));
     }

@@ -1,4 +1,4 @@
-//! Reading: messages are delivered, everything else becomes evidence.
+//! Reads a WebSocket: messages are delivered, everything else becomes evidence.
 
 use std::sync::Arc;
 
@@ -17,18 +17,19 @@ use crate::rpc::rate_limiter::RateLimiter;
 use crate::transport::{FrameSink, StreamId};
 
 /// Reads messages and delivers them to the engine.
-pub(super) struct Reader<'a> {
+pub(super) struct WebSocketReader<'a> {
     socket: &'a Socket,
     sink: Arc<dyn FrameSink>,
     redactor: &'a Redactor,
     rate_limiter: RateLimiter,
-    /// Reading is paused until then.
-    paused: Option<Instant>,
-    /// Number of bytes that are not JSON-RPC, and the first of them as text.
+    /// Reading is paused until this time.
+    paused_until: Option<Instant>,
+    /// Number of bytes that are not JSON-RPC.
     pub(super) noise_bytes: u64,
+    /// The first message that is not JSON-RPC.
     pub(super) noise_sample: Option<String>,
     /// How the peer closed the connection.
-    pub(super) close: Option<CloseStatus>,
+    pub(super) close_status: Option<CloseStatus>,
 }
 
 /// Why reading ended.
@@ -39,33 +40,37 @@ pub(super) struct ReadEnd {
     pub(super) close_code: Option<CloseCode>,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(socket: &'a Socket, sink: Arc<dyn FrameSink>, redactor: &'a Redactor) -> Reader<'a> {
+impl<'a> WebSocketReader<'a> {
+    pub(super) fn new(
+        socket: &'a Socket,
+        sink: Arc<dyn FrameSink>,
+        redactor: &'a Redactor,
+    ) -> WebSocketReader<'a> {
         let rate_limiter = RateLimiter::new(Instant::now());
-        Reader {
+        WebSocketReader {
             socket,
             sink,
             redactor,
             rate_limiter,
-            paused: None,
+            paused_until: None,
             noise_bytes: 0,
             noise_sample: None,
-            close: None,
+            close_status: None,
         }
     }
 
     /// Reads until the peer closes or violates the protocol, with pauses by the rate limit. Cancel-safe.
     pub(super) async fn run(&mut self) -> ReadEnd {
         loop {
-            if let Some(until) = self.paused {
+            if let Some(until) = self.paused_until {
                 tokio::time::sleep_until(until).await;
-                self.paused = None;
+                self.paused_until = None;
             }
             match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => self.deliver(text.into()),
                 Some(Ok(Message::Binary(bytes))) => match str::from_utf8(&bytes) {
                     Ok(_) => self.deliver(bytes),
-                    Err(_) => self.noise(&bytes),
+                    Err(_) => self.record_noise(&bytes),
                 },
                 // tungstenite answers pings. A pong only counts as activity. Raw frames are never read.
                 Some(Ok(Message::Ping(bytes) | Message::Pong(bytes))) => {
@@ -73,20 +78,21 @@ impl<'a> Reader<'a> {
                 }
                 Some(Ok(Message::Frame(_))) => {}
                 Some(Ok(Message::Close(frame))) => {
-                    self.close = Some(close_status(frame.as_ref(), self.redactor));
+                    self.close_status = Some(close_status(frame.as_ref(), self.redactor));
                     return ReadEnd { reason: DisconnectReason::PeerClosed, close_code: None };
                 }
-                Some(Err(error)) => return self.failed(&error),
+                Some(Err(error)) => return self.end_for_error(&error),
                 None => return ReadEnd { reason: DisconnectReason::PeerClosed, close_code: None },
             }
             if self.rate_limiter.is_charged() {
-                self.paused = self.rate_limiter.pause_until(Instant::now());
+                self.paused_until = self.rate_limiter.pause_until(Instant::now());
             }
             // One read may contain many small messages.
             tokio::task::consume_budget().await;
         }
     }
 
+    /// Passes a message to the engine, and records anything else as noise.
     fn deliver(&mut self, mut message: Bytes) {
         // Some servers start each message with a byte order mark.
         if message.starts_with(b"\xEF\xBB\xBF") {
@@ -97,11 +103,12 @@ impl<'a> Reader<'a> {
                 let bytes = message.len();
                 self.rate_limiter.record(self.sink.deliver(StreamId::Shared, message), bytes);
             }
-            Some(_) | None => self.noise(&message),
+            Some(_) | None => self.record_noise(&message),
         }
     }
 
-    fn noise(&mut self, bytes: &[u8]) {
+    /// Records bytes that are not JSON-RPC.
+    fn record_noise(&mut self, bytes: &[u8]) {
         self.noise_bytes += bytes.len() as u64;
         self.rate_limiter.charge(1, bytes.len());
         self.sink.noise(bytes.len());
@@ -110,14 +117,15 @@ impl<'a> Reader<'a> {
             .get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(beginning), 120));
     }
 
-    fn failed(&mut self, error: &Error) -> ReadEnd {
+    /// Why reading ended, for an error of tungstenite.
+    fn end_for_error(&mut self, error: &Error) -> ReadEnd {
         let broken = |message: String, code| ReadEnd {
             reason: DisconnectReason::Broken(message),
             close_code: Some(code),
         };
         match error {
-            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => self.disconnected(),
-            Error::Io(error) if is_disconnect(error) => self.disconnected(),
+            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => self.end_for_disconnect(),
+            Error::Io(error) if is_disconnect(error) => self.end_for_disconnect(),
             Error::Io(error) => {
                 let message =
                     format!("reading from it failed: {}", self.redactor.clean(&error.to_string(), 200));
@@ -132,8 +140,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn disconnected(&mut self) -> ReadEnd {
-        self.close.get_or_insert(CloseStatus::NoFrame);
+    /// Records that the peer has disconnected without a close frame.
+    fn end_for_disconnect(&mut self) -> ReadEnd {
+        self.close_status.get_or_insert(CloseStatus::NoFrame);
         ReadEnd { reason: DisconnectReason::PeerClosed, close_code: None }
     }
 }

@@ -27,50 +27,53 @@ const MAX_UNWRITTEN_BYTES: usize = 1 << 20;
 const READ_BUFFER_BYTES: usize = 32 << 10;
 
 /// An open WebSocket.
-pub(super) struct Socket(Mutex<WebSocketStream<ActivityStream>>, Arc<Activity>);
+pub(super) struct Socket {
+    stream: Mutex<WebSocketStream<ActivityStream>>,
+    activity: Arc<Activity>,
+}
 
-/// The settings of a socket, with its maximum message size. A larger message ends the connection with code 1009:
+/// The configuration of a socket with this maximum message size. A larger message ends the connection with code 1009:
 /// tungstenite stops at the head of a too large frame and cannot skip it.
-pub(super) fn settings(message_bytes: usize) -> WebSocketConfig {
+pub(super) fn socket_config(max_message_bytes: usize) -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(FRAME_BYTES)
         .max_write_buffer_size(MAX_UNWRITTEN_BYTES)
-        .max_message_size(Some(message_bytes))
-        .max_frame_size(Some(message_bytes))
+        .max_message_size(Some(max_message_bytes))
+        .max_frame_size(Some(max_message_bytes))
 }
 
 impl Socket {
     pub(super) fn new(stream: WebSocketStream<ActivityStream>) -> Socket {
         let activity = stream.get_ref().activity();
-        Socket(Mutex::new(stream), activity)
+        Socket { stream: Mutex::new(stream), activity }
     }
 
     /// Reads the next message; `None` at the end. Cancel-safe.
     pub(super) async fn next(&self) -> Option<Result<Message, Error>> {
-        let next = poll_fn(|context| self.0.lock().poll_next_unpin(context)).await;
-        self.1.message_read();
+        let next = poll_fn(|context| self.stream.lock().poll_next_unpin(context)).await;
+        self.activity.record_message();
         next
     }
 
     /// Waits until a message can be written. Cancel-safe.
-    pub(super) async fn ready(&self) -> Result<(), Error> {
-        poll_fn(|context| self.0.lock().poll_ready_unpin(context)).await
+    pub(super) async fn wait_until_ready(&self) -> Result<(), Error> {
+        poll_fn(|context| self.stream.lock().poll_ready_unpin(context)).await
     }
 
-    /// Buffers a message. `WriteBufferFull` returns it.
-    pub(super) fn put(&self, message: Message) -> Result<(), Error> {
-        self.0.lock().start_send_unpin(message)
+    /// Adds a message to the write buffer. The error `WriteBufferFull` returns it.
+    pub(super) fn start_send(&self, message: Message) -> Result<(), Error> {
+        self.stream.lock().start_send_unpin(message)
     }
 
     /// Writes all buffered messages. Cancel-safe.
     pub(super) async fn flush(&self) -> Result<(), Error> {
-        poll_fn(|context| self.0.lock().poll_flush_unpin(context)).await
+        poll_fn(|context| self.stream.lock().poll_flush_unpin(context)).await
     }
 
     /// Shuts the underlying stream down, without a close frame.
     pub(super) async fn shutdown(self) {
-        let mut stream = self.0.into_inner().into_inner();
+        let mut stream = self.stream.into_inner().into_inner();
         // The result does not matter.
         let _ = stream.shutdown().await;
     }

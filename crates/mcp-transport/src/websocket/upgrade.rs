@@ -70,7 +70,7 @@ pub(super) fn request_target(url: &Url) -> Result<Uri, ConnectError> {
 
 /// The headers of the request except its key: those of the handshake, the configured ones, the URL's credentials,
 /// and `User-Agent`.
-pub(super) fn headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError> {
+pub(super) fn upgrade_headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectError> {
     let url = &endpoint.url;
     let host = HeaderValue::try_from(&url[Position::BeforeHost..Position::AfterPort])
         .map_err(|_| ConnectError::Invalid("the URL's host is not valid in a request".to_owned()))?;
@@ -104,8 +104,9 @@ pub(super) async fn upgrade(
         failure: net_failure(error),
     };
     let mut tasks = JoinSet::new();
-    let response =
-        send_upgrade(stream, request(endpoint, &key), &mut tasks).await.map_err(|error| broken(&error))?;
+    let response = send_upgrade(stream, upgrade_request(endpoint, &key), &mut tasks)
+        .await
+        .map_err(|error| broken(&error))?;
     let status = response.status();
     let invalid = |why: &str| invalid_response(endpoint, status, why);
     match check_response(status, response.headers(), &derive_accept_key(key.as_bytes())) {
@@ -140,7 +141,8 @@ async fn read_beginning(mut body: Incoming) -> Bytes {
     res.freeze()
 }
 
-fn request(endpoint: &WebSocketEndpoint, key: &str) -> Request {
+/// The upgrade request with this `Sec-WebSocket-Key`.
+fn upgrade_request(endpoint: &WebSocketEndpoint, key: &str) -> Request {
     let mut request = Request::new(RequestBody::default());
     *request.uri_mut() = endpoint.target.clone();
     *request.headers_mut() = endpoint.headers.clone();
@@ -159,21 +161,21 @@ pub(super) fn check_response(
     if status != StatusCode::SWITCHING_PROTOCOLS {
         return Err(UpgradeError::WrongStatus);
     }
-    let broken = |message: &str| Err(UpgradeError::Invalid(message.to_owned()));
+    let invalid = |message: &str| Err(UpgradeError::Invalid(message.to_owned()));
     if !has_token(headers, &UPGRADE, "websocket") || !has_token(headers, &CONNECTION, "upgrade") {
-        return broken("its response switches to another protocol");
+        return invalid("its response switches to another protocol");
     }
     if headers.get(SEC_WEBSOCKET_ACCEPT).is_none_or(|it| it.as_bytes() != accept.as_bytes()) {
-        return broken("its response does not match the request (Sec-WebSocket-Accept)");
+        return invalid("its response does not match the request (Sec-WebSocket-Accept)");
     }
     if headers.contains_key(SEC_WEBSOCKET_EXTENSIONS) {
-        return broken("it chose an extension that was not offered");
+        return invalid("it chose an extension that was not offered");
     }
     let mut chosen = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     match (chosen.next(), chosen.next()) {
         (None, _) => Ok(None),
         (Some(chosen), None) if chosen.as_bytes() == SUBPROTOCOL.as_bytes() => Ok(Some(SUBPROTOCOL)),
-        (Some(_), _) => broken("it chose another subprotocol than `mcp`"),
+        (Some(_), _) => invalid("it chose another subprotocol than `mcp`"),
     }
 }
 
@@ -190,7 +192,7 @@ fn status_error(
     headers: &HeaderMap,
     body: &Bytes,
 ) -> RequestError {
-    let error_body = error_body::parse(body, None, &endpoint.redactor);
+    let error_body = error_body::parse_error_body(body, None, &endpoint.redactor);
     let error = error_body::error_response(status.as_u16(), headers, error_body, &endpoint.redactor);
     // These statuses alone do not say that the upgrade failed.
     match status.as_u16() {
@@ -267,7 +269,7 @@ mod tests {
         let got = match dial {
             Err(error) => vec![error.to_string()],
             Ok(dial) => {
-                let request = request(&dial.0, "KEY");
+                let request = upgrade_request(&dial.0, "KEY");
                 let fields = request.headers().iter();
                 let fields = fields
                     .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())));

@@ -1,4 +1,4 @@
-//! Writing: messages in frames, many in one write, with pings between them.
+//! Writes messages in frames, many in one write, with pings between them.
 //!
 //! A large message is sent in several frames, so that pings and pongs need not wait for its end. A peer that accepts no
 //! bytes for too long times out.
@@ -23,7 +23,7 @@ use crate::transport::{Outbound, OutboundQueue};
 const MAX_BATCH_MESSAGES: usize = 256;
 
 /// Writes messages and keeps the connection alive.
-pub(super) struct Writer<'a> {
+pub(super) struct WebSocketWriter<'a> {
     pub(super) socket: &'a Socket,
     pub(super) activity: Arc<Activity>,
     pub(super) keep_alive: KeepAlive,
@@ -40,20 +40,20 @@ pub(super) enum WriteError {
     Unresponsive(DisconnectReason),
 }
 
-impl Writer<'_> {
+impl WebSocketWriter<'_> {
     /// Writes until writing fails or the engine has ended.
-    pub(super) async fn run(&mut self, out: &mut OutboundQueue) -> Result<(), WriteError> {
+    pub(super) async fn run(&mut self, outbound: &mut OutboundQueue) -> Result<(), WriteError> {
         let mut batch = Vec::with_capacity(MAX_BATCH_MESSAGES);
         loop {
             let until = self.keep_connection_alive().await?;
             tokio::select! {
-                count = out.next_many(&mut batch, MAX_BATCH_MESSAGES) => {
+                count = outbound.next_many(&mut batch, MAX_BATCH_MESSAGES) => {
                     if count == 0 {
                         return Ok(());
                     }
-                    out.fill_batch(&mut batch, MAX_BATCH_MESSAGES).await;
-                    for out in batch.drain(..) {
-                        match out {
+                    outbound.fill_batch(&mut batch, MAX_BATCH_MESSAGES).await;
+                    for entry in batch.drain(..) {
+                        match entry {
                             Outbound::Send(message) => self.write_message(message.body).await?,
                             Outbound::Cancel { id: _, notice: Some(notice) } => self.write_message(notice).await?,
                             Outbound::Cancel { id: _, notice: None } => {}
@@ -75,7 +75,7 @@ impl Writer<'_> {
                 KeepAliveAction::Ping => {
                     self.put(Message::Ping(Bytes::new())).await?;
                     self.flush().await?;
-                    self.keep_alive.ping_sent(Instant::now(), last_read.reads);
+                    self.keep_alive.record_ping(Instant::now(), last_read.reads);
                 }
                 KeepAliveAction::Dead(after) => {
                     let message = format!("it did not respond to a ping for {} s", after.as_secs_f64());
@@ -96,15 +96,15 @@ impl Writer<'_> {
         self.put(Message::Frame(Frame::message(body, OpCode::Data(data), true))).await
     }
 
-    async fn put(&self, message: Message) -> Result<(), WriteError> {
-        let mut message = message;
+    /// Adds a message to the write buffer, and waits until it has room.
+    async fn put(&self, mut message: Message) -> Result<(), WriteError> {
         loop {
-            self.with_write_timeout(self.socket.ready()).await?;
-            match self.socket.put(message) {
+            self.with_write_timeout(self.socket.wait_until_ready()).await?;
+            match self.socket.start_send(message) {
                 Ok(()) => return Ok(()),
                 // Pongs fill the buffer: write them first.
-                Err(Error::WriteBufferFull(message_back)) => {
-                    message = *message_back;
+                Err(Error::WriteBufferFull(unsent)) => {
+                    message = *unsent;
                     self.flush().await?;
                 }
                 Err(error) => return Err(disconnected(&error)),
@@ -122,11 +122,13 @@ impl Writer<'_> {
         action: impl Future<Output = Result<(), Error>>,
     ) -> Result<(), WriteError> {
         let mut action = pin!(action);
-        let mut since = Instant::now();
+        let mut last_progress = Instant::now();
         loop {
-            match tokio::time::timeout_at(since + self.write_timeout, &mut action).await {
+            match tokio::time::timeout_at(last_progress + self.write_timeout, &mut action).await {
                 Ok(done) => return done.map_err(|it| disconnected(&it)),
-                Err(_) if self.activity.last_write() > since => since = self.activity.last_write(),
+                Err(_) if self.activity.last_write() > last_progress => {
+                    last_progress = self.activity.last_write();
+                }
                 Err(_) => {
                     return Err(WriteError::Unresponsive(DisconnectReason::Stalled(self.write_timeout)));
                 }

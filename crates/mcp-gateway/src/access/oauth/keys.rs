@@ -165,7 +165,7 @@ impl KeyCache {
     }
 
     async fn get(&self, url: &Url) -> Result<Vec<u8>, String> {
-        fetch_json(url, &self.authorities, (MAX_DOCUMENT_BYTES, FETCH_TIMEOUT)).await
+        fetch_json(url, &self.authorities, MAX_DOCUMENT_BYTES, FETCH_TIMEOUT).await
     }
 }
 

@@ -42,14 +42,14 @@ struct RunningTransport {
     outbound: OutboundSender,
     stop: ShutdownSender,
     /// Owned by the transport.
-    sink: Weak<CheckSink>,
+    sink: Weak<ResponseCounter>,
     responses: watch::Receiver<usize>,
 }
 
 /// Counts responses.
-struct CheckSink(watch::Sender<usize>);
+struct ResponseCounter(watch::Sender<usize>);
 
-impl FrameSink for CheckSink {
+impl FrameSink for ResponseCounter {
     fn deliver(&self, _: StreamId, frame: Bytes) -> MessageClass {
         let is_response =
             serde_json::from_slice::<Value>(&frame).is_ok_and(|message| message.get("result").is_some());
@@ -76,7 +76,7 @@ impl RunningTransport {
         let (outbound, queue) = OutboundQueue::new();
         let (stop, shutdown) = ShutdownSignal::new();
         let (sender, responses) = watch::channel(0);
-        let sink = Arc::new(CheckSink(sender));
+        let sink = Arc::new(ResponseCounter(sender));
         let (transport, weak_sink) = (dial.dial(), Arc::downgrade(&sink));
         let mut task = JoinSet::new();
         task.spawn(transport.run(Link::new(queue, sink, shutdown)));
@@ -110,7 +110,7 @@ impl RunningTransport {
     }
 
     /// Waits until `run` returns.
-    async fn returned(task: &mut JoinSet<Disconnect>, timeout: Duration) -> String {
+    async fn wait_for_return(task: &mut JoinSet<Disconnect>, timeout: Duration) -> String {
         match tokio::time::timeout(timeout, task.join_next()).await {
             Ok(Some(Ok(disconnect))) if disconnect.reason == DisconnectReason::Stopped => {
                 "it returned: stopped".to_owned()
@@ -147,10 +147,10 @@ impl RunningTransport {
 }
 
 /// Ends the queue, without a shutdown.
-pub(super) async fn queue_ended(run: LinkRun) -> String {
+pub(super) async fn end_queue(run: LinkRun) -> String {
     let RunningTransport { mut task, outbound, stop, .. } = RunningTransport::open(&run).await;
     drop(outbound);
-    let outcome = RunningTransport::returned(&mut task, END_TIMEOUT).await;
+    let outcome = RunningTransport::wait_for_return(&mut task, END_TIMEOUT).await;
     drop(stop);
     // The reason is not part of the contract: nothing receives it.
     if outcome.starts_with("it returned") { "it returned".to_owned() } else { outcome }
@@ -160,23 +160,23 @@ pub(super) async fn queue_ended(run: LinkRun) -> String {
 pub(super) async fn shut_down(run: LinkRun) -> String {
     let mut running = RunningTransport::open(&run).await;
     running.stop.request(Instant::now() + SHUTDOWN_GRACE);
-    RunningTransport::returned(&mut running.task, SHUTDOWN_GRACE + force_time(SHUTDOWN_GRACE)).await
+    RunningTransport::wait_for_return(&mut running.task, SHUTDOWN_GRACE + force_time(SHUTDOWN_GRACE)).await
 }
 
 /// Drops the future after its first poll.
-pub(super) async fn dropped_at_once(run: LinkRun) -> String {
+pub(super) async fn drop_at_once(run: LinkRun) -> String {
     let running = RunningTransport::start(&*run.dial);
     tokio::task::yield_now().await;
     running.drop_future().await
 }
 
 /// Drops the future while nothing is sent.
-pub(super) async fn dropped_idle(run: LinkRun) -> String {
+pub(super) async fn drop_while_idle(run: LinkRun) -> String {
     RunningTransport::open(&run).await.drop_future().await
 }
 
 /// Drops the future while a message is sent.
-pub(super) async fn dropped_while_sending(run: LinkRun) -> String {
+pub(super) async fn drop_while_sending(run: LinkRun) -> String {
     let running = RunningTransport::open(&run).await;
     running.send(None, "notifications/check", &json!({"text": "x".repeat(LARGE_MESSAGE_BYTES)}));
     tokio::task::yield_now().await;

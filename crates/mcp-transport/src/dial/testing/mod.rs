@@ -53,7 +53,7 @@ use tokio::task::JoinSet;
 use crate::session::{Eras, Session, SessionOptions};
 use crate::transport::Dial;
 use link_rows::LinkRun;
-use run::{ReceivedMessages, Run};
+use run::{ReceivedMessages, SessionRun};
 use table::{Row, RowRun};
 
 /// The time limit of a row of [`check_transport`]. The rows run at the same time, so this also limits the
@@ -115,7 +115,7 @@ pub async fn check_transport(
             let dial = start(script, row.limits.clone()).await;
             running.spawn(async move {
                 let want = row.want(form);
-                let outcome = outcome(&row, era, form, dial, received);
+                let outcome = run_row(&row, era, form, dial, received);
                 let got = tokio::time::timeout(ROW_TIMEOUT, outcome).await;
                 let got = got.unwrap_or_else(|_| format!("no outcome within {} s", ROW_TIMEOUT.as_secs()));
                 (index, (got != want).then_some(Mismatch { row: row.name, era, got, want }))
@@ -128,8 +128,8 @@ pub async fn check_transport(
     report
 }
 
-/// Runs a row.
-async fn outcome(
+/// Runs a row. Returns its outcome.
+async fn run_row(
     row: &Row,
     era: Option<Era>,
     form: ResponseForm,
@@ -144,7 +144,9 @@ async fn outcome(
     let eras = if era == Era::Legacy { Eras::Legacy } else { Eras::Modern };
     let options = SessionOptions { eras, limits: row.limits.clone(), ..SessionOptions::default() };
     match Session::connect(Arc::clone(&dial), options.clone()).await {
-        Ok(session) => run(Run { session: Arc::new(session), dial, options, received, form, era }).await,
-        Err(error) => session_rows::connect_outcome(&error),
+        Ok(session) => {
+            run(SessionRun { session: Arc::new(session), dial, options, received, form, era }).await
+        }
+        Err(error) => session_rows::describe_connect_error(&error),
     }
 }

@@ -1,4 +1,4 @@
-//! A run of a row: the form of its responses, its session, and what the server received.
+//! The input of a row: the form of its responses, its session, and the messages that the server received.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub enum ResponseForm {
 }
 
 /// The session of a row, how it was made, and what its server received.
-pub(super) struct Run {
+pub(super) struct SessionRun {
     pub(super) session: Arc<Session>,
     pub(super) dial: Arc<dyn Dial>,
     pub(super) options: SessionOptions,

@@ -15,47 +15,48 @@ pub fn scripted_server(
 ) -> Script {
     let tools = json!({"tools": tools, "ttlMs": 600_000});
     Arc::new(move |message| match message["method"].as_str() {
-        Some("initialize") => vec![ServerAction::result(message, &initialized())],
-        Some("server/discover") => vec![ServerAction::result(message, &discovered())],
+        Some("initialize") => vec![ServerAction::result(message, &initialize_result())],
+        Some("server/discover") => vec![ServerAction::result(message, &discover_result())],
         Some("tools/list") => vec![ServerAction::result(message, &tools)],
         _ => rest(message),
     })
 }
 
-/// A server with two tools, one of which is invalid. It responds to a call of `other` with `hello`. `rest`
-/// handles other messages.
+/// The script of a server with two tools, one of which is invalid. It responds to a call of `other` with `hello`.
+/// `rest` handles other messages.
 pub(super) fn server(rest: impl Fn(&Value) -> Vec<ServerAction> + Send + Sync + 'static) -> Script {
     let tools = vec![
         json!({"name": "good", "inputSchema": {"type": "object"}}),
         json!({"name": "bad", "inputSchema": "anything"}),
     ];
     scripted_server(tools, move |message| match message["params"]["name"].as_str() {
-        Some("other") => vec![ServerAction::Send(tool_result(message, "hello"))],
+        Some("other") => vec![ServerAction::Send(tool_response(message, "hello"))],
         _ => rest(message),
     })
 }
 
-/// A server that handles calls of other tools with `handle`.
-pub(super) fn first(handle: impl Fn(&Value) -> Vec<ServerAction> + Send + Sync + 'static) -> Script {
+/// The script of a server that handles calls of tools other than `other` with `handle`.
+pub(super) fn on_call(handle: impl Fn(&Value) -> Vec<ServerAction> + Send + Sync + 'static) -> Script {
     server(move |message| match message["method"].as_str() {
         Some("tools/call") => handle(message),
         _ => Vec::new(),
     })
 }
 
-/// A server that responds to other calls with these raw texts, then with a valid response.
-pub(super) fn first_after(texts: fn(&Value) -> Vec<String>) -> Script {
+/// The script of a server that responds to other calls with these raw texts, then with a valid response.
+pub(super) fn texts_then_result(texts: fn(&Value) -> Vec<String>) -> Script {
     server(move |message| match message["method"].as_str() {
         Some("tools/call") => {
-            let texts = texts(message).into_iter().chain([tool_result(message, "hello")]);
+            let texts = texts(message).into_iter().chain([tool_response(message, "hello")]);
             texts.map(ServerAction::Send).collect()
         }
         _ => Vec::new(),
     })
 }
 
-/// A server that waits for `number` calls and responds in reverse order, to each with the name of its tool.
-pub(super) fn reversed(number: usize) -> Script {
+/// The script of a server that waits for `number` calls and responds in reverse order, to each with the name of its
+/// tool.
+pub(super) fn reverse_order(number: usize) -> Script {
     let held = Mutex::new(Vec::<Value>::new());
     server(move |message| {
         if message["method"] != "tools/call" {
@@ -68,13 +69,13 @@ pub(super) fn reversed(number: usize) -> Script {
         }
         let respond = |message: &Value| {
             let name = message["params"]["name"].as_str().unwrap_or_default();
-            ServerAction::Respond(message["id"].clone(), tool_result(message, name))
+            ServerAction::Respond(message["id"].clone(), tool_response(message, name))
         };
         held.iter().rev().map(respond).collect()
     })
 }
 
-/// A server that responds to `first` with `size` bytes when `echo` is called, and then to `echo`.
+/// The script of a server that responds to `first` with `size` bytes when `echo` is called, and then to `echo`.
 pub(super) fn large_then_small(size: usize) -> Script {
     let held = Mutex::new(Value::Null);
     server(move |message| match message["params"]["name"].as_str() {
@@ -84,20 +85,20 @@ pub(super) fn large_then_small(size: usize) -> Script {
         }
         Some("echo") => {
             let first = held.lock();
-            let large = tool_result(&first, &"x".repeat(size));
+            let large = tool_response(&first, &"x".repeat(size));
             let large = ServerAction::Respond(first["id"].clone(), large);
-            vec![large, ServerAction::Send(tool_result(message, "hello"))]
+            vec![large, ServerAction::Send(tool_response(message, "hello"))]
         }
         _ => Vec::new(),
     })
 }
 
-/// A server that sends half of the response to a call, and the rest when the call was cancelled.
-pub(super) fn in_two() -> Script {
+/// The script of a server that sends half of the response to a call, and the rest when the call was cancelled.
+pub(super) fn split_response() -> Script {
     let held = Mutex::new(None);
     server(move |message| match message["method"].as_str() {
         Some("tools/call") => {
-            let text = tool_result(message, "too late");
+            let text = tool_response(message, "too late");
             *held.lock() = Some(text.clone());
             vec![ServerAction::SendFirstHalf(text), ServerAction::KeepOpen]
         }
@@ -108,8 +109,8 @@ pub(super) fn in_two() -> Script {
     })
 }
 
-/// A server that does this in the handshake, and otherwise works.
-pub(super) fn opening(action: ServerAction) -> Script {
+/// The script of a server that performs `action` in the handshake, and otherwise works.
+pub(super) fn on_handshake(action: ServerAction) -> Script {
     let usual = server(|_| Vec::new());
     Arc::new(move |message| match message["method"].as_str() {
         Some("initialize" | "server/discover") => vec![action.clone()],
@@ -117,14 +118,14 @@ pub(super) fn opening(action: ServerAction) -> Script {
     })
 }
 
-fn initialized() -> Value {
+fn initialize_result() -> Value {
     json!({
         "protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}},
         "serverInfo": {"name": "scripted", "version": "1"},
     })
 }
 
-fn discovered() -> Value {
+fn discover_result() -> Value {
     json!({
         "resultType": "complete", "supportedVersions": ["2026-07-28"],
         "capabilities": {"tools": {"listChanged": true}},
@@ -133,22 +134,22 @@ fn discovered() -> Value {
 }
 
 /// The response to a call of a tool.
-pub(super) fn tool_result(message: &Value, text: &str) -> String {
+pub(super) fn tool_response(message: &Value, text: &str) -> String {
     let result = json!({"content": [{"type": "text", "text": text}]});
     json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string()
 }
 
 /// The same with another id.
-pub(super) fn tool_result_for(id: &Value, text: &str) -> String {
-    tool_result(&json!({"id": id}), text)
+pub(super) fn tool_response_for(id: &Value, text: &str) -> String {
+    tool_response(&json!({"id": id}), text)
 }
 
 /// An error response.
-pub(super) fn error(id: &Value, code: &Value) -> String {
+pub(super) fn error_response(id: &Value, code: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "no"}}).to_string()
 }
 
 /// A notification.
-pub(super) fn notice(method: &str, params: &Value) -> String {
+pub(super) fn notification(method: &str, params: &Value) -> String {
     json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
 }

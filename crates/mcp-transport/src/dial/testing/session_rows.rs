@@ -1,4 +1,4 @@
-//! The uses of a session, for the rows of the table. Each returns its outcome.
+//! The functions of the rows that use a session. Each returns its outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +8,13 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::run::{ResponseForm, Run};
+use super::run::{ResponseForm, SessionRun};
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::error::{CallError, ConnectError};
 use crate::rpc::progress::OnProgress;
 use crate::session::{CallOptions, Session};
 
+/// The time to close a session.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The timeout of calls that get no response.
@@ -35,38 +36,38 @@ pub(super) const ARGUMENTS_WITH_LINE_BREAKS: &str =
 /// The length of the string in the second, longer arguments with line breaks.
 pub(super) const LONG_TEXT_BYTES: usize = 200_000;
 
-/// Two calls in sequence, of which the first may have another timeout.
-pub(super) async fn twice(run: Run, timeout: Option<Duration>) -> String {
+/// Makes two calls in sequence, the first with this timeout.
+pub(super) async fn call_twice(run: SessionRun, timeout: Option<Duration>) -> String {
     let options = CallOptions { timeout, ..CallOptions::default() };
     let first = call(&run.session, "first", options).await;
-    first_then_other(run, first).await
+    append_other_call(run, first).await
 }
 
-/// The same when the first call gets no response. It times out, unless the end of its own response ends it.
-pub(super) async fn unanswered_then_other(run: Run) -> String {
+/// Makes two calls, of which the first gets no response. It times out, unless the end of its own response ends it.
+pub(super) async fn call_unanswered(run: SessionRun) -> String {
     let timeout = (run.form == ResponseForm::Shared).then_some(SHORT_TIMEOUT);
-    twice(run, timeout).await
+    call_twice(run, timeout).await
 }
 
-/// The same when the first call is large.
-pub(super) async fn large(run: Run) -> String {
+/// Makes a large call, then another.
+pub(super) async fn call_large(run: SessionRun) -> String {
     let first = large_call(&run.session, 4 << 20).await;
-    first_then_other(run, first).await
+    append_other_call(run, first).await
 }
 
-async fn first_then_other(run: Run, first: String) -> String {
-    format!("{first} | {}", other(run).await)
+async fn append_other_call(run: SessionRun, first: String) -> String {
+    format!("{first} | {}", call_other(run).await)
 }
 
-/// The last call of a session.
-async fn other(run: Run) -> String {
+/// Makes the last call of a session, and closes the session.
+async fn call_other(run: SessionRun) -> String {
     let res = call(&run.session, "other", CallOptions::default()).await;
     run.session.close(GRACE).await;
     res
 }
 
-/// Concurrent calls: how many get their own response.
-pub(super) async fn at_once(number: usize, run: Run) -> String {
+/// Makes concurrent calls, and counts those that get their own response.
+pub(super) async fn call_concurrently(number: usize, run: SessionRun) -> String {
     let mut calls = JoinSet::new();
     for name in (0..number).map(|it| format!("tool-{it}")) {
         let session = Arc::clone(&run.session);
@@ -77,8 +78,8 @@ pub(super) async fn at_once(number: usize, run: Run) -> String {
     format!("{own} of {number}")
 }
 
-/// Eight calls, one after another, each with eight progress notifications.
-pub(super) async fn in_order(run: Run) -> String {
+/// Makes eight calls, one after another, each with eight progress notifications.
+pub(super) async fn call_in_order(run: SessionRun) -> String {
     let names: Vec<String> = (0..8).map(|it| format!("tool-{it}")).collect();
     for name in &names {
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -97,8 +98,8 @@ pub(super) async fn in_order(run: Run) -> String {
     if called == names { "in order".to_owned() } else { format!("{called:?}") }
 }
 
-/// The number of announced list changes.
-pub(super) async fn changed(run: Run) -> String {
+/// Makes a call, and counts the announced list changes.
+pub(super) async fn count_list_changes(run: SessionRun) -> String {
     let mut changes = run.session.list_changes();
     let first = call(&run.session, "first", CallOptions::default()).await;
     let known = changes.wait_for(|it| it.tools == 2).await.map_or(0, |it| it.tools);
@@ -106,15 +107,15 @@ pub(super) async fn changed(run: Run) -> String {
     format!("{first}, {known} changes")
 }
 
-/// The tools of a list, and the invalid ones.
-pub(super) async fn listed(run: Run) -> String {
+/// Lists the tools, and counts the valid and the invalid ones.
+pub(super) async fn list_tools(run: SessionRun) -> String {
     let listing = run.session.list_tools().await;
     run.session.close(GRACE).await;
-    outcome(listing.map(|it| format!("{} kept, {} rejected", it.items.len(), it.rejected.len())))
+    describe_result(listing.map(|it| format!("{} kept, {} rejected", it.items.len(), it.rejected.len())))
 }
 
-/// A call with a large response, which is not polled while another call is made.
-pub(super) async fn beside(run: Run) -> String {
+/// Makes a call with a large response, which is not polled while another call is made.
+pub(super) async fn call_beside_unread(run: SessionRun) -> String {
     let mut first = Box::pin(call(&run.session, "first", CallOptions::default()));
     tokio::select! {
         called = &mut first => return called,
@@ -127,18 +128,18 @@ pub(super) async fn beside(run: Run) -> String {
     format!("{other} | {first}")
 }
 
-/// A large call that is dropped when a part of it may have been sent, then another call.
-pub(super) async fn dropped_while_sent(run: Run) -> String {
+/// Drops a large call when a part of it may have been sent, then makes another call.
+pub(super) async fn drop_while_sent(run: SessionRun) -> String {
     tokio::select! {
         called = large_call(&run.session, 12 << 20) => return called,
         () = tokio::time::sleep(PARTLY_SENT) => {}
     }
-    other(run).await
+    call_other(run).await
 }
 
-/// A call that is dropped when half of its response may have arrived. The server is notified, except where it
-/// is enough to close the call's own response. Then another call.
-pub(super) async fn dropped(run: Run) -> String {
+/// Drops a call when half of its response may have arrived. The server is notified, except where it
+/// is enough to close the call's own response. Then makes another call.
+pub(super) async fn drop_in_response(run: SessionRun) -> String {
     tokio::select! {
         called = call(&run.session, "first", CallOptions::default()) => return called,
         () = run.received.wait_for_method("tools/call") => {}
@@ -146,19 +147,19 @@ pub(super) async fn dropped(run: Run) -> String {
     if run.form == ResponseForm::Shared || run.era == Era::Legacy {
         run.received.wait_for_method("notifications/cancelled").await;
     }
-    other(run).await
+    call_other(run).await
 }
 
-/// A call during which the server sends a ping with the same id.
-pub(super) async fn pinged(run: Run) -> String {
+/// Makes a call during which the server sends a ping with the same id.
+pub(super) async fn call_during_ping(run: SessionRun) -> String {
     let first = call(&run.session, "first", CallOptions::default()).await;
     let pong = run.received.wait_for(|message| message.get("result").is_some()).await;
     run.session.close(GRACE).await;
     format!("{first}, answered with {}", pong["result"])
 }
 
-/// Two calls whose arguments contain line breaks.
-pub(super) async fn with_line_breaks(run: Run) -> String {
+/// Makes two calls whose arguments contain line breaks.
+pub(super) async fn call_with_line_breaks(run: SessionRun) -> String {
     let short = RawJson::parse(ARGUMENTS_WITH_LINE_BREAKS.into()).expect("it is JSON");
     let long = format!("[\n\"{}\"\r\n]", "x".repeat(LONG_TEXT_BYTES));
     let long = ARGUMENTS_WITH_LINE_BREAKS.replacen("[\n1,\r2\n]", &long, 1);
@@ -171,20 +172,20 @@ pub(super) async fn with_line_breaks(run: Run) -> String {
     outcomes.join(" | ")
 }
 
-/// A call before whose response the server sends noise.
-pub(super) async fn with_noise(run: Run) -> String {
+/// Makes a call before whose response the server sends noise.
+pub(super) async fn call_with_noise(run: SessionRun) -> String {
     let first = call(&run.session, "first", CallOptions::default()).await;
     let sent: usize = NOISE.iter().map(|it| it.len()).sum();
     let counted = run.session.counters().noise_bytes;
     let is_counted = usize::try_from(counted).is_ok_and(|counted| counted >= sent);
     let counted =
         if is_counted { "counted".to_owned() } else { format!("counted as {counted} of {sent} bytes") };
-    format!("{first}, {counted} | {}", other(run).await)
+    format!("{first}, {counted} | {}", call_other(run).await)
 }
 
-/// A call whose response is over the limit, then another call. The transport discards the response, or ends
+/// Makes a call whose response is over the limit, then another call. The transport discards the response, or ends
 /// the connection.
-pub(super) async fn over_the_limit(run: Run) -> String {
+pub(super) async fn call_over_the_limit(run: SessionRun) -> String {
     // On a shared stream, a transport need not know which call a discarded message belongs to: the call times out. The
     // connection may also end, before the call times out or after it.
     let (timeout, refusals): (_, &[&str]) = match run.form {
@@ -201,13 +202,13 @@ pub(super) async fn over_the_limit(run: Run) -> String {
             (None, &["too large | hello", "outcome unknown | hello"])
         }
     };
-    let outcome = twice(run, timeout).await;
+    let outcome = call_twice(run, timeout).await;
     if refusals.contains(&&*outcome) { "refused".to_owned() } else { outcome }
 }
 
 /// Closes the session, then opens another one with the same dial.
-pub(super) async fn connected_again(run: Run) -> String {
-    let Run { session, dial, options, .. } = run;
+pub(super) async fn connect_again(run: SessionRun) -> String {
+    let SessionRun { session, dial, options, .. } = run;
     let first = call(&session, "other", CallOptions::default()).await;
     session.close(GRACE).await;
     let second = match Session::connect(dial, options).await {
@@ -216,13 +217,13 @@ pub(super) async fn connected_again(run: Run) -> String {
             session.close(GRACE).await;
             second
         }
-        Err(error) => connect_outcome(&error),
+        Err(error) => describe_connect_error(&error),
     };
     format!("{first} | {second}")
 }
 
 /// Closes during a call, closes again, then makes a call and a list request.
-pub(super) async fn closed_twice(run: Run) -> String {
+pub(super) async fn close_twice(run: SessionRun) -> String {
     let session = run.session;
     let _ = session.list_tools().await;
     let closing = async {
@@ -231,14 +232,14 @@ pub(super) async fn closed_twice(run: Run) -> String {
     };
     let (called, (one, two)) = tokio::join!(call(&session, "first", CallOptions::default()), closing);
     let three = session.close(GRACE).await;
-    let reasons = [one, two, three].map(|it| reason(&it)).join(", ");
+    let reasons = [one, two, three].map(|it| describe_reason(&it)).join(", ");
     let after = call(&session, "other", CallOptions::default()).await;
     // The cached list must not be returned after the end, although its `ttlMs` has not passed.
-    let listed = outcome(session.list_tools().await.map(|it| it.items.len().to_string()));
+    let listed = describe_result(session.list_tools().await.map(|it| it.items.len().to_string()));
     format!("{called} | {reasons} | {after}, {listed}")
 }
 
-/// A call of `first` with arguments of this size.
+/// Calls `first` with arguments of this size.
 async fn large_call(session: &Session, bytes: usize) -> String {
     let arguments = RawJson::from_value(&json!({"text": "x".repeat(bytes)})).expect("it is an object");
     call_with(session, "first", &arguments, CallOptions::default()).await
@@ -249,15 +250,15 @@ async fn call(session: &Session, name: &str, options: CallOptions) -> String {
 }
 
 async fn call_with(session: &Session, name: &str, arguments: &RawJson, options: CallOptions) -> String {
-    outcome(session.call_tool(name, arguments, options).await.map(|it| it.value.text()))
+    describe_result(session.call_tool(name, arguments, options).await.map(|it| it.value.text()))
 }
 
-fn outcome(outcome: Result<String, CallError>) -> String {
+fn describe_result(outcome: Result<String, CallError>) -> String {
     match outcome {
         Ok(text) if text.len() > 100 => format!("{} bytes", text.len()),
         Ok(text) => text,
-        Err(CallError::Closed(end)) => format!("closed: {}", reason(&end)),
-        Err(CallError::NotSent(end)) => format!("not sent: {}", reason(&end)),
+        Err(CallError::Closed(end)) => format!("closed: {}", describe_reason(&end)),
+        Err(CallError::NotSent(end)) => format!("not sent: {}", describe_reason(&end)),
         Err(CallError::TimedOut(_)) => "timed out".to_owned(),
         Err(CallError::Rpc(error)) if error.code == code::INVALID_REQUEST => "invalid request".to_owned(),
         Err(CallError::Rpc(error)) if error.code == code::INTERNAL_ERROR => "internal error".to_owned(),
@@ -267,17 +268,17 @@ fn outcome(outcome: Result<String, CallError>) -> String {
     }
 }
 
-/// The outcome of a handshake that fails.
-pub(super) fn connect_outcome(error: &ConnectError) -> String {
+/// Describes the error of a handshake.
+pub(super) fn describe_connect_error(error: &ConnectError) -> String {
     match error {
-        ConnectError::Disconnected(end) => format!("no session: {}", reason(end)),
+        ConnectError::Disconnected(end) => format!("no session: {}", describe_reason(end)),
         ConnectError::TimedOut { .. } | ConnectError::Silent { .. } => "no session: timed out".to_owned(),
         ConnectError::Refused(_) => "no session: refused".to_owned(),
         other => format!("no session: {other:?}"),
     }
 }
 
-fn reason(end: &Disconnect) -> String {
+fn describe_reason(end: &Disconnect) -> String {
     match &end.reason {
         DisconnectReason::Stopped => "stopped".to_owned(),
         DisconnectReason::PeerClosed | DisconnectReason::Broken(_) => "lost".to_owned(),

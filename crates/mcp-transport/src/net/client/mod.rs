@@ -1,7 +1,7 @@
 //! The HTTP client of one connection to a server, and its errors.
 //!
-//! Every request is sent to the origin of the endpoint; the callers check that. Redirects and tokens are added by
-//! [`super::exchange`]. Timeouts of requests belong to the transports and the engine.
+//! Every request is sent to the origin of the endpoint; the callers check that. [`super::exchange`] adds tokens and
+//! follows redirects. Timeouts of requests belong to the transports and the engine.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderValue, Uri, Version};
 use hyper_util::client::proxy::matcher::Matcher;
 use rustls::ClientConfig;
 
-use super::connect::{StreamConnector, StreamUse, forward_proxy, speaks_tls};
+use super::connect::{StreamConnector, StreamUse, forwarding_authorization, speaks_tls};
 use super::http1::{Request, net_failure};
 use super::inline_connection::Http1Connection;
 use super::loopback::is_loopback;
@@ -51,7 +51,7 @@ pub(crate) struct Client {
     /// `None` for an endpoint without TLS.
     tls_config: Option<Arc<ClientConfig>>,
     pool: Arc<Pool>,
-    /// Held while a connection is opened that others may share.
+    /// Held while a connection is opened that other requests may share.
     connect_lock: tokio::sync::Mutex<()>,
     /// The server does not speak HTTP/2: no connection can be shared.
     is_http1_only: AtomicBool,
@@ -71,7 +71,7 @@ impl Client {
         let proxy = if is_loopback(&endpoint.url) {
             None
         } else {
-            proxy::proxy_for(proxies, &endpoint.url).map_err(failed)?
+            proxy::find_proxy(proxies, &endpoint.url).map_err(failed)?
         };
         // Without TLS, the system's certificates need not exist.
         let tls_config = if tls::uses_tls(&endpoint.url) {
@@ -106,7 +106,7 @@ impl Client {
             value.set_sensitive(true);
             headers.entry(AUTHORIZATION).or_insert(value);
         }
-        if let Some(Some(authorization)) = forward_proxy(self.proxy.as_ref(), url) {
+        if let Some(Some(authorization)) = forwarding_authorization(self.proxy.as_ref(), url) {
             headers.insert(PROXY_AUTHORIZATION, authorization.clone());
         }
         (RequestTarget::new(url.clone()), headers)
@@ -134,18 +134,18 @@ impl Client {
         })?;
         let mut retries = 0;
         loop {
-            let (lease, was_idle) = match self.pool.take() {
-                Some(lease) => (lease, true),
+            let (connection, was_idle) = match self.pool.take() {
+                Some(connection) => (connection, true),
                 // Boxed because it is rare, and would enlarge every request's future.
                 None => (Box::pin(self.connect()).await?, false),
             };
-            let mut error = match lease {
+            let mut error = match connection {
                 PooledConnection::Http1(mut connection) => {
-                    let uri = match forward_proxy(self.proxy.as_ref(), &self.endpoint.url) {
+                    let uri = match forwarding_authorization(self.proxy.as_ref(), &self.endpoint.url) {
                         None => &uris.path,
                         Some(_) => &uris.absolute,
                     };
-                    match connection.send(request(uri, parts)).await {
+                    match connection.send(new_request(uri, parts)).await {
                         Ok(response) => {
                             self.has_responded.store(true, Ordering::Relaxed);
                             return Response::http1(response, connection, &self.pool)
@@ -155,7 +155,7 @@ impl Client {
                     }
                 }
                 PooledConnection::Http2(mut sender) => {
-                    let mut request = request(&uris.absolute, parts);
+                    let mut request = new_request(&uris.absolute, parts);
                     // The host is in the URI.
                     request.headers_mut().remove(HOST);
                     *request.version_mut() = Version::HTTP_2;
@@ -188,6 +188,7 @@ impl Client {
         }
     }
 
+    /// The error of a request that the server may have processed.
     fn lost(&self, failure: NetFailure) -> ExchangeError {
         ExchangeError::Lost(self.no_response(failure))
     }
@@ -209,19 +210,20 @@ impl Client {
                 })
             }
         };
-        let server = || self.endpoint.label.clone();
         connected.map_err(|failure| {
-            ExchangeError::Unreachable(RequestError::NotConnected { server: server(), failure })
+            let server = self.endpoint.label.clone();
+            ExchangeError::Unreachable(RequestError::NotConnected { server, failure })
         })
     }
 
+    /// Opens a connection, without a timeout.
     async fn open_connection(&self) -> Result<PooledConnection, NetFailure> {
         let _connect_lock = if self.is_http1_only.load(Ordering::Relaxed) {
             None
         } else {
             let guard = self.connect_lock.lock().await;
-            if let Some(lease) = self.pool.take() {
-                return Ok(lease);
+            if let Some(connection) = self.pool.take() {
+                return Ok(connection);
             }
             Some(guard)
         };
@@ -234,16 +236,17 @@ impl Client {
         };
         let stream = connector.connect(&|_| {}).await?;
         self.is_http1_only.store(!stream.is_http2(), Ordering::Relaxed);
-        let lease = if stream.is_http2() {
+        let connection = if stream.is_http2() {
             self.pool.share(stream).await
         } else {
             Http1Connection::new(stream).await.map(|connection| PooledConnection::Http1(Box::new(connection)))
         };
-        lease.map_err(|error| net_failure(&error))
+        connection.map_err(|error| net_failure(&error))
     }
 }
 
-fn request(uri: &Uri, RequestParts { method, headers, body }: RequestParts<'_>) -> Request {
+/// Builds a request with this URI.
+fn new_request(uri: &Uri, RequestParts { method, headers, body }: RequestParts<'_>) -> Request {
     let mut request = Request::new(body.cloned().unwrap_or_default().into());
     *request.method_mut() = method.clone();
     *request.uri_mut() = uri.clone();
@@ -267,7 +270,7 @@ fn is_unprocessed(error: &hyper::Error) -> bool {
 }
 
 impl ExchangeError {
-    /// The reason.
+    /// The error without what it means for the request.
     pub(crate) fn into_error(self) -> RequestError {
         match self {
             ExchangeError::Unreachable(error)
@@ -280,9 +283,9 @@ impl ExchangeError {
 impl From<ExchangeError> for StreamError {
     fn from(error: ExchangeError) -> StreamError {
         match error {
-            ExchangeError::Unreachable(fault) => StreamError::Unreachable(fault),
-            ExchangeError::Refused(fault) => StreamError::Refused(fault),
-            ExchangeError::Lost(fault) => StreamError::Lost(fault),
+            ExchangeError::Unreachable(error) => StreamError::Unreachable(error),
+            ExchangeError::Refused(error) => StreamError::Refused(error),
+            ExchangeError::Lost(error) => StreamError::Lost(error),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The way of a request to its server, and what is said where there is none.
+//! Tests of requests post_through_proxy proxies, of invalid responses, and of failed connections.
 
 use bytes::Bytes;
 use http::Method;
@@ -10,14 +10,14 @@ use super::*;
 use crate::net::tests::read_head;
 use crate::net::url_endpoint::UrlOptions;
 
-fn place(url: &str) -> Arc<HttpEndpoint> {
+fn endpoint(url: &str) -> Arc<HttpEndpoint> {
     let mut limits = Limits::default();
     limits.connect = Duration::from_millis(300);
     let options = UrlOptions { limits, ..UrlOptions::default() };
     Arc::new(HttpEndpoint::new(&UrlEndpoint::new(url.parse().unwrap()), &options).unwrap())
 }
 
-/// Posts a message of two bytes; the body of the response, or why there is none.
+/// Posts a message of two bytes. Returns the body of the response, or the error.
 async fn post(client: &Client) -> Result<String, String> {
     let (target, headers) = client.post_target();
     let body = Bytes::from_static(b"{}");
@@ -32,36 +32,37 @@ async fn post(client: &Client) -> Result<String, String> {
             }
             Ok(res)
         }
-        Err(ExchangeError::Unreachable(fault) | ExchangeError::Refused(fault)) => {
-            Err(format!("refused: {fault}"))
+        Err(ExchangeError::Unreachable(error) | ExchangeError::Refused(error)) => {
+            Err(format!("refused: {error}"))
         }
-        Err(ExchangeError::Lost(fault)) => Err(format!("lost: {fault}")),
+        Err(ExchangeError::Lost(error)) => Err(format!("lost: {error}")),
     }
 }
 
-/// What comes of a post to `url` through a proxy that answers so, and what the proxy was asked.
-async fn through(url: &str, answer: &str) -> (String, Result<String, String>) {
+/// Posts to `url` post_through_proxy a proxy that responds with `answer`. Returns the request to the proxy, and the
+/// result.
+async fn post_through_proxy(url: &str, answer: &str) -> (String, Result<String, String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let proxies = format!("user:hunter2@{}", listener.local_addr().unwrap());
-    let client = Client::with_proxies(place(url), &Matcher::builder().all(proxies).build()).unwrap();
+    let client = Client::with_proxies(endpoint(url), &Matcher::builder().all(proxies).build()).unwrap();
     let proxy = async {
         let (mut stream, _) = listener.accept().await.unwrap();
-        let asked = read_head(&mut stream).await;
+        let request = read_head(&mut stream).await;
         stream.write_all(answer.as_bytes()).await.unwrap();
-        // It stays as long as the client does.
-        (asked, stream)
+        // The stream stays open until the client has its result.
+        (request, stream)
     };
-    let ((asked, _stream), posted) = tokio::join!(proxy, post(&client));
+    let ((request, _stream), posted) = tokio::join!(proxy, post(&client));
     let port = listener.local_addr().unwrap().port().to_string();
-    (asked, posted.map_err(|it| it.replace(&port, "PORT")))
+    (request, posted.map_err(|it| it.replace(&port, "PORT")))
 }
 
 #[tokio::test]
 async fn plain_http_request_is_sent_to_the_proxy() {
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-    let (asked, posted) = through("http://ann:pw@mcp.example:81/mcp?key=1", answer).await;
+    let (request, posted) = post_through_proxy("http://ann:pw@mcp.example:81/mcp?key=1", answer).await;
     assert_eq!(posted, Ok("hello".to_owned()));
-    let mut lines: Vec<&str> = asked.lines().filter(|it| !it.is_empty()).collect();
+    let mut lines: Vec<&str> = request.lines().filter(|it| !it.is_empty()).collect();
     assert_eq!(lines.remove(0), "POST http://mcp.example:81/mcp?key=1 HTTP/1.1");
     lines.sort_unstable();
     let agent = concat!("user-agent: ", env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
@@ -84,21 +85,21 @@ async fn hd_sc5_tunnel_failure_is_reported_without_its_password() {
         ("HTTP/1.1 502 No\r\n\r\n", "refused the tunnel (HTTP 502)"),
         ("HTTP/1.1 200 Connected\r\n\r\n", ": no connection within 0.3 s"),
     ] {
-        let (asked, posted) = through("https://mcp.example/mcp", answer).await;
+        let (request, posted) = post_through_proxy("https://mcp.example/mcp", answer).await;
         let tunnel = "CONNECT mcp.example:443 HTTP/1.1\r\nHost: mcp.example:443\r\nProxy-Authorization: Basic \
                       dXNlcjpodW50ZXIy\r\n\r\n";
-        assert_eq!(asked, tunnel);
+        assert_eq!(request, tunnel);
         let proxy = "cannot connect to https://mcp.example/mcp: the proxy 127.0.0.1:PORT";
         let gap = if want.starts_with(':') { "" } else { " " };
         assert_eq!(posted, Err(format!("refused: {proxy}{gap}{want}")));
     }
 }
 
-/// What is said of a server that answers the first bytes so, at a URL of this scheme.
-async fn of(scheme: &str, answer: &str) -> String {
+/// The error for a server that responds with `answer` to the first byte, at a URL of this scheme.
+async fn error_for(scheme: &str, answer: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let client = Client::new(place(&format!("{scheme}://{address}/mcp?key=secret"))).unwrap();
+    let client = Client::new(endpoint(&format!("{scheme}://{address}/mcp?key=secret"))).unwrap();
     let server = async {
         let (mut stream, _) = listener.accept().await.unwrap();
         stream.read_u8().await.unwrap();
@@ -114,23 +115,23 @@ async fn of(scheme: &str, answer: &str) -> String {
 async fn invalid_response_is_reported() {
     let lost = "lost: http://HOST/mcp did not respond:";
     assert_eq!(
-        of("http", "").await,
+        error_for("http", "").await,
         format!("{lost} the connection was closed before the end of the response")
     );
     assert_eq!(
-        of("http", "SSH-2.0-OpenSSH_9.9\r\n").await,
+        error_for("http", "SSH-2.0-OpenSSH_9.9\r\n").await,
         format!("{lost} its response is not valid HTTP (invalid HTTP version parsed)")
     );
     let plain = "refused: cannot connect to https://HOST/mcp: TLS failed: the server does not speak TLS (received \
                  corrupt message of type InvalidContentType)";
-    assert_eq!(of("https", "HTTP/1.1 400 Bad Request\r\n\r\n").await, plain);
+    assert_eq!(error_for("https", "HTTP/1.1 400 Bad Request\r\n\r\n").await, plain);
 }
 
 #[tokio::test]
 async fn connection_closed_while_idle_is_replaced() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let client = Client::new(place(&format!("http://{}/mcp", listener.local_addr().unwrap()))).unwrap();
-    let answered = async || {
+    let client = Client::new(endpoint(&format!("http://{}/mcp", listener.local_addr().unwrap()))).unwrap();
+    let respond_once = async || {
         let (mut stream, _) = listener.accept().await.unwrap();
         assert!(read_head(&mut stream).await.starts_with("POST /mcp "));
         stream.read_exact(&mut [0; 2]).await.unwrap();
@@ -138,7 +139,7 @@ async fn connection_closed_while_idle_is_replaced() {
         stream
     };
     for _ in 0..3 {
-        let (posted, stream) = tokio::join!(post(&client), answered());
+        let (posted, stream) = tokio::join!(post(&client), respond_once());
         assert_eq!(posted, Ok("hi".to_owned()));
         drop(stream);
         // The runtime is notified of the closed stream before the next request is sent.
@@ -152,14 +153,14 @@ async fn refused_connection_is_reported() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         listener.local_addr().unwrap().to_string()
     };
-    let client = Client::new(place(&format!("http://{address}/"))).unwrap();
+    let client = Client::new(endpoint(&format!("http://{address}/"))).unwrap();
     let want = "refused: cannot connect to http://HOST/: connection refused";
     assert_eq!(post(&client).await.unwrap_err().replace(&address, "HOST"), want);
 }
 
 #[tokio::test]
 async fn request_with_an_invalid_uri_is_not_sent() {
-    let client = Client::new(place(&format!("http://127.0.0.1:1/{}", "a".repeat(70_000)))).unwrap();
-    let said = post(&client).await.unwrap_err();
-    assert!(said.starts_with("refused: the request cannot be sent to http://127.0.0.1:1/"), "{said}");
+    let client = Client::new(endpoint(&format!("http://127.0.0.1:1/{}", "a".repeat(70_000)))).unwrap();
+    let error = post(&client).await.unwrap_err();
+    assert!(error.starts_with("refused: the request cannot be sent to http://127.0.0.1:1/"), "{error}");
 }

@@ -41,9 +41,9 @@ pub struct EventStreamParser {
     after_cr: bool,
     /// The first line is complete: no byte order mark can follow.
     has_started: bool,
-    /// What is being skipped.
+    /// The part that is being skipped.
     skipping: SkipState,
-    /// The received data that contained no message.
+    /// The amount of data that contained no message.
     overhead: OverheadCount,
 }
 
@@ -123,8 +123,8 @@ impl EventStreamParser {
         std::mem::take(lines) + messages
     }
 
-    /// Parses a chunk, and calls back with each event that it completes.
-    pub fn feed(&mut self, chunk: Bytes, mut event: impl FnMut(Event)) {
+    /// Parses a chunk, and calls `on_event` with each event that it completes.
+    pub fn feed(&mut self, chunk: Bytes, mut on_event: impl FnMut(Event)) {
         let mut rest = &chunk[..];
         if self.after_cr && !rest.is_empty() {
             self.after_cr = false;
@@ -135,15 +135,15 @@ impl EventStreamParser {
             let (part, end) = rest.split_at(found.unwrap_or(rest.len()));
             self.after_cr = end == b"\r";
             rest = end.strip_prefix(b"\r\n").or_else(|| end.get(1..)).unwrap_or_default();
-            let Some(part) = self.filter_skipped(part, found.is_some(), &mut event) else { continue };
+            let Some(part) = self.filter_skipped(part, found.is_some(), &mut on_event) else { continue };
             if found.is_some() && self.line.is_empty() {
-                self.end_line(part, &chunk, &mut event);
+                self.end_line(part, &chunk, &mut on_event);
                 continue;
             }
             self.line.extend_from_slice(part);
             if found.is_some() {
                 let line = std::mem::take(&mut self.line).freeze();
-                self.end_line(&line, &line, &mut event);
+                self.end_line(&line, &line, &mut on_event);
             }
         }
     }
@@ -165,19 +165,19 @@ impl EventStreamParser {
     }
 
     /// Returns a part of a line, or `None` if it is skipped. Starts to skip an event or line that exceeds its
-    /// limit, and reports a skipped event at its end. `ends` says whether the line ends with this part.
+    /// limit, and reports a skipped event at its end. `is_line_end`: the line ends with this part.
     fn filter_skipped<'a>(
         &mut self,
         part: &'a [u8],
-        ends: bool,
-        event: &mut impl FnMut(Event),
+        is_line_end: bool,
+        on_event: &mut impl FnMut(Event),
     ) -> Option<&'a [u8]> {
         match &mut self.skipping {
             SkipState::Nothing => {}
             SkipState::Line(len) => {
                 self.overhead.bytes += part.len();
                 *len += part.len();
-                if ends {
+                if is_line_end {
                     self.skipping = SkipState::Nothing;
                 }
                 return None;
@@ -186,18 +186,19 @@ impl EventStreamParser {
                 self.overhead.bytes += part.len() + LINE_COST;
                 *length += part.len();
                 skipped.add(part);
-                match (ends, *length) {
-                    (true, 0) => self.end_skipped(event),
-                    (true, _) => *length = 0,
-                    (false, _) => {}
+                if is_line_end {
+                    match *length {
+                        0 => self.end_skipped(on_event),
+                        _ => *length = 0,
+                    }
                 }
                 return None;
             }
         }
         // The field name must be complete before the line is classified.
-        let known = self.line.len() + part.len() >= b"\xef\xbb\xbfdata: ".len() || ends;
+        let has_field_name = self.line.len() + part.len() >= b"\xef\xbb\xbfdata: ".len() || is_line_end;
         let total = self.line.len() + self.data.len() + part.len();
-        if !known || total <= self.limit.saturating_add(b"data: ".len()) {
+        if !has_field_name || total <= self.limit.saturating_add(b"data: ".len()) {
             return Some(part);
         }
         self.line.extend_from_slice(part);
@@ -206,7 +207,7 @@ impl EventStreamParser {
         let value = text.strip_prefix(b"data").filter(|it| matches!(it.first(), Some(b':') | None));
         let Some(value) = value else {
             // A line without data does not count towards the limit. Only a short one has a meaning.
-            return match (line.len() <= MAX_FIELD_BYTES, ends) {
+            return match (line.len() <= MAX_FIELD_BYTES, is_line_end) {
                 (true, _) => {
                     self.line = line;
                     Some(&[])
@@ -224,7 +225,7 @@ impl EventStreamParser {
         };
         self.has_started = true;
         let value = value.strip_prefix(b":").unwrap_or(value);
-        self.skip(value.strip_prefix(b" ").unwrap_or(value), if ends { 0 } else { line.len() });
+        self.skip(value.strip_prefix(b" ").unwrap_or(value), if is_line_end { 0 } else { line.len() });
         None
     }
 
@@ -241,7 +242,7 @@ impl EventStreamParser {
     }
 
     /// Ends the skipped event, and reports it if it is a message.
-    fn end_skipped(&mut self, event: &mut impl FnMut(Event)) {
+    fn end_skipped(&mut self, on_event: &mut impl FnMut(Event)) {
         let SkipState::Event(skipped, _) = std::mem::replace(&mut self.skipping, SkipState::Nothing) else {
             return;
         };
@@ -249,20 +250,20 @@ impl EventStreamParser {
             self.last_id = Some(id);
         }
         match std::mem::replace(&mut self.event_type, EventType::Message) {
-            EventType::Message => event(Event::TooLarge(skipped.finish())),
+            EventType::Message => on_event(Event::TooLarge(skipped.finish())),
             EventType::Endpoint | EventType::Other => {}
         }
     }
 
     /// Ends a stream that was closed cleanly. Some servers omit the empty line after the last message. The
-    /// standard discards such a message; here it is returned if `is_whole` holds for it. Otherwise its id is
+    /// standard discards such a message; here it is returned if `is_whole` returns true for it. Otherwise its id is
     /// discarded, so that the stream is resumed before it.
     pub fn finish(&mut self, is_whole: impl Fn(&[u8]) -> bool) -> Option<Bytes> {
         let has_rest = !self.line.is_empty() || !matches!(self.data, EventData::Absent);
         if !has_rest || !matches!(self.skipping, SkipState::Nothing) {
             return None;
         }
-        let before = self.last_id.clone();
+        let last_id_before = self.last_id.clone();
         let mut rest = None;
         let line = std::mem::take(&mut self.line).freeze();
         if !line.is_empty() {
@@ -274,18 +275,18 @@ impl EventStreamParser {
             Some(Event::Message(_) | Event::Endpoint(_) | Event::TooLarge(_)) | None => None,
         };
         if rest.is_none() {
-            self.last_id = before;
+            self.last_id = last_id_before;
         }
         rest
     }
 
     /// Handles a complete line, which is part of `buffer`.
-    fn end_line(&mut self, mut line: &[u8], buffer: &Bytes, event: &mut impl FnMut(Event)) {
+    fn end_line(&mut self, mut line: &[u8], buffer: &Bytes, on_event: &mut impl FnMut(Event)) {
         if !std::mem::replace(&mut self.has_started, true) {
             line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         }
         if line.is_empty() {
-            return self.dispatch(event);
+            return self.dispatch(on_event);
         }
         let length = line.len();
         let colon = line.iter().position(|byte| *byte == b':');
@@ -324,7 +325,7 @@ impl EventStreamParser {
     }
 
     /// Ends the current event, and reports it if it has data and MCP uses its type.
-    fn dispatch(&mut self, event: &mut impl FnMut(Event)) {
+    fn dispatch(&mut self, on_event: &mut impl FnMut(Event)) {
         if let Some(id) = self.id.take() {
             self.last_id = Some(id);
         }
@@ -336,8 +337,8 @@ impl EventStreamParser {
         let fields = std::mem::take(&mut self.overhead.fields);
         // An event without data only sets an id or a `retry`.
         match std::mem::replace(&mut self.event_type, EventType::Message) {
-            EventType::Message if !data.is_empty() => event(Event::Message(data)),
-            EventType::Endpoint if !data.is_empty() => event(Event::Endpoint(data)),
+            EventType::Message if !data.is_empty() => on_event(Event::Message(data)),
+            EventType::Endpoint if !data.is_empty() => on_event(Event::Endpoint(data)),
             EventType::Message | EventType::Endpoint | EventType::Other => {
                 self.overhead.lines += fields + 1;
                 self.overhead.bytes += data.len();
@@ -358,7 +359,7 @@ impl OverheadCount {
     }
 }
 
-/// Starts to discard a message of these earlier lines and the beginning of a further line.
+/// Starts to skip a message with the lines `data`, whose next line begins with `value`.
 fn start_skipped(data: &[u8], value: &[u8]) -> SkippedMessage {
     let mut res = SkippedMessage::start(data);
     res.add(b"\n");

@@ -22,18 +22,19 @@ use super::stream::NetStream;
 /// 5 s: writing to it at that moment would lose a request that may have run.
 const MAX_IDLE: Duration = Duration::from_secs(4);
 
-/// The idle connections. Dropping the pool closes them.
+/// The idle connections to one server. Dropping the pool closes them.
 #[derive(Default)]
-pub(super) struct Pool(Mutex<State>);
+pub(super) struct Pool(Mutex<PoolState>);
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     /// HTTP/1.1 connections with the start of their idle time, the most recent last.
     idle: Vec<(Instant, Box<Http1Connection>)>,
     /// The HTTP/2 connection with the time of its last use.
     shared: Option<(Instant, http2::SendRequest<RequestBody>)>,
     /// Whether a task that closes expired connections is running.
-    is_swept: bool,
+    is_sweeper_running: bool,
+    /// The task of the HTTP/2 connection, and the task that closes expired connections.
     tasks: JoinSet<()>,
 }
 
@@ -56,9 +57,9 @@ impl Pool {
             }
             expired.push(connection);
         }
-        let (used, sender) = state.shared.as_mut()?;
-        if now < *used + MAX_IDLE && !sender.is_closed() {
-            *used = now;
+        let (last_used, sender) = state.shared.as_mut()?;
+        if now < *last_used + MAX_IDLE && !sender.is_closed() {
+            *last_used = now;
             return Some(PooledConnection::Http2(sender.clone()));
         }
         state.shared = None;
@@ -66,9 +67,9 @@ impl Pool {
     }
 
     /// Starts HTTP/2 on a stream and shares the connection with later requests.
-    pub(super) async fn share(&self, line: NetStream) -> hyper::Result<PooledConnection> {
+    pub(super) async fn share(&self, stream: NetStream) -> hyper::Result<PooledConnection> {
         let builder = http2::Builder::new(TokioExecutor::new());
-        let (sender, connection) = builder.handshake(TokioIo::new(line)).await?;
+        let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
         let mut state = self.0.lock();
         while state.tasks.try_join_next().is_some() {}
         state.tasks.spawn(async {
@@ -88,10 +89,10 @@ impl Pool {
         let mut state = self.0.lock();
         state.idle.push((Instant::now(), connection));
         // Without a runtime, the pool is about to be dropped.
-        if !state.is_swept && Handle::try_current().is_ok() {
-            state.is_swept = true;
+        if !state.is_sweeper_running && Handle::try_current().is_ok() {
+            state.is_sweeper_running = true;
             while state.tasks.try_join_next().is_some() {}
-            state.tasks.spawn(sweep(Arc::downgrade(self)));
+            state.tasks.spawn(close_expired_connections(Arc::downgrade(self)));
         }
     }
 
@@ -100,19 +101,19 @@ impl Pool {
         let mut state = self.0.lock();
         let count = state.idle.partition_point(|(since, _)| *since + MAX_IDLE <= now);
         let expired: Vec<_> = state.idle.drain(..count).collect();
-        let first = state.idle.first().map(|(since, _)| *since);
-        state.is_swept = first.is_some();
+        let oldest = state.idle.first().map(|(since, _)| *since);
+        state.is_sweeper_running = oldest.is_some();
         drop(state);
         expired.into_iter().for_each(|(_, connection)| connection.close());
-        first
+        oldest
     }
 }
 
 /// Closes expired connections until there are none.
-async fn sweep(pool: Weak<Pool>) {
+async fn close_expired_connections(pool: Weak<Pool>) {
     loop {
-        let Some(first) = pool.upgrade().and_then(|pool| pool.close_expired(Instant::now())) else { return };
-        sleep_until(first + MAX_IDLE).await;
+        let Some(oldest) = pool.upgrade().and_then(|pool| pool.close_expired(Instant::now())) else { return };
+        sleep_until(oldest + MAX_IDLE).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Idle connections, on a virtual clock and over in-memory pipes.
+//! Tests of the pool and its connections, over in-memory pipes.
 
 use bytes::Bytes;
 use http::header::HOST;
@@ -11,8 +11,8 @@ use crate::net::Response;
 use crate::net::http1::{Request, net_failure};
 use crate::net::tests::read_head;
 
-/// A connection, and its server's end.
-async fn connection() -> (Box<Http1Connection>, DuplexStream) {
+/// Creates a connection. Returns it with the stream of its server.
+async fn connect() -> (Box<Http1Connection>, DuplexStream) {
     let (client, server) = tokio::io::duplex(64 << 10);
     (Box::new(Http1Connection::new(Box::new(client)).await.unwrap()), server)
 }
@@ -24,34 +24,34 @@ fn take_http1(pool: &Pool) -> Option<Box<Http1Connection>> {
     }
 }
 
-fn request(body: usize) -> Request {
-    let body = RequestBody::from(Bytes::from(vec![b'x'; body]));
+fn request(body_bytes: usize) -> Request {
+    let body = RequestBody::from(Bytes::from(vec![b'x'; body_bytes]));
     http::Request::post("/").header(HOST, "x").body(body).unwrap()
 }
 
-/// Sends a request of so many bytes to a server that responds with `answer` after it has read the head.
+/// Sends a request without a body to a server that responds with `answer` after it has read the head.
 async fn exchange(
     pool: &Arc<Pool>,
     mut connection: Box<Http1Connection>,
     server: &mut DuplexStream,
-    (body, answer): (usize, &str),
+    answer: &str,
 ) -> Result<Response, String> {
     let respond = async {
         assert!(read_head(server).await.ends_with("\r\n\r\n"), "the request's head is complete");
         server.write_all(answer.as_bytes()).await.unwrap();
     };
-    let (response, ()) = tokio::join!(connection.send(request(body)), respond);
+    let (response, ()) = tokio::join!(connection.send(request(0)), respond);
     let response = response.map_err(|error| net_failure(&error.into_error()).to_string())?;
     Response::http1(response, connection, pool).map_err(str::to_owned)
 }
 
 const COMPLETE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
-/// Checks whether a connection is kept after a response of which so many chunks were read.
+/// Checks whether a connection is kept after this number of chunks of its response was read.
 async fn check(answer: &str, chunks: usize, expected: bool) {
     let pool = Arc::new(Pool::default());
-    let (connection, mut server) = connection().await;
-    let mut response = exchange(&pool, connection, &mut server, (0, answer)).await.unwrap();
+    let (connection, mut server) = connect().await;
+    let mut response = exchange(&pool, connection, &mut server, answer).await.unwrap();
     for _ in 0..chunks {
         let _ = response.chunk().await.unwrap();
     }
@@ -85,8 +85,8 @@ async fn connection_is_kept_when_its_response_was_read() {
 async fn malformed_response_is_an_error() {
     let check = async |answer: &str, expected: &str| {
         let pool = Arc::new(Pool::default());
-        let (connection, mut server) = connection().await;
-        let response = exchange(&pool, connection, &mut server, (0, answer)).await;
+        let (connection, mut server) = connect().await;
+        let response = exchange(&pool, connection, &mut server, answer).await;
         assert_eq!(response.err().unwrap(), expected, "{answer:.100?}");
     };
     let length = "its response is not valid HTTP (invalid content-length parsed)";
@@ -107,12 +107,12 @@ async fn malformed_response_is_an_error() {
 #[tokio::test(start_paused = true)]
 async fn idle_connection_is_closed_after_its_time() {
     let pool = Arc::new(Pool::default());
-    let (connection, mut server) = connection().await;
-    let mut response = exchange(&pool, connection, &mut server, (0, COMPLETE)).await.unwrap();
+    let (connection, mut server) = connect().await;
+    let mut response = exchange(&pool, connection, &mut server, COMPLETE).await.unwrap();
     assert_eq!(response.chunk().await.unwrap().as_deref(), Some(&b"hi"[..]));
     tokio::time::sleep(MAX_IDLE - Duration::from_millis(1)).await;
     let connection = take_http1(&pool).expect("it has not expired");
-    let mut response = exchange(&pool, connection, &mut server, (0, COMPLETE)).await.unwrap();
+    let mut response = exchange(&pool, connection, &mut server, COMPLETE).await.unwrap();
     assert!(response.chunk().await.unwrap().is_some());
     let start = Instant::now();
     assert_eq!(server.read(&mut [0; 8]).await.unwrap(), 0);
@@ -123,22 +123,22 @@ async fn idle_connection_is_closed_after_its_time() {
 #[tokio::test]
 async fn dropping_a_request_a_response_or_the_pool_closes_the_connection() {
     let pool = Arc::new(Pool::default());
-    let (mut unanswered, mut server) = connection().await;
+    let (mut unanswered, mut server) = connect().await;
     tokio::select! {
         _ = unanswered.send(request(0)) => panic!("the server does not respond"),
         read = server.read_u8() => assert_eq!(read.unwrap(), b'P'),
     }
     drop(unanswered);
     while server.read(&mut [0; 64]).await.unwrap() > 0 {}
-    let (unread, mut server) = connection().await;
+    let (unread, mut server) = connect().await;
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nh";
-    let mut response = exchange(&pool, unread, &mut server, (0, head)).await.unwrap();
+    let mut response = exchange(&pool, unread, &mut server, head).await.unwrap();
     assert!(response.chunk().await.unwrap().is_some());
     drop(response);
     assert_eq!(server.read(&mut [0; 8]).await.unwrap(), 0);
-    let (kept, mut server) = connection().await;
+    let (kept, mut server) = connect().await;
     let empty = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
-    drop(exchange(&pool, kept, &mut server, (0, empty)).await.unwrap());
+    drop(exchange(&pool, kept, &mut server, empty).await.unwrap());
     drop(pool);
     assert_eq!(server.read(&mut [0; 8]).await.unwrap(), 0);
 }
@@ -147,9 +147,9 @@ async fn dropping_a_request_a_response_or_the_pool_closes_the_connection() {
 async fn connection_closed_while_idle_returns_the_request() {
     for behind in ["", "HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n"] {
         let pool = Arc::new(Pool::default());
-        let (connection, mut server) = connection().await;
+        let (connection, mut server) = connect().await;
         let empty = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
-        drop(exchange(&pool, connection, &mut server, (0, empty)).await.unwrap());
+        drop(exchange(&pool, connection, &mut server, empty).await.unwrap());
         server.write_all(behind.as_bytes()).await.unwrap();
         let server = Some(server).filter(|_| !behind.is_empty());
         let mut connection = take_http1(&pool).expect("its end is not known yet");
@@ -167,9 +167,9 @@ async fn connection_closed_while_idle_returns_the_request() {
 async fn truncated_body_is_an_error() {
     let pool = Arc::new(Pool::default());
     for head in ["Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n2\r\n", "Content-Length: 4\r\n\r\nhi"] {
-        let (connection, mut server) = connection().await;
+        let (connection, mut server) = connect().await;
         let answer = format!("HTTP/1.1 200 OK\r\n{head}");
-        let mut response = exchange(&pool, connection, &mut server, (0, &answer)).await.unwrap();
+        let mut response = exchange(&pool, connection, &mut server, &answer).await.unwrap();
         assert!(response.chunk().await.unwrap().is_some());
         drop(server);
         let error = response.chunk().await.unwrap_err();
@@ -186,7 +186,7 @@ async fn truncated_body_is_an_error() {
 async fn large_body_is_sent_completely() {
     for bytes in [1, 16 << 10, 1 << 20] {
         let pool = Arc::new(Pool::default());
-        let (mut connection, mut server) = connection().await;
+        let (mut connection, mut server) = connect().await;
         let respond = async {
             let head = read_head(&mut server).await;
             assert!(head.contains(&format!("content-length: {bytes}\r\n")), "{head}");
@@ -207,7 +207,7 @@ async fn response_before_the_end_of_the_request_is_received() {
     let refused = "HTTP/1.1 413 Too Much\r\nContent-Length: 2\r\n\r\nno";
     for closes in [false, true] {
         let pool = Arc::new(Pool::default());
-        let (mut connection, mut server) = connection().await;
+        let (mut connection, mut server) = connect().await;
         let respond = async {
             read_head(&mut server).await;
             server.write_all(refused.as_bytes()).await.unwrap();
@@ -226,7 +226,7 @@ async fn response_before_the_end_of_the_request_is_received() {
 async fn request_is_sent_while_its_response_arrives() {
     let bytes = 1 << 20;
     let pool = Arc::new(Pool::default());
-    let (mut connection, mut server) = connection().await;
+    let (mut connection, mut server) = connect().await;
     let echo = async {
         read_head(&mut server).await;
         server.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").await.unwrap();
@@ -255,7 +255,7 @@ async fn request_is_sent_while_its_response_arrives() {
 #[tokio::test]
 async fn request_with_connection_close_ends_the_connection() {
     let pool = Arc::new(Pool::default());
-    let (mut connection, mut server) = connection().await;
+    let (mut connection, mut server) = connect().await;
     let mut request = request(1);
     request.headers_mut().insert("connection", http::HeaderValue::from_static("x, Close"));
     let respond = async {

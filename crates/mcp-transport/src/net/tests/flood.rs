@@ -1,4 +1,4 @@
-//! A server that sends without end, and what was read of it.
+//! A server that sends without end, and a sink that records when responses are delivered.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,35 +10,35 @@ use tokio::time::Instant;
 use crate::net::Response;
 use crate::transport::{FrameSink, MessageClass, RequestId, StreamError, StreamId};
 
-/// How often a chunk holds the text that is sent again and again.
-pub(crate) const TIMES: usize = 100;
+/// Number of repetitions of the text in a chunk.
+pub(crate) const REPETITIONS: usize = 100;
 
-/// A response that brings this text again and again for as long as it is read, and how often that was.
+/// A response that repeats `text` without end. Returns it with the number of repetitions that were read.
 pub(crate) fn response(text: &str) -> (Response, Arc<AtomicUsize>) {
-    let chunk = Bytes::from(text.repeat(TIMES));
+    let chunk = Bytes::from(text.repeat(REPETITIONS));
     let sent = Arc::new(AtomicUsize::new(0));
     let counts = Arc::clone(&sent);
     let body = stream::repeat_with(move || {
-        counts.fetch_add(TIMES, Ordering::Relaxed);
+        counts.fetch_add(REPETITIONS, Ordering::Relaxed);
         chunk.clone()
     });
     (Response::from_stream(body), sent)
 }
 
-/// Waits for answers alone, and notes when each came.
+/// A sink that waits for a response, and records when each response is delivered.
 #[derive(Default)]
-pub(crate) struct Answers(Mutex<Vec<Instant>>);
+pub(crate) struct ResponseRecorder(Mutex<Vec<Instant>>);
 
-impl Answers {
+impl ResponseRecorder {
     pub(crate) fn times(&self) -> Vec<Instant> {
-        self.0.lock().expect("whoever holds it does not panic").clone()
+        self.0.lock().expect("no holder panics").clone()
     }
 }
 
-impl FrameSink for Answers {
+impl FrameSink for ResponseRecorder {
     fn deliver(&self, _: StreamId, frame: Bytes) -> MessageClass {
         if frame.starts_with(b"{\"id\"") {
-            self.0.lock().expect("whoever holds it does not panic").push(Instant::now());
+            self.0.lock().expect("no holder panics").push(Instant::now());
             return MessageClass::Solicited;
         }
         MessageClass::Unsolicited(1)

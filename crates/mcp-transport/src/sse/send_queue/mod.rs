@@ -1,4 +1,4 @@
-//! The messages of a connection that are queued or being posted: bookkeeping without I/O.
+//! The messages of a connection that are queued or being posted. No I/O.
 //!
 //! Notifications are posted one after another, to keep their order. Requests and responses are posted concurrently,
 //! because a server may delay the HTTP response until the call is done. Requests and responses have separate limits:
@@ -47,7 +47,9 @@ pub(super) enum AbortReason {
 /// The messages of one connection.
 #[derive(Default)]
 pub(super) struct SseSendQueue {
+    /// The requests that are queued or being posted.
     posts: HashMap<RequestId, PostState>,
+    /// The ids of the queued requests in order; abandoned ones have no entry in `posts`.
     requests: VecDeque<RequestId>,
     responses: VecDeque<OutboundMessage>,
     notifications: VecDeque<OutboundMessage>,
@@ -55,12 +57,13 @@ pub(super) struct SseSendQueue {
     posting: PostCounts,
     /// Total cost of the queued messages.
     cost: usize,
-    /// `notifications/initialized` is not accepted yet: no request and no response may overtake it.
-    opening: bool,
+    /// `notifications/initialized` is not accepted yet: no request and no response is posted before.
+    is_blocked: bool,
     /// The protocol version of the last message with one.
     version: Option<ProtocolVersion>,
 }
 
+/// Numbers of messages that are being posted.
 #[derive(Default)]
 struct PostCounts {
     requests: usize,
@@ -68,13 +71,15 @@ struct PostCounts {
     notifications: usize,
 }
 
+/// The state of a request.
 enum PostState {
     Queued(OutboundMessage),
+    /// It is being posted. The sender aborts the POST.
     Posting(oneshot::Sender<AbortReason>),
 }
 
 impl MessageKind {
-    pub(super) fn of(head: &MessageHead) -> MessageKind {
+    pub(super) fn from_head(head: &MessageHead) -> MessageKind {
         match head.id {
             Some(_) => MessageKind::Request,
             None if head.method.is_none() => MessageKind::Response,
@@ -90,8 +95,8 @@ fn cost(message: &OutboundMessage) -> usize {
 
 impl SseSendQueue {
     /// Adds an outbound entry. Returns a request that is refused because the queue is full.
-    pub(super) fn push(&mut self, out: Outbound) -> Option<RequestId> {
-        let message = match out {
+    pub(super) fn push(&mut self, entry: Outbound) -> Option<RequestId> {
+        let message = match entry {
             Outbound::Send(message) => message,
             Outbound::Cancel { id, notice } => {
                 self.abandon(id, notice);
@@ -118,7 +123,7 @@ impl SseSendQueue {
     }
 
     /// Removes the next message that may be posted now; for a request, with a receiver that aborts it.
-    pub(super) fn next(&mut self) -> Option<(OutboundMessage, Option<oneshot::Receiver<AbortReason>>)> {
+    pub(super) fn take_next(&mut self) -> Option<(OutboundMessage, Option<oneshot::Receiver<AbortReason>>)> {
         if self.posting.notifications == 0
             && let Some(message) = self.notifications.pop_front()
         {
@@ -126,7 +131,7 @@ impl SseSendQueue {
             self.posting.notifications += 1;
             return Some((message, None));
         }
-        if self.opening {
+        if self.is_blocked {
             return None;
         }
         if self.posting.responses < MAX_RESPONSES
@@ -150,9 +155,9 @@ impl SseSendQueue {
         None
     }
 
-    /// A POST is finished.
+    /// Removes a finished POST.
     pub(super) fn finish(&mut self, head: &MessageHead) {
-        match MessageKind::of(head) {
+        match MessageKind::from_head(head) {
             MessageKind::Request => self.posting.requests -= 1,
             MessageKind::Response => self.posting.responses -= 1,
             MessageKind::Notification => self.posting.notifications -= 1,
@@ -161,22 +166,23 @@ impl SseSendQueue {
             self.posts.remove(id);
         }
         if head.has_method(Method::Initialized) {
-            self.opening = false;
+            self.is_blocked = false;
         }
     }
 
-    /// Whether any request is being posted, so that responses must be looked at.
-    pub(super) fn posts_requests(&self) -> bool {
+    /// Whether any request is being posted. Otherwise no response can abort a POST.
+    pub(super) fn is_posting_requests(&self) -> bool {
         self.posting.requests > 0
     }
 
-    /// A request was answered: its HTTP response is no longer needed.
-    pub(super) fn answered(&mut self, id: RequestId) {
+    /// Aborts the POST of a request that was answered: its HTTP response is no longer needed.
+    pub(super) fn mark_answered(&mut self, id: RequestId) {
         if let Some(PostState::Posting(abort)) = self.posts.remove(&id) {
             let _ = abort.send(AbortReason::Answered);
         }
     }
 
+    /// Removes a queued request, or aborts its POST. `notice` is the body of the notification that cancels it.
     fn abandon(&mut self, id: RequestId, notice: Option<Bytes>) {
         match self.posts.remove(&id) {
             Some(PostState::Queued(message)) => {
@@ -200,8 +206,8 @@ impl SseSendQueue {
         if self.cost + cost(&message) > MAX_QUEUED_BYTES {
             return;
         }
-        // Nothing of its session may overtake it: servers refuse earlier messages.
-        self.opening |= message.head.has_method(Method::Initialized);
+        // Servers refuse messages that they receive before it.
+        self.is_blocked |= message.head.has_method(Method::Initialized);
         self.cost += cost(&message);
         self.notifications.push_back(message);
     }

@@ -1,4 +1,4 @@
-//! The order of posted messages.
+//! Tests of the order and the limits of posted messages.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn check(steps: &[&'static str], want: &str) {
                     .expect("it is being posted");
                 queue.finish(&open.remove(at).0);
             }
-            Some(("answered", id)) => queue.answered(id.parse().unwrap()),
+            Some(("answered", id)) => queue.mark_answered(id.parse().unwrap()),
             Some((id, method)) => {
                 assert_eq!(queue.push(Outbound::Send(message(id.parse().ok(), method, 0))), None);
             }
@@ -37,7 +37,7 @@ fn check(steps: &[&'static str], want: &str) {
             }
         }
         let mut posted = Vec::new();
-        while let Some((message, abort)) = queue.next() {
+        while let Some((message, abort)) = queue.take_next() {
             posted.push(match message.head.method_name() {
                 None => "response".to_owned(),
                 Some(method) => method.trim_start_matches("notifications/").to_owned(),
@@ -115,22 +115,22 @@ fn posts_are_bounded_and_responses_have_their_own_limit() {
         assert_eq!(queue.push(Outbound::Send(message(Some(id), "a", 0))), None);
     }
     let mut posted = Vec::new();
-    while let Some((message, abort)) = queue.next() {
+    while let Some((message, abort)) = queue.take_next() {
         posted.push((message.head, abort));
     }
     assert_eq!(posted.len(), MAX_REQUESTS);
     queue.push(Outbound::Send(message(None, "", 0)));
-    assert_eq!(MessageKind::of(&queue.next().unwrap().0.head), MessageKind::Response);
+    assert_eq!(MessageKind::from_head(&queue.take_next().unwrap().0.head), MessageKind::Response);
     queue.finish(&posted[0].0);
-    assert_eq!(queue.next().unwrap().0.head.id, Some(MAX_REQUESTS as u64));
-    assert!(queue.next().is_none());
+    assert_eq!(queue.take_next().unwrap().0.head.id, Some(MAX_REQUESTS as u64));
+    assert!(queue.take_next().is_none());
 }
 
 #[test]
 fn queue_is_bounded_and_its_cost_is_released() {
     let mut queue = SseSendQueue::default();
     queue.push(Outbound::Send(message(None, "notifications/initialized", 0)));
-    let (initialized, _) = queue.next().unwrap();
+    let (initialized, _) = queue.take_next().unwrap();
     let large = |id| Outbound::Send(message(id, "m", 1 << 20));
     let refused: Vec<_> = (1..=70).filter_map(|id| queue.push(large(Some(id)))).collect();
     assert_eq!(refused, (64..=70).collect::<Vec<_>>());
@@ -138,7 +138,7 @@ fn queue_is_bounded_and_its_cost_is_released() {
     queue.push(Outbound::Cancel { id: 1, notice: None });
     queue.finish(&initialized.head);
     let mut sent = 0;
-    while queue.next().is_some() {
+    while queue.take_next().is_some() {
         sent += 1;
     }
     assert_eq!((sent, queue.cost), (62, 0));

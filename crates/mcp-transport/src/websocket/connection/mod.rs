@@ -11,9 +11,9 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use super::activity::ActivityStream;
 use super::endpoint::WebSocketEndpoint;
 use super::keep_alive::{KeepAlive, PING_AFTER};
-use super::reader::{ReadEnd, Reader};
+use super::reader::{ReadEnd, WebSocketReader};
 use super::socket::Socket;
-use super::writer::{WriteError, Writer};
+use super::writer::{WebSocketWriter, WriteError};
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::error::evidence::Evidence;
 use crate::transport::Link;
@@ -25,26 +25,27 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Sends and receives messages until the end, and closes within the deadline.
-pub(super) async fn run(
+pub(super) async fn run_connection(
     endpoint: &WebSocketEndpoint,
     stream: WebSocketStream<ActivityStream>,
     link: Link,
 ) -> Disconnect {
-    let Link { outbound: mut out, inbound: sink, shutdown: mut shutdown_signal } = link;
+    let Link { mut outbound, inbound: sink, shutdown: mut shutdown_signal } = link;
     let activity = stream.get_ref().activity();
     let socket = Socket::new(stream);
-    let mut reader = Reader::new(&socket, sink, &endpoint.redactor);
+    let mut reader = WebSocketReader::new(&socket, sink, &endpoint.redactor);
     let keep_alive = KeepAlive::new(PING_AFTER, endpoint.pong_timeout);
-    let mut writer = Writer { socket: &socket, activity, keep_alive, write_timeout: endpoint.write_timeout };
+    let mut writer =
+        WebSocketWriter { socket: &socket, activity, keep_alive, write_timeout: endpoint.write_timeout };
     let close_deadline = || Instant::now() + CLOSE_TIMEOUT;
 
     // Not biased: all branches share the task's budget, and a flood in one direction must not starve the other.
     let (end, deadline) = tokio::select! {
-        deadline = shutdown_signal.requested() => (stopped(), deadline),
+        deadline = shutdown_signal.requested() => (end_for_shutdown(), deadline),
         end = reader.run() => (end, close_deadline()),
-        written = writer.run(&mut out) => match written {
+        written = writer.run(&mut outbound) => match written {
             // The engine has ended: nothing waits for a close handshake.
-            Ok(()) => (stopped(), Instant::now()),
+            Ok(()) => (end_for_shutdown(), Instant::now()),
             Err(WriteError::Unresponsive(reason)) => (ReadEnd { reason, close_code: Some(CloseCode::Policy) },
                 close_deadline()),
             // Its last messages may contain the reason.
@@ -57,7 +58,7 @@ pub(super) async fn run(
     };
     close(&socket, &mut reader, end.close_code, deadline).await;
     let evidence = Evidence {
-        close: reader.close.take(),
+        close: reader.close_status.take(),
         noise_bytes: reader.noise_bytes,
         noise_sample: reader.noise_sample.take(),
         ..Evidence::default()
@@ -66,13 +67,18 @@ pub(super) async fn run(
     Disconnect { reason: end.reason, evidence }
 }
 
-fn stopped() -> ReadEnd {
+fn end_for_shutdown() -> ReadEnd {
     ReadEnd { reason: DisconnectReason::Stopped, close_code: Some(CloseCode::Normal) }
 }
 
 /// Sends the close frame, or flushes the answer to the peer's. Reads meanwhile: responses are still delivered, and a
 /// writing peer is not blocked.
-async fn close(socket: &Socket, reader: &mut Reader<'_>, close_code: Option<CloseCode>, deadline: Instant) {
+async fn close(
+    socket: &Socket,
+    reader: &mut WebSocketReader<'_>,
+    close_code: Option<CloseCode>,
+    deadline: Instant,
+) {
     let closing = async {
         let Some(code) = close_code else {
             // The answer to a close frame is queued already. This fails at once if the peer has disconnected.
@@ -80,7 +86,7 @@ async fn close(socket: &Socket, reader: &mut Reader<'_>, close_code: Option<Clos
             return;
         };
         // Fails only if the socket is closed or full of pongs: then no close frame is sent.
-        if socket.put(Message::Close(Some(CloseFrame { code, reason: "".into() }))).is_err() {
+        if socket.start_send(Message::Close(Some(CloseFrame { code, reason: "".into() }))).is_err() {
             return;
         }
         tokio::select! {

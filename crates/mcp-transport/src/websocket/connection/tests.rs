@@ -13,19 +13,19 @@ use url::Url;
 use super::super::{WebSocketDial, socket};
 use super::*;
 use crate::net::url_endpoint::UrlOptions;
-use crate::transport::OutboundSender;
 use crate::transport::{
-    Epoch, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue, RequestId,
-    ShutdownSender, ShutdownSignal, StreamError, StreamId,
+    Epoch, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue, OutboundSender,
+    RequestId, ShutdownSender, ShutdownSignal, StreamError, StreamId,
 };
 
 /// The capacity of the pipe in each direction.
-const PIPE: usize = 16 << 10;
+const PIPE_BYTES: usize = 16 << 10;
 
+/// Records delivered frames and noise.
 #[derive(Default)]
-struct Seen(Mutex<Vec<String>>);
+struct FrameRecorder(Mutex<Vec<String>>);
 
-impl FrameSink for Seen {
+impl FrameSink for FrameRecorder {
     fn deliver(&self, _: StreamId, frame: Bytes) -> MessageClass {
         self.0.lock().unwrap().push(String::from_utf8_lossy(&frame).into_owned());
         MessageClass::Solicited
@@ -46,40 +46,40 @@ impl FrameSink for Seen {
     fn closing(&self) {}
 }
 
-/// Our running connection, and the peer's socket.
-struct Both {
+/// A running connection, and the socket of its peer.
+struct TestConnection {
     out: OutboundSender,
-    seen: std::sync::Arc<Seen>,
+    recorder: std::sync::Arc<FrameRecorder>,
     stop: ShutdownSender,
     running: JoinHandle<Disconnect>,
     peer: WebSocketStream<DuplexStream>,
 }
 
-async fn both() -> Both {
+async fn open_connection() -> TestConnection {
     let endpoint = UrlEndpoint::new(Url::parse("ws://peer.example/").unwrap());
     let WebSocketDial(endpoint) = WebSocketDial::new(&endpoint, &UrlOptions::default()).unwrap();
-    let (ours, theirs) = tokio::io::duplex(PIPE);
+    let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
     let ours = ActivityStream::new(Box::new(ours), 1 << 20);
-    let settings = socket::settings(1 << 20);
+    let settings = socket::socket_config(1 << 20);
     let ours = WebSocketStream::from_raw_socket(ours, Role::Client, Some(settings)).await;
     let peer = WebSocketStream::from_raw_socket(theirs, Role::Server, None).await;
     let (out, queue) = OutboundQueue::new();
     let (stop, stopped) = ShutdownSignal::new();
-    let seen = std::sync::Arc::new(Seen::default());
-    let link = Link { outbound: queue, inbound: std::sync::Arc::clone(&seen) as _, shutdown: stopped };
-    let running = tokio::spawn(async move { run(&endpoint, ours, link).await });
-    Both { out, seen, stop, running, peer }
+    let recorder = std::sync::Arc::new(FrameRecorder::default());
+    let link = Link { outbound: queue, inbound: std::sync::Arc::clone(&recorder) as _, shutdown: stopped };
+    let running = tokio::spawn(async move { run_connection(&endpoint, ours, link).await });
+    TestConnection { out, recorder, stop, running, peer }
 }
 
-impl Both {
+impl TestConnection {
     fn send(&self, body: impl Into<Bytes>) {
         let head = MessageHead::new(Some(1), "tools/call", None);
         self.out.send(Outbound::Send(OutboundMessage { epoch: Epoch(0), head, body: body.into() }));
     }
 
-    async fn ended(self) -> String {
+    async fn wait_for_end(self) -> String {
         // The peer's socket stays open until ours is closed.
-        let Both { running, peer, .. } = self;
+        let TestConnection { running, peer, .. } = self;
         let ended = running.await.unwrap();
         drop(peer);
         ended.to_string()
@@ -101,23 +101,23 @@ fn describe(message: Option<Result<Message, tokio_tungstenite::tungstenite::Erro
 
 #[tokio::test(start_paused = true)]
 async fn quiet_connection_is_pinged_and_a_dead_one_closed() {
-    let mut both = both().await;
+    let mut connection = open_connection().await;
     let started = Instant::now();
     for second in [30, 60, 90] {
-        assert_eq!(describe(both.peer.next().await), "ping");
+        assert_eq!(describe(connection.peer.next().await), "ping");
         assert_eq!(started.elapsed().as_secs(), second);
         // The pong is written by the next read, or here.
-        both.peer.flush().await.unwrap();
+        connection.peer.flush().await.unwrap();
     }
     // From now on the peer neither reads nor writes.
-    assert_eq!(both.ended().await, "it did not respond to a ping for 60 s");
+    assert_eq!(connection.wait_for_end().await, "it did not respond to a ping for 60 s");
     // The last ping was sent half a minute after the last pong, and the close takes half a second.
     assert_eq!(started.elapsed(), Duration::from_millis(180_500));
 }
 
 #[tokio::test(start_paused = true)]
 async fn partial_message_counts_as_activity() {
-    let Both { seen, running, peer, out: _out, stop: _stop } = both().await;
+    let TestConnection { recorder, running, peer, out: _out, stop: _stop } = open_connection().await;
     // A text of three bytes, one every 50 s: no message and no pong for longer than the pong timeout.
     let mut raw = peer.into_inner();
     let mut bytes = vec![0x81, 3];
@@ -126,47 +126,47 @@ async fn partial_message_counts_as_activity() {
         tokio::io::AsyncWriteExt::write_all(&mut raw, &[byte]).await.unwrap();
         tokio::time::sleep(Duration::from_secs(50)).await;
     }
-    assert_eq!(*seen.0.lock().unwrap(), ["{ }"]);
+    assert_eq!(*recorder.0.lock().unwrap(), ["{ }"]);
     assert!(!running.is_finished());
 }
 
 #[tokio::test(start_paused = true)]
 async fn pings_are_answered_during_a_large_write() {
-    let mut both = both().await;
-    both.send(vec![b' '; 1 << 20]);
+    let mut connection = open_connection().await;
+    connection.send(vec![b' '; 1 << 20]);
     // The write has started, and is larger than the pipe.
-    both.peer.send(Message::Ping("now".into())).await.unwrap();
-    assert_eq!(describe(both.peer.next().await), "pong now");
-    assert_eq!(describe(both.peer.next().await), format!("text of {}", 1 << 20));
+    connection.peer.send(Message::Ping("now".into())).await.unwrap();
+    assert_eq!(describe(connection.peer.next().await), "pong now");
+    assert_eq!(describe(connection.peer.next().await), format!("text of {}", 1 << 20));
 }
 
 #[tokio::test(start_paused = true)]
 async fn peer_that_does_not_read_times_out_with_bounded_memory() {
-    let mut both = both().await;
-    both.send(vec![b' '; 1 << 20]);
+    let mut connection = open_connection().await;
+    connection.send(vec![b' '; 1 << 20]);
     // The peer continues to send pings. The pongs must not accumulate.
     for number in 0..5000 {
         let ping = Message::Ping(format!("{number}: {}", "x".repeat(100)).into());
         // At some point the pipe is full, because neither side reads.
-        if tokio::time::timeout(Duration::from_millis(1), both.peer.send(ping)).await.is_err() {
+        if tokio::time::timeout(Duration::from_millis(1), connection.peer.send(ping)).await.is_err() {
             break;
         }
     }
     let started = Instant::now();
-    assert_eq!(both.ended().await, "it did not read its input for 60 s");
+    assert_eq!(connection.wait_for_end().await, "it did not read its input for 60 s");
     assert!(started.elapsed() < Duration::from_secs(62));
 }
 
 #[tokio::test(start_paused = true)]
 async fn slow_reader_does_not_time_out() {
-    let mut both = both().await;
-    both.send(vec![b' '; 200_000]);
-    both.send("{}");
+    let mut connection = open_connection().await;
+    connection.send(vec![b' '; 200_000]);
+    connection.send("{}");
     let started = Instant::now();
     let (peer, raw) = {
         let (ours, mut theirs) = tokio::io::duplex(1 << 20);
         let fast = WebSocketStream::from_raw_socket(ours, Role::Server, None).await;
-        let mut slow = std::mem::replace(&mut both.peer, fast).into_inner();
+        let mut slow = std::mem::replace(&mut connection.peer, fast).into_inner();
         let slowly = tokio::spawn(async move {
             let mut some = [0; 10_000];
             while let Ok(count @ 1..) = tokio::io::AsyncReadExt::read(&mut slow, &mut some).await {
@@ -175,7 +175,7 @@ async fn slow_reader_does_not_time_out() {
                 tokio::time::sleep(Duration::from_secs(20)).await;
             }
         });
-        (&mut both.peer, slowly)
+        (&mut connection.peer, slowly)
     };
     // Pings are sent between the frames. The peer is silent, so the last one times out, but everything was sent.
     let mut texts = Vec::new();
@@ -199,35 +199,35 @@ async fn slow_reader_does_not_time_out() {
 #[tokio::test(start_paused = true)]
 async fn close_takes_no_longer_than_its_deadline() {
     // A peer that responds.
-    let mut closing = both().await;
+    let mut closing = open_connection().await;
     closing.stop.request(Instant::now() + Duration::from_secs(5));
     let started = Instant::now();
     assert_eq!(describe(closing.peer.next().await), "close 1000");
     assert_eq!(describe(closing.peer.next().await), "end");
-    assert_eq!(closing.ended().await, "it was stopped");
+    assert_eq!(closing.wait_for_end().await, "it was stopped");
     assert_eq!(started.elapsed(), Duration::ZERO);
     // A peer that sends another message.
-    let mut late = both().await;
+    let mut late = open_connection().await;
     late.stop.request(Instant::now() + Duration::from_secs(5));
     tokio::time::sleep(Duration::from_secs(1)).await;
     late.peer.send(Message::Text("{\"late\":1}".into())).await.unwrap();
     assert_eq!(describe(late.peer.next().await), "close 1000");
-    let seen = std::sync::Arc::clone(&late.seen);
-    assert_eq!(late.ended().await, "it was stopped");
-    assert_eq!(*seen.0.lock().unwrap(), ["{\"late\":1}"]);
+    let recorder = std::sync::Arc::clone(&late.recorder);
+    assert_eq!(late.wait_for_end().await, "it was stopped");
+    assert_eq!(*recorder.0.lock().unwrap(), ["{\"late\":1}"]);
     // A peer that does not read, with a message in flight.
-    let stalled = both().await;
+    let stalled = open_connection().await;
     stalled.send(vec![b' '; 1 << 20]);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let started = Instant::now();
     stalled.stop.request(started + Duration::from_secs(5));
-    assert_eq!(stalled.ended().await, "it was stopped");
+    assert_eq!(stalled.wait_for_end().await, "it was stopped");
     assert_eq!(started.elapsed(), Duration::from_secs(5));
 }
 
 #[tokio::test(start_paused = true)]
 async fn end_of_the_engine_closes_the_socket() {
-    let Both { out, running, mut peer, stop: _stop, seen: _ } = both().await;
+    let TestConnection { out, running, mut peer, stop: _stop, recorder: _ } = open_connection().await;
     drop(out);
     let (ended, received) = tokio::join!(running, peer.next());
     assert_eq!(ended.unwrap().reason, DisconnectReason::Stopped);
@@ -239,12 +239,12 @@ async fn end_of_the_engine_closes_the_socket() {
 
 #[tokio::test(start_paused = true)]
 async fn unsolicited_flood_is_rate_limited_and_can_be_closed() {
-    let Both { seen, running, mut peer, out: _out, stop } = both().await;
+    let TestConnection { recorder, running, mut peer, out: _out, stop } = open_connection().await;
     let started = Instant::now();
     let flood =
         tokio::spawn(async move { while peer.feed(Message::text("the sky is falling")).await.is_ok() {} });
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let received = seen.0.lock().unwrap().len();
+    let received = recorder.0.lock().unwrap().len();
     // The burst and the rate.
     assert!((80_000..100_000).contains(&received), "{received}");
     stop.request(Instant::now() + Duration::from_secs(2));
@@ -255,7 +255,7 @@ async fn unsolicited_flood_is_rate_limited_and_can_be_closed() {
 
 #[tokio::test(start_paused = true)]
 async fn message_of_empty_frames_without_end_ends_the_connection() {
-    let Both { out: _out, stop: _stop, running, peer, .. } = both().await;
+    let TestConnection { out: _out, stop: _stop, running, peer, .. } = open_connection().await;
     let mut peer = peer.into_inner();
     // The first frame of a text, then empty continuations.
     peer.write_all(&[0x01, 1, b'{']).await.unwrap();
