@@ -90,7 +90,8 @@ impl HttpSessions {
         // A response to a server request belongs to the session of the request.
         let version = if head.method.is_none() { state.version } else { head.version };
         let is_modern = version.is_some_and(|it| it.era() == Era::Modern);
-        let is_handshake = head.method.as_ref().and_then(MethodName::as_known).is_some_and(Method::is_handshake);
+        let is_handshake =
+            head.method.as_ref().and_then(MethodName::as_known).is_some_and(Method::is_handshake);
         let is_lost = epoch < state.epoch || (epoch == state.epoch && state.lost);
         if is_lost && !is_handshake && !is_modern {
             return None;
