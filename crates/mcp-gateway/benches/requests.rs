@@ -166,7 +166,7 @@ fn clients(count: usize) -> Outcome<()> {
         served.line(&format!("{count} clients, {:.1} s", begun.elapsed().as_secs_f64()))?;
         drop(clients);
         let gone = Instant::now();
-        while served.gateway.clients().sessions > 0 && gone.elapsed() < Duration::from_secs(60) {
+        while served.gateway.client_counts().sessions > 0 && gone.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(100));
         }
         std::thread::sleep(Duration::from_millis(500));
@@ -194,7 +194,10 @@ impl Served {
         let status = std::fs::read_to_string("/proc/self/status")?;
         let memory = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).unwrap_or("-");
         let memory = memory.trim().trim_end_matches(" kB");
-        println!("{what:<28} {:>8} {tasks:>8} {files:>10} {memory:>10}", self.gateway.clients().sessions);
+        println!(
+            "{what:<28} {:>8} {tasks:>8} {files:>10} {memory:>10}",
+            self.gateway.client_counts().sessions
+        );
         Ok(())
     }
 

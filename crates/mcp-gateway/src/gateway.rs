@@ -18,23 +18,23 @@ use crate::limits::byte_budget::{Account, BudgetExceeded, ByteBudget};
 use crate::limits::rate_limits::{RateLimiters, RateLimits};
 use crate::lists::cache::ListingCache;
 use crate::lists::gateway_resources::GatewayResource;
-use crate::lists::listing::{Audience, Listing};
+use crate::lists::listing::{Audience, ListFilter, Listing};
 use crate::lists::resolution::Resolution;
 use crate::metrics::call_counters::CallSeries;
 use crate::metrics::counters::Counters;
-use crate::protocol::frame::Request;
+use crate::protocol::frame::ClientRequest;
 use crate::protocol::message_writer;
 use crate::protocol::request_state::StateSealer;
-use crate::protocol::result_body::HandledResult;
-use crate::protocol::task_ids::{TaskIds, TaskKey};
+use crate::protocol::result_body::HandlerResult;
+use crate::protocol::task_ids::{TaskIdSealer, TaskKey};
 use crate::session::client_dialog::ClientDialog;
-use crate::session::dialogs::Dialogs;
+use crate::session::client_session::{ClientSession, Handshake};
+use crate::session::dialog_table::DialogTable;
 use crate::session::features::{ClientFeatures, FeaturesCache};
 use crate::session::known_lists::KnownLists;
 use crate::session::pending_input::PendingInputs;
 use crate::session::resource_origins::ResourceOrigins;
 use crate::session::session_table::{Insertion, SessionTable};
-use crate::session::state::{ClientSession, Handshake};
 use crate::session::usage::CapacityError;
 
 /// How long requests wait for servers that start together with the gateway.
@@ -50,20 +50,20 @@ pub struct GatewayOptions {
     pub name: String,
     /// The version in `serverInfo`.
     pub version: String,
-    /// Resources about the gateway itself.
+    /// The resources about the gateway itself that are listed.
     pub gateway_resources: Vec<GatewayResource>,
     /// Limits on clients.
     pub bounds: Bounds,
     /// Rate limits of calls.
     pub rates: RateLimits,
-    /// Seals the ids of tasks. With a random key, which is the default, ids are void after a restart.
+    /// The key that seals the ids of tasks. With a random key, which is the default, ids are void after a restart.
     pub task_key: TaskKey,
-    /// Where each call is recorded, without its content; `None` for no audit log.
+    /// The log that records each call, without its content; `None` for no audit log.
     pub audit: Option<AuditLog>,
 }
 
 impl Default for GatewayOptions {
-    /// The whole catalog, as `mcp-host`, without resources of its own.
+    /// The whole catalog under the name `mcp-host`, without resources about the gateway.
     fn default() -> GatewayOptions {
         GatewayOptions {
             scope: Scope::default(),
@@ -89,7 +89,7 @@ pub struct Gateway(Arc<GatewayInner>);
 pub struct ClientCounts {
     /// Sessions.
     pub sessions: usize,
-    /// Dialogs of clients without sessions.
+    /// DialogTable of clients without sessions.
     pub dialogs: usize,
 }
 
@@ -98,22 +98,22 @@ pub(crate) struct GatewayInner {
     pub(crate) host: Arc<Host>,
     pub(crate) options: GatewayOptions,
     pub(crate) sessions: SessionTable,
-    pub(crate) dialogs: Dialogs,
+    pub(crate) dialogs: DialogTable,
     pub(crate) pending_inputs: PendingInputs,
-    pub(crate) sealer: StateSealer,
-    pub(crate) task_ids: TaskIds,
-    /// Which servers sent the URIs that clients know.
-    pub(crate) origins: ResourceOrigins,
+    pub(crate) state_sealer: StateSealer,
+    pub(crate) task_id_sealer: TaskIdSealer,
+    /// The servers that sent the URIs that clients know.
+    pub(crate) resource_origins: ResourceOrigins,
     /// Counters since the start.
     pub(crate) counters: Arc<Counters>,
     /// Counters of calls since the start, by tool and by client.
-    pub(crate) calls: CallSeries,
+    pub(crate) call_series: CallSeries,
     /// Limits the rates of calls.
-    pub(crate) rates: RateLimiters,
+    pub(crate) rate_limiters: RateLimiters,
     /// Bounds the bytes of messages and responses in memory.
     pub(crate) budget: Arc<ByteBudget>,
-    /// The features of clients without sessions.
-    pub(crate) features: FeaturesCache,
+    /// The parsed capabilities of clients without sessions.
+    pub(crate) features_cache: FeaturesCache,
     listings: ListingCache,
     /// Set once the wait for starting servers is over.
     started: OnceCell<()>,
@@ -126,33 +126,33 @@ impl Gateway {
     /// A gateway to the servers of `host`.
     pub fn new(host: Arc<Host>, options: GatewayOptions) -> Gateway {
         let sessions = SessionTable::new(&options.bounds);
-        let dialogs = Dialogs::new(&options.bounds);
+        let dialogs = DialogTable::new(&options.bounds);
         let pending_inputs = PendingInputs::new(&options.bounds);
-        let task_ids = TaskIds::new(options.task_key.clone());
+        let task_id_sealer = TaskIdSealer::new(options.task_key.clone());
         let budget = ByteBudget::new(options.bounds.held_bytes);
-        let rates = RateLimiters::new(options.rates, DefaultClock::default());
+        let rate_limiters = RateLimiters::new(options.rates, DefaultClock::default());
         Gateway(Arc::new(GatewayInner {
             host,
             options,
             sessions,
             dialogs,
             pending_inputs,
-            sealer: StateSealer::new(),
-            task_ids,
-            origins: ResourceOrigins::default(),
+            state_sealer: StateSealer::new(),
+            task_id_sealer,
+            resource_origins: ResourceOrigins::default(),
             counters: Arc::new(Counters::new()),
-            calls: CallSeries::new(),
-            rates,
+            call_series: CallSeries::new(),
+            rate_limiters,
             budget,
-            features: FeaturesCache::default(),
+            features_cache: FeaturesCache::default(),
             listings: ListingCache::default(),
             started: OnceCell::new(),
             startup_deadline: Instant::now() + STARTUP_WAIT,
         }))
     }
 
-    /// How many clients it serves now.
-    pub fn clients(&self) -> ClientCounts {
+    /// The number of clients that are served now.
+    pub fn client_counts(&self) -> ClientCounts {
         ClientCounts { sessions: self.0.sessions.len(), dialogs: self.0.dialogs.len() }
     }
 
@@ -167,13 +167,18 @@ impl GatewayInner {
         self.host.snapshot()
     }
 
-    /// The lists that `scope` shows to an audience now.
+    /// The lists of a scope and an audience in the latest snapshot.
     pub(crate) fn listing(&self, scope: &Arc<Scope>, audience: Audience) -> Arc<Listing> {
         self.listing_of(&self.snapshot(), scope, audience)
     }
 
-    /// What a request refers to now, for a client with this scope.
-    pub(crate) fn resolve(&self, scope: &Arc<Scope>, audience: Audience, request: &Request) -> Resolution {
+    /// Resolves what a request refers to, for a client with this scope, in the latest snapshot.
+    pub(crate) fn resolve(
+        &self,
+        scope: &Arc<Scope>,
+        audience: Audience,
+        request: &ClientRequest,
+    ) -> Resolution {
         let snapshot = self.snapshot();
         let listing = self.listing_of(&snapshot, scope, audience);
         Resolution::new(snapshot, listing, request)
@@ -181,8 +186,8 @@ impl GatewayInner {
 
     fn listing_of(&self, snapshot: &HostSnapshot, scope: &Arc<Scope>, audience: Audience) -> Arc<Listing> {
         let is_shared = |server: &ServerId| self.is_shared(server);
-        let shown = (&self.options.gateway_resources[..], self.host.tool_budget());
-        self.listings.listing(snapshot, (scope, audience), shown, is_shared)
+        let filter = ListFilter { scope, audience, budget: self.host.tool_budget() };
+        self.listings.listing(snapshot, filter, &self.options.gateway_resources, is_shared)
     }
 
     /// Whether all clients share one instance of the server.
@@ -196,8 +201,8 @@ impl GatewayInner {
         self.snapshot().servers.iter().find(|status| status.id == server.as_str())?.era
     }
 
-    /// Waits for the servers that start together with the gateway, for a limited time. So a client that lists
-    /// immediately sees their items, and a server that hangs does not block it.
+    /// Waits for the servers that start together with the gateway, for a limited time. So the first list of a client
+    /// has their items, and a server that hangs does not block it.
     pub(crate) async fn wait_for_startup(&self) {
         let wait = || async {
             // A server that starts later appears in a later generation.
@@ -206,25 +211,26 @@ impl GatewayInner {
         self.started.get_or_init(wait).await;
     }
 
-    /// The response to a request, counted for the client's account. A response that does not fit becomes an error.
-    pub(crate) fn tracked_response(&self, account: &Account, id: &RawJson, result: &HandledResult) -> Bytes {
-        let response = self.budget.track(account, message_writer::outcome(id, result));
+    /// Writes the response to a request, and counts its bytes for the client's account. A response that does not fit
+    /// into the budget is replaced by an error.
+    pub(crate) fn track_response(&self, account: &Account, id: &RawJson, result: &HandlerResult) -> Bytes {
+        let response = self.budget.track(account, message_writer::write_outcome(id, result));
         response.unwrap_or_else(|BudgetExceeded| {
             let message = format!(
                 "the request was executed, but its response was dropped: the unread responses of this client have \
                  reached the limit of {} bytes. Read the responses of fewer requests at once",
                 self.options.bounds.held_bytes
             );
-            message_writer::error(Some(id), &RpcError::new(code::SERVER_ERROR, message))
+            message_writer::write_error(Some(id), &RpcError::new(code::SERVER_ERROR, message))
         })
     }
 
-    /// A dialog of a client with these capabilities.
+    /// Starts a dialog of a client with these capabilities.
     pub(crate) fn new_dialog(&self, features: &ClientFeatures) -> Arc<ClientDialog> {
         ClientDialog::start(&self.host, features, self.options.bounds.server_request_timeout)
     }
 
-    /// A session with a dialog of its own.
+    /// Creates a session with a dialog of its own.
     pub(crate) fn new_session(
         &self,
         principal: Principal,
@@ -236,7 +242,7 @@ impl GatewayInner {
         Arc::new(ClientSession::new(principal, scope, handshake, dialog, known_lists))
     }
 
-    /// Starts a session over HTTP.
+    /// Creates an HTTP session, and ends the one that was evicted for it.
     pub(crate) fn start_session(
         &self,
         principal: Principal,
@@ -246,15 +252,15 @@ impl GatewayInner {
         let session = self.new_session(principal, scope, handshake);
         let Insertion { session, evicted } = self.sessions.add(session, Instant::now())?;
         if let Some(evicted) = evicted {
-            self.end(&evicted);
+            self.end_session(&evicted);
         }
         Ok(session)
     }
 
     /// Ends a session that was removed. Sets the log level of the servers to the one that the other sessions need.
-    pub(crate) fn end(&self, session: &ClientSession) {
+    pub(crate) fn end_session(&self, session: &ClientSession) {
         session.end();
-        let (Some(_), Some(lowest)) = (session.log_level(), self.sessions.lowest_level()) else { return };
+        let (Some(_), Some(lowest)) = (session.log_level(), self.sessions.lowest_log_level()) else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let host = Arc::clone(&self.host);
         runtime.spawn(async move { host.set_log_level(lowest).await });
@@ -262,10 +268,9 @@ impl GatewayInner {
 
     /// Ends the sessions, dialogs and pending calls of these clients. Returns the number of sessions.
     pub(crate) fn end_clients(&self, principals: &[Principal]) -> usize {
-        let is_ended = |principal: &Principal| principals.contains(principal);
-        let sessions = self.sessions.take_of(is_ended);
-        sessions.iter().for_each(|session| self.end(session));
-        self.dialogs.drop_of(is_ended);
+        let sessions = self.sessions.take_clients(principals);
+        sessions.iter().for_each(|session| self.end_session(session));
+        self.dialogs.drop_clients(principals);
         principals.iter().for_each(|principal| self.pending_inputs.drop_client(principal));
         sessions.len()
     }
@@ -275,7 +280,7 @@ impl GatewayInner {
         let idle = self.options.bounds.idle_timeout;
         for session in self.sessions.take_unused(now, idle) {
             tracing::info!(dialog = %session.dialog.id(), "ending a session that was not used for {idle:?}");
-            self.end(&session);
+            self.end_session(&session);
         }
         self.pending_inputs.drop_expired(now);
         self.dialogs.drop_unused(now, idle);

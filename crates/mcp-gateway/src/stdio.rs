@@ -17,22 +17,23 @@ use crate::access::principal::Principal;
 use crate::access::scope::Scope;
 use crate::gateway::{Gateway, GatewayInner};
 use crate::limits::byte_budget::{Account, MIN_COUNTED_BYTES};
+use crate::methods::context::RequestContext;
 use crate::methods::dispatch::cancelled_id;
 use crate::methods::initialize;
 use crate::methods::subscriptions::SubscriptionStream;
 use crate::metrics::counters::CountedRequest;
 use crate::notifications::watch::ChangeWatcher;
-use crate::protocol::frame::{self, Incoming, Notification, Request};
+use crate::protocol::frame::{self, ClientMessage, ClientNotification, ClientRequest};
 use crate::protocol::message_writer;
-use crate::protocol::meta::Meta;
-use crate::protocol::result_body::HandledResult;
+use crate::protocol::meta::RequestMeta;
+use crate::protocol::result_body::HandlerResult;
 use crate::session::client_dialog::ClientDialog;
+use crate::session::client_session::ClientSession;
 use crate::session::outbound_queue::{MessageReceiver, MessageSender, SendError, message_channel};
 use crate::session::request_client::RequestClient;
 use crate::session::running_requests::RunningRequests;
-use crate::session::state::ClientSession;
 
-/// Size in bytes up to which small messages are combined into one write.
+/// Size up to which messages are combined into one write, in bytes.
 const WRITE_BATCH_BYTES: usize = 64 * 1024;
 
 /// Serves the client on `input` and `output` until the input ends or the output fails. Then its requests are
@@ -42,22 +43,23 @@ pub fn serve_stdio(
     input: impl AsyncRead + Unpin + Send + 'static,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> impl Future<Output = ()> + Send + 'static {
-    boxed(Arc::clone(gateway.inner()), Box::new(input), Box::new(output))
+    serve_boxed(Arc::clone(gateway.inner()), Box::new(input), Box::new(output))
 }
 
 type Input = Box<dyn AsyncRead + Unpin + Send>;
 type Output = Box<dyn AsyncWrite + Unpin + Send>;
 
 /// Not generic, so that this crate compiles the server, and not each of its users.
-fn boxed(gateway: Arc<GatewayInner>, input: Input, output: Output) -> BoxFuture<'static, ()> {
+fn serve_boxed(gateway: Arc<GatewayInner>, input: Input, output: Output) -> BoxFuture<'static, ()> {
     Box::pin(serve(gateway, input, output))
 }
 
+/// Reads and handles messages until the input ends or the client disconnects.
 async fn serve(gateway: Arc<GatewayInner>, input: Input, output: Output) {
     let (sender, messages) = message_channel(&gateway.options.bounds);
     let disconnected = CancellationToken::new();
     let mut writer = JoinSet::new();
-    writer.spawn(write(messages, output, gateway.options.bounds.send_timeout, disconnected.clone()));
+    writer.spawn(write_messages(messages, output, gateway.options.bounds.send_timeout, disconnected.clone()));
     let client = StdioClient {
         gateway: Arc::clone(&gateway),
         scope: Arc::new(gateway.options.scope.clone()),
@@ -65,13 +67,13 @@ async fn serve(gateway: Arc<GatewayInner>, input: Input, output: Output) {
         running: Arc::default(),
         session: Mutex::default(),
         dialog: OnceLock::new(),
-        principal: Principal::of_stdio(),
+        principal: Principal::new_stdio(),
         permits: Arc::new(Semaphore::new(gateway.options.bounds.requests_per_client.max(1) * 2)),
     };
     let client = Arc::new(client);
     let mut tasks = JoinSet::new();
     tokio::select! {
-        () = read(&client, input, &mut tasks) => {}
+        () = read_messages(&client, input, &mut tasks) => {}
         () = disconnected.cancelled() => {}
     }
     client.running.cancel_all();
@@ -97,7 +99,7 @@ struct StdioClient {
     running: Arc<RunningRequests>,
     /// Set by `initialize`; a client of a stateless protocol revision does not send it.
     session: Mutex<Option<Arc<ClientSession>>>,
-    /// The dialog of requests without a session, begun by the first one.
+    /// The dialog of requests without a session, started by the first one.
     dialog: OnceLock<Arc<ClientDialog>>,
     /// The identity of this connection.
     principal: Principal,
@@ -105,9 +107,9 @@ struct StdioClient {
     permits: Arc<Semaphore>,
 }
 
-/// Writes messages. A client that reads nothing for `send_timeout` counts as disconnected, because stdout
-/// gives no other sign of a dead client.
-async fn write(
+/// Writes queued messages to the output. A client that reads nothing for `send_timeout` counts as disconnected, because
+/// stdout gives no other sign of a dead client.
+async fn write_messages(
     mut messages: MessageReceiver,
     mut output: Output,
     send_timeout: Duration,
@@ -143,7 +145,8 @@ async fn write(
     }
 }
 
-async fn read(client: &Arc<StdioClient>, input: Input, tasks: &mut JoinSet<()>) {
+/// Reads messages from the input and handles each, until the input ends.
+async fn read_messages(client: &Arc<StdioClient>, input: Input, tasks: &mut JoinSet<()>) {
     let max_bytes = client.gateway.options.bounds.message_bytes;
     let mut input = BufReader::new(input);
     // An error of the input ends it.
@@ -169,12 +172,13 @@ async fn read(client: &Arc<StdioClient>, input: Input, tasks: &mut JoinSet<()>) 
     }
 }
 
+/// A line of the input.
 enum InputLine {
     Whole(Bytes),
     TooLong,
 }
 
-/// The next line. A line that is too long is skipped. `None` at the end of the input.
+/// Reads the next line. A line that is too long is skipped. `None` at the end of the input.
 async fn read_line(
     input: &mut (impl AsyncBufReadExt + Unpin),
     max_bytes: usize,
@@ -213,7 +217,7 @@ impl StdioClient {
 
     /// Sends the response to a failed request.
     async fn send_error(&self, id: Option<&RawJson>, error: &RpcError) -> Result<(), SendError> {
-        self.sender.send_response(message_writer::error(id, error)).await
+        self.sender.send_response(message_writer::write_error(id, error)).await
     }
 
     /// Handles a line. Fails if the client has disconnected.
@@ -224,14 +228,15 @@ impl StdioClient {
     ) -> Result<(), SendError> {
         let has_batches =
             self.session().is_some_and(|session| session.version == ProtocolVersion::V2025_03_26);
-        let messages = if has_batches { frame::read_many(&line) } else { Ok(vec![frame::read(&line)]) };
+        let messages =
+            if has_batches { frame::read_messages(&line) } else { Ok(vec![frame::read_message(&line)]) };
         for message in messages.unwrap_or_else(|unreadable| vec![Err(unreadable)]) {
             match message {
-                Ok(Incoming::Request(request)) => self.handle_request(request, tasks).await?,
-                Ok(Incoming::Notification(notification)) => self.handle_notification(&notification),
-                Ok(Incoming::Response(response)) => {
+                Ok(ClientMessage::Request(request)) => self.handle_request(request, tasks).await?,
+                Ok(ClientMessage::Notification(notification)) => self.handle_notification(&notification),
+                Ok(ClientMessage::Response(response)) => {
                     if let Some(session) = self.session() {
-                        session.port.requests.resolve(&response.id, response.outcome);
+                        session.channel.requests.resolve(&response.id, response.outcome);
                     }
                 }
                 Err(unreadable) => self.send_error(unreadable.id.as_ref(), &unreadable.error).await?,
@@ -240,20 +245,22 @@ impl StdioClient {
         Ok(())
     }
 
-    fn handle_notification(&self, notification: &Notification) {
+    fn handle_notification(&self, notification: &ClientNotification) {
         if notification.method == Method::Cancelled
             && let Some(id) = cancelled_id(&notification.params)
         {
             self.running.cancel(id);
         } else if let Some(session) = self.session() {
-            let caller = RequestClient::of_session(&session, self.sender.clone());
-            self.gateway.handle_notification(&caller, notification);
+            let client = RequestClient::from_session(&session, self.sender.clone());
+            self.gateway.handle_notification(&client, notification);
         }
     }
 
+    /// Handles a request: `initialize` at once, and any other in a task of its own. Fails if the client has
+    /// disconnected.
     async fn handle_request(
         self: &Arc<StdioClient>,
-        request: Request,
+        request: ClientRequest,
         tasks: &mut JoinSet<()>,
     ) -> Result<(), SendError> {
         let mut counted = self.gateway.counters.start_request(&request.method);
@@ -262,19 +269,19 @@ impl StdioClient {
             self.gateway.wait_for_startup().await;
             let result = self.initialize(&request, tasks);
             counted.end(&result);
-            return self.sender.send_response(message_writer::outcome(&request.id, &result)).await;
+            return self.sender.send_response(message_writer::write_outcome(&request.id, &result)).await;
         }
         let max_requests = self.gateway.options.bounds.requests_per_client;
         let started = self
-            .request_caller(request.meta())
-            .and_then(|caller| Ok((caller, self.running.start(&request.id, max_requests)?)));
-        let (caller, mut guard) = match started {
+            .new_request_client(request.meta())
+            .and_then(|client| Ok((client, self.running.start(&request.id, max_requests)?)));
+        let (client, mut guard) = match started {
             Ok(started) => started,
             Err(error) => return self.send_error(Some(&request.id), &error).await,
         };
         counted.begin();
         let permit = Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is never closed");
-        let client = Arc::clone(self);
+        let (stdio, gateway) = (Arc::clone(self), Arc::clone(&self.gateway));
         tasks.spawn(async move {
             let id = request.id.clone();
             let is_subscription = request.method == Method::Listen;
@@ -282,37 +289,37 @@ impl StdioClient {
                 biased;
                 () = guard.cancelled() => return,
                 result = async {
-                    let result = match caller.era() {
+                    let result = match client.era() {
                         Era::Modern if is_subscription => {
-                            return client.listen(&caller, (&request, counted)).await;
+                            return stdio.listen(&client, (&request, counted)).await;
                         }
-                        Era::Modern => client.gateway.handle_stateless(caller, request, None).await,
-                        Era::Legacy => client.gateway.handle_boxed(&caller, &request).await,
+                        Era::Modern => gateway.handle_stateless(client, request, None).await,
+                        Era::Legacy => gateway.handle(RequestContext::new(&gateway, &client, &request)).await,
                     };
                     counted.end(&result);
                     result
                 } => result,
             };
-            let response = client.gateway.tracked_response(&client.budget_account(), &id, &result);
+            let response = gateway.track_response(&stdio.budget_account(), &id, &result);
             drop(guard);
             // The client may have disconnected.
-            let _ = client.sender.send_response(response).await;
+            let _ = stdio.sender.send_response(response).await;
             // Held until the response is queued, so a client that does not read sends no more requests.
             drop(permit);
         });
         Ok(())
     }
 
-    /// The caller of a request: from its `_meta`, or from the session.
-    fn request_caller(&self, meta: &Meta) -> Result<RequestClient, RpcError> {
+    /// The client of a request: from its `_meta`, or from the session.
+    fn new_request_client(&self, meta: &RequestMeta) -> Result<RequestClient, RpcError> {
         if meta.is_modern() {
-            let (version, capabilities) = meta.required()?;
-            let features = self.gateway.features.get(&capabilities);
+            let (version, capabilities) = meta.required_members()?;
+            let features = self.gateway.features_cache.get(&capabilities);
             let dialog = Arc::clone(self.dialog.get_or_init(|| self.gateway.new_dialog(&features)));
             return Ok(RequestClient {
                 version,
                 scope: Arc::clone(&self.scope),
-                owner: dialog.owner,
+                caller_id: dialog.caller_id,
                 dialog: Some(dialog),
                 features,
                 sender: self.sender.clone(),
@@ -321,7 +328,7 @@ impl StdioClient {
             });
         }
         match self.session() {
-            Some(session) => Ok(RequestClient::of_session(&session, self.sender.clone())),
+            Some(session) => Ok(RequestClient::from_session(&session, self.sender.clone())),
             None => {
                 let message = "send `initialize` first, or the protocol version in `_meta` of each request";
                 Err(RpcError::new(code::SERVER_ERROR, message))
@@ -329,14 +336,19 @@ impl StdioClient {
         }
     }
 
-    fn initialize(self: &Arc<StdioClient>, request: &Request, tasks: &mut JoinSet<()>) -> HandledResult {
+    /// Handles `initialize`: starts the session, and a task that sends its notifications.
+    fn initialize(
+        self: &Arc<StdioClient>,
+        request: &ClientRequest,
+        tasks: &mut JoinSet<()>,
+    ) -> HandlerResult {
         if self.session().is_some() {
             return Err(RpcError::new(code::INVALID_REQUEST, "this session is already initialized"));
         }
         let handshake = initialize::read_handshake(request.params.raw())?;
         let result = initialize::initialize_result(&self.gateway, &handshake, &self.scope);
         let session = self.gateway.new_session(self.principal.clone(), Arc::clone(&self.scope), handshake);
-        session.port.open_stream(self.sender.clone());
+        session.channel.open_stream(self.sender.clone());
         *self.session.lock() = Some(Arc::clone(&session));
         let mut watcher = ChangeWatcher::new(&self.gateway, &self.scope, session.features.audience);
         let sender = self.sender.clone();
@@ -356,10 +368,10 @@ impl StdioClient {
     /// Sends change notifications until the request is cancelled. The request is counted once the stream is open.
     async fn listen(
         &self,
-        caller: &RequestClient,
-        (request, counted): (&Request, CountedRequest),
-    ) -> HandledResult {
-        let stream = SubscriptionStream::open(&self.gateway, caller, request).await;
+        client: &RequestClient,
+        (request, counted): (&ClientRequest, CountedRequest),
+    ) -> HandlerResult {
+        let stream = SubscriptionStream::open(&self.gateway, client, request).await;
         counted.end(&stream);
         let mut stream = stream?;
         while self.sender.send_response(stream.next().await).await.is_ok() {}

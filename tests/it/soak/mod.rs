@@ -207,7 +207,7 @@ async fn run_once(size: Size, course: RunPurpose) -> Vec<usize> {
     field.runs(&host).await;
     callers::everybody_answers(&world).await;
     let idle = async {
-        while gateway.clients() != ClientCounts::default() {
+        while gateway.client_counts() != ClientCounts::default() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };

@@ -201,5 +201,5 @@ impl LineTarget for StandardError {
     }
 
     /// The program also runs without standard error.
-    fn failed(&self, _error: &io::Error) {}
+    fn on_error(&self, _error: &io::Error) {}
 }

@@ -6,7 +6,7 @@ pub mod scope;
 pub(crate) mod secret_id;
 pub(crate) mod tokens;
 
-/// Whether a token of the list is in the value of an `Authorization` header, or the list is empty.
+/// Whether a list of tokens admits a request with this value of the `Authorization` header.
 pub fn is_admitted(tokens: &tokens::Tokens, authorization: Option<&str>) -> bool {
     tokens.admit(authorization.map(str::as_bytes)).is_ok()
 }

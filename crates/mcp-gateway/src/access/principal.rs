@@ -3,21 +3,21 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::access::secret_id::secret_id;
+use crate::access::secret_id::new_secret_id;
 
 /// The identity of a client. The sessions, dialogs and pending input of one principal are inaccessible to others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Principal(Option<Arc<str>>);
 
 impl Principal {
-    /// The principal of a token.
+    /// The principal of a token with this name.
     pub(crate) fn named(name: &str) -> Principal {
         Principal(Some(name.into()))
     }
 
-    /// The principal of a stdio client.
-    pub(crate) fn of_stdio() -> Principal {
-        Principal(Some(format!("stdio {}", secret_id()).into()))
+    /// A new principal for a stdio client.
+    pub(crate) fn new_stdio() -> Principal {
+        Principal(Some(format!("stdio {}", new_secret_id()).into()))
     }
 
     /// The name of its token; empty for clients without a token.
@@ -30,7 +30,7 @@ impl Principal {
         self.0.is_none()
     }
 
-    /// The principal of all clients, if there are no tokens.
+    /// The shared principal of all clients without a token.
     pub(crate) fn anonymous() -> Principal {
         Principal(None)
     }

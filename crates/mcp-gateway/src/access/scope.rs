@@ -1,6 +1,6 @@
-//! The part of the catalog that a client sees.
+//! Scopes: the part of the catalog that a client may use.
 //!
-//! A scope only narrows: no path and no query shows what a token's view hides.
+//! A path or a query only narrows a scope: it shows nothing that a token's view hides.
 
 use mcp_host_model::ServerId;
 use mcp_host_registry::{ExposedTool, Selection, ViewFilter};
@@ -8,10 +8,10 @@ use mcp_host_registry::{ExposedTool, Selection, ViewFilter};
 /// Maximum number of patterns in a selection.
 const MAX_PATTERNS: usize = 64;
 
-/// The query parameters that select; the headers have the prefix `Mcp-Host-`.
+/// The keys of selections: query parameters, and with the prefix `Mcp-Host-` headers.
 pub const SELECTIONS: [&str; 4] = ["servers", "tools", "prompts", "resources"];
 
-/// The part of the catalog that a client sees.
+/// The part of the catalog that a client may use, and the names under which it is listed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Scope {
@@ -36,26 +36,26 @@ pub enum NameStyle {
     Original,
 }
 
-/// The message about a selection that cannot be used.
+/// The error for a selection that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidSelection(String);
 
 impl Scope {
-    /// Whether the scope filters nothing.
-    pub(crate) fn is_whole(&self) -> bool {
+    /// Whether the scope includes everything, under any names.
+    pub(crate) fn is_unfiltered(&self) -> bool {
         let Scope { server, names: _, views, granted } = self;
         server.is_none() && views.is_empty() && granted.is_empty()
     }
 
-    /// Whether no view hides a resource of this server, so that those in no list can be read as well.
+    /// Whether no view hides a resource of this server, so that also resources that are not listed can be read.
     pub(crate) fn shows_all_resources(&self, server: &ServerId) -> bool {
-        self.includes(server, |view| view.resources == Selection::Inherit)
+        self.may_show(server, |view| view.resources == Selection::Inherit)
     }
 
-    /// Whether the scope may show something of this server: its views, and one of those that are granted, select the
-    /// server and fulfil a condition.
-    pub(crate) fn includes(&self, server: &ServerId, condition: impl Fn(&ViewFilter) -> bool) -> bool {
+    /// Whether the scope may show something of this server: all of `views`, and one of `granted`, select the server and
+    /// satisfy `condition`.
+    pub(crate) fn may_show(&self, server: &ServerId, condition: impl Fn(&ViewFilter) -> bool) -> bool {
         let selects = |view: &ViewFilter| view.toolsets.contains(server.as_str()) && condition(view);
         self.server.as_ref().is_none_or(|only| only == server)
             && self.views.iter().all(selects)
@@ -64,20 +64,20 @@ impl Scope {
 
     /// Whether the filters select a tool. Its audience, and limits on the list of tools, may still leave it out.
     pub(crate) fn shows_tool(&self, tool: &ExposedTool) -> bool {
-        self.includes(&tool.server, |view| view.tools.contains(tool.name.as_str()))
+        self.may_show(&tool.server, |view| view.tools.contains(tool.name.as_str()))
     }
 
-    /// Whether everything is visible under the names of the catalog.
-    pub(crate) fn is_all(&self) -> bool {
-        self.is_whole() && self.names == NameStyle::Exposed
+    /// Whether the scope includes everything under the names of the catalog.
+    pub(crate) fn is_whole_catalog(&self) -> bool {
+        self.is_unfiltered() && self.names == NameStyle::Exposed
     }
 }
 
 /// Reads selections: `servers`, `tools`, `prompts` and `resources`, each with comma-separated patterns, in which `*`
 /// matches any characters. An empty value selects nothing; `None` if there is no selection. An unknown or
 /// repeated key is an error, because a misspelt selection would show everything.
-pub fn view<'a>(
-    selections: impl Iterator<Item = (&'a str, &'a str)>,
+pub fn read_view<'a>(
+    selections: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Result<Option<ViewFilter>, InvalidSelection> {
     let mut filter = ViewFilter::default();
     let mut seen = Vec::new();
@@ -88,23 +88,24 @@ pub fn view<'a>(
             "tools" => tools,
             "prompts" => prompts,
             "resources" => resources,
-            _ => return Err(unknown_key()),
+            _ => return Err(unknown_key_error()),
         };
         if seen.contains(&name) {
             return Err(InvalidSelection(format!("`{name}` is given more than once")));
         }
         seen.push(name);
-        *selected = selection(name, value)?;
+        *selected = read_selection(name, value)?;
     }
     Ok((!seen.is_empty()).then_some(filter))
 }
 
-/// The error for a key that selects nothing. It does not repeat the key, which a client chose.
-pub(crate) fn unknown_key() -> InvalidSelection {
+/// The error for an unknown key. It does not repeat the key, which a client chose.
+pub(crate) fn unknown_key_error() -> InvalidSelection {
     InvalidSelection(format!("the keys of a scope are {}", SELECTIONS.join(", ")))
 }
 
-fn selection(name: &str, value: &str) -> Result<Selection, InvalidSelection> {
+/// Reads comma-separated patterns.
+fn read_selection(name: &str, value: &str) -> Result<Selection, InvalidSelection> {
     let patterns: Vec<String> =
         value.split(',').map(str::trim).filter(|pattern| !pattern.is_empty()).map(str::to_owned).collect();
     if patterns.len() > MAX_PATTERNS {
@@ -135,7 +136,7 @@ mod tests {
             Selection::None => "-".to_owned(),
             Selection::Patterns(patterns) => patterns.join(" "),
         };
-        let got = match view(pairs) {
+        let got = match read_view(pairs) {
             Ok(Some(view)) => {
                 [&view.toolsets, &view.tools, &view.prompts, &view.resources].map(show).join(" | ")
             }

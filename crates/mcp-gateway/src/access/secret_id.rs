@@ -1,11 +1,14 @@
 //! Unguessable identifiers of sessions and pending calls, and keyed hashes that seal what clients hold.
 
-/// 192 random bits in 48 hexadecimal digits.
+/// The length of a [`keyed_hash`] in hexadecimal digits.
+pub(crate) const HASH_DIGITS: usize = 64;
+
+/// Generates an identifier: 192 random bits in 48 hexadecimal digits.
 ///
 /// # Panics
 ///
 /// If the system provides no randomness, because no identifier would be safe.
-pub(crate) fn secret_id() -> String {
+pub(crate) fn new_secret_id() -> String {
     let [first, second, third] = [(); 3].map(|()| getrandom::u64().expect("the system provides randomness"));
     format!("{first:016x}{second:016x}{third:016x}")
 }
@@ -26,7 +29,7 @@ mod tests {
 
     #[test]
     fn ids_are_unique() {
-        let (first, second) = (secret_id(), secret_id());
+        let (first, second) = (new_secret_id(), new_secret_id());
         assert!(first != second && first.len() == 48 && first.bytes().all(|byte| byte.is_ascii_hexdigit()));
     }
 }

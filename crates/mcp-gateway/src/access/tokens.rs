@@ -14,16 +14,18 @@ use crate::access::scope;
 
 /// Minimum length of a token in bytes. Shorter tokens could be guessed.
 const MIN_TOKEN_BYTES: usize = 16;
+/// Maximum length of a token in bytes.
 const MAX_TOKEN_BYTES: usize = 4096;
+/// Maximum number of tokens, because each request is compared with all of them.
 const MAX_TOKENS: usize = 1024;
 /// Maximum length of a name in bytes. It is printed in logs and metrics.
 const MAX_NAME_BYTES: usize = 64;
 
-/// The accepted tokens.
+/// A list of accepted tokens.
 #[derive(Clone, Default, PartialEq)]
 pub struct Tokens(Vec<Arc<Token>>);
 
-/// A token of the list. It contains only the hash.
+/// A token of the list. Only its hash is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
     /// Its line in the list, from 1.
@@ -48,7 +50,7 @@ pub struct InvalidTokens {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TokenId(blake3::Hash);
 
-/// Why a request is not admitted.
+/// The reason why a request is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenError {
     /// There is no bearer token.
@@ -112,7 +114,7 @@ impl Tokens {
                     None => return Err(invalid("only KEY=VALUE may follow the token".to_owned())),
                 }
             }
-            let view = scope::view(selections.into_iter()).map_err(|error| invalid(error.to_string()))?;
+            let view = scope::read_view(selections).map_err(|error| invalid(error.to_string()))?;
             let id = TokenId(blake3::hash(token.as_bytes()));
             // A name by position would change its owner when a line is removed.
             let default_name = format!("token-{}", &id.0.to_hex()[..8]);
@@ -139,12 +141,12 @@ impl Tokens {
         self.0.len()
     }
 
-    /// Authenticates the value of an `Authorization` header.
+    /// Authenticates the client by the value of an `Authorization` header.
     pub(crate) fn admit(&self, authorization: Option<&[u8]>) -> Result<Admission, TokenError> {
         if self.0.is_empty() {
             return Ok(Admission { principal: Principal::anonymous(), token: None, view: None });
         }
-        let token = bearer(authorization).ok_or(TokenError::Missing)?;
+        let token = bearer_token(authorization).ok_or(TokenError::Missing)?;
         let id = TokenId(blake3::hash(token));
         let mut found = None;
         for token in &self.0 {
@@ -172,17 +174,16 @@ impl Tokens {
         self.0.iter().filter(|token| !grants(token)).map(|token| token.principal.clone()).collect()
     }
 
-    /// The views of the tokens, with the names of the tokens; `None` for everything. A program that makes a
-    /// [`NamedView`](mcp_host_registry::NamedView) of each and passes them to
-    /// [`Host::set_views`](mcp_host_runtime::Host::set_views) gets a problem for each view that shows nothing
+    /// The names of the tokens with their views; a view is `None` if the token shows everything. A program that passes
+    /// them to [`Host::set_views`](mcp_host_runtime::Host::set_views) gets a problem for each view that shows nothing
     /// or names a server that does not exist. The gateway does not need that.
     pub fn views(&self) -> impl Iterator<Item = (&str, Option<&ViewFilter>)> {
         self.0.iter().map(|token| (token.principal.name(), token.view.as_ref()))
     }
 }
 
-/// The token of an `Authorization` header.
-pub(crate) fn bearer(authorization: Option<&[u8]>) -> Option<&[u8]> {
+/// The bearer token in the value of an `Authorization` header.
+pub(crate) fn bearer_token(authorization: Option<&[u8]>) -> Option<&[u8]> {
     let (scheme, token) = authorization?.split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
 }

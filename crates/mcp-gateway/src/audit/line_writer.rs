@@ -18,39 +18,40 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// Lines are combined into one write up to this size in bytes.
 const BATCH_BYTES: usize = 64 * 1024;
 
-/// Where a [`LineWriter`] writes to.
+/// The target of a [`LineWriter`].
 pub trait LineTarget: Send + 'static {
     /// Opens the target: at the start, and again at each [`LineWriter::reopen`].
     fn open(&mut self) -> io::Result<Box<dyn Write + Send>>;
 
-    /// The line, with its line feed, that replaces this number of dropped lines.
+    /// Returns the line, with its line feed, that reports this number of dropped lines.
     fn drop_notice(&self, lines: u64) -> String;
 
     /// Reports that the target cannot be opened or written. Called on the writer's thread, for the first error only,
     /// until a write succeeds.
-    fn failed(&self, error: &io::Error);
+    fn on_error(&self, error: &io::Error);
 }
 
 /// A bounded queue of lines with the thread that writes them. Dropping the last clone ends the thread after it has
 /// written the queue.
 #[derive(Clone)]
 pub struct LineWriter {
-    sender: SyncSender<Message>,
-    state: Arc<State>,
+    sender: SyncSender<WriterMessage>,
+    state: Arc<WriterState>,
 }
 
-enum Message {
+enum WriterMessage {
     Line(Vec<u8>),
     /// Wakes the thread up, so that it opens the target again.
     Reopen,
-    /// Answered once everything before it is written.
+    /// Requests a reply once everything before it is written.
     Flush(SyncSender<()>),
 }
 
+/// The state that the writer shares with its thread.
 #[derive(Default)]
-struct State {
+struct WriterState {
     queued_bytes: AtomicUsize,
-    /// All dropped lines since the start.
+    /// The number of dropped lines since the start.
     dropped: AtomicU64,
     must_reopen: AtomicBool,
 }
@@ -60,8 +61,8 @@ impl LineWriter {
     pub fn start(mut target: impl LineTarget) -> io::Result<LineWriter> {
         let output = target.open()?;
         let (sender, messages) = sync_channel(MAX_LINES);
-        let state = Arc::<State>::default();
-        let writer = Writer {
+        let state = Arc::<WriterState>::default();
+        let writer = WriterThread {
             target,
             output,
             state: Arc::clone(&state),
@@ -78,7 +79,7 @@ impl LineWriter {
     pub fn write(&self, line: Vec<u8>) {
         let bytes = line.len();
         let fits = self.state.queued_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= MAX_BYTES;
-        if !fits || self.sender.try_send(Message::Line(line)).is_err() {
+        if !fits || self.sender.try_send(WriterMessage::Line(line)).is_err() {
             self.state.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
             self.state.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -88,18 +89,18 @@ impl LineWriter {
     pub fn reopen(&self) {
         self.state.must_reopen.store(true, Ordering::Release);
         // In a full queue, the next line has the same effect.
-        let _ = self.sender.try_send(Message::Reopen);
+        let _ = self.sender.try_send(WriterMessage::Reopen);
     }
 
     /// The number of lines that were dropped since the start.
-    pub fn dropped(&self) -> u64 {
+    pub fn dropped_lines(&self) -> u64 {
         self.state.dropped.load(Ordering::Relaxed)
     }
 
     /// Waits until all lines are written, for a limited time. Blocks the thread.
     pub fn flush(&self, limit: Duration) {
         let (done, flushed) = sync_channel(1);
-        let mut message = Message::Flush(done);
+        let mut message = WriterMessage::Flush(done);
         let pause = Duration::from_millis(10);
         for _ in 0..=limit.as_millis() / pause.as_millis() {
             match self.sender.try_send(message) {
@@ -117,15 +118,15 @@ impl LineWriter {
 
 impl fmt::Debug for LineWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LineWriter").field("dropped", &self.dropped()).finish_non_exhaustive()
+        f.debug_struct("LineWriter").field("dropped", &self.dropped_lines()).finish_non_exhaustive()
     }
 }
 
 /// The state of the writer thread.
-struct Writer<T> {
+struct WriterThread<T> {
     target: T,
     output: Box<dyn Write + Send>,
-    state: Arc<State>,
+    state: Arc<WriterState>,
     batch: Vec<u8>,
     batch_lines: u64,
     /// How many of the dropped lines were reported.
@@ -133,20 +134,21 @@ struct Writer<T> {
     has_failed: bool,
 }
 
-impl<T: LineTarget> Writer<T> {
-    fn run(mut self, messages: &Receiver<Message>) {
+impl<T: LineTarget> WriterThread<T> {
+    /// Writes the queued lines until all senders are dropped.
+    fn run(mut self, messages: &Receiver<WriterMessage>) {
         while let Ok(first) = messages.recv() {
             let mut flushed = Vec::new();
             let mut next = Some(first);
             while let Some(message) = next {
                 match message {
-                    Message::Line(line) => {
+                    WriterMessage::Line(line) => {
                         self.state.queued_bytes.fetch_sub(line.len(), Ordering::Relaxed);
                         self.batch.extend_from_slice(&line);
                         self.batch_lines += 1;
                     }
-                    Message::Reopen => {}
-                    Message::Flush(done) => flushed.push(done),
+                    WriterMessage::Reopen => {}
+                    WriterMessage::Flush(done) => flushed.push(done),
                 }
                 next = if self.batch.len() < BATCH_BYTES { messages.try_recv().ok() } else { None };
             }
@@ -157,11 +159,12 @@ impl<T: LineTarget> Writer<T> {
         }
     }
 
+    /// Writes the batch, after a notice about dropped lines. Lines that cannot be written count as dropped.
     fn write_batch(&mut self) {
         if self.state.must_reopen.swap(false, Ordering::AcqRel) {
             match self.target.open() {
                 Ok(output) => self.output = output,
-                Err(error) => self.fail(&error),
+                Err(error) => self.report_error(&error),
             }
         }
         if self.batch.is_empty() {
@@ -182,14 +185,15 @@ impl<T: LineTarget> Writer<T> {
             }
             Err(error) => {
                 self.state.dropped.fetch_add(lines, Ordering::Relaxed);
-                self.fail(&error);
+                self.report_error(&error);
             }
         }
     }
 
-    fn fail(&mut self, error: &io::Error) {
+    /// Reports an error to the target, unless the last write failed, too.
+    fn report_error(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.has_failed, true) {
-            self.target.failed(error);
+            self.target.on_error(error);
         }
     }
 }
@@ -202,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    /// A target whose every open is a new text; a write waits for its turn.
+    /// A target that starts a new text whenever it is opened. Writes wait for `turns`, if there are any.
     struct TestTarget {
         opened: Arc<Mutex<Vec<Vec<u8>>>>,
         turns: Option<Receiver<()>>,
@@ -226,7 +230,7 @@ mod tests {
             format!("dropped {lines}\n")
         }
 
-        fn failed(&self, error: &io::Error) {
+        fn on_error(&self, error: &io::Error) {
             panic!("{error}");
         }
     }
@@ -258,7 +262,7 @@ mod tests {
         writer.write(b"b\n".to_vec());
         writer.flush(LIMIT);
         assert_eq!(*opened.lock(), [b"a\n".to_vec(), b"b\n".to_vec()]);
-        assert_eq!(writer.dropped(), 0);
+        assert_eq!(writer.dropped_lines(), 0);
     }
 
     #[test]
@@ -272,7 +276,7 @@ mod tests {
         for _ in 0..1024 {
             writer.write(line.clone());
         }
-        let dropped = writer.dropped();
+        let dropped = writer.dropped_lines();
         assert!(dropped >= 1024 - (MAX_BYTES + 2 * BATCH_BYTES) as u64 / line.len() as u64, "{dropped}");
         drop(turn);
         writer.flush(LIMIT);

@@ -1,4 +1,4 @@
-//! The audit log, and lines that are written without blocking a request.
+//! The audit log, and a writer of lines that blocks no request.
 
 pub(crate) mod line_writer;
 pub(crate) mod record;

@@ -18,7 +18,7 @@ use crate::audit::line_writer::{LineTarget, LineWriter};
 #[derive(Debug, Clone)]
 pub struct AuditLog(LineWriter);
 
-/// One call.
+/// The record of one call.
 #[derive(Debug, Serialize)]
 pub(crate) struct AuditRecord<'a> {
     /// The name that the client gave itself.
@@ -27,7 +27,7 @@ pub(crate) struct AuditRecord<'a> {
     /// The name of its token.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(crate) token: &'a str,
-    /// The id of its dialog, which is not that of its session.
+    /// The id of its dialog, which is another one than the secret id of its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<&'a str>,
     pub(crate) method: &'a str,
@@ -38,7 +38,7 @@ pub(crate) struct AuditRecord<'a> {
     pub(crate) tool: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) prompt: Option<&'a str>,
-    /// `success`, `tool_error`, `error` or `cancelled`.
+    /// `success`, `tool_error`, `error`, `limited` or `cancelled`.
     pub(crate) outcome: &'a str,
     /// The number of the JSON-RPC error.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,8 +50,9 @@ pub(crate) struct AuditRecord<'a> {
     pub(crate) result_bytes: usize,
 }
 
+/// A line of the log: a record with its time.
 #[derive(Serialize)]
-struct Line<'a> {
+struct AuditLine<'a> {
     time: String,
     #[serde(flatten)]
     record: &'a AuditRecord<'a>,
@@ -79,20 +80,21 @@ impl AuditLog {
     }
 
     /// The number of lines that were dropped, because they could not be written in time.
-    pub fn dropped(&self) -> u64 {
-        self.0.dropped()
+    pub fn dropped_lines(&self) -> u64 {
+        self.0.dropped_lines()
     }
 
+    /// Queues a record. Never blocks.
     pub(crate) fn write(&self, record: &AuditRecord<'_>) {
-        let line = Line { time: now(), record };
+        let line = AuditLine { time: timestamp(), record };
         let mut text = serde_json::to_vec(&line).expect("its keys are strings");
         text.push(b'\n');
         self.0.write(text);
     }
 }
 
-/// The time in the format of RFC 3339.
-fn now() -> String {
+/// The current time in the format of RFC 3339.
+fn timestamp() -> String {
     format!("{:.3}", Timestamp::now())
 }
 
@@ -107,10 +109,10 @@ impl LineTarget for AuditTarget {
 
     fn drop_notice(&self, lines: u64) -> String {
         tracing::warn!("{lines} lines of the audit log were dropped: they could not be written in time");
-        format!("{}\n", json!({"time": now(), "dropped": lines}))
+        format!("{}\n", json!({"time": timestamp(), "dropped": lines}))
     }
 
-    fn failed(&self, error: &io::Error) {
+    fn on_error(&self, error: &io::Error) {
         let name = self.0.as_deref().unwrap_or(Path::new("standard output")).display();
         tracing::error!("cannot write the audit log {name}: {error}");
     }

@@ -15,13 +15,13 @@ use crate::access::principal::Principal;
 use crate::access::scope::Scope;
 use crate::access::tokens::{Token, Tokens};
 use crate::gateway::GatewayInner;
-use crate::http::authorization::guard::Guard;
+use crate::http::authorization::guard::HostGuard;
 use crate::http::authorization::refusals::RefusalLog;
 use crate::http::options::RecorderPage;
 use crate::http::permits::{ClientPermit, ClientPermits, PermitLimit};
 use crate::limits::bounds::Bounds;
 
-/// The state that all connections share.
+/// The state of the HTTP server.
 pub(crate) struct AppState {
     pub(crate) gateway: Arc<GatewayInner>,
     /// The gateway's scope: that of each client that neither its token nor its request restricts further.
@@ -31,20 +31,20 @@ pub(crate) struct AppState {
     /// Checks the access tokens of the authorization server, if there is one.
     pub(crate) verifier: Option<TokenVerifier>,
     /// Checks `Host` and `Origin`.
-    pub(crate) guard: Guard,
+    pub(crate) guard: HostGuard,
     /// Logs refused tokens.
-    pub(crate) refusals: RefusalLog,
+    pub(crate) refusal_log: RefusalLog,
     /// Metrics to append to those of the gateway.
     pub(crate) metrics: Option<RecorderPage>,
     /// Permits for the running requests of all clients together.
-    pub(crate) requests: Arc<Semaphore>,
+    pub(crate) request_permits: Arc<Semaphore>,
     /// Permits of each client for running requests without a session.
-    pub(crate) stateless_requests: Arc<ClientPermits>,
+    pub(crate) stateless_permits: Arc<ClientPermits>,
     /// Permits of each client for running requests in all of its sessions. Clients without tokens have no such
     /// limit, because they all count as one client.
-    pub(crate) session_requests: Arc<ClientPermits>,
+    pub(crate) session_permits: Arc<ClientPermits>,
     /// Permits of each client for streams that stay open.
-    pub(crate) streams: Arc<ClientPermits>,
+    pub(crate) stream_permits: Arc<ClientPermits>,
     /// Cancelled when the shutdown begins.
     pub(crate) shutdown: CancellationToken,
 }
@@ -53,8 +53,9 @@ pub(crate) struct AppState {
 pub(crate) type RevocationFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl AppState {
-    /// Resolves when a listed token is removed or its view changes, or an access token expires; never without a token.
-    pub(crate) fn revocation(
+    /// Returns a future that resolves when a listed token is removed or its view changes, or when an access token
+    /// expires. Without a token it never resolves.
+    pub(crate) fn watch_revocation(
         &self,
         token: Option<Arc<Token>>,
         grant: Option<&AccessGrant>,
@@ -73,39 +74,41 @@ impl AppState {
         })
     }
 
-    /// Acquires a permit for a running request of all clients. A client with a permit of its own gets none if
-    /// it runs more requests than remain for the others.
-    pub(crate) fn running_permit(&self, client: Option<&ClientPermit>) -> Option<OwnedSemaphorePermit> {
-        if client.is_some_and(|client| client.count() > self.requests.available_permits()) {
+    /// Acquires one of the permits that all clients share, for a running request. `client` is the permit of the
+    /// request's client, if it needs one. `None` if no permit is free, or if the client runs more requests than permits
+    /// remain for the others.
+    pub(crate) fn acquire_request_permit(
+        &self,
+        client: Option<&ClientPermit>,
+    ) -> Option<OwnedSemaphorePermit> {
+        if client.is_some_and(|client| client.client_permits() > self.request_permits.available_permits()) {
             return None;
         }
-        Arc::clone(&self.requests).try_acquire_owned().ok()
+        Arc::clone(&self.request_permits).try_acquire_owned().ok()
     }
 
-    /// Acquires a permit for a request without a session.
-    pub(crate) fn stateless_permit(&self, principal: &Principal) -> Option<ClientPermit> {
+    /// Acquires a permit of a client for a request without a session. `None` if all are in use.
+    pub(crate) fn acquire_stateless_permit(&self, principal: &Principal) -> Option<ClientPermit> {
         let limit = PermitLimit { per_client: self.bounds().requests_per_client, total: usize::MAX };
-        ClientPermit::acquire(&self.stateless_requests, principal, limit)
+        ClientPermit::acquire(&self.stateless_permits, principal, limit)
     }
 
-    /// Acquires a permit for a request in a session. All sessions of a client share its permits. Returns `None` if
-    /// all are in use, and for clients without tokens, which need none.
-    pub(crate) fn session_permit(&self, principal: &Principal) -> Option<ClientPermit> {
-        if principal.is_anonymous() {
-            return None;
-        }
+    /// Acquires a permit of a client with a token for a request in a session. All sessions of the client share its
+    /// permits. `None` if all are in use.
+    pub(crate) fn acquire_session_permit(&self, principal: &Principal) -> Option<ClientPermit> {
         let per_client = self.bounds().requests_per_client.saturating_mul(2);
-        ClientPermit::acquire(
-            &self.session_requests,
-            principal,
-            PermitLimit { per_client, total: usize::MAX },
-        )
+        ClientPermit::acquire(&self.session_permits, principal, PermitLimit { per_client, total: usize::MAX })
     }
 
-    /// Acquires a permit for a stream that stays open. Half of the connections remain for other requests.
-    pub(crate) fn stream_permit(&self, principal: &Principal) -> Option<ClientPermit> {
+    /// Acquires a permit for a stream that stays open. `None` if all are in use. Streams use at most half of the
+    /// connections, and those of one client at most a quarter.
+    pub(crate) fn acquire_stream_permit(&self, principal: &Principal) -> Option<ClientPermit> {
         let total = (self.bounds().connections / 2).max(1);
-        ClientPermit::acquire(&self.streams, principal, PermitLimit { per_client: (total / 2).max(1), total })
+        ClientPermit::acquire(
+            &self.stream_permits,
+            principal,
+            PermitLimit { per_client: (total / 2).max(1), total },
+        )
     }
 
     pub(crate) fn bounds(&self) -> &Bounds {

@@ -23,25 +23,25 @@ pub struct HttpOptions {
     pub hosts: Vec<String>,
     /// Accepted values of `Origin` besides loopback origins. Only pages of these origins may read responses (CORS).
     pub origins: Vec<String>,
-    /// The certificate for HTTPS.
+    /// The certificate and key for HTTPS; without them, the server speaks plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// Appended to the current numbers at `/metrics`.
+    /// The page that is appended to the gateway's own metrics at `/metrics`.
     pub metrics: Option<RecorderPage>,
 }
 
-/// The page of the recorder of this process in the Prometheus text format, rendered at each request. It has
-/// the metrics of the [gateway](crate::metrics) and of its [host](mcp_host_runtime::metrics).
+/// Renders the page of this process's metrics recorder in the Prometheus text format. The page has the metrics of the
+/// [gateway](crate::metrics) and of its [host](mcp_host_runtime::metrics).
 #[derive(Clone)]
 pub struct RecorderPage(Arc<dyn Fn() -> String + Send + Sync>);
 
 impl RecorderPage {
-    /// Calls `page` at each request.
-    pub fn new(page: impl Fn() -> String + Send + Sync + 'static) -> RecorderPage {
-        RecorderPage(Arc::new(page))
+    /// Calls `render` for each request.
+    pub fn new(render: impl Fn() -> String + Send + Sync + 'static) -> RecorderPage {
+        RecorderPage(Arc::new(render))
     }
 
-    /// The current text.
-    pub(crate) fn page(&self) -> String {
+    /// Renders the current page.
+    pub(crate) fn render(&self) -> String {
         (self.0)()
     }
 }

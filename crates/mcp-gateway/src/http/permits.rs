@@ -14,13 +14,13 @@ pub(crate) struct ClientPermits(Mutex<HashMap<Principal, usize>>);
 /// A permit for a running request or an open stream.
 #[derive(Debug)]
 pub(crate) struct ClientPermit {
-    /// The number of permits that the client had with this one.
-    count: usize,
+    /// The number of permits that the client held when this one was acquired, including this one.
+    client_permits: usize,
     permits: Arc<ClientPermits>,
     principal: Principal,
 }
 
-/// How many permits there are.
+/// Maximum numbers of permits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PermitLimit {
     pub(crate) per_client: usize,
@@ -44,13 +44,13 @@ impl ClientPermit {
             return None;
         }
         *count += 1;
-        let count = *count;
-        Some(ClientPermit { count, permits: Arc::clone(permits), principal: principal.clone() })
+        let client_permits = *count;
+        Some(ClientPermit { client_permits, permits: Arc::clone(permits), principal: principal.clone() })
     }
 
-    /// The number of permits that the client had with this one.
-    pub(crate) fn count(&self) -> usize {
-        self.count
+    /// The number of permits that the client held when this one was acquired, including this one.
+    pub(crate) fn client_permits(&self) -> usize {
+        self.client_permits
     }
 }
 

@@ -18,20 +18,21 @@ use crate::access::oauth::TokenVerifier;
 use crate::access::tokens::Tokens;
 use crate::gateway::Gateway;
 use crate::http::app_state::AppState;
-use crate::http::authorization::guard::Guard;
+use crate::http::authorization::guard::HostGuard;
 use crate::http::authorization::refusals::RefusalLog;
 use crate::http::connection::active_requests::ActiveRequests;
 use crate::http::connection::client_connection::ClientConnection;
-use crate::http::connection::connection_table::{ConnectionEnd, ConnectionTable, ConnectionUse};
+use crate::http::connection::connection_table::{ConnectionTable, ConnectionUse, EndSignals};
 use crate::http::connection::serve;
 use crate::http::connection::timed_stream::{TimeLimits, TimedStream};
 use crate::http::connection::tls;
 use crate::http::options::{HttpOptions, ServeError};
 use crate::limits::bounds::Bounds;
+use crate::session::dialog_table::ConnectionId;
 
-/// How long connections may take to send the responses of cancelled requests.
+/// How long connections may take at a shutdown to send the responses of cancelled requests.
 const CANCEL_GRACE: Duration = Duration::from_millis(500);
-/// Maximum time for the head of a request on a connection for health and metrics.
+/// Maximum time to receive the head of a request on a connection for health and metrics.
 const OPERATOR_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often an evicted connection is checked for the end of a request that had just begun.
 const EVICTION_CHECK: Duration = Duration::from_millis(100);
@@ -60,7 +61,7 @@ impl HttpServer {
             return Err(ServeError::TokensRequired(address));
         }
         let tls = match tls {
-            Some(files) => Some(tls::acceptor(&files).await?),
+            Some(files) => Some(tls::load_acceptor(&files).await?),
             None => None,
         };
         let failed = |source| ServeError::Bind { address, source };
@@ -79,15 +80,15 @@ impl HttpServer {
         let has_tokens = !tokens.is_empty() || verifier.is_some();
         let app = AppState {
             scope,
-            guard: Guard { address, hosts, origins, has_tokens },
-            refusals: RefusalLog::new(DefaultClock::default()),
+            guard: HostGuard { address, hosts, origins, has_tokens },
+            refusal_log: RefusalLog::new(DefaultClock::default()),
             tokens: watch::Sender::new(tokens),
             verifier,
             metrics,
-            requests: Arc::new(Semaphore::new(gateway.options.bounds.requests)),
-            stateless_requests: Arc::default(),
-            session_requests: Arc::default(),
-            streams: Arc::default(),
+            request_permits: Arc::new(Semaphore::new(gateway.options.bounds.requests)),
+            stateless_permits: Arc::default(),
+            session_permits: Arc::default(),
+            stream_permits: Arc::default(),
             shutdown: CancellationToken::new(),
             gateway,
         };
@@ -117,11 +118,11 @@ impl HttpServer {
         self,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> impl Future<Output = ()> + Send + 'static {
-        self.boxed(Box::pin(shutdown))
+        self.serve_boxed(Box::pin(shutdown))
     }
 
     /// Not generic, so that this crate compiles the server, and not each of its users.
-    fn boxed(self, shutdown: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
+    fn serve_boxed(self, shutdown: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
         Box::pin(self.accept_until(shutdown))
     }
 
@@ -130,36 +131,37 @@ impl HttpServer {
         let Bounds { idle_timeout, connections: max_connections, .. } = *app.bounds();
         let table = ConnectionTable::new(max_connections);
         let mut connections = JoinSet::new();
-        let mut sweep =
+        let mut cleanup =
             interval((idle_timeout / 4).clamp(Duration::from_millis(100), Duration::from_secs(60)));
-        sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let keys = async {
+        cleanup.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let key_refresh = async {
             match &app.verifier {
-                Some(verifier) => verifier.run().await,
+                Some(verifier) => verifier.refresh_keys().await,
                 None => std::future::pending().await,
             }
         };
-        tokio::pin!(keys);
+        tokio::pin!(key_refresh);
         loop {
             tokio::select! {
                 biased;
                 () = &mut shutdown => break,
-                _ = sweep.tick() => {
+                _ = cleanup.tick() => {
                     app.gateway.remove_expired(Instant::now());
-                    app.refusals.log_rest();
+                    app.refusal_log.log_unreported();
                 }
                 Some(_) = connections.join_next() => {}
-                never = &mut keys => match never {},
+                never = &mut key_refresh => match never {},
                 accepted = listener.accept() => match accepted {
                     Ok((stream, peer)) => {
                         let requests = ActiveRequests::default();
-                        let Some((permit, end)) = table.add(requests.clone()) else {
+                        let Some((permit, signals)) = table.add(requests.clone()) else {
                             tracing::warn!("closing a new connection: all connections are in use");
                             continue;
                         };
-                        let connection = (ClientConnection::new(Arc::clone(&app.gateway), permit, peer.ip()), requests);
-                        let tls = tls.clone();
-                        let serving = serve_connection(stream, Arc::clone(&app), tls, connection, end);
+                        let (id, gateway) = (ConnectionId::unique(), Arc::clone(&app.gateway));
+                        let connection = ClientConnection { id, permit, requests, peer: peer.ip(), gateway };
+                        let connection = Arc::new(connection);
+                        let serving = serve_connection(stream, Arc::clone(&app), tls.clone(), connection, signals);
                         connections.spawn(serving);
                     }
                     Err(error) => {
@@ -170,25 +172,26 @@ impl HttpServer {
             }
         }
         drop(listener);
-        app.refusals.log_rest();
+        app.refusal_log.log_unreported();
         app.shutdown.cancel();
         table.shut_down();
         let sessions = app.gateway.sessions.take_all();
         sessions.iter().for_each(|session| session.close_streams());
         let grace = app.bounds().shutdown_grace;
-        if timeout(grace, all_ended(&mut connections)).await.is_err() {
+        if timeout(grace, join_all(&mut connections)).await.is_err() {
             tracing::warn!("cancelling the requests that still run {grace:?} after the shutdown began");
         }
         sessions.iter().for_each(|session| session.end());
         // Cancelled requests have a response.
-        let _ = timeout(CANCEL_GRACE, all_ended(&mut connections)).await;
+        let _ = timeout(CANCEL_GRACE, join_all(&mut connections)).await;
         connections.shutdown().await;
         app.gateway.pending_inputs.drop_all();
         app.gateway.dialogs.drop_all();
     }
 }
 
-async fn all_ended(connections: &mut JoinSet<()>) {
+/// Waits until all connections have ended.
+async fn join_all(connections: &mut JoinSet<()>) {
     while connections.join_next().await.is_some() {}
 }
 
@@ -220,12 +223,13 @@ fn listening_url(address: SocketAddr, has_tls: bool) -> String {
     format!("{scheme}://{address}/mcp")
 }
 
+/// Serves one connection until it ends.
 async fn serve_connection(
     stream: TcpStream,
     app: Arc<AppState>,
     tls: Option<TlsAcceptor>,
-    (connection, requests): (Arc<ClientConnection>, ActiveRequests),
-    ConnectionEnd { evicted, shutdown }: ConnectionEnd,
+    connection: Arc<ClientConnection>,
+    EndSignals { eviction, shutdown }: EndSignals,
 ) {
     // Responses are small and must be sent at once, so disable Nagle's algorithm.
     let _ = stream.set_nodelay(true);
@@ -234,24 +238,18 @@ async fn serve_connection(
         receive = receive.min(OPERATOR_TIMEOUT);
     }
     let counters = Arc::clone(&app.gateway.counters);
-    let stream = TimedStream::new(
-        stream,
-        TimeLimits { head_timeout: receive, write_timeout: send },
-        counters,
-        requests.clone(),
-    );
-    let counters = Arc::clone(&app.gateway.counters);
-    let idle = requests.clone();
-    let served = (connection, requests);
+    let requests = connection.requests.clone();
+    let limits = TimeLimits { head_timeout: receive, write_timeout: send };
+    let stream = TimedStream::new(stream, limits, Arc::clone(&counters), requests.clone());
     let serving = async move {
         match tls {
-            None => serve::serve_http1(stream, app, served, shutdown).await,
+            None => serve::serve_http1(stream, app, connection, shutdown).await,
             Some(tls) => match timeout(receive, tls.accept(stream)).await {
                 // Boxed, because otherwise the future of a connection without TLS would be as large as this one.
                 Ok(Ok(stream)) if tls::is_http2(&stream) => {
-                    Box::pin(serve::serve_http2(stream, app, served, shutdown)).await
+                    Box::pin(serve::serve_http2(stream, app, connection, shutdown)).await
                 }
-                Ok(Ok(stream)) => Box::pin(serve::serve_http1(stream, app, served, shutdown)).await,
+                Ok(Ok(stream)) => Box::pin(serve::serve_http1(stream, app, connection, shutdown)).await,
                 Ok(Err(error)) => {
                     tracing::debug!(%error, "a TLS handshake failed");
                     Ok(())
@@ -266,7 +264,7 @@ async fn serve_connection(
     let served = tokio::select! {
         biased;
         served = serving => served,
-        () = idle_after_eviction(evicted, &idle) => {
+        () = wait_for_eviction(eviction, &requests) => {
             tracing::debug!("closing an idle connection to make room for another");
             Ok(())
         }
@@ -282,9 +280,9 @@ async fn serve_connection(
     }
 }
 
-/// Resolves when an evicted connection runs no request. A request may have begun at the same time.
-async fn idle_after_eviction(evicted: oneshot::Receiver<()>, requests: &ActiveRequests) {
-    if evicted.await.is_err() {
+/// Resolves when the connection is evicted and runs no request. A request may have begun at the time of the eviction.
+async fn wait_for_eviction(eviction: oneshot::Receiver<()>, requests: &ActiveRequests) {
+    if eviction.await.is_err() {
         return std::future::pending().await;
     }
     while !requests.is_empty() {

@@ -21,8 +21,8 @@ pub struct Bounds {
     pub requests: usize,
     /// Maximum number of calls of one token that wait for input, in the modern era.
     pub pending_inputs_per_client: usize,
-    /// Maximum number of HTTP connections. At the limit a new one replaces an idle one. A token may have as
-    /// many busy ones as remain for the others. 16 more serve health and metrics only, while all are busy.
+    /// Maximum number of HTTP connections. At the limit a new one replaces an idle one. A token may have as many busy
+    /// ones as remain for the others. While all are busy, 16 more are accepted for health and metrics only.
     pub connections: usize,
     /// The number of bytes of messages and responses in memory that is divided between the clients: the tokens or,
     /// without tokens, the connections. Messages under 16 KiB do not count. A client may use as much as remains for the

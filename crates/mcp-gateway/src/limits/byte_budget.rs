@@ -21,14 +21,14 @@ use crate::access::principal::Principal;
 /// The size in bytes from which a message counts.
 pub(crate) const MIN_COUNTED_BYTES: usize = 16 * 1024;
 
-/// The reserve of an account is the limit divided by this.
+/// The divisor of the limit that gives the reserve of an account.
 const RESERVE_DIVISOR: usize = 16;
 /// Factor of the limit up to which responses are kept, because their requests have been accepted.
 const RESPONSE_FACTOR: usize = 2;
 /// Factor of the limit up to which reserves may be used.
 const RESERVE_FACTOR: usize = 3;
 
-/// The owner of bytes in memory.
+/// The owner of bytes in memory, which has a share of the budget.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Account {
     /// A client with a token, or a stdio client.
@@ -37,7 +37,7 @@ pub(crate) enum Account {
     Connection(u64),
 }
 
-/// The budget.
+/// The budget, with the bytes that each account uses.
 #[derive(Debug)]
 pub(crate) struct ByteBudget {
     limit: usize,
@@ -73,11 +73,12 @@ impl AsRef<[u8]> for TrackedBuffer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BudgetExceeded;
 
-/// The bytes of an account and of all accounts, after a reservation.
+/// The bytes that an account uses before and after a reservation.
 #[derive(Debug, Clone, Copy)]
-struct Usage {
+struct AccountUsage {
     before: usize,
-    account: usize,
+    after: usize,
+    /// The bytes of all accounts after the reservation.
     total: usize,
 }
 
@@ -109,7 +110,7 @@ impl ByteBudget {
     }
 
     /// The error for a request of an account that uses more than its share.
-    pub(crate) fn exceeded(&self) -> RpcError {
+    pub(crate) fn exceeded_error(&self) -> RpcError {
         let message = format!(
             "the large messages and unread responses of this client in memory have reached its share of the limit \
              of {} bytes for all clients: read the responses or cancel requests, then try again",
@@ -124,7 +125,7 @@ impl ByteBudget {
         account: &Account,
         bytes: usize,
     ) -> Result<Reservation, BudgetExceeded> {
-        self.reserve_if(account, bytes, |usage| usage.account <= self.limit.saturating_sub(usage.total))
+        self.reserve_if(account, bytes, |usage| usage.after <= self.limit.saturating_sub(usage.total))
     }
 
     /// Reserves bytes as soon as they are free. Cancel-safe.
@@ -152,30 +153,30 @@ impl ByteBudget {
             return Ok(bytes);
         }
         let max_total = self.limit.saturating_mul(RESPONSE_FACTOR);
-        let fits = |usage: Usage| usage.account <= self.limit && usage.total <= max_total;
+        let fits = |usage: AccountUsage| usage.after <= self.limit && usage.total <= max_total;
         Ok(self.reserve_if(account, bytes.len(), fits)?.attach(bytes))
     }
 
-    /// Reserves bytes if `fits`, or if they are within the account's reserve.
+    /// Reserves bytes if `fits` returns true, or if they are within the account's reserve.
     fn reserve_if(
         self: &Arc<ByteBudget>,
         account: &Account,
         bytes: usize,
-        fits: impl FnOnce(Usage) -> bool,
+        fits: impl FnOnce(AccountUsage) -> bool,
     ) -> Result<Reservation, BudgetExceeded> {
         let mut accounts = self.accounts.lock();
         let before = accounts.get(account).copied().unwrap_or_default();
         let used = self.used();
         let usage =
-            Usage { before, account: before.saturating_add(bytes), total: used.saturating_add(bytes) };
+            AccountUsage { before, after: before.saturating_add(bytes), total: used.saturating_add(bytes) };
         let has_reserve = usage.total <= self.limit.saturating_mul(RESERVE_FACTOR)
-            && (usage.before == 0 || usage.account <= self.reserve_bytes());
+            && (usage.before == 0 || usage.after <= self.reserve_bytes());
         if used > 0 && !has_reserve && !fits(usage) {
             return Err(BudgetExceeded);
         }
         // An empty reservation must leave no entry.
         if bytes > 0 {
-            accounts.insert(account.clone(), usage.account);
+            accounts.insert(account.clone(), usage.after);
             self.used.store(usage.total, Ordering::Relaxed);
         }
         Ok(Reservation { budget: Arc::clone(self), account: account.clone(), bytes })
@@ -192,16 +193,17 @@ impl Reservation {
         if let Some(more @ 1..) = bytes.checked_sub(self.bytes) {
             let max_total = self.budget.limit.saturating_mul(RESERVE_FACTOR);
             // The account's only message may have any size.
-            let is_only = |usage: Usage| usage.before == self.bytes && usage.total <= max_total;
-            let share = |usage: Usage| usage.account <= self.budget.limit.saturating_sub(usage.total);
-            let fits = |usage| is_only(usage) || share(usage);
+            let is_only = |usage: AccountUsage| usage.before == self.bytes && usage.total <= max_total;
+            let is_in_share =
+                |usage: AccountUsage| usage.after <= self.budget.limit.saturating_sub(usage.total);
+            let fits = |usage| is_only(usage) || is_in_share(usage);
             let mut more = self.budget.reserve_if(&self.account, more, fits)?;
             self.bytes += std::mem::take(&mut more.bytes);
         }
         Ok(())
     }
 
-    /// The buffer, which holds the reservation until its last slice is dropped.
+    /// Ties the reservation to a buffer: it is released when the last slice of the buffer is dropped.
     pub(crate) fn attach(self, bytes: Bytes) -> Bytes {
         if bytes.len() < MIN_COUNTED_BYTES {
             return bytes;

@@ -22,8 +22,8 @@ use crate::access::principal::Principal;
 /// recently is forgotten.
 const MAX_KEYS: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
 
-/// A number of calls per second or minute. As many may be made at once; then one more each time its share of the second
-/// or minute has passed.
+/// A maximum number of calls per second or minute. So many calls may be made at once; then one more call is possible
+/// each time that the second or minute divided by this number has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     calls: NonZeroU32,
@@ -89,19 +89,19 @@ impl fmt::Display for Rate {
 pub struct RateLimits {
     /// The limit of each token. Without tokens, all clients share one.
     pub per_token: Option<Rate>,
-    /// The limit of each server, which all clients share. A resource that is searched on several servers counts for the
-    /// one that has it, and is not refused.
+    /// The limit of each server, which all clients share. A read of a resource that is searched on several servers
+    /// counts for the server that has it, and is not refused.
     pub per_server: Option<Rate>,
 }
 
 /// The state of the rate limits.
 pub(crate) struct RateLimiters<C: Clock = DefaultClock> {
-    clients: Option<Limiters<Principal, C>>,
-    servers: Option<Limiters<ServerId, C>>,
+    clients: Option<KeyedLimiters<Principal, C>>,
+    servers: Option<KeyedLimiters<ServerId, C>>,
 }
 
 /// One limiter for each key.
-struct Limiters<K, C: Clock> {
+struct KeyedLimiters<K, C: Clock> {
     rate: Rate,
     clock: C,
     by_key: Mutex<LruCache<K, Arc<Limiter<C>>>>,
@@ -113,8 +113,8 @@ impl<C: Clock + Clone> RateLimiters<C> {
     pub(crate) fn new(limits: RateLimits, clock: C) -> RateLimiters<C> {
         let RateLimits { per_token, per_server } = limits;
         RateLimiters {
-            clients: per_token.map(|rate| Limiters::new(rate, clock.clone())),
-            servers: per_server.map(|rate| Limiters::new(rate, clock)),
+            clients: per_token.map(|rate| KeyedLimiters::new(rate, clock.clone())),
+            servers: per_server.map(|rate| KeyedLimiters::new(rate, clock)),
         }
     }
 
@@ -125,20 +125,20 @@ impl<C: Clock + Clone> RateLimiters<C> {
             true => "all clients without a token together have".to_owned(),
             false => format!("the token `{client}` has"),
         };
-        limiters.admit(client).map_err(|wait| refusal("token", &owner, limiters.rate, wait))
+        limiters.admit(client).map_err(|wait| rate_limit_error("token", &owner, limiters.rate, wait))
     }
 
     /// Counts a call to a server; an error if its limit is reached.
     pub(crate) fn admit_server(&self, server: &ServerId) -> Result<(), RpcError> {
         let Some(limiters) = &self.servers else { return Ok(()) };
         let owner = format!("all clients together have, for the server `{server}`,");
-        limiters.admit(server).map_err(|wait| refusal("server", &owner, limiters.rate, wait))
+        limiters.admit(server).map_err(|wait| rate_limit_error("server", &owner, limiters.rate, wait))
     }
 }
 
-impl<K: Hash + Eq + Clone, C: Clock + Clone> Limiters<K, C> {
-    fn new(rate: Rate, clock: C) -> Limiters<K, C> {
-        Limiters { rate, clock, by_key: Mutex::new(LruCache::new(MAX_KEYS)) }
+impl<K: Hash + Eq + Clone, C: Clock + Clone> KeyedLimiters<K, C> {
+    fn new(rate: Rate, clock: C) -> KeyedLimiters<K, C> {
+        KeyedLimiters { rate, clock, by_key: Mutex::new(LruCache::new(MAX_KEYS)) }
     }
 
     /// Counts a call; an error is the time until the next one is possible.
@@ -152,8 +152,8 @@ impl<K: Hash + Eq + Clone, C: Clock + Clone> Limiters<K, C> {
     }
 }
 
-/// The error of a refused call.
-fn refusal(limit: &str, owner: &str, rate: Rate, wait: Duration) -> RpcError {
+/// The error for a call over a rate limit.
+fn rate_limit_error(limit: &str, owner: &str, rate: Rate, wait: Duration) -> RpcError {
     let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
     let seconds = wait as f64 / 1000.0;
     let message =
@@ -163,7 +163,7 @@ fn refusal(limit: &str, owner: &str, rate: Rate, wait: Duration) -> RpcError {
 }
 
 /// The seconds after which a refused call can be tried again, for `Retry-After`.
-pub(crate) fn retry_after(error: &RpcError) -> Option<u64> {
+pub(crate) fn retry_after_seconds(error: &RpcError) -> Option<u64> {
     if error.code != code::RATE_LIMITED {
         return None;
     }
@@ -212,7 +212,7 @@ mod tests {
         );
         let data = refused.data.as_ref().unwrap().as_str();
         assert_eq!(data, r#"{"limit":"token","rate":"2/s","retryAfterMs":500}"#);
-        assert_eq!((refused.code, retry_after(&refused)), (code::RATE_LIMITED, Some(1)));
+        assert_eq!((refused.code, retry_after_seconds(&refused)), (code::RATE_LIMITED, Some(1)));
         assert!(limiters.admit_client(&bob).is_ok(), "another token has a limit of its own");
         clock.advance(Duration::from_millis(499));
         assert!(limiters.admit_client(&ann).is_err());
@@ -233,7 +233,7 @@ mod tests {
         assert!(limiters.admit_server(&search).is_ok());
         let refused = limiters.admit_server(&docs).unwrap_err();
         assert!(refused.message.contains("for the server `docs`, a limit of 3/min"), "{}", refused.message);
-        assert_eq!(retry_after(&refused), Some(20));
+        assert_eq!(retry_after_seconds(&refused), Some(20));
         // Without a limit, no client is refused.
         assert!((0..1000).all(|_| limiters.admit_client(&Principal::anonymous()).is_ok()));
     }

@@ -1,12 +1,12 @@
-//! Caches the lists of a generation by scope.
+//! A cache of the lists of a generation, by scope.
 //!
-//! Nothing is built under the lock, and concurrent requests build a listing once. A client that requests many
-//! scopes delays only itself.
+//! Nothing is built under the lock, and concurrent requests build a listing once. A client that requests many scopes
+//! delays only itself.
 
 use std::sync::{Arc, OnceLock};
 
 use mcp_host_model::ServerId;
-use mcp_host_registry::{CatalogHash, ToolBudget};
+use mcp_host_registry::CatalogHash;
 use mcp_host_runtime::HostSnapshot;
 use parking_lot::Mutex;
 
@@ -18,10 +18,10 @@ use crate::lists::listing::{Audience, ListFilter, Listing};
 /// Maximum number of cached scopes.
 const MAX_SCOPES: usize = 64;
 
-/// A value that the first user builds.
+/// A value that is built by the first thread that needs it.
 type Lazy<T> = Arc<OnceLock<Arc<T>>>;
 
-/// The cache.
+/// The cache of the lists of a generation.
 #[derive(Debug, Default)]
 pub(crate) struct ListingCache(Mutex<CacheState>);
 
@@ -29,21 +29,22 @@ pub(crate) struct ListingCache(Mutex<CacheState>);
 struct CacheState {
     /// The catalog hash and the generation that the entries belong to.
     version: Option<(CatalogHash, u64)>,
-    exposed: Lazy<Definitions>,
-    original: Lazy<Definitions>,
+    exposed_definitions: Lazy<Definitions>,
+    original_definitions: Lazy<Definitions>,
     /// The scopes with their lists for each audience, the most recently used one last.
     listings: Vec<(Arc<Scope>, [Lazy<Listing>; 2])>,
 }
 
 impl ListingCache {
-    /// The listing of a scope for an audience in this generation.
+    /// The listing of the definitions that pass `filter` in this generation.
     pub(crate) fn listing(
         &self,
         snapshot: &HostSnapshot,
-        (scope, audience): (&Arc<Scope>, Audience),
-        (gateway_resources, budget): (&[GatewayResource], ToolBudget),
+        filter: ListFilter<'_>,
+        gateway_resources: &[GatewayResource],
         is_shared: impl Fn(&ServerId) -> bool,
     ) -> Arc<Listing> {
+        let ListFilter { scope, audience, .. } = filter;
         let (definitions, listing) = self.entry(snapshot, scope, audience);
         let catalog = &snapshot.catalog;
         let listing = listing.get_or_init(|| {
@@ -51,7 +52,6 @@ impl ListingCache {
                 .get_or_init(|| Arc::new(Definitions::of(catalog, scope.names, gateway_resources)));
             let ids = snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
             let leased = ids.filter(|server| !is_shared(server)).collect();
-            let filter = ListFilter { scope, audience, budget };
             Arc::new(Listing::build(Arc::clone(definitions), catalog, filter, leased))
         });
         Arc::clone(listing)
@@ -71,8 +71,8 @@ impl ListingCache {
             *state = CacheState { version, ..CacheState::default() };
         }
         let definitions = match scope.names {
-            NameStyle::Exposed => Arc::clone(&state.exposed),
-            NameStyle::Original => Arc::clone(&state.original),
+            NameStyle::Exposed => Arc::clone(&state.exposed_definitions),
+            NameStyle::Original => Arc::clone(&state.original_definitions),
         };
         let listings = &mut state.listings;
         let by_pointer = listings.iter().rposition(|(cached, _)| Arc::ptr_eq(cached, scope));

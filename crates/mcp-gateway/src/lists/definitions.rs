@@ -17,7 +17,7 @@ use crate::lists::header_arguments::{HeaderArgument, header_arguments};
 use crate::protocol::json_splice;
 use crate::protocol::message_writer::json_string;
 
-/// The kinds of lists.
+/// A list of the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CatalogList {
     Tools,
@@ -27,7 +27,7 @@ pub(crate) enum CatalogList {
 }
 
 impl CatalogList {
-    /// All kinds. Each is at the index `kind as usize`.
+    /// All lists. Each is at the index `list as usize`.
     pub(crate) const ALL: [CatalogList; 4] =
         [CatalogList::Tools, CatalogList::Prompts, CatalogList::Resources, CatalogList::Templates];
 
@@ -51,9 +51,9 @@ impl CatalogList {
     }
 }
 
-/// The server and the catalog name of a definition.
+/// What a listed definition stands for: a server and a name in the catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Target {
+pub(crate) struct CatalogTarget {
     pub(crate) server: ServerId,
     /// The exposed name; for a resource the server's URI.
     pub(crate) name: String,
@@ -73,7 +73,7 @@ pub(crate) struct Definitions {
 pub(crate) struct DefinitionList {
     text: Vec<u8>,
     entries: Vec<DefinitionEntry>,
-    /// The last entry of each key: the listed name, or the exposed URI.
+    /// The position of the last entry with each key. A key is a listed name, or an exposed URI.
     index: ahash::HashMap<Arc<str>, usize>,
     /// The arguments that headers repeat, by the position of the tool. Most tools have none.
     header_arguments: ahash::HashMap<usize, Vec<HeaderArgument>>,
@@ -86,7 +86,7 @@ pub(crate) struct DefinitionEntry {
     range: Range<usize>,
     pub(crate) hash: blake3::Hash,
     /// `None` for a resource of the gateway.
-    pub(crate) target: Option<Target>,
+    pub(crate) target: Option<CatalogTarget>,
     /// The previous entry with the same key.
     previous: Option<usize>,
 }
@@ -142,7 +142,7 @@ impl Definitions {
         &self.lists[kind as usize]
     }
 
-    /// The servers that keep their URIs.
+    /// The servers whose URIs are exposed unchanged.
     pub(crate) fn uri_owners(&self) -> &UriOwners {
         &self.uri_owners
     }
@@ -159,7 +159,7 @@ struct ExposedUri<'a> {
 
 impl<'a> ExposedUri<'a> {
     fn new(member: &'static str, own: &'a str, server: &ServerId, owners: &UriOwners) -> ExposedUri<'a> {
-        ExposedUri { member, own, exposed: owners.exposed(own, server) }
+        ExposedUri { member, own, exposed: owners.exposed_uri(own, server) }
     }
 
     /// The definition with the exposed URI.
@@ -191,10 +191,11 @@ impl DefinitionList {
         };
         let key = uri.as_ref().map_or(listed, |uri| &uri.exposed).into();
         let name = uri.map_or(exposed.as_str(), |uri| uri.own).to_owned();
-        self.add(key, Some(Target { server: server.clone(), name }), &definition);
+        self.add(key, Some(CatalogTarget { server: server.clone(), name }), &definition);
     }
 
-    fn add(&mut self, key: Arc<str>, target: Option<Target>, definition: &[u8]) {
+    /// Adds a definition.
+    fn add(&mut self, key: Arc<str>, target: Option<CatalogTarget>, definition: &[u8]) {
         if !self.entries.is_empty() {
             self.text.push(b',');
         }

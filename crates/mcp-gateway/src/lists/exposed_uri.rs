@@ -1,8 +1,8 @@
-//! The URIs of resources as clients see them.
+//! Exposed URIs: the URIs of resources that clients receive.
 //!
-//! A URI is exposed as its server gave it. If an earlier server has the same one, a fragment names the
-//! server, so that a client can read each of them: `file:///notes.md#mcp-host-server=files`. The URIs of a
-//! skill must not have fragments, and relative links inside it must work; they name the server first:
+//! A URI is exposed unchanged. If an earlier server has the same one, a fragment with the server is added, so that a
+//! client can read each of them: `file:///notes.md#mcp-host-server=files`. The URIs of a skill must not have fragments,
+//! and relative links inside it must work, so they have the server at the start:
 //! `skill://mcp-host-server=files/notes/SKILL.md`.
 
 use std::borrow::Cow;
@@ -15,51 +15,52 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::protocol::json_splice;
 use crate::protocol::message_writer::json_string;
 
-/// Precedes the server in the fragment.
-const MARK: &str = "mcp-host-server=";
+/// The text before the server in an exposed URI.
+const SERVER_MARKER: &str = "mcp-host-server=";
 
 /// The characters of a server's id that are encoded.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ENCODED_CHARACTERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The members of `_meta` that contain the URI of a tool's user interface: MCP Apps, its deprecated form, and the Apps
 /// SDK of OpenAI.
 const UI_URI_MEMBERS: [(&str, Option<&str>); 3] =
     [("ui", Some("resourceUri")), ("ui/resourceUri", None), ("openai/outputTemplate", None)];
 
-/// The URI that names its server.
+/// Adds the server to a URI, as a fragment.
 pub(crate) fn with_server(uri: &str, server: &ServerId) -> String {
     let separator = if uri.contains('#') { '&' } else { '#' };
-    format!("{uri}{separator}{MARK}{}", encoded(server))
+    format!("{uri}{separator}{SERVER_MARKER}{}", encode_server(server))
 }
 
-/// The server's URI, and its server as [`encoded`], if the URI names a server in either form.
-pub(crate) fn split(uri: &str) -> Option<(Cow<'_, str>, &str)> {
+/// Splits an exposed URI that names a server, in either form, into the server's URI and the result of
+/// [`encode_server`].
+pub(crate) fn split_server(uri: &str) -> Option<(Cow<'_, str>, &str)> {
     if let Some((own, server)) = split_authority(uri) {
         return Some((own.into(), server));
     }
-    let (start, server) = uri.rsplit_once(MARK)?;
+    let (start, server) = uri.rsplit_once(SERVER_MARKER)?;
     Some((start.strip_suffix(['#', '&'])?.into(), server))
 }
 
-/// The URI of a skill or of its file that names its server. `None` if the URI has no authority.
+/// Adds the server to the URI of a skill or of its file, at the start. `None` if the URI has no authority.
 pub(crate) fn with_server_authority(uri: &str, server: &ServerId) -> Option<String> {
     let (scheme, rest) = uri.split_once("://")?;
-    Some(format!("{scheme}://{MARK}{}/{rest}", encoded(server)))
+    Some(format!("{scheme}://{SERVER_MARKER}{}/{rest}", encode_server(server)))
 }
 
-/// The server's URI, and its server as [`encoded`], if the URI is one of [`with_server_authority`].
+/// Splits a URI of [`with_server_authority`] into the server's URI and the result of [`encode_server`].
 pub(crate) fn split_authority(uri: &str) -> Option<(String, &str)> {
     let (scheme, rest) = uri.split_once("://")?;
-    let (server, rest) = rest.strip_prefix(MARK)?.split_once('/')?;
+    let (server, rest) = rest.strip_prefix(SERVER_MARKER)?.split_once('/')?;
     Some((format!("{scheme}://{rest}"), server))
 }
 
-/// A server's id as a part of a URI.
-pub(crate) fn encoded(server: &ServerId) -> Cow<'_, str> {
-    utf8_percent_encode(server.as_str(), ENCODED).into()
+/// Encodes a server's id as a part of a URI.
+pub(crate) fn encode_server(server: &ServerId) -> Cow<'_, str> {
+    utf8_percent_encode(server.as_str(), ENCODED_CHARACTERS).into()
 }
 
-/// The servers that keep their URIs: the first one with each URI.
+/// The servers whose URIs are exposed unchanged: the first one with each URI.
 #[derive(Debug, Default)]
 pub(crate) struct UriOwners(ahash::HashMap<String, ServerId>);
 
@@ -75,7 +76,7 @@ impl UriOwners {
         catalog.resources().iter().for_each(|item| add(&item.resource.uri, &item.server));
         catalog.templates().iter().for_each(|item| add(&item.template.uri_template, &item.server));
         for item in catalog.tools() {
-            for uri in uris(&item.tool.raw) {
+            for uri in find_uris(&item.tool.raw) {
                 add(&uri.text, &item.server);
             }
         }
@@ -88,16 +89,16 @@ impl UriOwners {
     }
 
     /// The exposed URI of a server's resource.
-    pub(crate) fn exposed<'a>(&self, uri: &'a str, server: &ServerId) -> Cow<'a, str> {
+    pub(crate) fn exposed_uri<'a>(&self, uri: &'a str, server: &ServerId) -> Cow<'a, str> {
         match self.get(uri) {
             Some(owner) if owner != server => with_server(uri, server).into(),
             Some(_) | None => uri.into(),
         }
     }
 
-    /// A tool's definition with the exposed URIs of its user interface.
+    /// Replaces the URIs of a user interface in a tool's definition by exposed ones.
     pub(crate) fn expose_tool(&self, definition: &RawJson, server: &ServerId) -> RawJson {
-        replace_uris(definition, |uri| match self.exposed(uri, server) {
+        replace_uris(definition, |uri| match self.exposed_uri(uri, server) {
             Cow::Borrowed(_) => None,
             Cow::Owned(exposed) => Some(exposed),
         })
@@ -114,9 +115,10 @@ struct UriString<'a> {
 /// Replaces the URIs for which `exposed` returns another one: those of resource links, embedded resources, contents of
 /// resources, and user interfaces.
 pub(crate) fn replace_uris(object: &RawJson, exposed: impl FnMut(&str) -> Option<String>) -> RawJson {
-    replace_found(object, uris(object), exposed)
+    replace_found(object, find_uris(object), exposed)
 }
 
+/// Replaces those of the URIs in `found` for which `exposed` returns another one.
 fn replace_found(
     object: &RawJson,
     found: Vec<UriString<'_>>,
@@ -138,6 +140,7 @@ pub(crate) fn replace_skill_uris(object: &RawJson, exposed: impl Fn(&str) -> Opt
     replace_found(object, found, exposed)
 }
 
+/// Reads a member of a skill, or of the result of `resources/directory/read`.
 fn read_skill_member<'a>(
     name: &str,
     cursor: &mut JsonCursor<'a>,
@@ -150,8 +153,8 @@ fn read_skill_member<'a>(
     }
 }
 
-/// The URIs of a result or a tool's definition, in their order.
-fn uris(object: &RawJson) -> Vec<UriString<'_>> {
+/// Finds the URIs in a result or a tool's definition, in their order.
+fn find_uris(object: &RawJson) -> Vec<UriString<'_>> {
     let mut found = Vec::new();
     // What has another form contains no URIs.
     let _ = read_members(&mut JsonCursor::new(object.as_str()), |name, cursor| match name {
@@ -227,6 +230,7 @@ fn read_members<'a>(
     }
 }
 
+/// Reads a URI. Skips a value that is not a string.
 fn read_uri<'a>(
     cursor: &mut JsonCursor<'a>,
     found: &mut Vec<UriString<'a>>,
@@ -253,7 +257,7 @@ mod tests {
         ] {
             let exposed = with_server(uri, &server(id));
             assert_eq!(exposed, want);
-            assert_eq!(split(&exposed), Some((uri.into(), &*encoded(&server(id)))));
+            assert_eq!(split_server(&exposed), Some((uri.into(), &*encode_server(&server(id)))));
         }
         for (uri, id, want) in [
             ("skill://a/SKILL.md", "files", "skill://mcp-host-server=files/a/SKILL.md"),
@@ -261,11 +265,11 @@ mod tests {
         ] {
             let exposed = with_server_authority(uri, &server(id)).unwrap();
             assert_eq!(exposed, want);
-            assert_eq!(split(&exposed), Some((uri.into(), &*encoded(&server(id)))));
+            assert_eq!(split_server(&exposed), Some((uri.into(), &*encode_server(&server(id)))));
         }
         assert_eq!(with_server_authority("x:1", &server("a")), None);
-        assert_eq!(split("x:mcp-host-server=a"), None);
-        assert_eq!(split("x:1"), None);
+        assert_eq!(split_server("x:mcp-host-server=a"), None);
+        assert_eq!(split_server("x:1"), None);
     }
 
     #[track_caller]

@@ -17,7 +17,7 @@ pub enum GatewayResource {
 }
 
 impl GatewayResource {
-    /// All of them.
+    /// All resources of the gateway.
     pub const ALL: &[GatewayResource] = &[GatewayResource::Problems, GatewayResource::Servers];
 
     /// Its URI.
@@ -28,7 +28,7 @@ impl GatewayResource {
         }
     }
 
-    /// Its definition in a list of resources.
+    /// Its definition in the list of resources, as JSON text.
     pub(crate) fn definition(self) -> String {
         let (name, description) = match self {
             GatewayResource::Problems => ("problems", "Problems of the configuration and the servers"),
@@ -42,15 +42,15 @@ impl GatewayResource {
     }
 
     /// The current result of reading it.
-    pub(crate) fn read(self, published: &HostSnapshot) -> RawJson {
+    pub(crate) fn read(self, snapshot: &HostSnapshot) -> RawJson {
         let text = match self {
             GatewayResource::Problems => json!({
-                "generation": published.generation,
-                "problems": published.problems,
+                "generation": snapshot.generation,
+                "problems": snapshot.problems,
             }),
             GatewayResource::Servers => json!({
-                "generation": published.generation,
-                "servers": published.servers,
+                "generation": snapshot.generation,
+                "servers": snapshot.servers,
             }),
         };
         let contents = json!([{

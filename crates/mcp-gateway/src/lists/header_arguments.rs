@@ -1,4 +1,4 @@
-//! The arguments of a tool that its calls repeat in headers, so that a proxy can route by them.
+//! Header arguments: the arguments of a tool that its calls repeat in headers, so that a proxy can route by them.
 
 use http::HeaderName;
 use mcp_host_model::RawJson;
@@ -11,7 +11,7 @@ use crate::protocol::json_splice;
 pub struct HeaderArgument {
     pub(crate) argument: String,
     pub(crate) header: HeaderName,
-    /// The name of the header, as messages have it.
+    /// The name of the header for messages, with capital letters.
     pub(crate) label: String,
 }
 

@@ -1,4 +1,4 @@
-//! Lists: the definitions of a generation, cut into pages and cached by scope.
+//! Lists: the definitions of a generation, divided into pages and cached by scope.
 
 pub(crate) mod cache;
 pub(crate) mod definitions;

@@ -1,5 +1,5 @@
-//! What is recorded of a request that reaches a server, when it ends or is dropped: counters of its client
-//! and tool, and a line of the audit log.
+//! Records a request that reaches a server when it ends or is dropped: in the counters of its client and tool, and in
+//! the audit log.
 
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
@@ -8,19 +8,16 @@ use mcp_host_model::{Method, ResultKind, RpcError, ServerId};
 use tokio::time::Instant;
 
 use crate::audit::record::{AuditLog, AuditRecord};
-use crate::lists::definitions::Target;
-use crate::methods::context::{RequestContext, printable};
+use crate::lists::definitions::CatalogTarget;
+use crate::methods::context::{MAX_NAME_CHARS, RequestContext, to_printable};
 use crate::metrics::call_counters::{CallStatus, EndedCall};
-use crate::protocol::result_body::HandledResult;
+use crate::protocol::result_body::HandlerResult;
 
-/// Maximum length of a name that a client gives, in characters.
-const MAX_NAME_CHARS: usize = 128;
-
-/// Records a request when it is dropped.
+/// The record of a request. It is written when this is dropped.
 pub(super) struct CallRecord<'a> {
     context: &'a RequestContext<'a>,
     start: Instant,
-    outcome: CallStatus,
+    status: CallStatus,
     code: Option<i64>,
     result_bytes: usize,
 }
@@ -30,25 +27,25 @@ impl<'a> CallRecord<'a> {
         CallRecord {
             context,
             start: Instant::now(),
-            outcome: CallStatus::Cancelled,
+            status: CallStatus::Cancelled,
             code: None,
             result_bytes: 0,
         }
     }
 
-    /// Notes how the request ended.
-    pub(super) fn end(mut self, result: &HandledResult) {
+    /// Notes the outcome of the request.
+    pub(super) fn end(mut self, result: &HandlerResult) {
         match result {
             Ok(result) => {
                 let is_call = self.context.request.method == Method::CallTool;
-                self.outcome = match result.kind {
+                self.status = match result.kind {
                     ResultKind::ToolError if is_call => CallStatus::ToolError,
                     _ => CallStatus::Success,
                 };
                 self.result_bytes = result.len();
             }
             Err(error) => {
-                self.outcome = match self.context.is_limited.load(Ordering::Relaxed) {
+                self.status = match self.context.is_rate_limited.load(Ordering::Relaxed) {
                     true => CallStatus::Limited,
                     false => CallStatus::Error,
                 };
@@ -57,33 +54,34 @@ impl<'a> CallRecord<'a> {
         }
     }
 
+    /// Writes a line of the audit log.
     fn write_audit(&self, log: &AuditLog, call: EndedCall) {
-        let RequestContext { caller, request, server, .. } = self.context;
-        let name = || request.params.text("name").map(|name| printable(&name, MAX_NAME_CHARS));
+        let RequestContext { client, request, server, .. } = self.context;
+        let name = || request.params.text("name").map(|name| to_printable(&name, MAX_NAME_CHARS));
         let (tool, prompt) = match request.method.as_known() {
             Some(Method::CallTool) => (name(), None),
             Some(Method::GetPrompt) => (None, name()),
             _ => (None, None),
         };
-        let client = match &caller.session {
+        let client_name = match &client.session {
             Some(session) => session.client_name.as_deref().map(Cow::Borrowed),
             None => request.meta().client_name().map(Cow::Owned),
         };
-        let client = client.map(|name| printable(&name, MAX_NAME_CHARS));
-        let token = caller.principal.to_string();
-        let dialog = caller.dialog_id().map(|id| id.to_string());
-        let EndedCall { outcome, took, request_bytes, result_bytes } = call;
+        let client_name = client_name.map(|name| to_printable(&name, MAX_NAME_CHARS));
+        let token = client.principal.to_string();
+        let dialog = client.dialog_id().map(|id| id.to_string());
+        let EndedCall { status, duration, request_bytes, result_bytes } = call;
         log.write(&AuditRecord {
-            client: client.as_deref(),
+            client: client_name.as_deref(),
             token: &token,
             session: dialog.as_deref(),
             method: request.method.as_str(),
             server: server.get().map(ServerId::as_str),
             tool: tool.as_deref(),
             prompt: prompt.as_deref(),
-            outcome: outcome.as_str(),
+            outcome: status.as_str(),
             code: self.code,
-            duration_ms: took.as_micros() as f64 / 1000.0,
+            duration_ms: duration.as_micros() as f64 / 1000.0,
             request_bytes,
             result_bytes,
         });
@@ -97,12 +95,12 @@ impl Drop for CallRecord<'_> {
             return;
         }
         let call = EndedCall {
-            outcome: self.outcome,
-            took: self.start.elapsed(),
+            status: self.status,
+            duration: self.start.elapsed(),
             request_bytes: request.params.raw().as_bytes().len(),
             result_bytes: self.result_bytes,
         };
-        gateway.calls.count_client(&self.context.caller.principal, call);
+        gateway.call_series.count_client(&self.context.client.principal, call);
         if let Some(counters) = self.context.tool_counters.get() {
             counters.count(call);
         }
@@ -113,28 +111,30 @@ impl Drop for CallRecord<'_> {
 }
 
 impl RequestContext<'_> {
-    /// Counts the request for its client's rate limit, if it reaches a server.
+    /// Counts the request for its client's rate limit, if it reaches a server. Fails if the limit is reached.
     pub(super) fn admit_client(&self) -> Result<(), RpcError> {
         match self.request.method.as_known().is_some_and(Method::is_forwarded) {
-            true => self.note_limit(self.gateway.rates.admit_client(&self.caller.principal)),
+            true => self.note_limit(self.gateway.rate_limiters.admit_client(&self.client.principal)),
             false => Ok(()),
         }
     }
 
-    /// Notes the server of the request, and counts the request for the server's rate limit.
+    /// Notes the server of the request, and counts the request for the server's rate limit. Fails if the limit is
+    /// reached.
     pub(super) fn admit_server(&self, server: &ServerId) -> Result<(), RpcError> {
         self.note_server(server);
-        self.note_limit(self.gateway.rates.admit_server(server))
+        self.note_limit(self.gateway.rate_limiters.admit_server(server))
     }
 
     /// Notes the tool that is called, and counts the request for the rate limit of its server.
-    pub(super) fn admit_tool(&self, tool: &Target) -> Result<(), RpcError> {
-        let _ = self.tool_counters.set(self.gateway.calls.of_tool(tool));
+    pub(super) fn admit_tool(&self, tool: &CatalogTarget) -> Result<(), RpcError> {
+        let _ = self.tool_counters.set(self.gateway.call_series.tool_counters(tool));
         self.admit_server(&tool.server)
     }
 
+    /// Notes for the record if a rate limit refused the request.
     fn note_limit(&self, admitted: Result<(), RpcError>) -> Result<(), RpcError> {
-        admitted.inspect_err(|_| self.is_limited.store(true, Ordering::Relaxed))
+        admitted.inspect_err(|_| self.is_rate_limited.store(true, Ordering::Relaxed))
     }
 
     /// Notes the server of the request for its record.

@@ -1,7 +1,6 @@
 //! Handles a request by its method.
 
 use std::borrow::Cow;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use mcp_host_model::{Era, Method, MethodName, RawJson, ResultKind, ResultTypeMember, RpcError, code};
@@ -11,69 +10,57 @@ use crate::gateway::GatewayInner;
 use crate::lists::definitions::CatalogList;
 use crate::lists::resolution::Resolution;
 use crate::methods::call_record::CallRecord;
-use crate::methods::context::{RequestContext, printable};
+use crate::methods::context::{RequestContext, to_printable};
 use crate::methods::initialize;
-use crate::protocol::frame::{Notification, Request};
+use crate::protocol::frame::{ClientNotification, ClientRequest};
 use crate::protocol::json_splice;
-use crate::protocol::params::Params;
-use crate::protocol::result_body::{CheckedResult, HandledResult, ResultBody};
+use crate::protocol::params::MessageParams;
+use crate::protocol::result_body::{CheckedResult, HandlerResult, ResultBody};
 use crate::session::pending_input::{PendingInputs, RunningCall};
 use crate::session::request_client::RequestClient;
 use crate::session::supported_requests::SupportedRequests;
 
-/// A request that is being handled.
-pub(crate) type HandlerFuture<'a> = Pin<Box<dyn Future<Output = HandledResult> + Send + 'a>>;
+/// Maximum length of a client's method name in a message, in characters.
+const MAX_METHOD_CHARS: usize = 80;
 
 impl GatewayInner {
-    /// Handles a request; `initialize` and `subscriptions/listen` are handled elsewhere. Returns the result, a JSON
-    /// object.
-    ///
-    /// Boxed, to keep the caller's future small.
-    pub(crate) fn handle_boxed<'a>(
-        &'a self,
-        caller: &'a RequestClient,
-        request: &'a Request,
-    ) -> HandlerFuture<'a> {
-        Box::pin(self.handle(RequestContext::new(self, caller, request)))
-    }
-
-    /// Handles a request of a client without a session. A call that needs input returns that as its result, and
-    /// continues when the client repeats it with the input. `resolution` is what the request refers to, if
-    /// that is known.
+    /// Handles a request of a client without a session. A call that needs input returns an `input_required` result, and
+    /// continues when the client repeats it with the input. `resolution` is what the request refers to, if that is
+    /// known.
     pub(crate) async fn handle_stateless(
         self: &Arc<GatewayInner>,
-        caller: RequestClient,
-        request: Request,
+        client: RequestClient,
+        request: ClientRequest,
         resolution: Option<Resolution>,
-    ) -> HandledResult {
+    ) -> HandlerResult {
         let may_need_input = request.method.as_known().is_some_and(Method::can_require_input);
-        let state = request.params.text("requestState").filter(|state| PendingInputs::is_ours(state));
+        let state = request.params.text("requestState").filter(|state| PendingInputs::is_own_state(state));
         let state = state.filter(|_| may_need_input).map(Cow::into_owned);
-        let takes_requests = caller.features.supported_requests != SupportedRequests::default();
-        if state.is_some() || (may_need_input && takes_requests) {
+        let supports_requests = client.features.supported_requests != SupportedRequests::default();
+        if state.is_some() || (may_need_input && supports_requests) {
             // Boxed, because it is rare and would enlarge the future of every request.
-            return Box::pin(self.handle_with_input(caller, request, resolution, state)).await;
+            return Box::pin(self.handle_with_input(client, request, resolution, state)).await;
         }
-        let context = RequestContext::new(self, &caller, &request);
+        let context = RequestContext::new(self, &client, &request);
         self.handle(context.with_resolution(resolution)).await
     }
 
     /// Starts a call in a task of its own, or continues the one with this state.
     async fn handle_with_input(
         self: &Arc<GatewayInner>,
-        caller: RequestClient,
-        request: Request,
+        client: RequestClient,
+        request: ClientRequest,
         resolution: Option<Resolution>,
         state: Option<String>,
-    ) -> HandledResult {
-        let principal = caller.principal.clone();
+    ) -> HandlerResult {
+        let principal = client.principal.clone();
         let call = if let Some(state) = state {
             let responses = request.params.get("inputResponses");
             self.pending_inputs.take(&state, &principal, responses, Instant::now())?
         } else {
             let gateway = Arc::clone(self);
             RunningCall::start(|input_requests| async move {
-                let context = RequestContext::new(&gateway, &caller, &request).with_resolution(resolution);
+                let context = RequestContext::new(&gateway, &client, &request).with_resolution(resolution);
                 let context = RequestContext { input_requests: Some(input_requests), ..context };
                 gateway.handle(context).await
             })
@@ -81,37 +68,38 @@ impl GatewayInner {
         self.pending_inputs.advance(call, &principal, self.options.bounds.server_request_timeout).await
     }
 
-    /// Handles a request without boxing the future.
-    pub(crate) async fn handle(&self, context: RequestContext<'_>) -> HandledResult {
+    /// Handles a request, and records it. `initialize` and `subscriptions/listen` are handled elsewhere.
+    pub(crate) async fn handle(&self, context: RequestContext<'_>) -> HandlerResult {
         let record = CallRecord::start(&context);
         let result = self.dispatch(&context).await;
         record.end(&result);
         result
     }
 
-    async fn dispatch(&self, context: &RequestContext<'_>) -> HandledResult {
+    /// Calls the handler of the method, and adds the members of results that the client's era requires.
+    async fn dispatch(&self, context: &RequestContext<'_>) -> HandlerResult {
         context.admit_client()?;
         self.wait_for_startup().await;
         let method = &context.request.method;
         let Some(known) = method.as_known() else { return Err(unknown_method(method)) };
-        let era = context.caller.era();
+        let era = context.client.era();
         let CheckedResult { object, info } = match (known, era) {
-            (Method::ListTools, _) => return context.list(CatalogList::Tools),
-            (Method::ListPrompts, _) => return context.list(CatalogList::Prompts),
-            (Method::ListResources, _) => return context.list(CatalogList::Resources),
-            (Method::ListResourceTemplates, _) => return context.list(CatalogList::Templates),
+            (Method::ListTools, _) => return context.list_page(CatalogList::Tools),
+            (Method::ListPrompts, _) => return context.list_page(CatalogList::Prompts),
+            (Method::ListResources, _) => return context.list_page(CatalogList::Resources),
+            (Method::ListResourceTemplates, _) => return context.list_page(CatalogList::Templates),
             (Method::Discover, Era::Modern) => {
-                return Ok(initialize::discover_result(self, &context.caller.scope).into());
+                return Ok(initialize::discover_result(self, &context.client.scope).into());
             }
             (Method::CallTool, _) => context.call_tool().await?,
             (Method::GetPrompt, _) => context.get_prompt().await?,
             (Method::ReadResource, _) => context.read_resource().await?,
             (Method::Complete, _) => context.complete().await?,
             (Method::ListSkills, _) => context.list_skills().await?,
-            (Method::GetSkill | Method::ReadDirectory, _) => context.skill_request(known).await?,
+            (Method::GetSkill | Method::ReadDirectory, _) => context.handle_skill_request(known).await?,
             (Method::GetTask | Method::CancelTask, _)
             | (Method::UpdateTask, Era::Modern)
-            | (Method::GetTaskResult, Era::Legacy) => context.task_request(known).await?,
+            | (Method::GetTaskResult, Era::Legacy) => context.handle_task_request(known).await?,
             (Method::Ping, Era::Legacy) => RawJson::empty_object().into(),
             (Method::SetLevel, Era::Legacy) => context.set_log_level().await?.into(),
             (Method::Subscribe, Era::Legacy) => context.subscribe().await?.into(),
@@ -129,12 +117,12 @@ impl GatewayInner {
             (Era::Modern, ResultTypeMember::Missing) => ResultBody::complete(object),
             (Era::Modern, ResultTypeMember::Present | ResultTypeMember::Ignored) => object.into(),
         };
-        Ok(body.of_kind(info.kind))
+        Ok(body.with_kind(info.kind))
     }
 
     /// Handles a notification of a client with a session.
-    pub(crate) fn handle_notification(&self, caller: &RequestClient, notification: &Notification) {
-        let Some(session) = &caller.session else { return };
+    pub(crate) fn handle_notification(&self, client: &RequestClient, notification: &ClientNotification) {
+        let Some(session) = &client.session else { return };
         match notification.method.as_known() {
             Some(Method::Cancelled) => {
                 if let Some(id) = cancelled_id(&notification.params) {
@@ -150,11 +138,14 @@ impl GatewayInner {
 }
 
 /// The id of the request that a `notifications/cancelled` cancels.
-pub(crate) fn cancelled_id(params: &Params) -> Option<&RawJson> {
+pub(crate) fn cancelled_id(params: &MessageParams) -> Option<&RawJson> {
     params.get("requestId")
 }
 
 /// The error for an unknown method.
 fn unknown_method(method: &MethodName) -> RpcError {
-    RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {}", printable(method.as_str(), 80)))
+    RpcError::new(
+        code::METHOD_NOT_FOUND,
+        format!("Method not found: {}", to_printable(method.as_str(), MAX_METHOD_CHARS)),
+    )
 }

@@ -15,8 +15,8 @@ use crate::lists::listing::Audience;
 use crate::methods::LIST_TTL_MS;
 use crate::protocol::json_splice;
 use crate::protocol::meta::{self, MAX_CAPABILITY_BYTES};
+use crate::session::client_session::Handshake;
 use crate::session::features::ClientFeatures;
-use crate::session::state::Handshake;
 
 /// Maximum size of the extensions that servers declare in bytes. Those of further servers are left out.
 const MAX_EXTENSION_BYTES: usize = 64 * 1024;
@@ -57,7 +57,7 @@ pub(crate) fn initialize_result(
     handshake: &Handshake,
     scope: &Arc<Scope>,
 ) -> RawJson {
-    to_raw(json!({
+    without_nulls(json!({
         "protocolVersion": handshake.version.as_str(),
         "capabilities": capabilities(gateway, scope, Era::Legacy),
         "serverInfo": server_info(gateway, scope),
@@ -67,7 +67,7 @@ pub(crate) fn initialize_result(
 
 /// The result of `server/discover`.
 pub(super) fn discover_result(gateway: &GatewayInner, scope: &Arc<Scope>) -> RawJson {
-    to_raw(json!({
+    without_nulls(json!({
         "resultType": "complete",
         "supportedVersions": [ProtocolVersion::LATEST.as_str()],
         "capabilities": capabilities(gateway, scope, Era::Modern),
@@ -78,15 +78,15 @@ pub(super) fn discover_result(gateway: &GatewayInner, scope: &Arc<Scope>) -> Raw
     }))
 }
 
-/// The result without `instructions` if there are none.
-fn to_raw(mut result: Value) -> RawJson {
+/// Removes members that are null, such as `instructions` if there are none.
+fn without_nulls(mut result: Value) -> RawJson {
     if let Some(members) = result.as_object_mut() {
         members.retain(|_, value| !value.is_null());
     }
     RawJson::from_value(&result).expect("its keys are strings")
 }
 
-/// The gateway's name and version. In a scope with one server, users see the title and the icons of that server.
+/// The gateway's name and version. In a scope with one server, with the title and the icons of that server for users.
 fn server_info(gateway: &GatewayInner, scope: &Scope) -> Value {
     let mut info = json!({ "name": gateway.options.name, "version": gateway.options.version });
     let only = scope.server.as_ref().and_then(|server| gateway.host.details(server)?.info?.implementation);
@@ -100,11 +100,11 @@ fn server_info(gateway: &GatewayInner, scope: &Scope) -> Value {
     info
 }
 
-/// What the gateway and the servers of the scope can do.
+/// The capabilities of the gateway and of the servers of the scope.
 fn capabilities(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Value {
     let info = scope.server.as_ref().and_then(|server| gateway.host.details(server)?.info);
     let mut capabilities = offered_capabilities(info.and_then(|info| info.capabilities.raw).as_ref());
-    if era == Era::Legacy && any_server_has_tasks(gateway, scope) {
+    if era == Era::Legacy && has_server_with_tasks(gateway, scope) {
         capabilities["tasks"] = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
     }
     let extensions = extensions(gateway, scope, era);
@@ -138,20 +138,20 @@ fn offered_capabilities(only: Option<&RawJson>) -> Value {
 }
 
 /// Whether a legacy server of the scope runs tools as tasks.
-fn any_server_has_tasks(gateway: &GatewayInner, scope: &Arc<Scope>) -> bool {
+fn has_server_with_tasks(gateway: &GatewayInner, scope: &Arc<Scope>) -> bool {
     gateway.listing(scope, Audience::ModelsAndApps).servers().iter().any(|server| {
         let info = gateway.host.details(server).and_then(|it| it.info);
         info.is_some_and(|it| it.capabilities.tasks.call) && gateway.era(server) != Some(Era::Modern)
     })
 }
 
-/// The extensions that servers of the scope declare. An extension of several servers has no settings unless they agree.
-/// The extension for tasks is one of the modern era.
+/// The extensions that servers of the scope declare. An extension of several servers has settings only if theirs are
+/// equal. The extension for tasks is declared in the modern era only.
 fn extensions(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Map<String, Value> {
     let visible = gateway.listing(scope, Audience::ModelsAndApps).servers();
     let info_of = |server: &ServerId| gateway.host.details(server)?.info?.capabilities.raw;
     let declared = visible.iter().filter_map(|server| json_splice::member(&info_of(server)?, "extensions"));
-    let mut joined = Map::new();
+    let mut combined = Map::new();
     let mut bytes = 0;
     for extensions in declared {
         bytes += extensions.as_bytes().len();
@@ -161,24 +161,24 @@ fn extensions(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Map<Strin
         let extensions: Map<String, Value> = extensions.read().unwrap_or_default();
         let is_of_era = |name: &str| name != TASKS_EXTENSION || era == Era::Modern;
         for (name, settings) in extensions.into_iter().filter(|(name, _)| is_of_era(name)) {
-            match joined.entry(name) {
+            match combined.entry(name) {
                 Entry::Occupied(mut other) if *other.get() != settings => drop(other.insert(json!({}))),
                 Entry::Occupied(_) => {}
                 Entry::Vacant(entry) => drop(entry.insert(settings)),
             }
         }
     }
-    joined
+    combined
 }
 
-/// The servers' instructions for a model; under their names if there are several.
+/// The servers' instructions for a model; for the whole catalog, each under the name of its server.
 fn instructions(gateway: &GatewayInner, scope: &Arc<Scope>) -> Option<String> {
     let instructions_of = |server: &ServerId| gateway.host.details(server)?.info?.instructions;
     if let Some(server) = &scope.server {
         return instructions_of(server);
     }
     // A filtered scope must not reveal other servers.
-    if !scope.is_whole() {
+    if !scope.is_unfiltered() {
         return None;
     }
     let snapshot = gateway.snapshot();

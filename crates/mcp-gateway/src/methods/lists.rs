@@ -1,4 +1,4 @@
-//! The list methods. Their results are prepared in advance.
+//! `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`, from cached listings.
 
 use std::borrow::Cow;
 
@@ -9,19 +9,19 @@ use crate::lists::definitions::CatalogList;
 use crate::lists::listing::StaleCursor;
 use crate::methods::LIST_TTL_MS;
 use crate::methods::context::RequestContext;
-use crate::protocol::result_body::HandledResult;
+use crate::protocol::result_body::HandlerResult;
 
 impl RequestContext<'_> {
-    /// A page of a list.
-    pub(super) fn list(&self, kind: CatalogList) -> HandledResult {
+    /// Returns a page of a list.
+    pub(super) fn list_page(&self, kind: CatalogList) -> HandlerResult {
         let cursor = self.cursor()?;
-        let mut result = match self.caller.era() {
+        let mut result = match self.client.era() {
             Era::Legacy => b"{".to_vec(),
             Era::Modern => {
                 format!(r#"{{"resultType":"complete","ttlMs":{LIST_TTL_MS},"cacheScope":"private","#).into()
             }
         };
-        self.listing().write(kind, cursor.as_deref(), &mut result).map_err(|StaleCursor| stale_cursor())?;
+        self.listing().write(kind, cursor.as_deref(), &mut result).map_err(|StaleCursor| cursor_error())?;
         result.push(b'}');
         Ok(Bytes::from(result).into())
     }
@@ -29,12 +29,12 @@ impl RequestContext<'_> {
     /// The cursor of the requested page; `None` for the first page.
     pub(super) fn cursor(&self) -> Result<Option<Cow<'_, str>>, RpcError> {
         let cursor = self.request.params.get("cursor").filter(|cursor| cursor.as_str() != "null");
-        cursor.map(|_| self.text("cursor")).transpose()
+        cursor.map(|_| self.required_text("cursor")).transpose()
     }
 }
 
 /// The error for a cursor of another list, or of an earlier version of this list.
-pub(super) fn stale_cursor() -> RpcError {
+pub(super) fn cursor_error() -> RpcError {
     let message = "the cursor does not belong to this list, which may have changed: list again without one";
     RpcError::new(code::INVALID_PARAMS, message)
 }

@@ -6,6 +6,7 @@ pub(crate) mod context;
 pub(crate) mod dispatch;
 pub(crate) mod initialize;
 mod lists;
+mod logging;
 mod prompts;
 mod resources;
 mod server_result;

@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use serde_json::json;
 
 use crate::access::scope::NameStyle;
-use crate::lists::definitions::{CatalogList, Target};
+use crate::lists::definitions::{CatalogList, CatalogTarget};
 use crate::lists::exposed_uri;
 use crate::lists::gateway_resources::GatewayResource;
 use crate::methods::context::RequestContext;
@@ -18,17 +18,21 @@ use crate::session::resource_origins::OriginKey;
 /// Maximum size of a URI in bytes that is subscribed or remembered.
 pub(super) const MAX_URI_BYTES: usize = 8 * 1024;
 
-/// Where a resource is read.
+/// Maximum length of a URI in an error, in characters.
+const MAX_ERROR_URI_CHARS: usize = 2048;
+
+/// The server and the URI of a resource.
 pub(super) struct ResourceTarget {
     /// The server, if it is known.
     pub(super) server: Option<ServerId>,
-    /// The servers on which it is searched otherwise; `None`: all.
+    /// If the server is not known, the servers on which the host searches the resource; `None` for all.
     pub(super) servers: Option<Arc<[ServerId]>>,
     /// The server's URI.
     pub(super) uri: String,
 }
 
 impl ResourceTarget {
+    /// A resource of this server.
     fn at(server: ServerId, uri: &str) -> ResourceTarget {
         ResourceTarget { server: Some(server), servers: None, uri: uri.to_owned() }
     }
@@ -37,30 +41,30 @@ impl ResourceTarget {
 impl RequestContext<'_> {
     /// Reads a resource.
     pub(super) async fn read_resource(&self) -> Result<CheckedResult, RpcError> {
-        let uri = self.text("uri")?;
+        let uri = self.required_text("uri")?;
         if let Some(resource) = self.gateway_resource(&uri) {
             return Ok(resource.read(&self.gateway.snapshot()).into());
         }
-        let (server_uri, options) = self.resource_request(&uri)?;
+        let (server_uri, options) = self.prepare_resource_request(&uri)?;
         let is_searched = options.server.is_none();
         match self.gateway.host.read_resource_raw(&server_uri, options).await {
             Ok(result) => {
                 if is_searched && uri.len() <= MAX_URI_BYTES {
-                    self.gateway.origins.claim(&OriginKey::of(self.caller), &uri, &result.server);
+                    self.gateway.resource_origins.claim(&OriginKey::of(self.client), &uri, &result.server);
                 }
                 if is_searched {
-                    // It ran already, so it only counts.
-                    let _ = self.gateway.rates.admit_server(&result.server);
+                    // The request has been executed, so it is counted but not refused.
+                    let _ = self.gateway.rate_limiters.admit_server(&result.server);
                 }
                 self.check_result(result, &uri)
             }
-            Err(request_error) => Err(self.resource_error(&uri, request_error)),
+            Err(failure) => Err(self.resource_error(&uri, failure)),
         }
     }
 
-    /// The server's URI and the options of a request for a resource. Counts the request for the rate limit of
-    /// its server.
-    pub(super) fn resource_request(&self, uri: &str) -> Result<(String, RequestOptions), RpcError> {
+    /// Prepares a host request for a resource: returns the server's URI and the options. Counts the request for the
+    /// rate limit of the server, if that is known.
+    pub(super) fn prepare_resource_request(&self, uri: &str) -> Result<(String, RequestOptions), RpcError> {
         let ResourceTarget { server, servers, uri: server_uri } = self.resource_target(uri)?;
         server.as_ref().map_or(Ok(()), |server| self.admit_server(server))?;
         Ok((server_uri, {
@@ -70,18 +74,18 @@ impl RequestContext<'_> {
         }))
     }
 
-    /// The gateway's own resource with this URI, if the scope shows it.
+    /// Finds the gateway's own resource with this URI, if the scope shows it.
     fn gateway_resource(&self, uri: &str) -> Option<GatewayResource> {
         let resources = self.gateway.options.gateway_resources.iter();
-        resources.copied().find(|resource| resource.uri() == uri && self.caller.scope.is_whole())
+        resources.copied().find(|resource| resource.uri() == uri && self.client.scope.is_unfiltered())
     }
 
-    /// Finds the server of a URI. In this order: the server that lists it or whose tool has it, the server that sent it
-    /// or its skill to this client, the server that the URI names, the scope's only server. Otherwise the
+    /// Finds the server of a URI. In this order: the server that lists it, the server whose tool has it, the server
+    /// that sent it or its skill to this client, the server that the URI names, the scope's only server. Otherwise the
     /// host searches it on the servers that the scope shows.
     pub(super) fn resource_target(&self, uri: &str) -> Result<ResourceTarget, RpcError> {
         let listing = self.listing();
-        if let Some(Target { server, name }) = listing.find(CatalogList::Resources, uri) {
+        if let Some(CatalogTarget { server, name }) = listing.find(CatalogList::Resources, uri) {
             return Ok(ResourceTarget::at(server.clone(), name));
         }
         let is_readable = |server: &ServerId, uri: &str| {
@@ -91,7 +95,7 @@ impl RequestContext<'_> {
         let is_known = |server: &ServerId| snapshot.servers.iter().any(|status| status.id == server.as_str());
         let known = [
             listing.uri_owners().get(uri).cloned(),
-            self.gateway.origins.get(&OriginKey::of(self.caller), uri),
+            self.gateway.resource_origins.get(&OriginKey::of(self.client), uri),
             self.skill_origin(uri),
         ];
         let mut known = known.into_iter().flatten();
@@ -99,24 +103,26 @@ impl RequestContext<'_> {
             return Ok(ResourceTarget::at(server, uri));
         }
         let servers = || snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
-        if let Some((own, encoded)) = exposed_uri::split(uri)
-            && let Some(server) = servers().find(|server| exposed_uri::encoded(server) == encoded)
+        if let Some((own, encoded)) = exposed_uri::split_server(uri)
+            && let Some(server) = servers().find(|server| exposed_uri::encode_server(server) == encoded)
             && is_readable(&server, &own)
         {
             return Ok(ResourceTarget::at(server, &own));
         }
         if let Some(server) =
-            self.caller.scope.server.as_ref().filter(|server| self.shows_all_resources(server))
+            self.client.scope.server.as_ref().filter(|server| self.shows_all_resources(server))
         {
             return Ok(ResourceTarget::at(server.clone(), uri));
         }
-        if self.caller.scope.is_all() {
+        if self.client.scope.is_whole_catalog() {
             // The host knows all servers and has the most precise error message.
             return Ok(ResourceTarget { server: None, servers: None, uri: uri.to_owned() });
         }
         let searched: Arc<[ServerId]> = servers().filter(|server| self.shows_all_resources(server)).collect();
         match listing.matching_template(uri, None) {
-            Some(Target { server, .. }) if searched.is_empty() => Ok(ResourceTarget::at(server.clone(), uri)),
+            Some(CatalogTarget { server, .. }) if searched.is_empty() => {
+                Ok(ResourceTarget::at(server.clone(), uri))
+            }
             None if searched.is_empty() => Err(self.resource_not_found(uri)),
             Some(_) | None => {
                 Ok(ResourceTarget { server: None, servers: Some(searched), uri: uri.to_owned() })
@@ -126,24 +132,24 @@ impl RequestContext<'_> {
 
     /// Whether the client may read any resource of a server.
     pub(super) fn shows_all_resources(&self, server: &ServerId) -> bool {
-        self.caller.scope.shows_all_resources(server)
+        self.client.scope.shows_all_resources(server)
     }
 
-    /// A result with the URIs that the client can use for them, whose servers are remembered. `requested` is the URI of
-    /// the request, if any.
+    /// Replaces the URIs in a server's result by exposed ones, and remembers the server of each. `requested` is the URI
+    /// of the request, if it has one.
     pub(super) fn expose_uris(&self, result: RawJson, server: &ServerId, requested: &str) -> RawJson {
         static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("esource"));
-        // Fast path: results with links contain `resource` or `resourceUri`.
+        // Fast path: results with URIs contain `resource`, `resourceUri` or `Resource`.
         let is_read = self.request.method == Method::ReadResource;
         if !is_read && FINDER.find(result.as_bytes()).is_none() {
             return result;
         }
-        let scope = &self.caller.scope;
+        let scope = &self.client.scope;
         if scope.server.is_some() && scope.names == NameStyle::Original {
             return result;
         }
-        let (listing, client) = (self.latest_listing(), OriginKey::of(self.caller));
-        let requested_own = exposed_uri::split(requested).map(|(own, _)| own).filter(|_| is_read);
+        let (listing, origin_key) = (self.latest_listing(), OriginKey::of(self.client));
+        let requested_own = exposed_uri::split_server(requested).map(|(own, _)| own).filter(|_| is_read);
         exposed_uri::replace_uris(&result, |uri| {
             if uri.len() > MAX_URI_BYTES || (is_read && uri == requested) {
                 return None;
@@ -151,50 +157,50 @@ impl RequestContext<'_> {
             if requested_own.as_deref() == Some(uri) {
                 return Some(requested.to_owned());
             }
-            let first = self.gateway.origins.claim(&client, uri, server);
+            let first = self.gateway.resource_origins.claim(&origin_key, uri, server);
             let owner = listing.uri_owners().get(uri).unwrap_or(&first);
             (owner != server).then(|| exposed_uri::with_server(uri, server))
         })
     }
 
-    /// Converts a failed request for a resource to an error. If the server does not know the resource, the error
-    /// has the code of the client's era.
-    pub(super) fn resource_error(&self, uri: &str, request_error: RequestFailure) -> RpcError {
-        match &request_error.rpc {
+    /// Converts a failed request for a resource into the error for the client. If the server does not know the
+    /// resource, the error has the code of the client's era.
+    pub(super) fn resource_error(&self, uri: &str, failure: RequestFailure) -> RpcError {
+        match &failure.rpc {
             Some(error) if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) => {
                 let not_found = self.resource_not_found(uri);
                 let data = error.data.clone().or(not_found.data);
                 RpcError { code: not_found.code, message: error.message.clone(), data }
             }
-            None if request_error.error.kind == ErrorKind::Validation => {
-                RpcError { message: request_error.error.to_string(), ..self.resource_not_found(uri) }
+            None if failure.error.kind == ErrorKind::Validation => {
+                RpcError { message: failure.error.to_string(), ..self.resource_not_found(uri) }
             }
-            Some(_) | None => self.call_error(request_error),
+            Some(_) | None => self.call_error(failure),
         }
     }
 
     /// The error for an unknown resource. Its code depends on the client's era.
     fn resource_not_found(&self, uri: &str) -> RpcError {
-        let code = match self.caller.era() {
+        let code = match self.client.era() {
             Era::Legacy => code::RESOURCE_NOT_FOUND,
             Era::Modern => code::INVALID_PARAMS,
         };
-        let uri: String = uri.chars().take(2048).collect();
+        let uri: String = uri.chars().take(MAX_ERROR_URI_CHARS).collect();
         let data = RawJson::from_value(&json!({ "uri": uri })).expect("its keys are strings");
         RpcError { data: Some(data), ..RpcError::new(code, "Resource not found") }
     }
 
     /// Subscribes the session to a resource. A request without a session succeeds without effect.
     pub(super) async fn subscribe(&self) -> Result<RawJson, RpcError> {
-        let uri = self.text("uri")?;
-        let Some(session) = &self.caller.session else { return Ok(RawJson::empty_object()) };
+        let uri = self.required_text("uri")?;
+        let Some(session) = &self.client.session else { return Ok(RawJson::empty_object()) };
         if self.gateway_resource(&uri).is_none() && !session.subscriptions.contains(&uri) {
             if uri.len() > MAX_URI_BYTES {
                 let message = format!("the URI of a subscription may have at most {MAX_URI_BYTES} bytes");
                 return Err(RpcError::new(code::INVALID_PARAMS, message));
             }
             session.subscriptions.check_limit()?;
-            let (server_uri, options) = self.resource_request(&uri)?;
+            let (server_uri, options) = self.prepare_resource_request(&uri)?;
             let subscribed = self.gateway.host.subscribe_resource(&server_uri, options).await;
             let subscribed = subscribed.map_err(|error| self.resource_error(&uri, error))?;
             session.subscriptions.add(&uri, subscribed);
@@ -204,8 +210,8 @@ impl RequestContext<'_> {
 
     /// Removes a subscription of the session.
     pub(super) async fn unsubscribe(&self) -> Result<RawJson, RpcError> {
-        let uri = self.text("uri")?;
-        if let Some(session) = &self.caller.session {
+        let uri = self.required_text("uri")?;
+        if let Some(session) = &self.client.session {
             session.subscriptions.remove(&uri);
         }
         Ok(RawJson::empty_object())

@@ -1,7 +1,6 @@
-//! Checks a server's result: it must be an object, and may request input only if its era has that and the client
-//! supports it.
+//! Checks a server's result: it must be an object, and may request input only if the client supports that.
 //!
-//! Only the members that describe the kind of result are changed; everything else is forwarded as bytes.
+//! Only URIs and the members that describe the kind of result are changed; everything else is forwarded as bytes.
 
 use mcp_host_model::{
     Era, Method, MethodName, RawJson, ResultKind, ResultTypeMember, RpcError, ServerId, code,
@@ -19,14 +18,15 @@ use crate::session::supported_requests::SupportedRequests;
 /// The member with the kind of result.
 const RESULT_TYPE: &str = "resultType";
 
-/// What is wrong with an ambiguous result.
+/// The message about a result that is ambiguous.
 pub(super) const REPEATED_MEMBER: &str = "repeats a member that describes its result";
 
 /// The members that results have in the modern era only.
 const MODERN_MEMBERS: [&str; 3] = [RESULT_TYPE, "ttlMs", "cacheScope"];
 
 impl RequestContext<'_> {
-    /// The result for the client. `name` is the name in the request.
+    /// Checks a server's result, and converts it for the client. `name` is the name or URI in the request; empty if it
+    /// has none.
     pub(super) fn check_result(&self, raw: RawResult, name: &str) -> Result<CheckedResult, RpcError> {
         let RawResult { result, info, server, .. } = raw;
         self.note_server(&server);
@@ -34,7 +34,7 @@ impl RequestContext<'_> {
         Ok(CheckedResult { object: self.expose_uris(object, &server, name), info })
     }
 
-    /// The result with the members that describe it, as the client's era has them.
+    /// Checks the kind of a result, and changes the members that describe it to those of the client's era.
     fn check_result_kind(
         &self,
         CheckedResult { object, info }: CheckedResult,
@@ -45,7 +45,7 @@ impl RequestContext<'_> {
         if !object.is_object() {
             return failed("returned a result that is not an object");
         }
-        let is_legacy = self.caller.era() == Era::Legacy;
+        let is_legacy = self.client.era() == Era::Legacy;
         let is_cacheable = self.request.method.as_known().is_some_and(Method::has_cacheable_result);
         let object = match (info.result_type, info.kind) {
             (_, ResultKind::Unreadable) => return failed("returned a result with an invalid name"),
@@ -79,11 +79,11 @@ impl RequestContext<'_> {
         if ["inputRequests", "requestState"].iter().any(|name| all(name).nth(1).is_some()) {
             return Err(failed(REPEATED_MEMBER));
         }
-        if self.caller.era() == Era::Legacy || !self.may_need_input() {
+        if self.client.era() == Era::Legacy || !self.may_need_input() {
             return Err(failed("requests input where that is not allowed"));
         }
         let count = match all("inputRequests").next() {
-            Some(requests) => check_input_requests(self.caller.features.supported_requests, requests)
+            Some(requests) => check_input_requests(self.client.features.supported_requests, requests)
                 .map_err(|reason| failed(&reason))?,
             None => 0,
         };
@@ -95,18 +95,18 @@ impl RequestContext<'_> {
         };
         let state =
             state.to_text().ok_or_else(|| failed("returned a `requestState` that is not a string"))?;
-        let sealed = json_string(&self.gateway.sealer.seal(&self.state_binding(server, name), &state));
+        let sealed = json_string(&self.gateway.state_sealer.seal(&self.state_binding(server, name), &state));
         Ok(json_splice::replace_values(&result, |key, _| (key == "requestState").then(|| sealed.clone())))
     }
 
-    /// The error for a call without a result.
-    pub(super) fn call_error(&self, request_error: RequestFailure) -> RpcError {
-        upstream_error::call_error(request_error, &self.caller.features.capabilities)
+    /// Converts a failed call into the error for the client.
+    pub(super) fn call_error(&self, failure: RequestFailure) -> RpcError {
+        upstream_error::convert_failure(failure, &self.client.features.capabilities)
     }
 
     /// The values that a `requestState` is bound to.
     pub(super) fn state_binding<'a>(&'a self, server: &'a ServerId, name: &'a str) -> StateBinding<'a> {
-        StateBinding { principal: &self.caller.principal, server, method: self.request.method.as_str(), name }
+        StateBinding { principal: &self.client.principal, server, method: self.request.method.as_str(), name }
     }
 
     /// Whether a server may request input before it returns a result.

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::access::scope::NameStyle;
 use crate::lists::exposed_uri;
 use crate::methods::context::RequestContext;
-use crate::methods::lists::stale_cursor;
+use crate::methods::lists::cursor_error;
 use crate::methods::resources::MAX_URI_BYTES;
 use crate::methods::server_result::protocol_error;
 use crate::protocol::json_splice;
@@ -19,7 +19,7 @@ use crate::protocol::result_body::CheckedResult;
 use crate::session::resource_origins::OriginKey;
 
 impl RequestContext<'_> {
-    /// A page of the skills of one server. Its cursor names the server of the next page.
+    /// Returns a page of the skills of one server. Its cursor names the server of the next page.
     pub(super) async fn list_skills(&self) -> Result<CheckedResult, RpcError> {
         let servers = self.servers_with_skills();
         let cursor = self.cursor()?;
@@ -30,16 +30,16 @@ impl RequestContext<'_> {
                     Some((encoded, cursor)) => (encoded, Some(cursor)),
                     None => (&**cursor, None),
                 };
-                let is_named = |server: &ServerId| exposed_uri::encoded(server) == encoded;
-                (servers.iter().position(is_named).ok_or_else(stale_cursor)?, server_cursor)
+                let is_named = |server: &ServerId| exposed_uri::encode_server(server) == encoded;
+                (servers.iter().position(is_named).ok_or_else(cursor_error)?, server_cursor)
             }
         };
         let mut failure = None;
         for (at, server) in servers.iter().enumerate().skip(first) {
-            match self.skills_of(server, server_cursor.take()).await {
+            match self.read_skills(server, server_cursor.take()).await {
                 Ok(CheckedResult { object, info }) => {
                     return Ok(CheckedResult {
-                        object: next_page(&object, server, servers.get(at + 1)),
+                        object: with_next_cursor(&object, server, servers.get(at + 1)),
                         info,
                     });
                 }
@@ -56,8 +56,8 @@ impl RequestContext<'_> {
         }
     }
 
-    /// A page of a server's skills, with the URIs that the client can use for them.
-    async fn skills_of(&self, server: &ServerId, cursor: Option<&str>) -> Result<CheckedResult, RpcError> {
+    /// Requests a page of a server's skills, and replaces their URIs by exposed ones.
+    async fn read_skills(&self, server: &ServerId, cursor: Option<&str>) -> Result<CheckedResult, RpcError> {
         self.admit_server(server)?;
         let cursor = cursor.map(|cursor| format!(r#"{{"cursor":{}}}"#, json_string(cursor)));
         let mut options = self.request_options(Some(server.clone()), "", &["cursor"])?;
@@ -82,10 +82,10 @@ impl RequestContext<'_> {
         Ok(CheckedResult { object, info })
     }
 
-    /// A skill, or the entries of a folder.
-    pub(super) async fn skill_request(&self, method: Method) -> Result<CheckedResult, RpcError> {
-        let uri = self.text("uri")?;
-        let (server_uri, options) = self.resource_request(&uri)?;
+    /// Handles `skills/get` and `resources/directory/read`.
+    pub(super) async fn handle_skill_request(&self, method: Method) -> Result<CheckedResult, RpcError> {
+        let uri = self.required_text("uri")?;
+        let (server_uri, options) = self.prepare_resource_request(&uri)?;
         let result = self.gateway.host.skill_request_raw(method, Some(&server_uri), options).await;
         let result = result.map_err(|error| self.resource_error(&uri, error))?;
         let server = result.server.clone();
@@ -97,7 +97,7 @@ impl RequestContext<'_> {
             return Ok(CheckedResult { object: exposed_uri::replace_skill_uris(&object, named), info });
         }
         if method == Method::GetSkill && uri.len() <= MAX_URI_BYTES {
-            self.gateway.origins.claim(&OriginKey::of(self.caller), &uri, &server);
+            self.gateway.resource_origins.claim(&OriginKey::of(self.client), &uri, &server);
         }
         Ok(result)
     }
@@ -113,16 +113,16 @@ impl RequestContext<'_> {
         servers.filter(|server| self.shows_all_resources(server) && has_skills(server)).collect()
     }
 
-    /// A skill with the URIs that the client can use for it. `None` if another server has its URI, and the
-    /// URI cannot name the server.
+    /// Replaces the URIs of a skill by exposed ones. `None` if another server has its URI, and the URI cannot name the
+    /// server.
     fn expose_skill(&self, skill: &RawJson, server: &ServerId) -> Option<RawJson> {
-        let scope = &self.caller.scope;
+        let scope = &self.client.scope;
         let uri = json_splice::member(skill, "uri").and_then(|uri| uri.to_text().map(String::from));
         let Some(uri) = uri.filter(|uri| uri.len() <= MAX_URI_BYTES) else { return Some(skill.clone()) };
         if scope.server.is_some() && scope.names == NameStyle::Original {
             return Some(skill.clone());
         }
-        let first = self.gateway.origins.claim(&OriginKey::of(self.caller), &uri, server);
+        let first = self.gateway.resource_origins.claim(&OriginKey::of(self.client), &uri, server);
         let listing = self.latest_listing();
         if listing.uri_owners().get(&uri).unwrap_or(&first) == server {
             return Some(skill.clone());
@@ -131,24 +131,26 @@ impl RequestContext<'_> {
         Some(exposed_uri::replace_skill_uris(skill, |uri| exposed_uri::with_server_authority(uri, server)))
     }
 
-    /// The server of the skill that contains a file: the one whose `SKILL.md` in a folder above was sent to the client.
+    /// Finds the server of the skill that contains a file: the one that sent the `SKILL.md` of a folder above it to the
+    /// client.
     pub(super) fn skill_origin(&self, uri: &str) -> Option<ServerId> {
-        /// Folders above a file that are searched.
+        /// Maximum number of folders above a file that are searched.
         const MAX_DEPTH: usize = 32;
-        let client = OriginKey::of(self.caller);
+        let origin_key = OriginKey::of(self.client);
         let folders = uri.rmatch_indices('/').map(|(end, _)| &uri[..end]);
         let mut folders = folders.take_while(|folder| !folder.ends_with(['/', ':'])).take(MAX_DEPTH);
-        folders.find_map(|folder| self.gateway.origins.get(&client, &format!("{folder}/SKILL.md")))
+        folders
+            .find_map(|folder| self.gateway.resource_origins.get(&origin_key, &format!("{folder}/SKILL.md")))
     }
 }
 
-/// The page with a cursor of this gateway, if another page follows.
-fn next_page(page: &RawJson, server: &ServerId, next_server: Option<&ServerId>) -> RawJson {
+/// Replaces the cursor of a page by one of the gateway, if another page follows.
+fn with_next_cursor(page: &RawJson, server: &ServerId, next_server: Option<&ServerId>) -> RawJson {
     let cursor =
         json_splice::member(page, "nextCursor").and_then(|cursor| cursor.to_text().map(String::from));
     let next = match (cursor, next_server) {
-        (Some(cursor), _) => Some(format!("{}:{cursor}", exposed_uri::encoded(server))),
-        (None, Some(next)) => Some(exposed_uri::encoded(next).into_owned()),
+        (Some(cursor), _) => Some(format!("{}:{cursor}", exposed_uri::encode_server(server))),
+        (None, Some(next)) => Some(exposed_uri::encode_server(next).into_owned()),
         (None, None) => None,
     };
     let page = json_splice::without_members(page, &["nextCursor"]);

@@ -15,7 +15,7 @@ use crate::methods::resources::{MAX_URI_BYTES, ResourceTarget};
 use crate::methods::task_watch::TaskWatch;
 use crate::notifications::subscribe::SubscriptionRequest;
 use crate::notifications::watch::{ChangeWatcher, WatchedChange};
-use crate::protocol::frame::Request;
+use crate::protocol::frame::ClientRequest;
 use crate::session::known_lists::KnownLists;
 use crate::session::request_client::RequestClient;
 use crate::session::resource_origins::OriginKey;
@@ -27,11 +27,12 @@ const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The messages of a `subscriptions/listen` request. Dropping it ends the subscriptions.
 pub(crate) struct SubscriptionStream {
     request: SubscriptionRequest,
-    subscribed: ResourceSubscriptions,
-    origins: OriginKey,
+    subscriptions: ResourceSubscriptions,
+    origin_key: OriginKey,
     known_lists: Mutex<KnownLists>,
     watcher: ChangeWatcher,
     tasks: TaskWatch,
+    /// Messages that are returned next.
     queued: VecDeque<Bytes>,
 }
 
@@ -40,32 +41,33 @@ impl SubscriptionStream {
     /// states of the tasks.
     pub(crate) async fn open(
         gateway: &Arc<GatewayInner>,
-        caller: &RequestClient,
-        request: &Request,
+        client: &RequestClient,
+        request: &ClientRequest,
     ) -> Result<SubscriptionStream, RpcError> {
         let subscription = SubscriptionRequest::read(request)?;
         // Created first, so that a change during the subscription is not missed.
-        let audience = caller.features.audience;
-        let known_lists = Mutex::new(KnownLists::of(&gateway.listing(&caller.scope, audience)));
-        let watcher = ChangeWatcher::new(gateway, &caller.scope, audience);
-        let context = RequestContext::new(gateway, caller, request);
+        let audience = client.features.audience;
+        let known_lists = Mutex::new(KnownLists::of(&gateway.listing(&client.scope, audience)));
+        let watcher = ChangeWatcher::new(gateway, &client.scope, audience);
+        let context = RequestContext::new(gateway, client, request);
         if !subscription.task_ids().is_empty() {
             context.require_tasks()?;
         }
-        let subscribed = context.subscribe_all(subscription.resource_uris());
-        let tasks = TaskWatch::start(gateway, caller, subscription.task_ids());
-        let (subscribed, (tasks, states)) = tokio::join!(subscribed, tasks);
+        let subscriptions = context.subscribe_all(subscription.resource_uris());
+        let tasks = TaskWatch::start(gateway, client, subscription.task_ids());
+        let (subscriptions, (tasks, states)) = tokio::join!(subscriptions, tasks);
         let (accepted, states): (Vec<_>, Vec<_>) = states.into_iter().unzip();
-        let request = subscription.with_accepted(subscribed.uris(), accepted);
-        let states = states.iter().map(|it| request.task_changed(it));
-        let queued = [request.acknowledgement()].into_iter().chain(states).collect();
-        let origins = OriginKey::of(caller);
-        Ok(SubscriptionStream { request, subscribed, origins, known_lists, watcher, tasks, queued })
+        let request = subscription.with_accepted(subscriptions.uris(), accepted);
+        let states = states.iter().map(|it| request.task_changed_message(it));
+        let queued = [request.acknowledgement_message()].into_iter().chain(states).collect();
+        let origin_key = OriginKey::of(client);
+        Ok(SubscriptionStream { request, subscriptions, origin_key, known_lists, watcher, tasks, queued })
     }
 
     /// The next message. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Bytes {
-        let SubscriptionStream { request, subscribed, origins, known_lists, watcher, tasks, queued } = self;
+        let SubscriptionStream { request, subscriptions, origin_key, known_lists, watcher, tasks, queued } =
+            self;
         loop {
             if let Some(message) = queued.pop_front() {
                 return message;
@@ -73,18 +75,18 @@ impl SubscriptionStream {
             let change = tokio::select! {
                 change = watcher.next(known_lists) => change,
                 state = tasks.next() => {
-                    queued.push_back(request.task_changed(&state));
+                    queued.push_back(request.task_changed_message(&state));
                     continue;
                 }
             };
             match change {
                 WatchedChange::Lists(changed) => {
                     let included = changed.into_iter().filter(|list| request.includes(*list));
-                    queued.extend(included.map(|list| request.list_changed(list)));
+                    queued.extend(included.map(|list| request.list_changed_message(list)));
                 }
                 WatchedChange::Notification(event) => {
-                    let updated = watcher.updated(subscribed, origins, &event);
-                    queued.extend(updated.map(|uri| request.resource_updated(&uri)));
+                    let updated = watcher.updated_uri(subscriptions, origin_key, &event);
+                    queued.extend(updated.map(|uri| request.resource_updated_message(&uri)));
                 }
             }
         }
@@ -104,7 +106,7 @@ impl RequestContext<'_> {
         let subscribe = async |uri: &String| {
             let target = self.resource_target(uri).ok().filter(|_| uri.len() <= MAX_URI_BYTES)?;
             let ResourceTarget { server, servers, uri: own } = target;
-            let dialog = self.caller.dialog_id();
+            let dialog = self.client.dialog_id();
             let mut options = RequestOptions::default();
             options.server = server;
             options.servers = servers;

@@ -1,4 +1,4 @@
-//! Watches the tasks of a `subscriptions/listen` request. Their servers are polled, so this works with each server.
+//! Watches the tasks of a `subscriptions/listen` request by polling, so that it works with every server.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,16 +13,18 @@ use tokio::time::{sleep, timeout};
 
 use crate::gateway::GatewayInner;
 use crate::methods::context::RequestContext;
-use crate::protocol::frame::Request;
-use crate::protocol::params::Params;
+use crate::protocol::frame::ClientRequest;
+use crate::protocol::params::MessageParams;
 use crate::session::request_client::RequestClient;
 
 /// How long the first poll of a task may take.
 const FIRST_POLL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The pause between two polls, if the server states none, and its limits.
+/// The pause between two polls, if the server requests none.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// The minimum pause that a server can request.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// The maximum pause that a server can request.
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The pause after a poll that failed.
@@ -30,39 +32,39 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The tasks of one stream. Dropping it ends the polls and leaves the tasks alone.
 pub(crate) struct TaskWatch {
-    client: Arc<TaskClient>,
+    poller: Arc<TaskPoller>,
     polls: FuturesUnordered<Pin<Box<dyn Future<Output = TaskPoll> + Send>>>,
 }
 
-/// The origin of the polls.
-struct TaskClient {
+/// Polls tasks for a client.
+struct TaskPoller {
     gateway: Arc<GatewayInner>,
-    caller: RequestClient,
+    client: RequestClient,
 }
 
-/// A task after a poll.
+/// The result of a poll of a task.
 struct TaskPoll {
     /// The `tasks/get` request, with the client's id of the task.
-    request: Request,
+    request: ClientRequest,
     /// The last state that the client was notified of.
     notified: Option<RawJson>,
     outcome: Result<RawJson, RpcError>,
 }
 
 impl TaskWatch {
-    /// Polls tasks, which the client names by its ids. Returns the ids of those that exist, with their states.
+    /// Starts to watch the tasks with these sealed ids. Returns the ids of those that exist, with their states.
     pub(crate) async fn start(
         gateway: &Arc<GatewayInner>,
-        caller: &RequestClient,
+        client: &RequestClient,
         ids: &[String],
     ) -> (TaskWatch, Vec<(String, RawJson)>) {
-        let client = Arc::new(TaskClient { gateway: Arc::clone(gateway), caller: caller.clone() });
+        let poller = Arc::new(TaskPoller { gateway: Arc::clone(gateway), client: client.clone() });
         let polls = ids.iter().map(async |id| {
-            let poll = client.poll(get_request(id), None, Duration::ZERO);
+            let poll = poller.poll(task_get_request(id), None, Duration::ZERO);
             let poll = timeout(FIRST_POLL_TIMEOUT, poll).await.ok()?;
             poll.outcome.is_ok().then_some((id, poll))
         });
-        let mut watch = TaskWatch { client: Arc::clone(&client), polls: FuturesUnordered::new() };
+        let mut watch = TaskWatch { poller: Arc::clone(&poller), polls: FuturesUnordered::new() };
         let mut accepted = Vec::new();
         for (id, poll) in join_all(polls).await.into_iter().flatten() {
             accepted.extend(watch.schedule(poll).map(|task| (id.clone(), task)));
@@ -70,7 +72,7 @@ impl TaskWatch {
         (watch, accepted)
     }
 
-    /// The next changed state of a task. Pending forever when all tasks have ended. Cancel-safe.
+    /// The next changed state of a task. Never resolves once all tasks have ended. Cancel-safe.
     pub(crate) async fn next(&mut self) -> RawJson {
         loop {
             let Some(poll) = self.polls.next().await else { std::future::pending().await };
@@ -80,7 +82,7 @@ impl TaskWatch {
         }
     }
 
-    /// Schedules the next poll of a task. Returns its state if the client does not know it.
+    /// Schedules the next poll of a task, unless it has ended. Returns its state if that has changed.
     fn schedule(&mut self, poll: TaskPoll) -> Option<RawJson> {
         let TaskPoll { request, notified, outcome } = poll;
         let (pause, state, changed) = match outcome {
@@ -96,26 +98,26 @@ impl TaskWatch {
             Err(error) if error.code == code::INVALID_PARAMS => return None,
             Err(_) => (RETRY_INTERVAL, notified, None),
         };
-        let client = Arc::clone(&self.client);
-        self.polls.push(Box::pin(async move { client.poll(request, state, pause).await }));
+        let poller = Arc::clone(&self.poller);
+        self.polls.push(Box::pin(async move { poller.poll(request, state, pause).await }));
         changed
     }
 }
 
-impl TaskClient {
-    /// Requests the state of a task after a pause.
-    async fn poll(&self, request: Request, notified: Option<RawJson>, pause: Duration) -> TaskPoll {
+impl TaskPoller {
+    /// Requests the state of a task, after a pause.
+    async fn poll(&self, request: ClientRequest, notified: Option<RawJson>, pause: Duration) -> TaskPoll {
         sleep(pause).await;
-        let context = RequestContext::new(&self.gateway, &self.caller, &request);
-        let outcome = context.task_request(Method::GetTask).await.map(|it| it.object);
+        let context = RequestContext::new(&self.gateway, &self.client, &request);
+        let outcome = context.handle_task_request(Method::GetTask).await.map(|it| it.object);
         TaskPoll { request, notified, outcome }
     }
 }
 
 /// A request for the state of a task.
-fn get_request(id: &str) -> Request {
+fn task_get_request(id: &str) -> ClientRequest {
     let params = RawJson::from_value(&json!({"taskId": id})).expect("its keys are strings");
-    let params = Params::of(params).expect("it is an object");
+    let params = MessageParams::parse(params).expect("it is an object");
     // The id of the request is not sent to the server.
-    Request::new(RawJson::empty_object(), Method::GetTask.into(), params)
+    ClientRequest::new(RawJson::empty_object(), Method::GetTask.into(), params)
 }

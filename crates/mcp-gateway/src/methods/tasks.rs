@@ -15,14 +15,14 @@ use crate::protocol::result_body::CheckedResult;
 use crate::protocol::task_ids::task_id;
 
 impl RequestContext<'_> {
-    /// Whether a task that the server creates is returned to the client.
+    /// Decides whether a task that the server creates is returned to the client, or followed by the host.
     pub(super) fn task_handling(&self, server: Option<&ServerId>) -> TaskHandling {
-        let requests_task = match self.caller.era() {
+        let requests_task = match self.client.era() {
             Era::Legacy => self.request.params.get("task").is_some(),
-            Era::Modern => self.caller.features.supports_tasks,
+            Era::Modern => self.client.features.supports_tasks,
         };
         let era = server.filter(|_| requests_task).and_then(|it| self.resolution().era(it));
-        match era == Some(self.caller.era()) {
+        match era == Some(self.client.era()) {
             true => TaskHandling::Return,
             false => TaskHandling::Follow,
         }
@@ -30,7 +30,7 @@ impl RequestContext<'_> {
 
     /// Fails if a stateless client does not declare tasks.
     pub(super) fn require_tasks(&self) -> Result<(), RpcError> {
-        if self.caller.era() == Era::Modern && !self.caller.features.supports_tasks {
+        if self.client.era() == Era::Modern && !self.client.features.supports_tasks {
             let required = json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}});
             let error = RpcError::new(code::MISSING_CLIENT_CAPABILITY, "the client does not declare tasks");
             return Err(RpcError { data: RawJson::from_value(&required).ok(), ..error });
@@ -39,14 +39,14 @@ impl RequestContext<'_> {
     }
 
     /// Handles a request about a task.
-    pub(super) async fn task_request(&self, method: Method) -> Result<CheckedResult, RpcError> {
+    pub(super) async fn handle_task_request(&self, method: Method) -> Result<CheckedResult, RpcError> {
         self.require_tasks()?;
-        let sealed = self.text("taskId")?;
-        let opened = self.gateway.task_ids.open(&self.caller.principal, &sealed);
+        let sealed = self.required_text("taskId")?;
+        let opened = self.gateway.task_id_sealer.open(&self.client.principal, &sealed);
         let opened = opened.filter(|(server, _)| {
             // A server that does not run has no era; the host reports it.
             !self.listing().hides_server(server)
-                && self.resolution().era(server).is_none_or(|it| it == self.caller.era())
+                && self.resolution().era(server).is_none_or(|it| it == self.client.era())
         });
         let Some((server, id)) = opened else {
             return Err(RpcError::new(code::INVALID_PARAMS, "there is no such task"));
@@ -55,15 +55,15 @@ impl RequestContext<'_> {
         let input = self.request.params.get("inputResponses");
         let mut options = RequestOptions::default();
         options.server = Some(server.clone());
-        options.dialog = self.caller.dialog_id();
-        options.context = self.task_context();
+        options.dialog = self.client.dialog_id();
+        options.context = self.base_context();
         let result = self.gateway.host.task_request_raw(method, &id, input, options).await;
         let RawResult { result, info, .. } = result.map_err(|it| self.call_error(it))?;
         let result = self.check_task(&server, result)?;
         Ok(CheckedResult { object: self.expose_uris(result, &server, ""), info })
     }
 
-    /// The task for the client: with the sealed id, and with requests for input only if the client supports them.
+    /// Checks that the client supports the input requests of a task, and seals the task's id.
     pub(super) fn check_task(&self, server: &ServerId, result: RawJson) -> Result<RawJson, RpcError> {
         let failed = |what: &str| protocol_error(server, what);
         {
@@ -75,14 +75,14 @@ impl RequestContext<'_> {
                 return Err(failed(REPEATED_MEMBER));
             }
             if let Some(requests) = first {
-                let supported = self.caller.features.supported_requests;
+                let supported = self.client.features.supported_requests;
                 check_input_requests(supported, requests).map_err(|reason| failed(&reason))?;
             }
         }
-        let sealed = self.gateway.task_ids.seal_in(&self.caller.principal, server, &result);
+        let sealed = self.gateway.task_id_sealer.seal_ids_in(&self.client.principal, server, &result);
         let sealed = sealed.ok_or_else(|| failed("uses a task id that is too long"))?;
-        if let (Some(session), Some(id)) = (&self.caller.session, task_id(&result)) {
-            session.tasks.add(server, &id);
+        if let (Some(session), Some(id)) = (&self.client.session, task_id(&result)) {
+            session.known_tasks.add(server, &id);
         }
         Ok(sealed)
     }

@@ -7,10 +7,10 @@ use mcp_host_registry::{ExposedTool, ToolLookup};
 use mcp_host_runtime::{CalledTool, RequestFailure, TaskHandling, ToolCall, ToolRef};
 use serde_json::json;
 
-use crate::lists::definitions::{CatalogList, Target};
+use crate::lists::definitions::{CatalogList, CatalogTarget};
 use crate::lists::listing::Listing;
 use crate::lists::resolution::Resolution;
-use crate::methods::context::{RequestContext, printable};
+use crate::methods::context::{MAX_NAME_CHARS, RequestContext, to_printable};
 use crate::protocol::result_body::CheckedResult;
 
 impl RequestContext<'_> {
@@ -31,21 +31,22 @@ impl RequestContext<'_> {
         };
         let mut call = ToolCall::of(tool, arguments);
         call.tasks = tasks;
-        call.options.dialog = self.caller.dialog_id();
+        call.options.dialog = self.client.dialog_id();
         call.options.context = self.call_context(server.as_ref(), &requested_name, handled)?;
         match self.gateway.host.call_raw(call).await {
             // A legacy result does not say that it is a task.
-            Ok(result) if tasks == TaskHandling::Return && self.caller.era() == Era::Legacy => {
+            Ok(result) if tasks == TaskHandling::Return && self.client.era() == Era::Legacy => {
                 let server = result.server.clone();
                 let CheckedResult { object, info } = self.check_result(result, &requested_name)?;
                 Ok(CheckedResult { object: self.check_task(&server, object)?, info })
             }
             Ok(result) => self.check_result(result, &requested_name),
-            Err(request_error) => self.tool_error(request_error),
+            Err(failure) => self.tool_error(failure),
         }
     }
 
-    /// The called tool; by its name if the host has to explain why there is none.
+    /// Finds the called tool, and counts the call for rate limits. Returns the name alone if there is no such tool and
+    /// the host's error message is the best one.
     fn find_tool(&self, name: &str) -> Result<CalledTool, RpcError> {
         let resolution = self.resolution();
         if let (Some(target), Some(tool)) = (resolution.tool_target(), resolution.tool_ref()) {
@@ -55,7 +56,7 @@ impl RequestContext<'_> {
         let Resolution { listing, snapshot, .. } = resolution;
         let found = snapshot.catalog.find(name);
         // The host has the best error message, and resolves an unqualified name that is unique.
-        let tool = if self.caller.scope.is_all() && self.gateway.host.tool_budget().is_unlimited() {
+        let tool = if self.client.scope.is_whole_catalog() && self.gateway.host.tool_budget().is_unlimited() {
             match &found {
                 ToolLookup::Found(tool) => {
                     self.check_audience(tool)?;
@@ -64,27 +65,27 @@ impl RequestContext<'_> {
                 ToolLookup::Missing { .. } | ToolLookup::Ambiguous(_) => None,
             }
         } else {
-            match only_visible(listing, &found) {
+            match find_only_visible(listing, &found) {
                 Some(at) => ToolRef::new(snapshot, at),
                 None => return Err(self.hidden_tool_error(listing, &found, name)),
             }
         };
         let Some(found) = tool else { return Ok(CalledTool::Named(name.to_owned())) };
         let tool = found.tool();
-        self.admit_tool(&Target { server: tool.server.clone(), name: tool.name.to_string() })?;
+        self.admit_tool(&CatalogTarget { server: tool.server.clone(), name: tool.name.to_string() })?;
         Ok(CalledTool::Found(found))
     }
 
-    /// The error for a tool that the client does not see. It does not reveal hidden tools.
+    /// The error for a tool that is not listed for the client. It does not reveal hidden tools.
     fn hidden_tool_error(&self, listing: &Listing, found: &ToolLookup<'_>, name: &str) -> RpcError {
         if let ToolLookup::Found(tool) = found
-            && self.caller.scope.shows_tool(tool)
+            && self.client.scope.shows_tool(tool)
         {
             if let Err(error) = self.check_audience(tool) {
                 return error;
             }
             if !self.gateway.host.tool_budget().is_unlimited() {
-                let name = printable(name, 128);
+                let name = to_printable(name, MAX_NAME_CHARS);
                 let message = format!(
                     "MCPToolNotFoundError: Tool '{name}' is left out, because there are too many tools"
                 );
@@ -101,13 +102,13 @@ impl RequestContext<'_> {
             Some(similar) => format!("; did you mean '{similar}'?"),
             None => String::new(),
         };
-        let name = printable(name, 128);
+        let name = to_printable(name, MAX_NAME_CHARS);
         RpcError::new(code::INVALID_PARAMS, format!("MCPToolNotFoundError: Tool '{name}' not found{hint}"))
     }
 
-    /// Refuses a tool that is for apps only if the client declares none.
+    /// Refuses a tool that is for apps only, if the client does not declare apps.
     fn check_audience(&self, tool: &ExposedTool) -> Result<(), RpcError> {
-        if self.caller.features.audience.includes(tool) {
+        if self.client.features.audience.includes(tool) {
             return Ok(());
         }
         let message = format!(
@@ -117,25 +118,25 @@ impl RequestContext<'_> {
         Err(RpcError::new(code::INVALID_PARAMS, message))
     }
 
-    /// A failed call. Invalid arguments become a result with an error, so that a model can correct them, if the
-    /// version has that.
-    fn tool_error(&self, request_error: RequestFailure) -> Result<CheckedResult, RpcError> {
-        let is_correctable = request_error.error.kind == ErrorKind::Validation
-            && request_error.rpc.is_none()
-            && self.caller.version >= ProtocolVersion::V2025_11_25;
+    /// Converts a failed call. If the version allows it, invalid arguments become a result with an error, so that a
+    /// model can correct them.
+    fn tool_error(&self, failure: RequestFailure) -> Result<CheckedResult, RpcError> {
+        let is_correctable = failure.error.kind == ErrorKind::Validation
+            && failure.rpc.is_none()
+            && self.client.version >= ProtocolVersion::V2025_11_25;
         if !is_correctable {
-            return Err(self.call_error(request_error));
+            return Err(self.call_error(failure));
         }
-        let content = json!([{"type": "text", "text": request_error.error.to_string()}]);
+        let content = json!([{"type": "text", "text": failure.error.to_string()}]);
         let result = json!({"content": content, "isError": true});
         let object = RawJson::from_value(&result).expect("its keys are strings");
         Ok(CheckedResult { object, info: ResultInfo::of_kind(ResultKind::ToolError) })
     }
 }
 
-/// The position of the visible tool of those with a server's own name, if it is the only one. An app calls its tools by
-/// these names.
-fn only_visible(listing: &Listing, found: &ToolLookup<'_>) -> Option<usize> {
+/// Returns the position of the visible one of the tools that a lookup found, if it is the only one. An app calls its
+/// tools by the names that their server gave them, which may be ambiguous.
+fn find_only_visible(listing: &Listing, found: &ToolLookup<'_>) -> Option<usize> {
     let tools = match found {
         ToolLookup::Found(tool) => std::slice::from_ref(tool),
         ToolLookup::Ambiguous(tools) => tools,

@@ -11,7 +11,7 @@ use metrics::{Counter, Label, counter};
 use parking_lot::RwLock;
 
 use crate::access::principal::Principal;
-use crate::lists::definitions::Target;
+use crate::lists::definitions::CatalogTarget;
 use crate::metrics::prometheus::MetricsPage;
 use crate::metrics::{TOKEN_BYTES, TOKEN_CALLS, TOKEN_SECONDS, TOOL_BYTES, TOOL_CALLS, TOOL_SECONDS};
 
@@ -22,7 +22,7 @@ const MAX_SERIES: usize = 1024;
 /// The label of all further tools and clients.
 const OTHER: &str = "other";
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallStatus {
     Success,
@@ -52,8 +52,8 @@ impl CallStatus {
 /// A call that ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EndedCall {
-    pub(crate) outcome: CallStatus,
-    pub(crate) took: Duration,
+    pub(crate) status: CallStatus,
+    pub(crate) duration: Duration,
     /// The size of its parameters.
     pub(crate) request_bytes: usize,
     /// The size of its result; 0 without one.
@@ -62,22 +62,23 @@ pub(crate) struct EndedCall {
 
 /// The names of the metrics of tools, or of clients.
 #[derive(Debug, Clone, Copy)]
-struct Names {
+struct MetricNames {
     calls: &'static str,
     bytes: &'static str,
 }
 
-const TOOL: Names = Names { calls: TOOL_CALLS, bytes: TOOL_BYTES };
-const TOKEN: Names = Names { calls: TOKEN_CALLS, bytes: TOKEN_BYTES };
+const TOOL_METRICS: MetricNames = MetricNames { calls: TOOL_CALLS, bytes: TOOL_BYTES };
+const TOKEN_METRICS: MetricNames = MetricNames { calls: TOKEN_CALLS, bytes: TOKEN_BYTES };
 
 /// The counters of one tool or client. They are registered at its first call.
 #[derive(Debug)]
 pub(crate) struct CallCounters {
-    names: Names,
+    names: MetricNames,
     labels: Vec<Label>,
     calls: [OnceLock<Counter>; CallStatus::COUNT],
     bytes: OnceLock<ByteCounters>,
-    /// Not a counter of the facade: these count whole numbers, and the metric is in seconds.
+    /// The time that its calls took. Not a counter of the `metrics` crate: these count whole numbers, and the metric is
+    /// in seconds.
     microseconds: AtomicU64,
 }
 
@@ -88,7 +89,7 @@ struct ByteCounters {
 }
 
 impl CallCounters {
-    fn new(names: Names, labels: Vec<Label>) -> CallCounters {
+    fn new(names: MetricNames, labels: Vec<Label>) -> CallCounters {
         CallCounters {
             names,
             labels,
@@ -98,16 +99,17 @@ impl CallCounters {
         }
     }
 
+    /// Counts a call.
     pub(crate) fn count(&self, call: EndedCall) {
-        let EndedCall { outcome, took, request_bytes, result_bytes } = call;
-        let calls = || counter!(self.names.calls, self.labels_with("outcome", outcome.as_str()));
-        self.calls[outcome as usize].get_or_init(calls).increment(1);
+        let EndedCall { status, duration, request_bytes, result_bytes } = call;
+        let calls = || counter!(self.names.calls, self.labels_with("outcome", status.as_str()));
+        self.calls[status as usize].get_or_init(calls).increment(1);
         let bytes = |direction| counter!(self.names.bytes, self.labels_with("direction", direction));
         let bytes =
             self.bytes.get_or_init(|| ByteCounters { request: bytes("request"), result: bytes("result") });
         bytes.request.increment(request_bytes as u64);
         bytes.result.increment(result_bytes as u64);
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         self.microseconds.fetch_add(micros, Ordering::Relaxed);
     }
 
@@ -125,7 +127,7 @@ impl CallCounters {
 /// The counters of all tools and of all clients, since the start.
 #[derive(Debug)]
 pub(crate) struct CallSeries {
-    tools: SeriesMap<Target>,
+    tools: SeriesMap<CatalogTarget>,
     clients: SeriesMap<Principal>,
 }
 
@@ -134,13 +136,13 @@ impl CallSeries {
         // No server has an empty id.
         let other_tools = vec![Label::new("server", ""), Label::new("tool", OTHER)];
         CallSeries {
-            tools: SeriesMap::new(TOOL, other_tools),
-            clients: SeriesMap::new(TOKEN, vec![Label::new("token", OTHER)]),
+            tools: SeriesMap::new(TOOL_METRICS, other_tools),
+            clients: SeriesMap::new(TOKEN_METRICS, vec![Label::new("token", OTHER)]),
         }
     }
 
-    /// The counters of a tool, which exists.
-    pub(crate) fn of_tool(&self, tool: &Target) -> Arc<CallCounters> {
+    /// The counters of a tool of the catalog.
+    pub(crate) fn tool_counters(&self, tool: &CatalogTarget) -> Arc<CallCounters> {
         self.tools.get_or_insert(tool, || {
             vec![Label::new("server", tool.server.to_string()), Label::new("tool", tool.name.clone())]
         })
@@ -158,25 +160,25 @@ impl CallSeries {
         }
     }
 
-    /// Writes the time that calls took.
+    /// Writes the metrics of the time that calls took.
     pub(crate) fn write_to(&self, page: &mut MetricsPage) {
-        page.family(TOOL_SECONDS, "counter", "Time that calls took, by tool.");
+        page.start_metric(TOOL_SECONDS, "counter", "Time that calls took, by tool.");
         self.tools.write_seconds(TOOL_SECONDS, page);
-        page.family(TOKEN_SECONDS, "counter", "Time that calls took, by token.");
+        page.start_metric(TOKEN_SECONDS, "counter", "Time that calls took, by token.");
         self.clients.write_seconds(TOKEN_SECONDS, page);
     }
 }
 
-/// Series by key.
+/// The series of each key. Keys beyond [`MAX_SERIES`] share the series `other`.
 #[derive(Debug)]
 struct SeriesMap<K> {
-    names: Names,
+    names: MetricNames,
     series: RwLock<HashMap<K, Arc<CallCounters>>>,
     other: Arc<CallCounters>,
 }
 
 impl<K: Hash + Eq + Clone> SeriesMap<K> {
-    fn new(names: Names, other: Vec<Label>) -> SeriesMap<K> {
+    fn new(names: MetricNames, other: Vec<Label>) -> SeriesMap<K> {
         SeriesMap { names, series: RwLock::default(), other: Arc::new(CallCounters::new(names, other)) }
     }
 
@@ -198,7 +200,7 @@ impl<K: Hash + Eq + Clone> SeriesMap<K> {
         all.push(Arc::clone(&self.other));
         for counters in all.iter().filter(|counters| counters.is_used()) {
             let labels: Vec<_> = counters.labels.iter().map(|label| (label.key(), label.value())).collect();
-            page.sample(name, &labels, counters.microseconds.load(Ordering::Relaxed) as f64 / 1e6);
+            page.write_sample(name, &labels, counters.microseconds.load(Ordering::Relaxed) as f64 / 1e6);
         }
     }
 }
@@ -210,12 +212,12 @@ mod tests {
 
     use super::*;
 
-    fn call(outcome: CallStatus) -> EndedCall {
-        EndedCall { outcome, took: Duration::from_millis(250), request_bytes: 3, result_bytes: 5 }
+    fn call(status: CallStatus) -> EndedCall {
+        EndedCall { status, duration: Duration::from_millis(250), request_bytes: 3, result_bytes: 5 }
     }
 
-    fn tool(server: &str, name: &str) -> Target {
-        Target { server: ServerId::parse(server).unwrap(), name: name.to_owned() }
+    fn tool(server: &str, name: &str) -> CatalogTarget {
+        CatalogTarget { server: ServerId::parse(server).unwrap(), name: name.to_owned() }
     }
 
     /// Counts the calls, and returns the lines of the recorder and those of the gateway.
@@ -233,12 +235,12 @@ mod tests {
     #[test]
     fn calls_are_counted_by_tool_and_by_client() {
         let page = page(|series| {
-            series.of_tool(&tool("a", "a__x")).count(call(CallStatus::Success));
-            series.of_tool(&tool("a", "a__x")).count(call(CallStatus::ToolError));
+            series.tool_counters(&tool("a", "a__x")).count(call(CallStatus::Success));
+            series.tool_counters(&tool("a", "a__x")).count(call(CallStatus::ToolError));
             series.count_client(&Principal::named("ann"), call(CallStatus::Cancelled));
             series.count_client(&Principal::anonymous(), call(CallStatus::Error));
             // A tool that was never called has no series.
-            series.of_tool(&tool("a", "a__y"));
+            series.tool_counters(&tool("a", "a__y"));
         });
         for line in [
             r#"mcp_gateway_tool_calls_total{server="a",tool="a__x",outcome="success"} 1"#,
@@ -259,13 +261,13 @@ mod tests {
     fn tools_and_clients_beyond_the_limit_share_a_series() {
         let page = page(|series| {
             for number in 0..MAX_SERIES + 3 {
-                series.of_tool(&tool("a", &format!("t{number}"))).count(call(CallStatus::Success));
+                series.tool_counters(&tool("a", &format!("t{number}"))).count(call(CallStatus::Success));
                 series.count_client(&Principal::named(&format!("c{number}")), call(CallStatus::Success));
             }
             // A token of this name does not make a second series with the same labels.
             series.count_client(&Principal::named("other"), call(CallStatus::Success));
             // Known ones keep their series.
-            series.of_tool(&tool("a", "t0")).count(call(CallStatus::Success));
+            series.tool_counters(&tool("a", "t0")).count(call(CallStatus::Success));
         });
         let lines = |start: &str| page.iter().filter(|line| line.starts_with(start)).count();
         assert_eq!(lines("mcp_gateway_tool_calls_total{"), MAX_SERIES + 1);

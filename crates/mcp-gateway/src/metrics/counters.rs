@@ -63,7 +63,8 @@ impl RequestOutcome {
 /// The counters of requests, responses and bytes. Those with labels are registered at their first use.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    /// By the index of the method in [`METHODS`], the last row for others, and by the outcome.
+    /// The counters of requests, by the index of the method in [`METHODS`] and by outcome. The last row is for other
+    /// methods.
     requests: [[OnceLock<Counter>; RequestOutcome::COUNT]; METHODS.len() + 1],
     durations: Histogram,
     responses: [OnceLock<Counter>; STATUSES.len()],
@@ -72,7 +73,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Counters at the recorder of this process.
+    /// Registers the counters at the recorder of this process.
     pub(crate) fn new() -> Counters {
         Counters {
             requests: Default::default(),
@@ -93,11 +94,11 @@ impl Counters {
         }
     }
 
-    fn count_request(&self, method: usize, outcome: RequestOutcome, took: Duration) {
+    fn count_request(&self, method: usize, outcome: RequestOutcome, duration: Duration) {
         let label = METHODS.get(method).map_or("other", |it| it.as_str());
         let requests = || counter!(REQUESTS, "method" => label, "outcome" => outcome.as_str());
         self.requests[method][outcome as usize].get_or_init(requests).increment(1);
-        self.durations.record(took.as_secs_f64());
+        self.durations.record(duration.as_secs_f64());
     }
 
     /// Counts an HTTP response that started.

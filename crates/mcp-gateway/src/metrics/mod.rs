@@ -14,8 +14,8 @@
 //! | [`TOOL_BYTES`] | counter, bytes | `server`, `tool`, `direction` | their parameters and results |
 //! | [`TOKEN_CALLS`], [`TOKEN_BYTES`] | counter | `token` and the same | the same for the requests of a token |
 //!
-//! `/metrics` also has current numbers, and the time that calls took. Several gateways in one process are
-//! added up, except in these.
+//! `/metrics` also has gauges, and the time that calls took. If one process has several gateways, the metrics of this
+//! table are their sums; the others belong to one gateway.
 
 pub(crate) mod call_counters;
 pub(crate) mod counters;

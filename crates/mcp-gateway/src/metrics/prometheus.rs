@@ -2,24 +2,24 @@
 
 use std::fmt::Write as _;
 
-/// A page in construction.
+/// A page that is being written.
 #[derive(Debug, Default)]
 pub(crate) struct MetricsPage(String);
 
 impl MetricsPage {
-    /// Starts a metric of this type.
-    pub(crate) fn family(&mut self, name: &str, kind: &str, help: &str) -> &mut MetricsPage {
-        self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
+    /// Writes the head of a metric: its help and its type.
+    pub(crate) fn start_metric(&mut self, name: &str, kind: &str, help: &str) -> &mut MetricsPage {
+        self.write_line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
         self
     }
 
-    /// Writes one value.
-    pub(crate) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+    /// Writes one sample of the metric.
+    pub(crate) fn write_sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<String> =
-            labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
+            labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escape_label_value(value))).collect();
         match labels.is_empty() {
-            true => self.line(format_args!("{name} {value}")),
-            false => self.line(format_args!("{name}{{{}}} {value}", labels.join(","))),
+            true => self.write_line(format_args!("{name} {value}")),
+            false => self.write_line(format_args!("{name}{{{}}} {value}", labels.join(","))),
         }
     }
 
@@ -28,13 +28,13 @@ impl MetricsPage {
         self.0
     }
 
-    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+    fn write_line(&mut self, line: std::fmt::Arguments<'_>) {
         writeln!(self.0, "{line}").expect("writing to a String cannot fail");
     }
 }
 
 /// Escapes the value of a label.
-fn escaped(value: &str) -> String {
+fn escape_label_value(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
@@ -44,6 +44,6 @@ mod tests {
 
     #[test]
     fn label_values_are_escaped() {
-        assert_eq!(escaped("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
+        assert_eq!(escape_label_value("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
     }
 }

@@ -5,9 +5,9 @@ use mcp_host_model::{Method, RawJson, RpcError, code};
 use serde::{Deserialize, Serialize};
 
 use crate::lists::definitions::CatalogList;
-use crate::protocol::frame::Request;
+use crate::protocol::frame::ClientRequest;
 use crate::protocol::json_splice;
-use crate::protocol::message_writer::{json_string, notification};
+use crate::protocol::message_writer::{json_string, write_notification};
 
 /// Maximum number of resources in a subscription.
 const MAX_RESOURCES: usize = 256;
@@ -26,7 +26,7 @@ pub(crate) struct SubscriptionRequest {
     filter: NotificationFilter,
 }
 
-/// The requested or accepted notifications.
+/// The notifications that are requested, or that were accepted.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct NotificationFilter {
@@ -44,7 +44,7 @@ struct NotificationFilter {
 
 impl SubscriptionRequest {
     /// Reads the parameters.
-    pub(crate) fn read(request: &Request) -> Result<SubscriptionRequest, RpcError> {
+    pub(crate) fn read(request: &ClientRequest) -> Result<SubscriptionRequest, RpcError> {
         #[derive(Deserialize)]
         struct ListenParams {
             #[serde(default)]
@@ -90,26 +90,26 @@ impl SubscriptionRequest {
         }
     }
 
-    /// The first message, with the lists and resources that were accepted.
-    pub(crate) fn acknowledgement(&self) -> Bytes {
+    /// The first message of the stream, with the notifications that were accepted.
+    pub(crate) fn acknowledgement_message(&self) -> Bytes {
         let accepted = serde_json::to_string(&self.filter).expect("flags and strings are JSON");
         let params = format!(r#"{{{},"notifications":{accepted}}}"#, self.meta_member());
-        notification(Method::SubscriptionsAcknowledged.as_str(), &params)
+        write_notification(Method::SubscriptionsAcknowledged.as_str(), &params)
     }
 
     /// The notification about a changed list.
-    pub(crate) fn list_changed(&self, list: CatalogList) -> Bytes {
-        notification(list.change_notification().as_str(), &format!("{{{}}}", self.meta_member()))
+    pub(crate) fn list_changed_message(&self, list: CatalogList) -> Bytes {
+        write_notification(list.change_notification().as_str(), &format!("{{{}}}", self.meta_member()))
     }
 
     /// The notification about a changed resource.
-    pub(crate) fn resource_updated(&self, uri: &str) -> Bytes {
+    pub(crate) fn resource_updated_message(&self, uri: &str) -> Bytes {
         let params = format!(r#"{{{},"uri":{}}}"#, self.meta_member(), json_string(uri));
-        notification(Method::ResourceUpdated.as_str(), &params)
+        write_notification(Method::ResourceUpdated.as_str(), &params)
     }
 
     /// The notification about a task, with the state that `tasks/get` returned.
-    pub(crate) fn task_changed(&self, state: &RawJson) -> Bytes {
+    pub(crate) fn task_changed_message(&self, state: &RawJson) -> Bytes {
         let mut meta = vec![format!("{}:{}", json_string(SUBSCRIPTION_ID), self.id.as_str())];
         let mut members = Vec::new();
         for (key, value) in json_splice::members(state) {
@@ -124,7 +124,7 @@ impl SubscriptionRequest {
             }
         }
         members.insert(0, format!(r#""_meta":{{{}}}"#, meta.join(",")));
-        notification(Method::TaskChanged.as_str(), &format!("{{{}}}", members.join(",")))
+        write_notification(Method::TaskChanged.as_str(), &format!("{{{}}}", members.join(",")))
     }
 
     /// The result when the gateway ends the stream.
@@ -142,10 +142,10 @@ impl SubscriptionRequest {
 mod tests {
     use super::*;
 
-    fn request(params: &str) -> Request {
+    fn request(params: &str) -> ClientRequest {
         let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
-        let params = crate::protocol::params::Params::of(json(params)).unwrap();
-        Request::new(json("\"s\""), Method::Listen.into(), params)
+        let params = crate::protocol::params::MessageParams::parse(json(params)).unwrap();
+        ClientRequest::new(json("\"s\""), Method::Listen.into(), params)
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
         ))
         .unwrap();
         assert_eq!(
-            subscription.acknowledgement(),
+            subscription.acknowledgement_message(),
             concat!(
                 r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":"#,
                 r#"{"io.modelcontextprotocol/subscriptionId":"s"},"notifications":{"toolsListChanged":true,"#,
@@ -163,7 +163,7 @@ mod tests {
             )
         );
         assert!(subscription.includes(CatalogList::Tools) && !subscription.includes(CatalogList::Prompts));
-        assert!(subscription.resource_updated("f:x").ends_with(br#","uri":"f:x"}}"#));
+        assert!(subscription.resource_updated_message("f:x").ends_with(br#","uri":"f:x"}}"#));
         assert!(SubscriptionRequest::read(&request("{}")).unwrap().resource_uris().is_empty());
         for (count, is_accepted) in [(64, true), (65, false)] {
             let ids: Vec<String> = (0..count).chain(0..count).map(|it| it.to_string()).collect();
@@ -182,7 +182,7 @@ mod tests {
             "status":"working"}"#;
         let state = RawJson::parse(state.to_owned().into()).unwrap();
         assert_eq!(
-            subscription.task_changed(&state),
+            subscription.task_changed_message(&state),
             concat!(
                 r#"{"jsonrpc":"2.0","method":"notifications/tasks","params":{"_meta":"#,
                 r#"{"io.modelcontextprotocol/subscriptionId":"s","x":{}},"taskId":"a","status":"working"}}"#

@@ -15,12 +15,12 @@ use crate::access::scope::Scope;
 use crate::gateway::GatewayInner;
 use crate::lists::definitions::CatalogList;
 use crate::lists::listing::Audience;
-use crate::protocol::message_writer::{json_string, notification};
+use crate::protocol::message_writer::{json_string, write_notification};
 use crate::protocol::task_ids::task_id;
+use crate::session::client_session::ClientSession;
 use crate::session::known_lists::KnownLists;
 use crate::session::resource_origins::OriginKey;
 use crate::session::resource_subscriptions::ResourceSubscriptions;
-use crate::session::state::ClientSession;
 
 /// Watches the host for changes that concern one client.
 pub(crate) struct ChangeWatcher {
@@ -52,7 +52,7 @@ impl ChangeWatcher {
         ChangeWatcher { gateway, scope, audience, snapshots, events }
     }
 
-    /// The next change. `known` is updated. Pending forever once the host has ended. Cancel-safe.
+    /// The next change. `known` is updated. Never resolves once the host has ended. Cancel-safe.
     pub(crate) async fn next(&mut self, known: &Mutex<KnownLists>) -> WatchedChange {
         loop {
             let events = async {
@@ -83,18 +83,16 @@ impl ChangeWatcher {
             }
         }
     }
-}
 
-impl ChangeWatcher {
     /// The exposed URI of a changed resource, if a subscription covers it. Its server is remembered.
-    pub(crate) fn updated<'a>(
+    pub(crate) fn updated_uri<'a>(
         &self,
         subscriptions: &ResourceSubscriptions,
         client: &OriginKey,
         event: &'a ServerNotification,
     ) -> Option<Cow<'a, str>> {
-        let uri = subscriptions.updated(event)?;
-        self.gateway.origins.claim(client, &uri, &event.server);
+        let uri = subscriptions.updated_uri(event)?;
+        self.gateway.resource_origins.claim(client, &uri, &event.server);
         Some(uri)
     }
 
@@ -107,24 +105,26 @@ impl ChangeWatcher {
         change: &WatchedChange,
     ) -> Vec<Bytes> {
         match change {
-            WatchedChange::Lists(changed) => {
-                changed.iter().map(|list| notification(list.change_notification().as_str(), "{}")).collect()
-            }
+            WatchedChange::Lists(changed) => changed
+                .iter()
+                .map(|list| write_notification(list.change_notification().as_str(), "{}"))
+                .collect(),
             WatchedChange::Notification(event) => {
-                self.server_notification(session, event).into_iter().collect()
+                self.convert_notification(session, event).into_iter().collect()
             }
         }
     }
 
-    fn server_notification(&self, session: &ClientSession, event: &ServerNotification) -> Option<Bytes> {
+    /// Converts a server's notification into one for a session, if the session gets it.
+    fn convert_notification(&self, session: &ClientSession, event: &ServerNotification) -> Option<Bytes> {
         let client = OriginKey::Session(session.dialog.id().clone());
-        if let Some(uri) = self.updated(&session.subscriptions, &client, event) {
+        if let Some(uri) = self.updated_uri(&session.subscriptions, &client, event) {
             let params = format!(r#"{{"uri":{}}}"#, json_string(&uri));
-            return Some(notification(Method::ResourceUpdated.as_str(), &params));
+            return Some(write_notification(Method::ResourceUpdated.as_str(), &params));
         }
-        if let Some((server, status)) = task_status(event, session) {
-            let sealed = self.gateway.task_ids.seal_in(&session.principal, server, status)?;
-            return Some(notification(Method::TaskStatus.as_str(), sealed.as_str()));
+        if let Some((server, status)) = find_task_status(event, session) {
+            let sealed = self.gateway.task_id_sealer.seal_ids_in(&session.principal, server, status)?;
+            return Some(write_notification(Method::TaskStatus.as_str(), sealed.as_str()));
         }
         if event.owner.is_some() || event.dialog.as_ref() != Some(session.dialog.id()) {
             return None;
@@ -134,20 +134,20 @@ impl ChangeWatcher {
                 let threshold = session.log_level();
                 let is_wanted =
                     threshold.is_none_or(|threshold| log.level.is_none_or(|level| level >= threshold));
-                is_wanted.then(|| notification(Method::LogMessage.as_str(), log.raw.as_str()))
+                is_wanted.then(|| write_notification(Method::LogMessage.as_str(), log.raw.as_str()))
             }
             ServerEvent::Notification { method, params } => {
                 let params = params.clone().unwrap_or_else(RawJson::empty_object);
-                is_forwarded(method, &params).then(|| notification(method.as_str(), params.as_str()))
+                is_forwarded(method, &params).then(|| write_notification(method.as_str(), params.as_str()))
             }
             _ => None,
         }
     }
 }
 
-/// The parameters of a notification about a task of this session, and its server. A server may send it on the stream of
-/// any call, so its owner does not matter.
-fn task_status<'a>(
+/// Returns the server and the parameters of a notification, if it is about a task of this session. A server may send it
+/// on the stream of any call, so its owner does not matter.
+fn find_task_status<'a>(
     event: &'a ServerNotification,
     session: &ClientSession,
 ) -> Option<(&'a ServerId, &'a RawJson)> {
@@ -156,7 +156,7 @@ fn task_status<'a>(
     if *method != Method::TaskStatus || !is_own_dialog || !params.is_object() {
         return None;
     }
-    session.tasks.contains(&event.server, &task_id(params)?).then_some((&event.server, params))
+    session.known_tasks.contains(&event.server, &task_id(params)?).then_some((&event.server, params))
 }
 
 /// Whether a server's notification is forwarded unchanged. Those that the gateway and its client exchange

@@ -1,8 +1,8 @@
 //! Reads JSON-RPC messages of clients.
 //!
 //! The whole text is checked, so that parts of it can be inserted into other messages. The top-level keys decide the
-//! kind of message before the id is checked. An unreadable message gets an error response, with its id if there is
-//! one.
+//! kind of message before the id is checked. A message that cannot be read gets an error response, with its id if it
+//! has one.
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -10,64 +10,64 @@ use mcp_host_model::internal::{JsonCursor, JsonSlice};
 use mcp_host_model::{MethodName, RawJson, RpcError, code};
 use serde_json::value::RawValue;
 
-use crate::protocol::meta::Meta;
-use crate::protocol::params::Params;
+use crate::protocol::meta::RequestMeta;
+use crate::protocol::params::MessageParams;
 
 /// Maximum number of messages in a batch.
 pub(crate) const MAX_BATCH: usize = 64;
 
-/// Maximum nesting depth, which servers must be able to read.
+/// Maximum nesting depth of a message. It is bounded, because servers must be able to read forwarded parts.
 const MAX_DEPTH: usize = 128;
 /// Maximum size of an id in bytes, because it is stored and returned.
 const MAX_ID_BYTES: usize = 1024;
 
-/// A message.
+/// A message of a client.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
-pub enum Incoming {
+pub enum ClientMessage {
     /// A request.
-    Request(Request),
+    Request(ClientRequest),
     /// A notification.
-    Notification(Notification),
+    Notification(ClientNotification),
     /// The response to a server request.
-    Response(Response),
+    Response(ClientResponse),
 }
 
 /// A request.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "not part of the public API")]
-pub struct Request {
+pub struct ClientRequest {
     /// A JSON string or number, which is returned unchanged.
     pub id: RawJson,
     /// The method.
     pub method: MethodName,
     /// The parameters.
-    pub params: Params,
+    pub params: MessageParams,
 }
 
-impl Request {
+impl ClientRequest {
     /// A request with these parameters.
-    pub(crate) fn new(id: RawJson, method: MethodName, params: Params) -> Request {
-        Request { id, method, params }
+    pub(crate) fn new(id: RawJson, method: MethodName, params: MessageParams) -> ClientRequest {
+        ClientRequest { id, method, params }
     }
 
     /// Its `_meta`.
-    pub(crate) fn meta(&self) -> &Meta {
+    pub(crate) fn meta(&self) -> &RequestMeta {
         self.params.meta()
     }
 }
 
 /// A notification.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Notification {
+pub struct ClientNotification {
     pub(crate) method: MethodName,
     /// The parameters.
-    pub params: Params,
+    pub params: MessageParams,
 }
 
 /// The response to a server request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Response {
+pub struct ClientResponse {
     /// The request's id as JSON.
     pub(crate) id: RawJson,
     pub(crate) outcome: Result<RawJson, RpcError>,
@@ -88,26 +88,26 @@ impl FrameError {
     }
 }
 
-/// Whether a text is a batch, if it is JSON.
+/// Whether a text is a batch, provided that it is JSON.
 pub(crate) fn is_batch(text: &[u8]) -> bool {
     text.trim_ascii_start().first() == Some(&b'[')
 }
 
 /// Reads one message. A batch is an error.
-pub fn read(text: &Bytes) -> Result<Incoming, FrameError> {
+pub fn read_message(text: &Bytes) -> Result<ClientMessage, FrameError> {
     if is_batch(text) {
         let message = "JSON-RPC batches are not part of this version of the protocol";
         return Err(FrameError::new(None, code::INVALID_REQUEST, message));
     }
-    message(text)
+    parse_message(text)
 }
 
 /// Reads the messages of a batch, or a single message.
-pub fn read_many(text: &Bytes) -> Result<Vec<Result<Incoming, FrameError>>, FrameError> {
+pub fn read_messages(text: &Bytes) -> Result<Vec<Result<ClientMessage, FrameError>>, FrameError> {
     if !is_batch(text) {
-        return Ok(vec![read(text)]);
+        return Ok(vec![read_message(text)]);
     }
-    let batch = parse(text)?;
+    let batch = parse_json(text)?;
     let invalid = |message: String| FrameError::new(None, code::INVALID_REQUEST, message);
     let messages: Vec<&RawValue> = batch.read().map_err(|error| invalid(error.to_string()))?;
     match messages.len() {
@@ -115,11 +115,11 @@ pub fn read_many(text: &Bytes) -> Result<Vec<Result<Incoming, FrameError>>, Fram
         count if count > MAX_BATCH => {
             Err(invalid(format!("a batch may contain at most {MAX_BATCH} messages, this one has {count}")))
         }
-        _ => Ok(messages.into_iter().map(|raw| message(&batch.slice(raw).into_bytes())).collect()),
+        _ => Ok(messages.into_iter().map(|raw| parse_message(&batch.slice(raw).into_bytes())).collect()),
     }
 }
 
-fn parse(text: &Bytes) -> Result<RawJson, FrameError> {
+fn parse_json(text: &Bytes) -> Result<RawJson, FrameError> {
     RawJson::parse(text.clone()).map_err(|error| {
         FrameError::new(None, code::PARSE_ERROR, format!("the message is not valid JSON: {error}"))
     })
@@ -127,20 +127,20 @@ fn parse(text: &Bytes) -> Result<RawJson, FrameError> {
 
 /// The top-level members of a message.
 #[derive(Default)]
-struct Members<'a> {
+struct FrameMembers<'a> {
     jsonrpc: Option<JsonSlice<'a>>,
     id: Option<JsonSlice<'a>>,
     method: Option<JsonSlice<'a>>,
-    params: Option<Result<Params, RpcError>>,
+    params: Option<Result<MessageParams, RpcError>>,
     result: Option<JsonSlice<'a>>,
     error: Option<JsonSlice<'a>>,
-    /// A member is repeated, so it is ambiguous.
+    /// Whether a member is repeated, so that the message is ambiguous.
     has_repeated: bool,
 }
 
-impl<'a> Members<'a> {
-    fn read(text: &'a ByteString) -> Result<Members<'a>, serde_json::Error> {
-        let mut members = Members::default();
+impl<'a> FrameMembers<'a> {
+    fn read(text: &'a ByteString) -> Result<FrameMembers<'a>, serde_json::Error> {
+        let mut members = FrameMembers::default();
         let mut cursor = JsonCursor::new(text);
         cursor.read_object(|name, cursor| {
             let member = match &*name {
@@ -150,7 +150,8 @@ impl<'a> Members<'a> {
                 "result" => &mut members.result,
                 "error" => &mut members.error,
                 "params" => {
-                    members.has_repeated |= members.params.replace(Params::read_at(cursor, text)?).is_some();
+                    members.has_repeated |=
+                        members.params.replace(MessageParams::read_at(cursor, text)?).is_some();
                     return Ok(());
                 }
                 _ => return cursor.skip_value().map(|_| ()),
@@ -167,65 +168,68 @@ impl<'a> Members<'a> {
     }
 }
 
-fn message(bytes: &Bytes) -> Result<Incoming, FrameError> {
-    let refused = |id: Option<RawJson>, message: &str| FrameError::new(id, code::INVALID_REQUEST, message);
+/// Parses one message that is not a batch.
+fn parse_message(bytes: &Bytes) -> Result<ClientMessage, FrameError> {
+    let invalid = |id: Option<RawJson>, message: &str| FrameError::new(id, code::INVALID_REQUEST, message);
     let text = ByteString::try_from(bytes.clone()).ok();
-    let members = text.as_ref().map(|text| (text, Members::read(text)));
+    let members = text.as_ref().map(|text| (text, FrameMembers::read(text)));
     let Some((text, Ok(members))) = members else {
         // Valid JSON that is not a message has another error code than invalid JSON.
-        return Err(match (parse(bytes)?.is_object(), members) {
-            (true, Some((_, Err(error)))) => refused(None, &format!("the message cannot be read: {error}")),
-            _ => refused(None, "a message must be a JSON object"),
+        return Err(match (parse_json(bytes)?.is_object(), members) {
+            (true, Some((_, Err(error)))) => invalid(None, &format!("the message cannot be read: {error}")),
+            _ => invalid(None, "a message must be a JSON object"),
         });
     };
-    let Members { jsonrpc, id, method, params, result, error, has_repeated } = members;
+    let FrameMembers { jsonrpc, id, method, params, result, error, has_repeated } = members;
     if has_repeated {
-        return Err(refused(None, "a member of the message is repeated"));
+        return Err(invalid(None, "a member of the message is repeated"));
     }
     let raw = |value: JsonSlice<'_>| RawJson::from_slice(text, value);
-    let valid_id = id.filter(|id| is_id(id.as_str())).map(raw);
-    if depth(bytes) > MAX_DEPTH {
-        return Err(refused(valid_id, &format!("a message may be at most {MAX_DEPTH} levels deep")));
+    let valid_id = id.filter(|id| is_valid_id(id.as_str())).map(raw);
+    if nesting_depth(bytes) > MAX_DEPTH {
+        return Err(invalid(valid_id, &format!("a message may be at most {MAX_DEPTH} levels deep")));
     }
     if jsonrpc.and_then(JsonSlice::to_text).as_deref() != Some("2.0") {
-        return Err(refused(valid_id, "`jsonrpc` must be \"2.0\""));
+        return Err(invalid(valid_id, "`jsonrpc` must be \"2.0\""));
     }
     if let Some(method) = method {
         let Some(method) = method.to_text() else {
-            return Err(refused(valid_id, "`method` must be a string"));
+            return Err(invalid(valid_id, "`method` must be a string"));
         };
         let method = MethodName::from(&*method);
         // Some clients send `null` as the id of a notification.
         let id = id.filter(|id| id.as_str() != "null" || !method.is_notification());
-        let params = params.unwrap_or_else(|| Ok(Params::none()));
+        let params = params.unwrap_or_else(|| Ok(MessageParams::empty()));
         return match (id, valid_id, params) {
             // A notification has no response that could carry the error of its parameters.
             (None, _, params) => {
-                let params = params.unwrap_or_else(|_| Params::none());
-                Ok(Incoming::Notification(Notification { method, params }))
+                let params = params.unwrap_or_else(|_| MessageParams::empty());
+                Ok(ClientMessage::Notification(ClientNotification { method, params }))
             }
             (Some(_), id, Err(error)) => Err(FrameError { id, error }),
-            (Some(_), Some(id), Ok(params)) => Ok(Incoming::Request(Request::new(id, method, params))),
-            (Some(_), None, Ok(_)) => Err(refused(None, "`id` must be a string or a number")),
+            (Some(_), Some(id), Ok(params)) => {
+                Ok(ClientMessage::Request(ClientRequest::new(id, method, params)))
+            }
+            (Some(_), None, Ok(_)) => Err(invalid(None, "`id` must be a string or a number")),
         };
     }
     let outcome = match (result, error) {
         (_, Some(error)) => match serde_json::from_str(error.as_str()) {
             Ok(error) => Err(error),
-            Err(_) => return Err(refused(valid_id, "`error` must be an error object")),
+            Err(_) => return Err(invalid(valid_id, "`error` must be an error object")),
         },
         (Some(result), _) => Ok(raw(result)),
         (None, _) => {
-            return Err(refused(valid_id, "a message must have a `method`, a `result` or an `error`"));
+            return Err(invalid(valid_id, "a message must have a `method`, a `result` or an `error`"));
         }
     };
     // A response without a valid id matches no request. An error response to a response could loop forever.
     let id = valid_id.unwrap_or_else(RawJson::empty_object);
-    Ok(Incoming::Response(Response { id, outcome }))
+    Ok(ClientMessage::Response(ClientResponse { id, outcome }))
 }
 
-/// An upper bound of the nesting depth, exact if the text is deep.
-fn depth(text: &[u8]) -> usize {
+/// The nesting depth of a JSON text, or an upper bound of it that is at most [`MAX_DEPTH`].
+fn nesting_depth(text: &[u8]) -> usize {
     // Each level has two delimiters.
     if text.len() <= 2 * MAX_DEPTH {
         return text.len() / 2;
@@ -253,7 +257,7 @@ fn depth(text: &[u8]) -> usize {
 }
 
 /// Whether a JSON text is a valid request id: a string or a number.
-fn is_id(id: &str) -> bool {
+fn is_valid_id(id: &str) -> bool {
     id.len() <= MAX_ID_BYTES && matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
 }
 
@@ -263,14 +267,14 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, want: &str) {
-        let got = match read(&Bytes::copy_from_slice(text.as_bytes())) {
-            Ok(Incoming::Request(Request { id, method, params })) => {
+        let got = match read_message(&Bytes::copy_from_slice(text.as_bytes())) {
+            Ok(ClientMessage::Request(ClientRequest { id, method, params })) => {
                 format!("request {} {method} {}", id.as_str(), params.raw().as_str())
             }
-            Ok(Incoming::Notification(Notification { method, params })) => {
+            Ok(ClientMessage::Notification(ClientNotification { method, params })) => {
                 format!("notification {method} {}", params.raw().as_str())
             }
-            Ok(Incoming::Response(Response { id, outcome })) => match outcome {
+            Ok(ClientMessage::Response(ClientResponse { id, outcome })) => match outcome {
                 Ok(result) => format!("result {} {}", id.as_str(), result.as_str()),
                 Err(error) => format!("error {} {error}", id.as_str()),
             },
@@ -344,7 +348,8 @@ mod tests {
 
     #[test]
     fn batch_is_bounded_and_its_messages_are_independent() {
-        let count = |text: &str| read_many(&Bytes::copy_from_slice(text.as_bytes())).map(|batch| batch.len());
+        let count =
+            |text: &str| read_messages(&Bytes::copy_from_slice(text.as_bytes())).map(|batch| batch.len());
         assert_eq!(count(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}, 7]"#), Ok(2));
         assert_eq!(count(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Ok(1));
         assert!(count("[]").is_err());

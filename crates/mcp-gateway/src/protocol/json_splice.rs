@@ -8,7 +8,7 @@ use memchr::{memchr, memmem};
 
 use crate::protocol::message_writer::json_string;
 
-/// The definition with another `name`, which is added if it is missing.
+/// Sets the `name` of a definition, which is added if it is missing.
 pub fn with_name(definition: &RawJson, name: &str) -> Bytes {
     let name = json_string(name);
     match member(definition, "name") {
@@ -17,8 +17,8 @@ pub fn with_name(definition: &RawJson, name: &str) -> Bytes {
     }
 }
 
-/// The object with these members added where they are missing. Values are JSON texts. Other values are returned
-/// unchanged.
+/// Adds the members of `defaults` that an object does not have; their values are JSON texts. A value that is not an
+/// object is returned unchanged.
 pub fn with_defaults(object: &RawJson, defaults: &[(&str, &str)]) -> Bytes {
     if !object.is_object() {
         return object.clone().into_bytes();
@@ -48,8 +48,9 @@ pub(crate) fn member(object: &RawJson, name: &str) -> Option<RawJson> {
     members(object).into_iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
-/// The object with replaced values. `replacement` gets the name and value of each member, including repeated ones, and
-/// returns the new JSON text or `None`. Other values are returned unchanged.
+/// Replaces values of an object's members. `replacement` gets the name and value of each member, including repeated
+/// ones, and returns the new JSON text, or `None` to keep the value. A value that is not an object is returned
+/// unchanged.
 pub fn replace_values(object: &RawJson, replacement: impl Fn(&str, &str) -> Option<String>) -> RawJson {
     let members = members(object);
     let replaced =
@@ -57,7 +58,8 @@ pub fn replace_values(object: &RawJson, replacement: impl Fn(&str, &str) -> Opti
     replace_slices(object, replaced)
 }
 
-/// The value with replaced parts: slices of its text in their order, each one JSON value, with the new JSON text.
+/// Replaces parts of a value. `replaced` has slices of its text in their order, each one JSON value, and the new JSON
+/// text of each.
 pub(crate) fn replace_slices<'a>(
     whole: &RawJson,
     replaced: impl Iterator<Item = (&'a str, String)>,
@@ -79,7 +81,7 @@ pub(crate) fn replace_slices<'a>(
     RawJson::parse(result.into()).expect("a value with other parts is JSON")
 }
 
-/// The object without the members of these names.
+/// Removes the members of these names from an object.
 pub fn without_members(object: &RawJson, names: &[&str]) -> RawJson {
     let text = object.as_bytes();
     // Fast path: most texts do not contain the names.
@@ -98,7 +100,7 @@ pub fn without_members(object: &RawJson, names: &[&str]) -> RawJson {
     RawJson::parse(format!("{{{}}}", members.join(",")).into()).expect("members make an object")
 }
 
-/// The object with `member` inserted at the front.
+/// Inserts the JSON text of a member at the front of an object.
 fn with_first(object: &RawJson, member: &str) -> Bytes {
     let rest = &object.as_str()[1..];
     let comma = if rest.trim_ascii_start() == "}" { "" } else { "," };

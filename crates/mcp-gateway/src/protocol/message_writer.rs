@@ -6,28 +6,29 @@
 use bytes::Bytes;
 use mcp_host_model::{RawJson, RpcError};
 
-use crate::protocol::result_body::HandledResult;
+use crate::protocol::result_body::HandlerResult;
 
-/// The response to a request: its result, a JSON object, or an error.
-pub(crate) fn outcome(id: &RawJson, outcome: &HandledResult) -> Bytes {
+/// Writes the response to a request.
+pub(crate) fn write_outcome(id: &RawJson, outcome: &HandlerResult) -> Bytes {
     match outcome {
-        Ok(body) => response(id.as_bytes(), "result", &body.parts()),
-        Err(why) => error(Some(id), why),
+        Ok(body) => write_response(id.as_bytes(), "result", &body.parts()),
+        Err(error) => write_error(Some(id), error),
     }
 }
 
-/// A response with a result.
-pub(crate) fn result(id: &RawJson, result: &[u8]) -> Bytes {
-    response(id.as_bytes(), "result", &[result])
+/// Writes a response with a result.
+pub(crate) fn write_result(id: &RawJson, result: &[u8]) -> Bytes {
+    write_response(id.as_bytes(), "result", &[result])
 }
 
-/// A response with an error. `id` is `None`, and null in the message, if the request's id could not be read.
-pub(crate) fn error(id: Option<&RawJson>, error: &RpcError) -> Bytes {
+/// Writes a response with an error. `id` is `None`, and null in the message, if the request's id could not be read.
+pub(crate) fn write_error(id: Option<&RawJson>, error: &RpcError) -> Bytes {
     let error = serde_json::to_vec(error).expect("an error is JSON");
-    response(id.map_or(b"null", RawJson::as_bytes), "error", &[&error])
+    write_response(id.map_or(b"null", RawJson::as_bytes), "error", &[&error])
 }
 
-fn response(id: &[u8], member: &str, value: &[&[u8]]) -> Bytes {
+/// Writes a response whose `member` has the concatenated parts of `value`.
+fn write_response(id: &[u8], member: &str, value: &[&[u8]]) -> Bytes {
     let size: usize = value.iter().map(|part| part.len()).sum();
     let mut message = Vec::with_capacity(size + id.len() + 40);
     message.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
@@ -37,26 +38,26 @@ fn response(id: &[u8], member: &str, value: &[&[u8]]) -> Bytes {
     message.extend_from_slice(b"\":");
     value.iter().for_each(|part| message.extend_from_slice(part));
     message.push(b'}');
-    one_line(message)
+    replace_line_breaks(message)
 }
 
-/// A notification. `params` must be a JSON object.
-pub(crate) fn notification(method: &str, params: &str) -> Bytes {
-    one_line(
+/// Writes a notification. `params` must be a JSON object.
+pub(crate) fn write_notification(method: &str, params: &str) -> Bytes {
+    replace_line_breaks(
         format!(r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#, json_string(method)).into_bytes(),
     )
 }
 
-/// A request to the client. `params` must be a JSON object.
-pub(crate) fn request(id: u64, method: &str, params: &str) -> Bytes {
-    one_line(
+/// Writes a request to the client. `params` must be a JSON object.
+pub(crate) fn write_request(id: u64, method: &str, params: &str) -> Bytes {
+    replace_line_breaks(
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{},"params":{params}}}"#, json_string(method))
             .into_bytes(),
     )
 }
 
-/// A JSON array of the responses to a batch.
-pub(crate) fn batch(responses: &[Bytes]) -> Bytes {
+/// Writes the JSON array of the responses to a batch.
+pub(crate) fn write_batch(responses: &[Bytes]) -> Bytes {
     [b"[".as_slice(), &responses.join(&b','), b"]"].concat().into()
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn json_string(text: &str) -> String {
 }
 
 /// Replaces line breaks by spaces.
-fn one_line(mut message: Vec<u8>) -> Bytes {
+fn replace_line_breaks(mut message: Vec<u8>) -> Bytes {
     let mut from = 0;
     while let Some(at) = memchr::memchr2(b'\n', b'\r', &message[from..]) {
         message[from + at] = b' ';
@@ -85,7 +86,7 @@ mod tests {
     fn messages_have_no_line_breaks() {
         let id = RawJson::parse(Bytes::from_static(b"\"a\"")).unwrap();
         assert_eq!(
-            result(&id, b"{\r\n \"x\": \"a\\nb\"\n}"),
+            write_result(&id, b"{\r\n \"x\": \"a\\nb\"\n}"),
             r#"{"jsonrpc":"2.0","id":"a","result":{   "x": "a\nb" }}"#
         );
         let wrong = RpcError::new(code::INTERNAL_ERROR, "a\nb");
@@ -93,9 +94,9 @@ mod tests {
             r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":{},"message":"a\nb"}}}}"#,
             code::INTERNAL_ERROR
         );
-        assert_eq!(error(None, &wrong), want);
-        assert_eq!(notification("n/x", "{\n}"), r#"{"jsonrpc":"2.0","method":"n/x","params":{ }}"#);
-        assert_eq!(request(7, "ping", "{}"), r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#);
-        assert_eq!(batch(&[Bytes::from_static(b"1"), Bytes::from_static(b"2")]), "[1,2]");
+        assert_eq!(write_error(None, &wrong), want);
+        assert_eq!(write_notification("n/x", "{\n}"), r#"{"jsonrpc":"2.0","method":"n/x","params":{ }}"#);
+        assert_eq!(write_request(7, "ping", "{}"), r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#);
+        assert_eq!(write_batch(&[Bytes::from_static(b"1"), Bytes::from_static(b"2")]), "[1,2]");
     }
 }

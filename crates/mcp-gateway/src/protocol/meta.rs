@@ -29,7 +29,7 @@ const MAX_CLIENT_NAME_BYTES: usize = 1024;
 
 /// The `_meta` of a request.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Meta {
+pub struct RequestMeta {
     /// The token for progress notifications: a JSON string or number.
     pub(crate) progress_token: Option<RawJson>,
     /// `io.modelcontextprotocol/protocolVersion`, unparsed.
@@ -40,17 +40,18 @@ pub struct Meta {
     pub(crate) client_info: Option<RawJson>,
     /// `io.modelcontextprotocol/logLevel`.
     pub(crate) log_level: Option<LogLevel>,
-    /// The name of its dialog.
+    /// [`DIALOG_KEY`].
     pub(crate) dialog: Option<String>,
-    /// Its trace context.
+    /// `traceparent` and `tracestate`.
     pub(crate) trace: Option<TraceContext>,
-    /// The whole object without the dialog's name, if it has a member that is forwarded.
+    /// The object that is forwarded to servers: the whole one without [`DIALOG_KEY`]. `None` if its members concern
+    /// only the client's connection.
     pub forwarded: Option<RawJson>,
 }
 
-/// The members that the gateway reads.
+/// The members of `_meta` that the gateway reads.
 #[derive(Default)]
-struct Members<'a> {
+struct MetaMembers<'a> {
     progress_token: Option<JsonSlice<'a>>,
     version: Option<JsonSlice<'a>>,
     capabilities: Option<JsonSlice<'a>>,
@@ -59,13 +60,13 @@ struct Members<'a> {
     dialog: Option<JsonSlice<'a>>,
     traceparent: Option<JsonSlice<'a>>,
     tracestate: Option<JsonSlice<'a>>,
-    /// A member that is read is repeated, so it is ambiguous.
+    /// Whether one of these members is repeated, so that it is ambiguous.
     has_repeated: bool,
-    /// A member is not about the connection of the client.
+    /// Whether there is a member that does not concern only the client's connection.
     has_forwarded: bool,
 }
 
-impl<'a> Members<'a> {
+impl<'a> MetaMembers<'a> {
     fn add(&mut self, name: &str, value: JsonSlice<'a>) {
         self.has_forwarded |= name != DIALOG_KEY && !CONNECTION_META_KEYS.contains(&name);
         let member = match name {
@@ -83,7 +84,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// The name in a client's information about itself, if it is not too long.
+/// The name in a `clientInfo`, if it is not too long.
 pub(crate) fn client_name(info: &RawJson) -> Option<String> {
     let name =
         Some(info).filter(|info| info.is_object()).and_then(|info| json_splice::member(info, "name"))?;
@@ -91,29 +92,31 @@ pub(crate) fn client_name(info: &RawJson) -> Option<String> {
     (name.len() <= MAX_CLIENT_NAME_BYTES).then(|| name.into_owned())
 }
 
-impl Meta {
+impl RequestMeta {
     /// Reads the value at the position of `cursor` in `text`. A value that cannot be read counts as missing.
     pub(crate) fn read_at<'a>(
         cursor: &mut JsonCursor<'a>,
         text: &ByteString,
-    ) -> Result<(JsonSlice<'a>, Meta), serde_json::Error> {
+    ) -> Result<(JsonSlice<'a>, RequestMeta), serde_json::Error> {
         let start = cursor.clone();
-        let mut members = Members::default();
+        let mut members = MetaMembers::default();
         let object = cursor.read_object(|name, cursor| {
             members.add(&name, cursor.skip_value()?);
             Ok(())
         });
         match object {
-            Ok(object) if !members.has_repeated => Ok((object, Meta::from_members(members, object, text))),
-            Ok(object) => Ok((object, Meta::default())),
+            Ok(object) if !members.has_repeated => {
+                Ok((object, RequestMeta::from_members(members, object, text)))
+            }
+            Ok(object) => Ok((object, RequestMeta::default())),
             Err(_) => {
                 *cursor = start;
-                Ok((cursor.skip_value()?, Meta::default()))
+                Ok((cursor.skip_value()?, RequestMeta::default()))
             }
         }
     }
 
-    fn from_members(members: Members<'_>, object: JsonSlice<'_>, whole: &ByteString) -> Meta {
+    fn from_members(members: MetaMembers<'_>, object: JsonSlice<'_>, whole: &ByteString) -> RequestMeta {
         let raw = |value: JsonSlice<'_>| RawJson::from_slice(whole, value);
         let text = |value: Option<JsonSlice<'_>>| value?.to_text().map(Cow::into_owned);
         let is_token = |token: &RawJson| matches!(token.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
@@ -121,7 +124,7 @@ impl Meta {
             let state = text(members.tracestate);
             TraceContext::parse(&parent, state.as_deref()).ok()
         });
-        Meta {
+        RequestMeta {
             progress_token: members
                 .progress_token
                 .filter(|token| token.as_str().len() <= MAX_PROGRESS_TOKEN_BYTES)
@@ -152,13 +155,14 @@ impl Meta {
         client_name(self.client_info.as_ref()?)
     }
 
-    /// Whether it has a protocol version, as exactly the modern requests do.
+    /// Whether the request is of the modern era: only such requests have a protocol version here.
     pub(crate) fn is_modern(&self) -> bool {
         self.version.is_some()
     }
 
-    /// The version and capabilities, which the modern era requires, or the error about the missing member.
-    pub fn required(&self) -> Result<(ProtocolVersion, RawJson), RpcError> {
+    /// Returns the members that the modern era requires: version and capabilities. Fails if one is missing, or if the
+    /// version is not of the modern era.
+    pub fn required_members(&self) -> Result<(ProtocolVersion, RawJson), RpcError> {
         let missing = |what: &str| {
             let message = format!("`_meta` must contain `io.modelcontextprotocol/{what}`");
             RpcError::new(code::INVALID_PARAMS, message)
@@ -190,19 +194,19 @@ fn unsupported_version(requested: &str) -> RpcError {
 mod tests {
     use super::*;
 
-    fn read(meta: &str) -> Meta {
+    fn read(meta: &str) -> RequestMeta {
         let text = ByteString::from(meta);
-        Meta::read_at(&mut JsonCursor::new(&text), &text).unwrap().1
+        RequestMeta::read_at(&mut JsonCursor::new(&text), &text).unwrap().1
     }
 
     #[test]
     fn invalid_meta_members_count_as_missing() {
-        assert_eq!(read("7"), Meta::default());
-        assert_eq!(read(r#"{"traceparent":1,"traceparent":2}"#), Meta::default());
+        assert_eq!(read("7"), RequestMeta::default());
+        assert_eq!(read(r#"{"traceparent":1,"traceparent":2}"#), RequestMeta::default());
         // Members about the client's connection alone are not forwarded.
         assert_eq!(read(r#"{"progressToken":1,"mcp-host/dialog":"d"}"#).forwarded, None);
         let invalid = read(r#"{"progressToken":{},"mcp-host/dialog":7,"traceparent":"x"}"#);
-        assert_eq!(Meta { forwarded: None, ..invalid }, Meta::default());
+        assert_eq!(RequestMeta { forwarded: None, ..invalid }, RequestMeta::default());
         let meta =
             read(r#"{"progressToken":"t","mcp-host/dialog":"d","io.modelcontextprotocol/logLevel":"info"}"#);
         assert_eq!(meta.progress_token.unwrap().as_str(), r#""t""#);
@@ -216,7 +220,7 @@ mod tests {
 
     #[track_caller]
     fn check_required(meta: &str, want: &str) {
-        let got = match read(meta).required() {
+        let got = match read(meta).required_members() {
             Ok((version, capabilities)) => format!("{version} {}", capabilities.as_str()),
             Err(error) => error.message,
         };

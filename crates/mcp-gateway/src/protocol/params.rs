@@ -8,49 +8,49 @@ use mcp_host_model::internal::JsonCursor;
 use mcp_host_model::{RawJson, RpcError, code};
 use serde::de::DeserializeOwned;
 
-use crate::protocol::meta::Meta;
+use crate::protocol::meta::RequestMeta;
 
-/// Common member names, which are not copied.
+/// Common member names. They are interned, to save a copy.
 const COMMON_NAMES: [&str; 9] =
     ["name", "arguments", "_meta", "uri", "cursor", "requestState", "inputResponses", "requestId", "level"];
 
-/// Up to this number of members, names are compared one by one.
-const MAX_COMPARED: usize = 12;
+/// Up to this number of members, duplicates are found by comparing all pairs of names, which is faster than a hash set.
+const MAX_PAIRWISE_MEMBERS: usize = 12;
 
 /// The parameters of a message: a JSON object without repeated names.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Params {
+pub struct MessageParams {
     raw: RawJson,
     members: Vec<(Cow<'static, str>, RawJson)>,
-    meta: Meta,
+    meta: RequestMeta,
 }
 
-impl Params {
+impl MessageParams {
     /// No parameters.
-    pub(crate) fn none() -> Params {
-        Params { raw: RawJson::empty_object(), members: Vec::new(), meta: Meta::default() }
+    pub(crate) fn empty() -> MessageParams {
+        MessageParams { raw: RawJson::empty_object(), members: Vec::new(), meta: RequestMeta::default() }
     }
 
-    /// Reads the value at the position of `cursor` in `text`. The inner error is for valid JSON that is not a valid
-    /// `params`.
+    /// Reads the value at the position of `cursor` in `text`. The outer error is for invalid JSON, the inner one for
+    /// JSON that is not a valid `params`.
     pub(crate) fn read_at(
         cursor: &mut JsonCursor<'_>,
         text: &ByteString,
-    ) -> Result<Result<Params, RpcError>, serde_json::Error> {
+    ) -> Result<Result<MessageParams, RpcError>, serde_json::Error> {
         let invalid = |message: &str| Ok(Err(RpcError::new(code::INVALID_PARAMS, message)));
         if cursor.peek_byte() != Some(b'{') {
             return match cursor.skip_value()?.as_str() {
-                "null" => Ok(Ok(Params::none())),
+                "null" => Ok(Ok(MessageParams::empty())),
                 _ => invalid("`params` must be a JSON object"),
             };
         }
         let mut members = Vec::with_capacity(4);
-        let mut meta = Meta::default();
+        let mut meta = RequestMeta::default();
         let start = cursor.clone();
         let read = cursor.read_object(|name, cursor| {
             let value;
             if name == "_meta" {
-                (value, meta) = Meta::read_at(cursor, text)?;
+                (value, meta) = RequestMeta::read_at(cursor, text)?;
             } else {
                 value = cursor.skip_value()?;
             }
@@ -69,7 +69,7 @@ impl Params {
         // A repeated name would be ambiguous.
         let names = || members.iter().map(|(name, _)| &**name);
         let has_repeated = match members.len() {
-            0..=MAX_COMPARED => {
+            0..=MAX_PAIRWISE_MEMBERS => {
                 names().enumerate().any(|(at, name)| names().take(at).any(|other| other == name))
             }
             count => names().collect::<HashSet<_>>().len() < count,
@@ -77,13 +77,13 @@ impl Params {
         if has_repeated {
             return invalid("`params` has a duplicate key");
         }
-        Ok(Ok(Params { raw: RawJson::from_slice(text, object), members, meta }))
+        Ok(Ok(MessageParams { raw: RawJson::from_slice(text, object), members, meta }))
     }
 
-    /// Reads the parameters from a text that contains only them.
-    pub(crate) fn of(raw: RawJson) -> Result<Params, RpcError> {
+    /// Parses the parameters from a text that contains only them.
+    pub(crate) fn parse(raw: RawJson) -> Result<MessageParams, RpcError> {
         let text = ByteString::from(raw.as_str());
-        Params::read_at(&mut JsonCursor::new(&text), &text).expect("the text is JSON")
+        MessageParams::read_at(&mut JsonCursor::new(&text), &text).expect("the text is JSON")
     }
 
     /// The whole object, unchanged.
@@ -92,7 +92,7 @@ impl Params {
     }
 
     /// The member `_meta`.
-    pub fn meta(&self) -> &Meta {
+    pub fn meta(&self) -> &RequestMeta {
         &self.meta
     }
 
@@ -133,7 +133,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, want: &str) {
-        let got = match Params::of(RawJson::parse(text.to_owned().into()).unwrap()) {
+        let got = match MessageParams::parse(RawJson::parse(text.to_owned().into()).unwrap()) {
             Ok(params) => params
                 .iter()
                 .map(|(key, value)| format!("{key}={}", value.as_str()))
@@ -157,7 +157,8 @@ mod tests {
         let many: Vec<String> = (0..50).map(|number| format!(r#""{number}":{number}"#)).collect();
         let repeated = format!("{{{},\"7\":1}}", many.join(","));
         check(&repeated, "`params` has a duplicate key");
-        let params = Params::of(RawJson::parse(r#"{"name":"a\n","uri":7}"#.into()).unwrap()).unwrap();
+        let params =
+            MessageParams::parse(RawJson::parse(r#"{"name":"a\n","uri":7}"#.into()).unwrap()).unwrap();
         assert_eq!(params.text("name").as_deref(), Some("a\n"));
         assert_eq!((params.text("uri"), params.get("cursor")), (None, None));
         assert_eq!(params.raw().as_str(), r#"{"name":"a\n","uri":7}"#);

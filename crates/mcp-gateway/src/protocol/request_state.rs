@@ -1,20 +1,18 @@
 //! Seals the `requestState` of servers while clients hold it.
 //!
-//! A modern server sees the gateway as its only client, so it cannot tell to which client it gave a state. The
-//! gateway binds each state to its client, server and request, and accepts only states that it sealed. The key
-//! belongs to this process, so a state is void after a restart.
+//! The gateway is a server's only client, so the server cannot tell to which of the gateway's clients it gave a state.
+//! The gateway therefore binds each state to its client, server and request, and accepts only states that it sealed.
+//! The key belongs to this process, so a state is void after a restart.
 
 use mcp_host_model::ServerId;
 
 use crate::access::principal::Principal;
-use crate::access::secret_id::{keyed_hash, secret_id};
+use crate::access::secret_id::{HASH_DIGITS, keyed_hash, new_secret_id};
 
 /// The prefix of a sealed state.
 const SEALED_PREFIX: &str = "mcp-host-sealed:";
-/// The length of the hash in hexadecimal digits.
-const HASH_DIGITS: usize = 64;
 
-/// Seals and opens states.
+/// Seals and opens states with this key.
 pub(crate) struct StateSealer([u8; 32]);
 
 /// The client, server and request that a state is bound to.
@@ -23,22 +21,25 @@ pub(crate) struct StateBinding<'a> {
     pub(crate) principal: &'a Principal,
     pub(crate) server: &'a ServerId,
     pub(crate) method: &'a str,
-    /// The tool, prompt or resource.
+    /// The name of the tool or prompt, or the URI of the resource.
     pub(crate) name: &'a str,
 }
 
 impl StateSealer {
     /// A sealer with a random key.
     pub(crate) fn new() -> StateSealer {
-        StateSealer(blake3::derive_key("mcp-gateway 2026 requestState of servers", secret_id().as_bytes()))
+        StateSealer(blake3::derive_key(
+            "mcp-gateway 2026 requestState of servers",
+            new_secret_id().as_bytes(),
+        ))
     }
 
-    /// The state for the client.
+    /// Seals a server's state for a client.
     pub(crate) fn seal(&self, binding: &StateBinding<'_>, state: &str) -> String {
         format!("{SEALED_PREFIX}{}{state}", self.hash(binding, state).to_hex())
     }
 
-    /// The server's state; `None` if it was not sealed for this binding.
+    /// Returns the server's state; `None` if it was not sealed for this binding.
     pub(crate) fn open<'a>(&self, binding: &StateBinding<'_>, sealed: &'a str) -> Option<&'a str> {
         let (hash, state) = sealed.strip_prefix(SEALED_PREFIX)?.split_at_checked(HASH_DIGITS)?;
         let hash = blake3::Hash::from_hex(hash).ok()?;

@@ -1,9 +1,9 @@
-//! The result of a request, as it is written into the response.
+//! The result of a request.
 
 use bytes::Bytes;
 use mcp_host_model::{RawJson, ResultInfo, ResultKind, RpcError};
 
-/// The result of a server, checked for a client.
+/// A server's result that was checked and converted for a client.
 #[derive(Debug)]
 pub(crate) struct CheckedResult {
     pub(crate) object: RawJson,
@@ -11,24 +11,24 @@ pub(crate) struct CheckedResult {
 }
 
 impl From<RawJson> for CheckedResult {
-    /// A result of the gateway, which states no type.
+    /// A result of the gateway itself, which has no `resultType`.
     fn from(object: RawJson) -> CheckedResult {
         CheckedResult { object, info: ResultInfo::default() }
     }
 }
 
-/// A result: a JSON object, and a member that is written in front of its own.
+/// A result as it is written into the response: a JSON object, and a member that is written before those of the object.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ResultBody {
     pub(crate) object: Bytes,
-    /// A member that the object does not have; may be empty.
+    /// The JSON text of a member that the object does not have; empty for none.
     first_member: &'static str,
-    /// What it is.
+    /// The kind of the result.
     pub(crate) kind: ResultKind,
 }
 
-/// The outcome of a request.
-pub(crate) type HandledResult = Result<ResultBody, RpcError>;
+/// The outcome of a request: what the handler of its method returns.
+pub(crate) type HandlerResult = Result<ResultBody, RpcError>;
 
 impl From<RawJson> for ResultBody {
     fn from(object: RawJson) -> ResultBody {
@@ -43,23 +43,23 @@ impl From<Bytes> for ResultBody {
 }
 
 impl ResultBody {
-    /// An object without `resultType`, which is written with it.
+    /// A complete result. The object has no `resultType`; the written result has it.
     pub(crate) fn complete(object: RawJson) -> ResultBody {
         let first_member = if object.is_object() { r#""resultType":"complete""# } else { "" };
         ResultBody { first_member, ..ResultBody::from(object) }
     }
 
-    /// The same result, of this kind.
-    pub(crate) fn of_kind(self, kind: ResultKind) -> ResultBody {
+    /// Sets the kind.
+    pub(crate) fn with_kind(self, kind: ResultKind) -> ResultBody {
         ResultBody { kind, ..self }
     }
 
-    /// The size when it is written.
+    /// The size of the written result in bytes.
     pub(crate) fn len(&self) -> usize {
         self.parts().iter().map(|part| part.len()).sum()
     }
 
-    /// The parts of its text.
+    /// The parts of the written result, in their order.
     pub(crate) fn parts(&self) -> [&[u8]; 4] {
         if self.first_member.is_empty() {
             return [&self.object, b"", b"", b""];

@@ -1,7 +1,7 @@
-//! Seals the ids of servers' tasks while clients hold them.
+//! Seals the ids of tasks that clients receive.
 //!
-//! A sealed id contains the server and its id of the task, and a keyed hash of both and the client. So no
-//! other client can use it, and a gateway with the same key opens it after a restart.
+//! A sealed id contains the server, the server's id of the task, and a keyed hash of both and the client. So no other
+//! client can use it, and a gateway with the same key opens it after a restart.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -13,13 +13,11 @@ use mcp_host_model::{RawJson, ServerId};
 use tempfile::NamedTempFile;
 
 use crate::access::principal::Principal;
-use crate::access::secret_id::{keyed_hash, secret_id};
+use crate::access::secret_id::{HASH_DIGITS, keyed_hash, new_secret_id};
 use crate::protocol::json_splice;
 use crate::protocol::message_writer::json_string;
 
-/// The length of the hash in hexadecimal digits.
-const HASH_DIGITS: usize = 64;
-/// Maximum size of a server's id in bytes; a longer one would not fit into the header that repeats it.
+/// Maximum size of a server's id of a task in bytes; a longer one would not fit into the header that repeats it.
 const MAX_ID_BYTES: usize = 2048;
 
 /// The secret that seals the ids of tasks.
@@ -33,10 +31,10 @@ impl TaskKey {
     ///
     /// If the system provides no randomness.
     pub fn random() -> TaskKey {
-        TaskKey(blake3::derive_key("mcp-gateway 2026 ids of tasks", secret_id().as_bytes()))
+        TaskKey(blake3::derive_key("mcp-gateway 2026 ids of tasks", new_secret_id().as_bytes()))
     }
 
-    /// The key in this file. A missing file is created with a random key, readable by its owner only. Blocks.
+    /// Reads the key in this file. A missing file is created with a random key, readable by its owner only. Blocks.
     pub fn load_or_create(path: &Path) -> io::Result<TaskKey> {
         if !path.exists() {
             let folder = path.parent().unwrap_or(Path::new("."));
@@ -63,27 +61,27 @@ impl fmt::Debug for TaskKey {
 /// The `_meta` key of 2025-11-25 that names the task of a message.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
-/// How deep the id of a task is at most: in `task`, or in the related task of `_meta`. A server controls the
-/// depth of its messages.
+/// Maximum depth at which the id of a task is searched: it is in `task`, or in the related task of `_meta`. Bounded,
+/// because a server controls the depth of its messages.
 const MAX_ID_DEPTH: usize = 3;
 
 /// Seals and opens ids of tasks.
-pub(crate) struct TaskIds(TaskKey);
+pub(crate) struct TaskIdSealer(TaskKey);
 
-impl TaskIds {
-    /// With this key.
-    pub(crate) fn new(key: TaskKey) -> TaskIds {
-        TaskIds(key)
+impl TaskIdSealer {
+    /// A sealer with this key.
+    pub(crate) fn new(key: TaskKey) -> TaskIdSealer {
+        TaskIdSealer(key)
     }
 
-    /// The id for the client; `None` if the server's id is too long.
+    /// Seals a server's id of a task for a client. `None` if the id is too long.
     pub(crate) fn seal(&self, client: &Principal, server: &ServerId, id: &str) -> Option<String> {
         let target = BASE64_URL_SAFE_NO_PAD.encode(format!("{server}\n{id}"));
         (id.len() <= MAX_ID_BYTES).then(|| format!("{}{target}", self.hash(client, &target).to_hex()))
     }
 
-    /// The message with sealed ids; `None` if an id cannot be sealed.
-    pub(crate) fn seal_in(
+    /// Seals the ids of tasks in a server's message for a client. `None` if an id cannot be sealed.
+    pub(crate) fn seal_ids_in(
         &self,
         client: &Principal,
         server: &ServerId,
@@ -92,6 +90,7 @@ impl TaskIds {
         self.seal_down_to(MAX_ID_DEPTH, (client, server), message)
     }
 
+    /// Seals the ids of tasks in an object and in its members, at most `depth` levels below it.
     fn seal_down_to(
         &self,
         depth: usize,
@@ -113,7 +112,7 @@ impl TaskIds {
         Some(json_splice::replace_slices(object, sealed.into_iter()))
     }
 
-    /// The server and its id; `None` if the id was not sealed for this client.
+    /// Returns the server and its id of the task. `None` if the id was not sealed for this client.
     pub(crate) fn open(&self, client: &Principal, sealed: &str) -> Option<(ServerId, String)> {
         let (hash, target) = sealed.split_at_checked(HASH_DIGITS)?;
         if blake3::Hash::from_hex(hash).ok()? != self.hash(client, target) {
@@ -129,7 +128,7 @@ impl TaskIds {
     }
 }
 
-/// The server's id of the task that a message describes.
+/// Returns the id of the task that a server's message describes.
 pub(crate) fn task_id(message: &RawJson) -> Option<String> {
     let member = |object: &RawJson, name: &str| {
         json_splice::members(object).into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
@@ -146,15 +145,15 @@ mod tests {
     fn sealed_id_opens_for_its_client_and_key_only() {
         let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
         let server = ServerId::parse("a b").unwrap();
-        let ids = TaskIds::new(TaskKey([7; 32]));
+        let ids = TaskIdSealer::new(TaskKey([7; 32]));
         for id in ["1", "é\n\"x\"", ""] {
             let sealed = ids.seal(&ann, &server, id).unwrap();
             assert!(sealed.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_".contains(&it)), "{sealed}");
             let opened = Some((server.clone(), id.to_owned()));
-            assert_eq!(TaskIds::new(TaskKey([7; 32])).open(&ann, &sealed), opened);
+            assert_eq!(TaskIdSealer::new(TaskKey([7; 32])).open(&ann, &sealed), opened);
             assert_eq!(ids.open(&bob, &sealed), None);
             assert_eq!(ids.open(&Principal::anonymous(), &sealed), None);
-            assert_eq!(TaskIds::new(TaskKey::random()).open(&ann, &sealed), None);
+            assert_eq!(TaskIdSealer::new(TaskKey::random()).open(&ann, &sealed), None);
             for changed in [format!("{sealed}A"), sealed[1..].to_owned(), format!("0{}", &sealed[1..])] {
                 assert!(changed == sealed || ids.open(&ann, &changed).is_none(), "{changed}");
             }

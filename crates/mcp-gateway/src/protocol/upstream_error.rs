@@ -1,12 +1,13 @@
-//! The JSON-RPC errors for failed calls: the server's own error, or the host's message with a code.
+//! Converts failed calls into JSON-RPC errors for the client: the server's own error, or the host's message with a
+//! code.
 
 use mcp_host_model::{ErrorKind, RawJson, RpcError, code};
 use mcp_host_runtime::{HostError, RequestFailure};
 
 use crate::protocol::json_splice;
 
-/// The error for a failure of the host. Mistakes of the client have a code of their own.
-fn host_error(error: &HostError) -> RpcError {
+/// Converts an error of the host. Mistakes of the client have a code of their own.
+fn convert_host_error(error: &HostError) -> RpcError {
     let code = match error.kind {
         ErrorKind::ToolNotFound | ErrorKind::Validation => code::INVALID_PARAMS,
         _ => code::INTERNAL_ERROR,
@@ -15,9 +16,9 @@ fn host_error(error: &HostError) -> RpcError {
     RpcError::new(code, format!("{error}{help}"))
 }
 
-/// The error for a call without a result.
-pub(crate) fn call_error(request_error: RequestFailure, capabilities: &RawJson) -> RpcError {
-    let Some(error) = request_error.rpc else { return host_error(&request_error.error) };
+/// Converts a failed call into the error for a client with these capabilities.
+pub(crate) fn convert_failure(failure: RequestFailure, capabilities: &RawJson) -> RpcError {
+    let Some(error) = failure.rpc else { return convert_host_error(&failure.error) };
     match error.code {
         // This error of a server concerns its connection to the host, not the client's connection to the gateway.
         code::PARSE_ERROR
@@ -26,7 +27,7 @@ pub(crate) fn call_error(request_error: RequestFailure, capabilities: &RawJson) 
         | code::HEADER_MISMATCH
         | code::UNSUPPORTED_PROTOCOL_VERSION => RpcError { code: code::INTERNAL_ERROR, ..*error },
         // A client that has the capability could not act on this error.
-        code::MISSING_CLIENT_CAPABILITY if !lacks(capabilities, error.data.as_ref()) => {
+        code::MISSING_CLIENT_CAPABILITY if !lacks_capability(capabilities, error.data.as_ref()) => {
             RpcError { code: code::INTERNAL_ERROR, ..*error }
         }
         _ => *error,
@@ -34,7 +35,7 @@ pub(crate) fn call_error(request_error: RequestFailure, capabilities: &RawJson) 
 }
 
 /// Whether the client lacks a capability that the error's `data` requires.
-fn lacks(capabilities: &RawJson, data: Option<&RawJson>) -> bool {
+fn lacks_capability(capabilities: &RawJson, data: Option<&RawJson>) -> bool {
     let Some(required) = data.and_then(|data| json_splice::member(data, "requiredCapabilities")) else {
         return false;
     };

@@ -1,5 +1,5 @@
-//! A client's dialog with its leased servers: their instances receive the client's capabilities, and their requests
-//! reach this client only.
+//! A client's dialog with leased servers. These servers receive the client's capabilities, and their requests are sent
+//! to this client only.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -12,8 +12,8 @@ use mcp_host_transport::{CallerId, Handlers, RawRequestHandler, RawServerRequest
 use parking_lot::Mutex;
 
 use crate::access::oauth::AccessGrant;
-use crate::access::secret_id::secret_id;
-use crate::session::client_port::ClientPort;
+use crate::access::secret_id::new_secret_id;
+use crate::session::client_channel::ClientChannel;
 use crate::session::features::ClientFeatures;
 use crate::session::request_handlers::{InputRequestHandler, OpenCalls, SessionRequestHandler};
 use crate::session::supported_requests::SupportedRequests;
@@ -23,41 +23,43 @@ use crate::session::supported_requests::SupportedRequests;
 pub(crate) struct ClientDialog {
     dialog: Dialog,
     /// Identifies the client to the host.
-    pub(crate) owner: CallerId,
-    requests: Arc<DialogRequests>,
-    /// What the access token grants that the host has for the dialog.
+    pub(crate) caller_id: CallerId,
+    requests: Arc<DialogRequestHandler>,
+    /// The grant of the access token that is the dialog's subject token.
     subject: Mutex<Option<Arc<AccessGrant>>>,
 }
 
-/// Handles requests of leased servers that belong to no call: the client's latest call has a stream to it, or its
-/// session has. Without a session, a running call returns the request.
-struct DialogRequests {
+/// Handles requests of the dialog's servers that belong to no call. The handler of the session's latest call sends the
+/// request if that call runs; otherwise the session's notification stream does. Without a session, a running call
+/// returns the request as its result.
+struct DialogRequestHandler {
     supported: SupportedRequests,
-    limit: Duration,
-    calls: Arc<OpenCalls>,
-    latest: Mutex<Option<Weak<dyn RawRequestHandler>>>,
-    /// The way to the client of the session. Without a session it has no stream.
-    port: Arc<ClientPort>,
+    timeout: Duration,
+    open_calls: Arc<OpenCalls>,
+    /// The handler of the session's latest call.
+    latest_call: Mutex<Option<Weak<dyn RawRequestHandler>>>,
+    /// The channel to the client of the session. Without a session it has no stream.
+    channel: Arc<ClientChannel>,
 }
 
 impl ClientDialog {
-    /// A dialog of a client with these capabilities. Server requests are open at most for `limit`. The dialog's id is
+    /// Starts a dialog of a client with these capabilities. A server request fails after `timeout`. The dialog's id is
     /// random, because it is logged and names chosen by clients may be equal.
-    pub(crate) fn start(host: &Host, features: &ClientFeatures, limit: Duration) -> Arc<ClientDialog> {
-        let requests = Arc::new(DialogRequests {
+    pub(crate) fn start(host: &Host, features: &ClientFeatures, timeout: Duration) -> Arc<ClientDialog> {
+        let requests = Arc::new(DialogRequestHandler {
             supported: features.supported_requests,
-            limit,
-            calls: Arc::default(),
-            latest: Mutex::default(),
-            port: Arc::default(),
+            timeout,
+            open_calls: Arc::default(),
+            latest_call: Mutex::default(),
+            channel: Arc::default(),
         });
-        let owner = CallerId::unique();
+        let caller_id = CallerId::unique();
         let handlers = Handlers::forwarding(Arc::clone(&requests) as _);
-        let mut caller = mcp_host_transport::Caller::new(owner, handlers);
+        let mut caller = mcp_host_transport::Caller::new(caller_id, handlers);
         caller.capabilities = features.upstream_capabilities.clone();
-        caller.max_deadline_pause = limit;
-        let dialog = host.dialog_with(DialogId::new(secret_id()), Arc::new(caller));
-        Arc::new(ClientDialog { dialog, owner, requests, subject: Mutex::default() })
+        caller.max_deadline_pause = timeout;
+        let dialog = host.dialog_with(DialogId::new(new_secret_id()), Arc::new(caller));
+        Arc::new(ClientDialog { dialog, caller_id, requests, subject: Mutex::default() })
     }
 
     /// The dialog's id.
@@ -65,9 +67,9 @@ impl ClientDialog {
         self.dialog.id()
     }
 
-    /// Gives a verified access token of the dialog's client to the host, which exchanges it for tokens of
-    /// servers. An older token than the present one is ignored.
-    pub(crate) fn set_subject(&self, grant: &Arc<AccessGrant>, token: &[u8]) {
+    /// Sets a verified access token of the dialog's client as the token that the host exchanges for tokens of servers.
+    /// A token that is older than the present one is ignored.
+    pub(crate) fn set_subject_token(&self, grant: &Arc<AccessGrant>, token: &[u8]) {
         let Ok(token) = std::str::from_utf8(token) else { return };
         let mut subject = self.subject.lock();
         // Most requests have the token of the last one.
@@ -79,50 +81,52 @@ impl ClientDialog {
         *subject = Some(Arc::clone(grant));
     }
 
-    /// The way to the client of the dialog's session.
-    pub(crate) fn port(&self) -> &Arc<ClientPort> {
-        &self.requests.port
+    /// The channel to the client of the dialog's session.
+    pub(crate) fn channel(&self) -> &Arc<ClientChannel> {
+        &self.requests.channel
     }
 
     /// The running calls that can return server requests.
-    pub(crate) fn calls(&self) -> &Arc<OpenCalls> {
-        &self.requests.calls
+    pub(crate) fn open_calls(&self) -> &Arc<OpenCalls> {
+        &self.requests.open_calls
     }
 
     /// Sets the handler of the latest call of the session.
-    pub(crate) fn set_latest(&self, handler: &Arc<dyn RawRequestHandler>) {
-        *self.requests.latest.lock() = Some(Arc::downgrade(handler));
+    pub(crate) fn set_latest_call(&self, handler: &Arc<dyn RawRequestHandler>) {
+        *self.requests.latest_call.lock() = Some(Arc::downgrade(handler));
     }
 }
 
-impl fmt::Debug for DialogRequests {
+impl fmt::Debug for DialogRequestHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DialogRequests").field("supported", &self.supported).finish_non_exhaustive()
+        f.debug_struct("DialogRequestHandler").field("supported", &self.supported).finish_non_exhaustive()
     }
 }
 
 #[async_trait]
-impl RawRequestHandler for DialogRequests {
+impl RawRequestHandler for DialogRequestHandler {
     fn handles(&self, method: &MethodName) -> bool {
         self.supported.supports(method)
     }
 
     async fn handle(&self, request: RawServerRequest) -> Result<RawJson, RpcError> {
-        let latest = self.latest.lock().as_ref().and_then(Weak::upgrade);
+        let latest = self.latest_call.lock().as_ref().and_then(Weak::upgrade);
         if let Some(latest) = latest {
             return latest.handle(request).await;
         }
-        let (supported, limit) = (self.supported, self.limit);
-        if let Some(requests) = self.calls.latest() {
-            let calls = Arc::clone(&self.calls);
-            return InputRequestHandler { supported, requests, calls, limit }.handle(request).await;
+        let (supported, timeout) = (self.supported, self.timeout);
+        if let Some(requests) = self.open_calls.latest() {
+            let calls = Arc::clone(&self.open_calls);
+            return InputRequestHandler { supported, requests, calls, timeout }.handle(request).await;
         }
-        let Some(sender) = self.port.stream() else {
+        let Some(sender) = self.channel.stream_sender() else {
             return Err(RpcError::new(
                 code::INTERNAL_ERROR,
                 "the client has no running call and no open stream",
             ));
         };
-        SessionRequestHandler { supported, port: Arc::clone(&self.port), sender, limit }.handle(request).await
+        SessionRequestHandler { supported, channel: Arc::clone(&self.channel), sender, timeout }
+            .handle(request)
+            .await
     }
 }

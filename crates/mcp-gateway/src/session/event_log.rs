@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 /// The maximum number of messages in the log.
 const MAX_MESSAGES: usize = 256;
-/// The maximum total size of these messages, in bytes. One message of any size is always kept.
+/// The maximum total size of these messages in bytes. The last message is kept whatever its size.
 const MAX_BYTES: usize = 256 * 1024;
 
 /// The id of an event: the stream, and the event's number in it, from 1. Number 0 is before the first event.
@@ -43,7 +43,7 @@ impl FromStr for EventId {
     }
 }
 
-/// The events of a session's stream.
+/// The recent events of a session's stream.
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
     state: Mutex<LogState>,
@@ -53,6 +53,7 @@ pub(crate) struct EventLog {
 
 #[derive(Debug, Default)]
 struct LogState {
+    /// The number of the current stream.
     stream: u64,
     /// The number of events on this stream so far.
     count: u64,
@@ -63,7 +64,8 @@ struct LogState {
 }
 
 impl EventLog {
-    /// The position at which a stream continues after `last`. Without a valid one a new stream begins.
+    /// Resumes the stream after the event `last`, or begins a new stream without a valid one. Returns the id of the
+    /// event after which the stream continues.
     pub(crate) fn resume(&self, last: Option<EventId>) -> EventId {
         let mut state = self.state.lock();
         match last {
@@ -102,7 +104,7 @@ impl EventLog {
     }
 
     /// Resolves when an event was appended. Cancel-safe.
-    pub(crate) async fn appended(&self) {
+    pub(crate) async fn wait_for_append(&self) {
         self.appended.notified().await;
     }
 }

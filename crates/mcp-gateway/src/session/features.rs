@@ -1,4 +1,4 @@
-//! The features of a client: its capabilities, parsed.
+//! The parsed capabilities of a client.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use crate::lists::listing::Audience;
 use crate::protocol::json_splice;
 use crate::session::supported_requests::SupportedRequests;
 
-/// Maximum size of capabilities in bytes that are cached. A cache is thus bounded to some ten kilobytes.
+/// Maximum size of capabilities that are cached, in bytes. This bounds the cache.
 const MAX_CACHED_BYTES: usize = 1024;
 
-/// The number of cached features. Clients differ little in their capabilities.
-const CACHED: NonZeroUsize = NonZeroUsize::new(64).expect("it is not zero");
+/// Maximum number of cached capabilities. Clients differ little in them.
+const MAX_CACHED_FEATURES: NonZeroUsize = NonZeroUsize::new(64).expect("it is not zero");
 
-/// A client's capabilities.
+/// The parsed capabilities of a client.
 #[derive(Debug)]
 pub(crate) struct ClientFeatures {
     /// The capabilities as the client sent them: an object.
     pub(crate) capabilities: RawJson,
     /// The server requests that the client supports.
     pub(crate) supported_requests: SupportedRequests,
-    /// The capabilities that are declared to servers. The gateway forwards no tasks that the client of a legacy session
-    /// runs.
+    /// The capabilities that are declared to servers: those of the client without `tasks`, because the gateway forwards
+    /// no tasks that a client runs.
     pub(crate) upstream_capabilities: Option<ClientCapabilities>,
     /// Whether the client declares the extension for tasks.
     pub(crate) supports_tasks: bool,
-    /// The recipients of tools: apps are among them if the client declares the extension for apps.
+    /// The recipients of the listed tools. They include apps if the client declares the extension for apps.
     pub(crate) audience: Audience,
 }
 
@@ -55,18 +55,18 @@ impl ClientFeatures {
     }
 }
 
-/// The features of clients that send their capabilities with each request.
+/// A cache of parsed capabilities, for clients that send them with each request.
 #[derive(Debug)]
 pub(crate) struct FeaturesCache(Mutex<LruCache<RawJson, Arc<ClientFeatures>, ahash::RandomState>>);
 
 impl Default for FeaturesCache {
     fn default() -> FeaturesCache {
-        FeaturesCache(Mutex::new(LruCache::with_hasher(CACHED, ahash::RandomState::default())))
+        FeaturesCache(Mutex::new(LruCache::with_hasher(MAX_CACHED_FEATURES, ahash::RandomState::default())))
     }
 }
 
 impl FeaturesCache {
-    /// The features with these capabilities.
+    /// Returns the parsed capabilities.
     pub(crate) fn get(&self, capabilities: &RawJson) -> Arc<ClientFeatures> {
         if capabilities.as_bytes().len() > MAX_CACHED_BYTES {
             return ClientFeatures::of(capabilities.clone());

@@ -13,7 +13,7 @@ impl KnownLists {
         KnownLists(CatalogList::ALL.map(|kind| listing.hash(kind)))
     }
 
-    /// Compares with the current lists, and remembers them. Changed templates are returned as resources.
+    /// Remembers the current lists. Returns those that have changed; changed templates are reported as resources.
     pub(crate) fn update(&mut self, listing: &Listing) -> Vec<CatalogList> {
         let previous = std::mem::replace(self, KnownLists::of(listing));
         let is_changed = |kind: CatalogList| previous.0[kind as usize] != self.0[kind as usize];

@@ -15,7 +15,7 @@ pub(crate) struct KnownTasks(Mutex<VecDeque<blake3::Hash>>);
 impl KnownTasks {
     /// Adds a task of a server.
     pub(crate) fn add(&self, server: &ServerId, id: &str) {
-        let task = hash(server, id);
+        let task = task_hash(server, id);
         let mut tasks = self.0.lock();
         if tasks.contains(&task) {
             return;
@@ -28,11 +28,11 @@ impl KnownTasks {
 
     /// Whether the client knows this task.
     pub(crate) fn contains(&self, server: &ServerId, id: &str) -> bool {
-        self.0.lock().contains(&hash(server, id))
+        self.0.lock().contains(&task_hash(server, id))
     }
 }
 
-fn hash(server: &ServerId, id: &str) -> blake3::Hash {
+fn task_hash(server: &ServerId, id: &str) -> blake3::Hash {
     // The id of a server contains no line break.
     blake3::hash(format!("{server}\n{id}").as_bytes())
 }

@@ -1,8 +1,9 @@
 //! The state of one client: its session, dialogs, running requests and pending input.
 
+pub(crate) mod client_channel;
 pub(crate) mod client_dialog;
-pub(crate) mod client_port;
-pub(crate) mod dialogs;
+pub(crate) mod client_session;
+pub(crate) mod dialog_table;
 pub(crate) mod event_log;
 pub(crate) mod features;
 pub(crate) mod known_lists;
@@ -16,6 +17,5 @@ pub(crate) mod resource_subscriptions;
 pub(crate) mod running_requests;
 pub(crate) mod server_requests;
 pub(crate) mod session_table;
-pub(crate) mod state;
 pub(crate) mod supported_requests;
 pub(crate) mod usage;

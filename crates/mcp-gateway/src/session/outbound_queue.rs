@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use crate::limits::bounds::Bounds;
 
-/// Sends messages to one client, or for one request.
+/// Sends messages to one client, or those of one request.
 #[derive(Debug)]
 pub(crate) struct MessageSender(Arc<Queue>);
 
@@ -29,7 +29,7 @@ pub(crate) struct MessageReceiver(Arc<Queue>);
 struct Queue {
     state: Mutex<QueueState>,
     /// Wakes the receiver.
-    filled: AtomicWaker,
+    receiver_waker: AtomicWaker,
     /// Notified when a message was removed or the receiver was dropped.
     room: Notify,
     /// The number of senders.
@@ -53,7 +53,7 @@ pub(crate) struct SendError;
 pub(crate) fn message_channel(bounds: &Bounds) -> (MessageSender, MessageReceiver) {
     let queue = Arc::new(Queue {
         state: Mutex::default(),
-        filled: AtomicWaker::new(),
+        receiver_waker: AtomicWaker::new(),
         room: Notify::new(),
         senders: AtomicUsize::new(1),
         max_messages: bounds.queue_messages.max(1),
@@ -67,7 +67,7 @@ impl Queue {
         state.bytes += message.len();
         state.messages.push_back(message);
         drop(state);
-        self.filled.wake();
+        self.receiver_waker.wake();
     }
 
     fn pop(&self) -> Option<Bytes> {
@@ -90,7 +90,7 @@ impl Clone for MessageSender {
 impl Drop for MessageSender {
     fn drop(&mut self) {
         if self.0.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.filled.wake();
+            self.0.receiver_waker.wake();
         }
     }
 }
@@ -106,8 +106,8 @@ impl Drop for MessageReceiver {
 }
 
 impl MessageSender {
-    /// Queues a message. A message of any size fits into an empty queue.
-    pub(crate) fn send(&self, message: Bytes) -> Result<(), SendError> {
+    /// Queues a message. Fails if the queue is full or closed. A message of any size fits into an empty queue.
+    pub(crate) fn try_send(&self, message: Bytes) -> Result<(), SendError> {
         let state = self.0.state.lock();
         let is_full = state.messages.len() >= self.0.max_messages || state.bytes > self.0.max_bytes;
         if state.is_closed || is_full {
@@ -117,7 +117,7 @@ impl MessageSender {
         Ok(())
     }
 
-    /// Queues a response, and waits while the queue is full. Cancel-safe.
+    /// Queues a response, and waits while the queue has its maximum number of messages. Cancel-safe.
     pub(crate) async fn send_response(&self, message: Bytes) -> Result<(), SendError> {
         loop {
             let room = {
@@ -159,7 +159,7 @@ impl MessageReceiver {
             if let Some(message) = self.try_next() {
                 return Poll::Ready(Some(message));
             }
-            self.0.filled.register(cx.waker());
+            self.0.receiver_waker.register(cx.waker());
             // A message or the last drop may precede the registration.
             let is_over = self.0.senders.load(Ordering::Acquire) == 0;
             match (self.try_next(), is_over) {
@@ -186,17 +186,17 @@ mod tests {
         let bounds = Bounds { queue_messages: 2, queue_bytes: 10, ..Bounds::default() };
         let message = |bytes: usize| Bytes::from(vec![b'x'; bytes]);
         let (sender, mut receiver) = message_channel(&bounds);
-        assert_eq!(sender.send(message(1)), Ok(()));
-        assert_eq!(sender.send(message(1)), Ok(()));
-        assert_eq!(sender.send(message(1)), Err(SendError));
+        assert_eq!(sender.try_send(message(1)), Ok(()));
+        assert_eq!(sender.try_send(message(1)), Ok(()));
+        assert_eq!(sender.try_send(message(1)), Err(SendError));
         assert!(
             receiver.next().await.is_some() && receiver.try_next().is_some() && receiver.try_next().is_none()
         );
         // A message of any size fits into an empty queue.
-        assert_eq!(sender.send(message(11)), Ok(()));
-        assert_eq!(sender.send(message(1)), Err(SendError));
+        assert_eq!(sender.try_send(message(11)), Ok(()));
+        assert_eq!(sender.try_send(message(1)), Err(SendError));
         assert_eq!(receiver.try_next().map(|message| message.len()), Some(11));
-        assert_eq!(sender.send(message(1)), Ok(()));
+        assert_eq!(sender.try_send(message(1)), Ok(()));
         drop(receiver);
         assert!(sender.is_closed());
         assert_eq!(sender.send_response(message(1)).await, Err(SendError));
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(received, (0..8).collect::<Vec<_>>());
 
         let (sender, receiver) = message_channel(&Bounds { queue_messages: 1, ..Bounds::default() });
-        sender.send(Bytes::from_static(b"1")).unwrap();
+        sender.try_send(Bytes::from_static(b"1")).unwrap();
         let sending: Vec<_> = (0..3)
             .map(|_| {
                 let sender = sender.clone();

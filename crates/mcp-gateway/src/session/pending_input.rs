@@ -1,7 +1,7 @@
 //! Calls of clients without sessions that wait for input, because a legacy server sent a request during the call.
 //!
-//! The client gets a `requestState` that is unguessable, valid once, and valid for this client alone. The number
-//! of waiting calls and their time are bounded. A call whose client does not answer is cancelled.
+//! The client receives a `requestState` that is unguessable, usable once, and usable by this client alone. The number
+//! of waiting calls and their time are bounded. A call whose client does not answer in time is cancelled.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::access::principal::Principal;
-use crate::access::secret_id::secret_id;
+use crate::access::secret_id::new_secret_id;
 use crate::limits::bounds::Bounds;
 use crate::protocol::json_splice;
 use crate::protocol::message_writer::json_string;
-use crate::protocol::result_body::{HandledResult, ResultBody};
+use crate::protocol::result_body::{HandlerResult, ResultBody};
 use crate::session::request_handlers::{InputReply, InputRequest};
 
 /// The prefix of every state.
@@ -46,7 +46,7 @@ struct PendingCall {
 /// A call that runs in a task of its own. Dropping it cancels the task.
 #[derive(Debug)]
 pub(crate) struct RunningCall {
-    task: AbortOnDropHandle<HandledResult>,
+    task: AbortOnDropHandle<HandlerResult>,
     requests: mpsc::Receiver<InputRequest>,
     /// The requests without a response, each with its key in `inputRequests`.
     open_requests: Vec<(String, InputRequest)>,
@@ -58,13 +58,14 @@ impl RunningCall {
     /// Starts a call. `work` gets the sender for its server requests.
     pub(crate) fn start<F>(work: impl FnOnce(mpsc::Sender<InputRequest>) -> F) -> RunningCall
     where
-        F: Future<Output = HandledResult> + Send + 'static,
+        F: Future<Output = HandlerResult> + Send + 'static,
     {
         let (sender, requests) = mpsc::channel(MAX_INPUT_REQUESTS);
         let task = AbortOnDropHandle::new(tokio::spawn(work(sender)));
         RunningCall { task, requests, open_requests: Vec::new(), request_count: 0 }
     }
 
+    /// Adds a server request to those without a response.
     fn add_request(&mut self, request: InputRequest) {
         self.request_count += 1;
         self.open_requests.push((format!("input-{}", self.request_count), request));
@@ -72,7 +73,7 @@ impl RunningCall {
 }
 
 impl Drop for RunningCall {
-    /// Returns the requests that the client did not get.
+    /// Reports the requests that the client has not received as undelivered.
     fn drop(&mut self) {
         self.requests.close();
         while let Ok(request) = self.requests.try_recv() {
@@ -92,8 +93,8 @@ impl PendingInputs {
         }
     }
 
-    /// Whether a `requestState` has the form of those that are created here. Any other comes from a server.
-    pub(crate) fn is_ours(state: &str) -> bool {
+    /// Whether a `requestState` has the form of those that are created here. Any other was created by a server.
+    pub(crate) fn is_own_state(state: &str) -> bool {
         state.starts_with(STATE_PREFIX)
     }
 
@@ -117,7 +118,7 @@ impl PendingInputs {
         self.table.lock().clear();
     }
 
-    /// Removes the call of `state`, and passes the client's responses to it.
+    /// Removes the call of `state`, passes the client's responses to it, and returns it.
     pub(crate) fn take(
         &self,
         state: &str,
@@ -129,8 +130,8 @@ impl PendingInputs {
         let found = table.get(state);
         found
             .filter(|pending| pending.principal == *principal && pending.deadline > now)
-            .ok_or_else(unknown_state)?;
-        let PendingCall { mut call, .. } = table.remove(state).ok_or_else(unknown_state)?;
+            .ok_or_else(unknown_state_error)?;
+        let PendingCall { mut call, .. } = table.remove(state).ok_or_else(unknown_state_error)?;
         for (key, response) in responses.map(json_splice::members).unwrap_or_default() {
             // Responses with unknown keys are ignored.
             if let Some(at) = call.open_requests.iter().position(|(open, _)| *open == key) {
@@ -142,25 +143,26 @@ impl PendingInputs {
         Ok(call)
     }
 
-    /// Waits for the call's result, or for a server request. The result is then that the call needs input.
+    /// Waits until a call ends or a server sends a request during it, and returns the call's result. After a server
+    /// request the result is `input_required`, and the call is stored until the client answers, for at most `timeout`.
     pub(crate) async fn advance(
         &self,
         mut call: RunningCall,
         principal: &Principal,
-        wait: Duration,
-    ) -> HandledResult {
+        timeout: Duration,
+    ) -> HandlerResult {
         // A request without a response is returned again at once.
         if call.open_requests.is_empty() {
             tokio::select! {
                 biased;
-                outcome = &mut call.task => return outcome.unwrap_or_else(|_| Err(lost_call())),
+                outcome = &mut call.task => return outcome.unwrap_or_else(|_| Err(lost_call_error())),
                 Some(request) = call.requests.recv() => call.add_request(request),
             }
         }
         while let Ok(request) = call.requests.try_recv() {
             call.add_request(request);
         }
-        let state = format!("{STATE_PREFIX}{}", secret_id());
+        let state = format!("{STATE_PREFIX}{}", new_secret_id());
         let result = input_required_result(&state, &call.open_requests);
         let now = Instant::now();
         let mut table = self.table.lock();
@@ -171,12 +173,12 @@ impl PendingInputs {
             let message = "too many calls wait for input: answer some of them first";
             return Err(RpcError::new(code::SERVER_ERROR, message));
         }
-        table.insert(state, PendingCall { principal: principal.clone(), deadline: now + wait, call });
+        table.insert(state, PendingCall { principal: principal.clone(), deadline: now + timeout, call });
         Ok(result)
     }
 }
 
-/// The result that requests input.
+/// The `input_required` result that has these server requests.
 fn input_required_result(state: &str, open_requests: &[(String, InputRequest)]) -> ResultBody {
     let requests: Vec<String> = open_requests
         .iter()
@@ -191,12 +193,13 @@ fn input_required_result(state: &str, open_requests: &[(String, InputRequest)]) 
 }
 
 /// The error for a state that was not given to this client.
-pub(crate) fn unknown_state() -> RpcError {
+pub(crate) fn unknown_state_error() -> RpcError {
     let message = "`requestState` belongs to no pending call: it was used, is too old, or was changed";
     RpcError::new(code::INVALID_PARAMS, message)
 }
 
-fn lost_call() -> RpcError {
+/// The error for a call whose task has panicked.
+fn lost_call_error() -> RpcError {
     RpcError::new(code::INTERNAL_ERROR, "the gateway failed while it handled this call")
 }
 
@@ -216,9 +219,9 @@ mod tests {
     }
 
     /// Requests a list of roots by a call of `calls`.
-    async fn request_roots(requests: mpsc::Sender<InputRequest>, calls: Arc<OpenCalls>) -> HandledResult {
+    async fn request_roots(requests: mpsc::Sender<InputRequest>, calls: Arc<OpenCalls>) -> HandlerResult {
         let supported = SupportedRequests::of(&json(r#"{"roots":{}}"#));
-        let handler = InputRequestHandler { supported, requests, calls, limit: Duration::from_secs(60) };
+        let handler = InputRequestHandler { supported, requests, calls, timeout: Duration::from_secs(60) };
         let request = RawServerRequest::new(mcp_host_model::Method::ListRoots, RawJson::empty_object());
         handler.handle(request).await.map(ResultBody::from)
     }

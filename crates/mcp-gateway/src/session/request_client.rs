@@ -1,4 +1,4 @@
-//! The context of a request: its client, version, scope, dialog and message sender.
+//! The client of a request, with the version, scope, dialog and message sender of the request.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use mcp_host_transport::CallerId;
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
-use crate::protocol::meta::Meta;
+use crate::protocol::meta::RequestMeta;
 use crate::session::client_dialog::ClientDialog;
+use crate::session::client_session::ClientSession;
 use crate::session::features::ClientFeatures;
 use crate::session::outbound_queue::MessageSender;
-use crate::session::state::ClientSession;
 
 /// The client of one request.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestClient {
     pub(crate) version: ProtocolVersion,
-    /// The part of the catalog that it sees.
+    /// The part of the catalog that the request may use.
     pub(crate) scope: Arc<Scope>,
     /// The dialog of the request, if any.
     pub(crate) dialog: Option<Arc<ClientDialog>>,
@@ -29,14 +29,14 @@ pub(crate) struct RequestClient {
     /// The session, in the legacy era.
     pub(crate) session: Option<Arc<ClientSession>>,
     /// Identifies the caller to the host: one id for each session or dialog, otherwise for each request.
-    pub(crate) owner: CallerId,
+    pub(crate) caller_id: CallerId,
     /// The client's identity.
     pub(crate) principal: Principal,
 }
 
 impl RequestClient {
     /// The client of a session.
-    pub(crate) fn of_session(session: &Arc<ClientSession>, sender: MessageSender) -> RequestClient {
+    pub(crate) fn from_session(session: &Arc<ClientSession>, sender: MessageSender) -> RequestClient {
         RequestClient {
             version: session.version,
             scope: Arc::clone(&session.scope),
@@ -44,7 +44,7 @@ impl RequestClient {
             features: Arc::clone(&session.features),
             sender,
             session: Some(Arc::clone(session)),
-            owner: session.dialog.owner,
+            caller_id: session.dialog.caller_id,
             principal: session.principal.clone(),
         }
     }
@@ -60,7 +60,7 @@ impl RequestClient {
     }
 
     /// The minimum level of log messages for this request; `None` for no messages.
-    pub(crate) fn log_level(&self, meta: &Meta) -> Option<LogLevel> {
+    pub(crate) fn log_level(&self, meta: &RequestMeta) -> Option<LogLevel> {
         match (self.era(), &self.session) {
             (Era::Modern, _) => meta.log_level,
             // Without a level the server decides, and the gateway sends all messages.

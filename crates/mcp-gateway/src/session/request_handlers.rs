@@ -13,17 +13,17 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::session::client_port::ClientPort;
+use crate::session::client_channel::ClientChannel;
 use crate::session::outbound_queue::MessageSender;
 use crate::session::server_requests::internal_error;
 use crate::session::supported_requests::SupportedRequests;
 
-/// Sends server requests to a session during the call.
+/// Sends server requests to the client of a session during the call.
 pub(crate) struct SessionRequestHandler {
     pub(crate) supported: SupportedRequests,
-    pub(crate) port: Arc<ClientPort>,
+    pub(crate) channel: Arc<ClientChannel>,
     pub(crate) sender: MessageSender,
-    pub(crate) limit: Duration,
+    pub(crate) timeout: Duration,
 }
 
 #[async_trait]
@@ -37,11 +37,11 @@ impl RawRequestHandler for SessionRequestHandler {
         self.supported.check_params(&method, &params)?;
         // If nothing reads the call's stream, the session's stream may still be open.
         let sender = if self.sender.is_closed() {
-            self.port.stream().unwrap_or_else(|| self.sender.clone())
+            self.channel.stream_sender().unwrap_or_else(|| self.sender.clone())
         } else {
             self.sender.clone()
         };
-        self.port.requests.send(&sender, method.as_str(), params.as_str(), self.limit).await
+        self.channel.requests.send(&sender, method.as_str(), params.as_str(), self.timeout).await
     }
 }
 
@@ -80,18 +80,19 @@ impl OpenCalls {
 }
 
 /// Returns server requests as the result of the call. If the call ends first, another call of the dialog returns the
-/// request: a server with one connection does not say to which of the client's calls its request belongs.
+/// request, because a server with one connection does not say to which of the client's calls its request belongs.
 pub(crate) struct InputRequestHandler {
     pub(crate) supported: SupportedRequests,
     pub(crate) requests: mpsc::Sender<InputRequest>,
     /// All calls of the dialog.
     pub(crate) calls: Arc<OpenCalls>,
-    pub(crate) limit: Duration,
+    pub(crate) timeout: Duration,
 }
 
 impl InputRequestHandler {
-    /// Sends the request by a call that is open. Dropping the future gives up the response.
-    async fn request(&self, request: RawServerRequest) -> Result<RawJson, RpcError> {
+    /// Sends the request to a call that is open, and waits for the client's response. Dropping the future drops the
+    /// request.
+    async fn request_input(&self, request: RawServerRequest) -> Result<RawJson, RpcError> {
         let mut call = Some(self.requests.clone());
         while let Some(requests) = call {
             let (sender, response) = oneshot::channel();
@@ -122,7 +123,7 @@ impl RawRequestHandler for InputRequestHandler {
 
     async fn handle(&self, request: RawServerRequest) -> Result<RawJson, RpcError> {
         self.supported.check_params(&request.method, &request.params)?;
-        let in_time = tokio::time::timeout(self.limit, self.request(request)).await;
+        let in_time = tokio::time::timeout(self.timeout, self.request_input(request)).await;
         in_time.unwrap_or_else(|_| {
             Err(internal_error("the client did not repeat its call with an answer in time"))
         })

@@ -1,7 +1,7 @@
-//! The servers that sent URIs to a client, so that the client can read what a result links to.
+//! The servers that sent URIs to clients, so that a client can read what a result links to.
 //!
-//! Bounded: of each client, the most recently used URIs are kept, and of all clients the most recently active ones. A
-//! forgotten URI is searched.
+//! Bounded: the most recently used URIs of each client are kept, for the most recently active clients. The host
+//! searches the server of a URI that was forgotten.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const MAX_CLIENTS: usize = 1024;
 /// Maximum number of URIs of a client.
 const MAX_URIS: NonZeroUsize = NonZeroUsize::new(512).expect("it is not zero");
 
-/// The origins of all clients.
+/// The servers that sent URIs, for all clients.
 #[derive(Debug)]
 pub(crate) struct ResourceOrigins {
     clients: Mutex<LruCache<OriginKey, Arc<ClientOrigins>>>,
@@ -28,8 +28,8 @@ pub(crate) struct ResourceOrigins {
     hasher: ahash::RandomState,
 }
 
-/// A session, or all requests of a principal without sessions: of these, some have a dialog, and all must agree on the
-/// meaning of a URI.
+/// The key of a client's URIs: its session, or its principal for all requests without a session. Some of these have a
+/// dialog, and a URI must mean the same in all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum OriginKey {
     Session(DialogId),
@@ -48,7 +48,7 @@ impl Default for ResourceOrigins {
 impl ResourceOrigins {
     /// Remembers that a server sent this URI, unless another one did. Returns the first server.
     pub(crate) fn claim(&self, client: &OriginKey, uri: &str, server: &ServerId) -> ServerId {
-        let client = self.client(client);
+        let client = self.client_origins(client);
         let mut origins = client.lock();
         let owner = origins.get_or_insert(self.hasher.hash_one(uri), || server.clone()).clone();
         if origins.len() > MAX_URIS.get() {
@@ -63,7 +63,7 @@ impl ResourceOrigins {
         client.lock().get(&self.hasher.hash_one(uri)).cloned()
     }
 
-    fn client(&self, key: &OriginKey) -> Arc<ClientOrigins> {
+    fn client_origins(&self, key: &OriginKey) -> Arc<ClientOrigins> {
         let mut clients = self.clients.lock();
         // Unbounded caches allocate no table in advance.
         let client = clients.get_or_insert(key.clone(), || Arc::new(Mutex::new(LruCache::unbounded())));
@@ -77,10 +77,10 @@ impl ResourceOrigins {
 
 impl OriginKey {
     /// The key of a request's client.
-    pub(crate) fn of(caller: &RequestClient) -> OriginKey {
-        match &caller.session {
+    pub(crate) fn of(client: &RequestClient) -> OriginKey {
+        match &client.session {
             Some(session) => OriginKey::Session(session.dialog.id().clone()),
-            None => OriginKey::Principal(caller.principal.clone()),
+            None => OriginKey::Principal(client.principal.clone()),
         }
     }
 }

@@ -15,9 +15,10 @@ const MAX_SUBSCRIPTIONS: usize = 256;
 
 /// The subscriptions of one client. Dropping them ends them.
 #[derive(Default)]
-pub(crate) struct ResourceSubscriptions(Mutex<Vec<Subscribed>>);
+pub(crate) struct ResourceSubscriptions(Mutex<Vec<SubscriptionEntry>>);
 
-struct Subscribed {
+/// A subscription, with the URI of its client.
+struct SubscriptionEntry {
     /// The URI that the client knows.
     exposed: String,
     subscription: Subscription,
@@ -45,7 +46,7 @@ impl ResourceSubscriptions {
     pub(crate) fn add(&self, exposed: &str, subscription: Subscription) {
         let mut all = self.0.lock();
         all.retain(|other| other.exposed != exposed);
-        all.push(Subscribed { exposed: exposed.to_owned(), subscription });
+        all.push(SubscriptionEntry { exposed: exposed.to_owned(), subscription });
     }
 
     /// Removes the subscription to a URI.
@@ -59,7 +60,7 @@ impl ResourceSubscriptions {
     }
 
     /// The exposed URI of a changed resource, if a subscription covers it.
-    pub(crate) fn updated<'a>(&self, event: &'a ServerNotification) -> Option<Cow<'a, str>> {
+    pub(crate) fn updated_uri<'a>(&self, event: &'a ServerNotification) -> Option<Cow<'a, str>> {
         let ServerEvent::ResourceUpdated { uri } = &event.event else { return None };
         let is_covered = |subscription: &Subscription| {
             subscription.server() == &event.server
@@ -67,7 +68,8 @@ impl ResourceSubscriptions {
                 && covers(subscription.uri(), uri)
         };
         let all = self.0.lock();
-        let Subscribed { exposed, subscription } = all.iter().find(|it| is_covered(&it.subscription))?;
+        let SubscriptionEntry { exposed, subscription } =
+            all.iter().find(|it| is_covered(&it.subscription))?;
         Some(match exposed == subscription.uri() {
             true => uri.into(),
             false => exposed_uri::with_server(uri, &event.server).into(),

@@ -11,21 +11,21 @@ use tokio::sync::oneshot;
 
 /// The running requests of one client.
 #[derive(Debug, Default)]
-pub(crate) struct RunningRequests(Mutex<Table>);
+pub(crate) struct RunningRequests(Mutex<RequestTable>);
 
 #[derive(Debug, Default)]
-struct Table {
+struct RequestTable {
     /// The requests, each with the sender that cancels it; `None` once it was used.
     requests: ahash::HashMap<RequestKey, Option<oneshot::Sender<()>>>,
     /// Whether the client has disconnected, so that no further request starts.
     is_closed: bool,
 }
 
-/// The meaning of an id: `1` and `1.0` are the same number, `"a"` and `"\u0061"` the same string.
+/// A request id that is compared by value: `1` and `1.0` are the same number, `"a"` and `"\u0061"` the same string.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum RequestKey {
     Text(String),
-    Whole(i128),
+    Integer(i128),
     /// Any other JSON text, unchanged.
     Other(String),
 }
@@ -35,13 +35,13 @@ impl RequestKey {
         if let Some(text) = id.to_text() {
             return RequestKey::Text(text.into_owned());
         }
-        let whole = id.as_str().parse::<i128>().ok().or_else(|| {
+        let integer = id.as_str().parse::<i128>().ok().or_else(|| {
             let number = id.as_str().parse::<f64>().ok()?;
-            // Up to this limit every integer has an exact `f64`.
+            // Up to this limit, 2^53, every integer has an exact `f64`.
             let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
             is_exact.then_some(number as i128)
         });
-        whole.map_or_else(|| RequestKey::Other(id.as_str().to_owned()), RequestKey::Whole)
+        integer.map_or_else(|| RequestKey::Other(id.as_str().to_owned()), RequestKey::Integer)
     }
 }
 
@@ -109,7 +109,7 @@ impl RunningRequests {
 }
 
 impl RequestGuard {
-    /// Resolves when the client cancels the request. Cancel-safe.
+    /// Resolves when the request is cancelled. Cancel-safe.
     pub(crate) async fn cancelled(&mut self) {
         if (&mut self.cancelled).await.is_err() {
             // The request can no longer be cancelled.

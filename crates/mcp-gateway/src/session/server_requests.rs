@@ -15,10 +15,10 @@ const MAX_OPEN_REQUESTS: usize = 64;
 
 /// The requests to the client of one session that wait for a response.
 #[derive(Debug, Default)]
-pub(crate) struct ServerRequests(Mutex<Table>);
+pub(crate) struct ServerRequests(Mutex<OpenRequests>);
 
 #[derive(Debug, Default)]
-struct Table {
+struct OpenRequests {
     /// The id of the last request that was sent.
     last_id: u64,
     /// The requests without a response, by id.
@@ -54,7 +54,7 @@ impl ServerRequests {
         };
         let _cancel_on_drop = OpenRequest { requests: self, sender, id };
         sender
-            .send(message_writer::request(id, method, params))
+            .try_send(message_writer::write_request(id, method, params))
             .map_err(|_| internal_error("the client has no open stream"))?;
         match tokio::time::timeout(timeout, response).await {
             Ok(Ok(response)) => response,
@@ -85,7 +85,8 @@ impl Drop for OpenRequest<'_> {
         if self.requests.remove(self.id).is_some() {
             let params = format!(r#"{{"requestId":{},"reason":"it is no longer needed"}}"#, self.id);
             // If the client has no stream, there is nothing to cancel.
-            let _ = self.sender.send(message_writer::notification(Method::Cancelled.as_str(), &params));
+            let _ =
+                self.sender.try_send(message_writer::write_notification(Method::Cancelled.as_str(), &params));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The HTTP sessions by id. Their number is bounded, in total and for each client.
+//! The table of HTTP sessions, by id. Their number is bounded, in total and for each client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::access::principal::Principal;
 use crate::limits::bounds::Bounds;
-use crate::session::state::ClientSession;
+use crate::session::client_session::ClientSession;
 use crate::session::usage::CapacityError;
 
 /// The sessions.
@@ -27,7 +27,7 @@ pub(crate) struct Insertion {
 }
 
 impl SessionTable {
-    /// An empty registry with these limits.
+    /// An empty table with these limits.
     pub(crate) fn new(bounds: &Bounds) -> SessionTable {
         SessionTable {
             table: Mutex::default(),
@@ -36,15 +36,15 @@ impl SessionTable {
         }
     }
 
-    /// Adds a session. At the limit, an unused session of the client is evicted, so that a client that leaks sessions
-    /// harms only itself: the least recently used one of those that never called, else of all. Without tokens all
-    /// clients count as one, so recently used sessions that have called are protected.
+    /// Adds a session. At the limit, an unused session of the same client is evicted, so that a client that leaks
+    /// sessions harms only itself: the least recently used one without a call, else the least recently used one.
+    /// Without tokens all clients count as one, so recently used sessions with a call are protected.
     pub(crate) fn add(&self, session: Arc<ClientSession>, now: Instant) -> Result<Insertion, CapacityError> {
         let mut evicted = None;
         let mut table = self.table.lock();
         let own = || table.values().filter(|other| other.principal == session.principal);
         if table.len() >= self.max_sessions || own().count() >= self.max_per_client {
-            let unused = own().filter_map(|session| Some((session.unused()?, session.id.clone())));
+            let unused = own().filter_map(|session| Some((session.idle_usage()?, session.id.clone())));
             let (usage, oldest) = unused.min().ok_or(CapacityError)?;
             if !usage.is_evictable(&session.principal, now) {
                 return Err(CapacityError);
@@ -60,36 +60,36 @@ impl SessionTable {
         self.table.lock().get(id).filter(|session| session.principal == *principal).cloned()
     }
 
-    /// Removes the session of this id, if it belongs to the client.
+    /// Removes and returns the session of this id, if it belongs to the client.
     pub(crate) fn take(&self, id: &str, principal: &Principal) -> Option<Arc<ClientSession>> {
         let mut table = self.table.lock();
         table.get(id).filter(|session| session.principal == *principal)?;
         table.remove(id)
     }
 
-    /// Removes sessions that were unused for `idle`.
+    /// Removes and returns the sessions that were unused for `idle`.
     pub(crate) fn take_unused(&self, now: Instant, idle: Duration) -> Vec<Arc<ClientSession>> {
         self.take_if(|session| {
-            session.unused().is_some_and(|usage| now.saturating_duration_since(usage.last_used) >= idle)
+            session.idle_usage().is_some_and(|usage| now.saturating_duration_since(usage.last_used) >= idle)
         })
     }
 
-    /// Removes the sessions of some clients.
-    pub(crate) fn take_of(&self, is_taken: impl Fn(&Principal) -> bool) -> Vec<Arc<ClientSession>> {
-        self.take_if(|session| is_taken(&session.principal))
+    /// Removes and returns the sessions of these clients.
+    pub(crate) fn take_clients(&self, principals: &[Principal]) -> Vec<Arc<ClientSession>> {
+        self.take_if(|session| principals.contains(&session.principal))
     }
 
     fn take_if(&self, is_taken: impl Fn(&ClientSession) -> bool) -> Vec<Arc<ClientSession>> {
         self.table.lock().extract_if(|_, session| is_taken(session)).map(|(_, session)| session).collect()
     }
 
-    /// Removes all sessions.
+    /// Removes and returns all sessions.
     pub(crate) fn take_all(&self) -> Vec<Arc<ClientSession>> {
         self.table.lock().drain().map(|(_, session)| session).collect()
     }
 
     /// The lowest log level of all sessions.
-    pub(crate) fn lowest_level(&self) -> Option<LogLevel> {
+    pub(crate) fn lowest_log_level(&self) -> Option<LogLevel> {
         // A session without a level gets all messages.
         self.table.lock().values().map(|session| session.log_level().unwrap_or(LogLevel::Debug)).min()
     }

@@ -11,11 +11,12 @@ use crate::access::principal::Principal;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CapacityError;
 
-/// How long an unused session that has called is protected from eviction if there are no tokens, because it may belong
-/// to another client.
+/// How long an unused session with a call is protected from eviction if there are no tokens, because it may belong to
+/// another client.
 pub(crate) const EVICTION_PROTECTION: Duration = Duration::from_secs(60);
 
-/// How much is lost with an unused session or dialog. The least is evicted first.
+/// The usage of a session or dialog that is unused now. The smallest is evicted first: without a call, then the least
+/// recently used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Usage {
     /// Whether the client has called anything. A client that has only listed loses nothing.

@@ -78,6 +78,6 @@ async fn each_call_is_one_line_without_content() {
     audit.reopen();
     post("tools/call", &call).await;
     audit.flush(LIMIT);
-    assert_eq!((lines(&rotated).len(), lines(&path).len(), audit.dropped()), (3, 1, 0));
+    assert_eq!((lines(&rotated).len(), lines(&path).len(), audit.dropped_lines()), (3, 1, 0));
     gateway.end().await;
 }

@@ -37,7 +37,7 @@ async fn vanished_clients_leave_no_sessions_or_leases() {
         streams.push(stream);
     }
     drop(streams);
-    wait_until(|| fixture.gateway.clients().sessions == 0).await;
+    wait_until(|| fixture.gateway.client_counts().sessions == 0).await;
     wait_until(|| fixture.servers.demo.open() == before).await;
     fixture.end().await;
 }
@@ -143,7 +143,7 @@ async fn session_limit_evicts_only_own_sessions() {
     .await;
     let ann = ("authorization", "Bearer ann-0123456789abcdef");
     let begun = begin(&fixture, &[ann], 6).await;
-    assert_eq!(fixture.gateway.clients().sessions, 4);
+    assert_eq!(fixture.gateway.client_counts().sessions, 4);
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     for (at, status) in [(0, 404), (5, 200)] {
         let session = begun[at].1.as_deref().unwrap();
@@ -186,7 +186,7 @@ async fn session_limit_evicts_only_own_sessions() {
             "{number}"
         );
     }
-    let clients = fixture.gateway.clients();
+    let clients = fixture.gateway.client_counts();
     assert_eq!((clients.sessions, clients.dialogs), (4, 4));
     fixture.end().await;
 }

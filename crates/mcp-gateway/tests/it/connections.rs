@@ -268,7 +268,7 @@ async fn disconnect_cancels_only_stateless_requests() {
     wait_for(1).await;
     fixture.http("DELETE", "/mcp", &[("mcp-session-id", &session)], "").await;
     wait_for(0).await;
-    wait_until(|| fixture.gateway.clients().sessions == 0).await;
+    wait_until(|| fixture.gateway.client_counts().sessions == 0).await;
     fixture.end().await;
 }
 

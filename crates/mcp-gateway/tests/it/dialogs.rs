@@ -46,7 +46,7 @@ async fn client_without_session_has_a_dialog_for_its_name_token_or_connection() 
     let reply = fixture.modern("tools/call", Some("own__echo"), arguments).await;
     assert_eq!(reply.json()["result"]["content"][0]["text"], "a", "{reply:?}");
     wait_until(|| {
-        fixture.gateway.clients() == ClientCounts::default() && fixture.servers.demo.open() == before
+        fixture.gateway.client_counts() == ClientCounts::default() && fixture.servers.demo.open() == before
     })
     .await;
     // A call of a shared server begins no dialog.
@@ -64,7 +64,7 @@ async fn client_without_session_has_a_dialog_for_its_name_token_or_connection() 
         texts.push(reply.json()["result"]["content"][0]["text"].as_str().unwrap().to_owned());
     }
     assert!(texts[0] == texts[1] && texts[0] != texts[2], "{texts:?}");
-    let clients = fixture.gateway.clients();
+    let clients = fixture.gateway.client_counts();
     assert_eq!((clients.sessions, clients.dialogs), (0, 2));
     fixture.end().await;
 }
@@ -77,7 +77,7 @@ async fn unused_sessions_and_dialogs_end() {
     let before = fixture.servers.demo.open();
     let session = fixture.initialize(&[]).await;
     toggle(&fixture, "own", &session).await;
-    wait_until(|| fixture.gateway.clients().sessions == 0).await;
+    wait_until(|| fixture.gateway.client_counts().sessions == 0).await;
     wait_until(|| fixture.servers.demo.open() == before).await;
     assert_eq!(
         fixture

@@ -145,7 +145,7 @@ async fn removed_token_ends_its_sessions_and_streams_and_no_others() {
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     assert_eq!(fixture.post(&[of_ann, ("mcp-session-id", &anns)], ping).await.status, 401);
     assert_eq!(fixture.post(&[of_bob, ("mcp-session-id", &bobs)], ping).await.status, 200);
-    assert_eq!(fixture.gateway.clients().sessions, 1);
+    assert_eq!(fixture.gateway.client_counts().sessions, 1);
 
     // A rotated token keeps the session; streams of the old one end.
     assert_eq!(fixture.tokens.replace(read("bo2-0123456789abcdef name=bob")), Some(0));

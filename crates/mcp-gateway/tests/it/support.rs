@@ -172,7 +172,7 @@ impl TestGateway {
     pub(crate) async fn end(mut self) {
         drop(self.stop.take());
         (&mut self.serving).await.unwrap();
-        assert_eq!(self.gateway.clients(), ClientCounts::default());
+        assert_eq!(self.gateway.client_counts(), ClientCounts::default());
         self.host.shutdown().await;
         assert_eq!(self.servers.demo.open(), 0);
     }

@@ -189,7 +189,7 @@ async fn http2_requests_of_one_connection_run_concurrently() {
     drop(http2.stop);
     http2.serving.await.unwrap();
     assert_eq!(slow.await.unwrap().unwrap().status, 202);
-    assert_eq!(http2.gateway.clients(), ClientCounts::default());
+    assert_eq!(http2.gateway.client_counts(), ClientCounts::default());
     http2.connection.await.unwrap().unwrap();
 }
 

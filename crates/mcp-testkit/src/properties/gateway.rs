@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use mcp_host_gateway::Tokens;
-use mcp_host_gateway::internal::frame::{self, FrameError, Incoming};
-use mcp_host_gateway::internal::guard::Guard;
+use mcp_host_gateway::internal::frame::{self, ClientMessage, FrameError};
+use mcp_host_gateway::internal::guard::HostGuard;
 use mcp_host_gateway::internal::{header_arguments, headers, is_admitted, json_splice, scope};
 use mcp_host_model::{RawJson, Secret};
 use mcp_host_registry::Selection;
@@ -14,7 +14,7 @@ use serde_json::Value;
 pub fn gateway_body(bytes: &[u8]) {
     let text = Bytes::copy_from_slice(bytes);
     let whole = serde_json::from_slice::<Value>(bytes).ok();
-    match frame::read_many(&text) {
+    match frame::read_messages(&text) {
         Ok(messages) => {
             for message in messages {
                 check_message(message);
@@ -22,8 +22,8 @@ pub fn gateway_body(bytes: &[u8]) {
         }
         Err(error) => check_error(&error),
     }
-    let single = frame::read(&text);
-    if let (Ok(Incoming::Request(request)), Some(Value::Object(whole))) = (&single, &whole) {
+    let single = frame::read_message(&text);
+    if let (Ok(ClientMessage::Request(request)), Some(Value::Object(whole))) = (&single, &whole) {
         assert_eq!(whole.get("method"), Some(&Value::from(request.method.as_str())));
         assert_eq!(whole.get("id"), request.id.read::<Value>().ok().as_ref());
         assert!(whole.get("params").is_none_or(|it| it.is_null() || it.is_object()));
@@ -36,16 +36,16 @@ fn check_error(error: &FrameError) {
     assert!(!message.is_empty() && message.len() < 1024, "{message}");
 }
 
-fn check_message(message: Result<Incoming, FrameError>) {
+fn check_message(message: Result<ClientMessage, FrameError>) {
     let params = match message {
-        Ok(Incoming::Request(it)) => it.params,
-        Ok(Incoming::Notification(it)) => it.params,
-        Ok(Incoming::Response(_)) => return,
+        Ok(ClientMessage::Request(it)) => it.params,
+        Ok(ClientMessage::Notification(it)) => it.params,
+        Ok(ClientMessage::Response(_)) => return,
         Err(error) => return check_error(&error),
     };
     assert!(params.raw().is_object());
     let meta = params.meta();
-    if let Err(error) = meta.required() {
+    if let Err(error) = meta.required_members() {
         assert!(!error.message.is_empty());
     }
     if let Some(raw) = &meta.forwarded {
@@ -108,7 +108,7 @@ pub fn gateway_head(bytes: &[u8]) {
     let query = target.split_once('?').map_or(target, |it| it.1);
     let pairs = query.split('&').filter_map(|it| it.split_once('='));
     let selections = pairs.clone().filter(|it| scope::SELECTIONS.contains(&it.0)).count();
-    match scope::view(pairs) {
+    match scope::read_view(pairs) {
         Ok(view) => {
             assert_eq!(view.is_some(), selections > 0);
             for selection in view.iter().flat_map(|it| [&it.toolsets, &it.tools, &it.prompts, &it.resources])
@@ -130,14 +130,15 @@ fn check_headers<'a>(lines: impl Iterator<Item = &'a str>, body: &str) {
             map.append(name, value);
         }
     }
-    headers::accepts(&map);
-    headers::is_json(&map);
+    headers::accepted_format(&map);
+    headers::has_json_body(&map);
     check_guard(&map);
-    let Ok(Incoming::Request(request)) = frame::read(&Bytes::copy_from_slice(body.as_bytes())) else {
+    let Ok(ClientMessage::Request(request)) = frame::read_message(&Bytes::copy_from_slice(body.as_bytes()))
+    else {
         return;
     };
     let meta = request.params.meta();
-    if headers::check_request(&map, &request, meta).is_ok() {
+    if headers::check_required_headers(&map, &request).is_ok() {
         // A header without encoding is equal to the body.
         let plain = |name: &str| text(&map, name).filter(|value| !value.starts_with("=?"));
         assert!(plain("mcp-method").is_none_or(|value| value == request.method.as_str()));
@@ -149,7 +150,7 @@ fn check_headers<'a>(lines: impl Iterator<Item = &'a str>, body: &str) {
     let arguments = request.params.read::<Value>().ok().and_then(|params| params.get("arguments").cloned());
     let arguments = arguments.and_then(|arguments| RawJson::from_value(&arguments).ok());
     if let Err(error) =
-        headers::check_arguments(&map, &header_arguments(request.params.raw()), arguments.as_ref())
+        headers::check_argument_headers(&map, &header_arguments(request.params.raw()), arguments.as_ref())
     {
         assert!(!error.message.is_empty());
     }
@@ -162,7 +163,7 @@ fn text<'a>(map: &'a HeaderMap, name: &str) -> Option<&'a str> {
 /// A request that the guard of a loopback listener admits names loopback in `Host` and `Origin`.
 fn check_guard(map: &HeaderMap) {
     let (host, origin) = (text(map, header::HOST.as_str()), text(map, header::ORIGIN.as_str()));
-    let guard = Guard {
+    let guard = HostGuard {
         address: "127.0.0.1:8807".parse().expect("an address"),
         hosts: Vec::new(),
         origins: Vec::new(),

@@ -11,15 +11,15 @@ const MAX_SCOPES: usize = 256;
 /// The claims that the gateway reads. The library checks issuer and times.
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
-    /// A number of seconds, which may have a fraction (RFC 7519, section 2).
+    /// The expiry in seconds since the epoch, which may have a fraction (RFC 7519, section 2).
     exp: f64,
-    /// A text: the library also accepts a list.
+    /// Declared as a text, because the library would accept a list, too.
     #[serde(rename = "iss")]
     _issuer: Option<String>,
     aud: OneOrMany,
     sub: Option<String>,
     client_id: Option<String>,
-    /// A number; another value is ignored.
+    /// When the token was issued: a number; another value is ignored.
     iat: Option<serde_json::Value>,
     scope: Option<OneOrMany>,
     /// The name of `scope` at some authorization servers.
@@ -46,7 +46,7 @@ impl OneOrMany {
 }
 
 impl Claims {
-    /// The user, or the client that acts for itself.
+    /// The name of the user, or of the client that acts for itself. `None` if it is missing or not usable.
     pub(super) fn subject(&self) -> Option<&str> {
         let is_usable = |name: &&str| {
             (1..=MAX_SUBJECT_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
@@ -59,8 +59,9 @@ impl Claims {
         self.exp as u64
     }
 
-    /// Whether the token is bound to a key. The gateway takes no proof, so that a thief could use the token, too.
-    pub(super) fn is_bound(&self) -> bool {
+    /// Whether the token is bound to a key. The gateway supports no proof of possession, so such a token is not
+    /// accepted.
+    pub(super) fn is_key_bound(&self) -> bool {
         self.cnf.is_some()
     }
 
@@ -76,7 +77,7 @@ impl Claims {
         scopes.take(MAX_SCOPES).map(str::to_owned).collect()
     }
 
-    /// The audiences that are this resource, or one of its servers.
+    /// The audiences that are this resource, or the resource of one of its servers.
     pub(super) fn audiences(&self, resource: &str) -> Vec<String> {
         // The URL of an origin is the same with and without a slash at its end.
         let audiences = self.aud.iter().map(|audience| audience.strip_suffix('/').unwrap_or(audience));
@@ -87,8 +88,8 @@ impl Claims {
     }
 }
 
-/// Why a token is not accepted.
-pub(super) fn describe(error: &ErrorKind) -> &'static str {
+/// The reason why a token is not accepted.
+pub(super) fn rejection_reason(error: &ErrorKind) -> &'static str {
     match error {
         ErrorKind::ExpiredSignature => "the access token has expired",
         ErrorKind::ImmatureSignature => "the access token is not yet valid",

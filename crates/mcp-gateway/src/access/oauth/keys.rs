@@ -1,6 +1,6 @@
 //! The keys of the authorization server: fetched, cached and renewed.
 //!
-//! One task ([`KeyCache::run`]) fetches them. A token with an unknown key asks it to fetch again, at most once in
+//! One task ([`KeyCache::run`]) fetches them. A token with an unknown key requests another fetch, at most once in
 //! [`MIN_INTERVAL`], so that forged tokens cause no flood of requests.
 
 use std::convert::Infallible;
@@ -28,16 +28,16 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_DOCUMENT_BYTES: usize = 256 * 1024;
 /// Maximum number of keys. Further ones are ignored.
 const MAX_KEYS: usize = 64;
-/// Maximum length of foreign text in a message.
-const MAX_SHOWN: usize = 200;
+/// Maximum length of another server's text in a message, in characters.
+const MAX_SHOWN_CHARS: usize = 200;
 
-/// The keys of an issuer.
+/// A cache of the keys of an issuer.
 pub(super) struct KeyCache {
     issuer: String,
     authorities: Authorities,
     state: watch::Sender<KeyState>,
-    /// Asks for a fetch.
-    wanted: Notify,
+    /// Notified to request a fetch.
+    fetch_request: Notify,
 }
 
 /// The result of the latest fetches.
@@ -52,12 +52,13 @@ struct KeyState {
 /// Keys that can verify signatures.
 #[derive(Debug)]
 pub(super) struct KeySet {
-    keys: Vec<Key>,
+    keys: Vec<PublicKey>,
     hash: blake3::Hash,
 }
 
+/// A public key that can verify signatures.
 #[derive(Debug)]
-struct Key {
+struct PublicKey {
     id: Option<String>,
     /// The only algorithm that it may be used with, if the set names one.
     algorithm: Option<String>,
@@ -66,7 +67,7 @@ struct Key {
 
 impl KeyCache {
     pub(super) fn new(issuer: String, authorities: Authorities) -> KeyCache {
-        KeyCache { issuer, authorities, state: watch::Sender::default(), wanted: Notify::new() }
+        KeyCache { issuer, authorities, state: watch::Sender::default(), fetch_request: Notify::new() }
     }
 
     /// The current keys; `None` before the first fetch that succeeds.
@@ -74,8 +75,9 @@ impl KeyCache {
         self.state.borrow().keys.clone()
     }
 
-    /// Waits for a fetch if the key of a token is unknown, unless the last fetch was just now. Cancel-safe.
-    pub(super) async fn prepare(&self, header: &Header) {
+    /// Requests a fetch and waits for it if the key of a token is unknown, unless the last fetch ended less than
+    /// [`MIN_INTERVAL`] ago. Cancel-safe.
+    pub(super) async fn fetch_if_unknown(&self, header: &Header) {
         let mut state = self.state.subscribe();
         {
             let state = state.borrow_and_update();
@@ -84,27 +86,27 @@ impl KeyCache {
                 return;
             }
         }
-        self.wanted.notify_one();
-        // Without an answer, the caller finds no key.
+        self.fetch_request.notify_one();
+        // After a timeout, the caller finds no key.
         let _ = timeout(MAX_WAIT, state.changed()).await;
     }
 
-    /// Fetches the keys at once, when they are old, and when one is wanted. Never returns. `on_change` is called when
-    /// the keys have changed.
+    /// Fetches the keys at once, when they are old, and when a fetch is requested. Never returns. `on_change` is called
+    /// when the keys have changed.
     pub(super) async fn run(&self, on_change: impl Fn()) -> Infallible {
         let mut has_failed = false;
         loop {
-            let fetched = self.fetch().await;
+            let fetched = self.fetch_keys().await;
             match &fetched {
                 Ok(_) if !std::mem::take(&mut has_failed) => {}
                 Ok(_) => tracing::info!(
                     issuer = self.issuer,
                     "the keys of the authorization server can be fetched again"
                 ),
-                Err(why) if !std::mem::replace(&mut has_failed, true) => {
+                Err(error) if !std::mem::replace(&mut has_failed, true) => {
                     tracing::warn!(
                         issuer = self.issuer,
-                        "cannot fetch the keys of the authorization server: {why}"
+                        "cannot fetch the keys of the authorization server: {error}"
                     );
                 }
                 Err(_) => {}
@@ -122,18 +124,20 @@ impl KeyCache {
                 on_change();
             }
             sleep(MIN_INTERVAL).await;
-            let _ = timeout(pause, self.wanted.notified()).await;
+            let _ = timeout(pause, self.fetch_request.notified()).await;
         }
     }
 
-    async fn fetch(&self) -> Result<KeySet, String> {
-        let url = self.discover().await?;
-        let document = self.get(&url).await.map_err(|why| format!("{}: {why}", clean_text(url.as_str())))?;
-        KeySet::read(&document).map_err(|why| format!("{}: {why}", clean_text(url.as_str())))
+    /// Fetches the key set of the issuer.
+    async fn fetch_keys(&self) -> Result<KeySet, String> {
+        let url = self.discover_key_url().await?;
+        let document =
+            self.fetch(&url).await.map_err(|error| format!("{}: {error}", clean_text(url.as_str())))?;
+        KeySet::read(&document).map_err(|error| format!("{}: {error}", clean_text(url.as_str())))
     }
 
-    /// The URL of the key set, from the metadata of the issuer.
-    async fn discover(&self) -> Result<Url, String> {
+    /// Reads the URL of the key set from the metadata of the issuer.
+    async fn discover_key_url(&self) -> Result<Url, String> {
         #[derive(Deserialize)]
         struct MetadataJson {
             issuer: String,
@@ -141,20 +145,21 @@ impl KeyCache {
         }
         let mut failure = String::new();
         for url in metadata_urls(&self.issuer) {
-            let document = match self.get(&url).await {
+            let document = match self.fetch(&url).await {
                 Ok(document) => document,
-                Err(why) => {
-                    failure = format!("{}: {why}", clean_text(url.as_str()));
+                Err(error) => {
+                    failure = format!("{}: {error}", clean_text(url.as_str()));
                     continue;
                 }
             };
-            let invalid = |why: String| format!("{}: {why}", clean_text(url.as_str()));
+            let invalid = |error: String| format!("{}: {error}", clean_text(url.as_str()));
             let MetadataJson { issuer, jwks_uri } = serde_json::from_slice(&document)
                 .map_err(|_| invalid("it is not the metadata of an authorization server".to_owned()))?;
             if issuer != self.issuer {
                 return Err(invalid(format!("it is the metadata of the issuer {:?}", clean_text(&issuer))));
             }
             let keys = jwks_uri.ok_or_else(|| invalid("it names no `jwks_uri`".to_owned()))?;
+            // Plain http is allowed if both are on this machine.
             let is_local = is_loopback(&keys) && Url::parse(&self.issuer).is_ok_and(|url| is_loopback(&url));
             return match keys.scheme() == "https" || (keys.scheme() == "http" && is_local) {
                 true => Ok(keys),
@@ -164,7 +169,7 @@ impl KeyCache {
         Err(failure)
     }
 
-    async fn get(&self, url: &Url) -> Result<Vec<u8>, String> {
+    async fn fetch(&self, url: &Url) -> Result<Vec<u8>, String> {
         fetch_json(url, &self.authorities, MAX_DOCUMENT_BYTES, FETCH_TIMEOUT).await
     }
 }
@@ -177,40 +182,43 @@ impl KeySet {
             keys: Vec<serde_json::Value>,
         }
         let set: KeySetJson = serde_json::from_slice(document).map_err(|_| "it is not a JSON Web Key Set")?;
-        let keys: Vec<Key> = set.keys.into_iter().filter_map(Key::read).take(MAX_KEYS).collect();
+        let keys: Vec<PublicKey> = set.keys.into_iter().filter_map(PublicKey::read).take(MAX_KEYS).collect();
         match keys.is_empty() {
             true => Err("it contains no public key for signatures"),
             false => Ok(KeySet { keys, hash: blake3::hash(document) }),
         }
     }
 
-    /// The key of a token. A token without a key id must leave only one key possible.
+    /// Finds the key of a token. For a token without a key id, it must be the only key that the algorithm allows.
     pub(super) fn find(&self, header: &Header) -> Option<&DecodingKey> {
-        let fits = |key: &&Key| (header.kid.is_none() || key.id == header.kid) && key.fits(header.alg);
+        let fits =
+            |key: &&PublicKey| (header.kid.is_none() || key.id == header.kid) && key.allows(header.alg);
         let mut fitting = self.keys.iter().filter(fits);
         let first = fitting.next()?;
         (header.kid.is_some() || fitting.next().is_none()).then_some(&first.key)
     }
 }
 
-impl Key {
-    fn read(json: serde_json::Value) -> Option<Key> {
+impl PublicKey {
+    /// Reads a key. `None` if it cannot verify signatures.
+    fn read(json: serde_json::Value) -> Option<PublicKey> {
         let algorithm = json.get("alg").and_then(|alg| alg.as_str()).map(str::to_owned);
         let jwk: Jwk = serde_json::from_value(json).ok()?;
         let is_for_signatures = matches!(jwk.common.public_key_use, None | Some(PublicKeyUse::Signature));
         let key = DecodingKey::from_jwk(&jwk).ok()?;
         let is_public = key.family() != AlgorithmFamily::Hmac;
-        (is_for_signatures && is_public).then(|| Key { id: jwk.common.key_id, algorithm, key })
+        (is_for_signatures && is_public).then(|| PublicKey { id: jwk.common.key_id, algorithm, key })
     }
 
-    fn fits(&self, algorithm: Algorithm) -> bool {
+    /// Whether the key may be used with this algorithm.
+    fn allows(&self, algorithm: Algorithm) -> bool {
         let is_family = self.key.family().algorithms().contains(&algorithm);
         // The names of algorithms are those of their variants.
         is_family && self.algorithm.as_ref().is_none_or(|only| *only == format!("{algorithm:?}"))
     }
 }
 
-/// Where the metadata of an issuer can be, in the order of the MCP specification.
+/// The URLs at which the metadata of an issuer can be, in the order of the MCP specification.
 fn metadata_urls(issuer: &str) -> Vec<Url> {
     let Ok(url) = Url::parse(issuer) else { return Vec::new() };
     let path = url.path().trim_end_matches('/');
@@ -224,9 +232,9 @@ fn metadata_urls(issuer: &str) -> Vec<Url> {
     paths.into_iter().filter_map(|path| url.join(&path).ok()).collect()
 }
 
-/// Foreign text for a message.
+/// Shortens another server's text for a message, and removes control characters.
 fn clean_text(text: &str) -> String {
-    text.chars().filter(|char| !char.is_control()).take(MAX_SHOWN).collect()
+    text.chars().filter(|char| !char.is_control()).take(MAX_SHOWN_CHARS).collect()
 }
 
 #[cfg(test)]

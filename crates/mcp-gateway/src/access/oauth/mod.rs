@@ -27,7 +27,7 @@ use url::Url;
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
-use crate::access::tokens::bearer;
+use crate::access::tokens::bearer_token;
 use claims::Claims;
 use keys::KeyCache;
 
@@ -35,18 +35,18 @@ pub use scope_map::{InvalidScopes, ScopeMap};
 
 /// Maximum size of a token in bytes.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
-/// By how many seconds the clocks of the two servers may differ.
-const LEEWAY: u64 = 30;
-/// How many verified tokens are remembered.
-const MAX_VERIFIED: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not zero");
-/// The path of protected-resource metadata; that of the resource follows.
+/// The maximum difference between the clocks of the two servers.
+const LEEWAY_SECONDS: u64 = 30;
+/// Maximum number of verified tokens that are cached.
+const MAX_VERIFIED_TOKENS: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not zero");
+/// The start of the path of protected-resource metadata; the path of the resource follows it.
 pub(crate) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
-/// The characters of a URL's path segment that need no coding.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// The characters that are percent-encoded in a path segment of a URL.
+const SEGMENT_ENCODING: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The types of JWT that can be access tokens.
 const TOKEN_TYPES: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
 
-/// The access tokens that the gateway accepts.
+/// The configuration of an authorization server whose access tokens the gateway accepts.
 #[derive(Debug, Clone)]
 pub struct ResourceServer {
     issuer: String,
@@ -71,14 +71,15 @@ impl ResourceServer {
     /// public URL of the gateway, which tokens must have as their audience; by default the address at which
     /// it listens. Both are https, or http on this machine.
     pub fn new(issuer: &str, resource: Option<&str>) -> Result<ResourceServer, InvalidAuthUrl> {
-        checked("issuer", issuer)?;
-        let resource = resource.map(|url| checked("resource", url)).transpose()?;
+        parse_auth_url("issuer", issuer)?;
+        let resource = resource.map(|url| parse_auth_url("resource", url)).transpose()?;
         let (scopes, authorities) = (ScopeMap::default(), Authorities::default());
         Ok(ResourceServer { issuer: issuer.to_owned(), resource, scopes, authorities })
     }
 }
 
-fn checked(name: &'static str, text: &str) -> Result<Url, InvalidAuthUrl> {
+/// Parses a URL that is used for authorization. `name` is its name in the error.
+fn parse_auth_url(name: &'static str, text: &str) -> Result<Url, InvalidAuthUrl> {
     let invalid = |reason| InvalidAuthUrl { name, url: text.chars().take(200).collect(), reason };
     let url: Url = text.parse().map_err(|_| invalid("is not a URL"))?;
     if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
@@ -96,7 +97,7 @@ fn checked(name: &'static str, text: &str) -> Result<Url, InvalidAuthUrl> {
     Ok(url)
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenRefusal {
     /// There is no bearer token.
@@ -144,7 +145,7 @@ pub(crate) struct AccessGrant {
 impl AccessGrant {
     /// How many seconds the token is still accepted.
     pub(crate) fn remaining_seconds(&self) -> u64 {
-        self.expires_at.saturating_add(LEEWAY).saturating_sub(now())
+        self.expires_at.saturating_add(LEEWAY_SECONDS).saturating_sub(now())
     }
 
     /// Whether the token replaces another one of the same client. Requests may arrive in another order than
@@ -154,33 +155,36 @@ impl AccessGrant {
     }
 }
 
-/// Checks access tokens.
+/// Verifies access tokens, and caches their grants.
 pub(crate) struct TokenVerifier {
     issuer: String,
     /// The resource identifier.
     resource: String,
-    /// Its origin with [`METADATA_PATH`], and its path.
-    metadata: (String, String),
+    /// The resource's origin with [`METADATA_PATH`].
+    metadata_root: String,
+    /// The resource's path.
+    resource_path: String,
     scopes: ScopeMap,
     /// The scope of a client that is not restricted.
-    base: Arc<Scope>,
+    gateway_scope: Arc<Scope>,
     keys: KeyCache,
+    /// The grants of verified tokens, by the hash of the token.
     verified: Mutex<LruCache<blake3::Hash, Arc<AccessGrant>>>,
 }
 
 impl TokenVerifier {
-    /// Does no I/O. [`TokenVerifier::run`] fetches the keys. Without a configured public URL, that of the `listener` is
-    /// the resource.
+    /// Creates a verifier without keys; [`TokenVerifier::refresh_keys`] fetches them. Without a configured public URL,
+    /// the resource is the URL of the `listener`.
     pub(crate) fn new(
         options: ResourceServer,
         listener: &str,
-        base: Arc<Scope>,
+        gateway_scope: Arc<Scope>,
     ) -> Result<TokenVerifier, InvalidAuthUrl> {
         ring_verifier::install();
         let ResourceServer { issuer, resource, scopes, authorities } = options;
         let resource = match resource {
             Some(resource) => resource,
-            None => checked("resource", listener)?,
+            None => parse_auth_url("resource", listener)?,
         };
         let path = resource.path().trim_end_matches('/').to_owned();
         let origin = resource.origin().ascii_serialization();
@@ -189,10 +193,11 @@ impl TokenVerifier {
             issuer,
             // Without the slash that the URL parser adds to an origin.
             resource: format!("{origin}{path}"),
-            metadata: (format!("{origin}{METADATA_PATH}"), path),
+            metadata_root: format!("{origin}{METADATA_PATH}"),
+            resource_path: path,
             scopes,
-            base,
-            verified: Mutex::new(LruCache::new(MAX_VERIFIED)),
+            gateway_scope,
+            verified: Mutex::new(LruCache::new(MAX_VERIFIED_TOKENS)),
         })
     }
 
@@ -201,22 +206,22 @@ impl TokenVerifier {
         Url::parse(&self.resource).ok()?.host_str().map(str::to_owned)
     }
 
-    /// Fetches the keys of the authorization server while the gateway runs.
-    pub(crate) async fn run(&self) -> Infallible {
-        // A token whose key was removed must not be remembered.
+    /// Fetches the keys of the authorization server, and renews them while the gateway runs. Never returns.
+    pub(crate) async fn refresh_keys(&self) -> Infallible {
+        // A token whose key was removed must not stay in the cache.
         self.keys.run(|| self.verified.lock().clear()).await
     }
 
-    /// Waits for the key of a token, if it is unknown.
-    pub(crate) async fn prepare(&self, authorization: Option<&[u8]>) {
-        let Some(token) = bearer(authorization).filter(|token| token.len() <= MAX_TOKEN_BYTES) else {
+    /// Fetches the key of a token, if it is unknown.
+    pub(crate) async fn fetch_missing_key(&self, authorization: Option<&[u8]>) {
+        let Some(token) = bearer_token(authorization).filter(|token| token.len() <= MAX_TOKEN_BYTES) else {
             return;
         };
         if self.verified.lock().contains(&blake3::hash(token)) {
             return;
         }
         if let Ok(header) = decode_header(token) {
-            self.keys.prepare(&header).await;
+            self.keys.fetch_if_unknown(&header).await;
         }
     }
 
@@ -226,7 +231,7 @@ impl TokenVerifier {
         authorization: Option<&[u8]>,
         server: Option<&str>,
     ) -> Result<Arc<AccessGrant>, TokenRefusal> {
-        let token = bearer(authorization).ok_or(TokenRefusal::Missing)?;
+        let token = bearer_token(authorization).ok_or(TokenRefusal::Missing)?;
         let hash = blake3::hash(token);
         let known = self.verified.lock().get(&hash).filter(|grant| grant.remaining_seconds() > 0).cloned();
         let grant = match known {
@@ -245,6 +250,7 @@ impl TokenVerifier {
         }
     }
 
+    /// Verifies a token that is not in the cache.
     fn verify(&self, token: &[u8]) -> Result<AccessGrant, TokenRefusal> {
         let invalid = TokenRefusal::Invalid;
         if token.len() > MAX_TOKEN_BYTES {
@@ -256,16 +262,16 @@ impl TokenVerifier {
         let keys = self.keys.current().ok_or(TokenRefusal::Unavailable)?;
         let key = keys.find(&header).ok_or(invalid("the access token is signed with an unknown key"))?;
         let mut validation = Validation::new(header.alg);
-        validation.leeway = LEEWAY;
+        validation.leeway = LEEWAY_SECONDS;
         validation.validate_nbf = true;
         // Checked for each request, because each server of the gateway is a resource of its own.
         validation.validate_aud = false;
         validation.set_required_spec_claims(&["exp", "iss", "aud"]);
         validation.set_issuer(&[&self.issuer]);
         let claims = jsonwebtoken::decode::<Claims>(token, key, &validation)
-            .map_err(|error| invalid(claims::describe(error.kind())))?
+            .map_err(|error| invalid(claims::rejection_reason(error.kind())))?
             .claims;
-        if claims.is_bound() {
+        if claims.is_key_bound() {
             return Err(invalid(
                 "the access token is bound to a key, and the gateway takes no proofs of possession",
             ));
@@ -273,17 +279,17 @@ impl TokenVerifier {
         let subject = claims.subject().ok_or(invalid("the access token names no subject"))?;
         let principal = Principal::named(&format!("{} {subject}", self.issuer));
         let scopes = claims.scopes();
-        let views = self.scopes.views(&scopes).ok_or(TokenRefusal::InsufficientScope)?;
+        let views = self.scopes.views_of(&scopes).ok_or(TokenRefusal::InsufficientScope)?;
         let scope = match views.is_empty() {
-            true => Arc::clone(&self.base),
-            false => Arc::new(Scope { granted: views, ..(*self.base).clone() }),
+            true => Arc::clone(&self.gateway_scope),
+            false => Arc::new(Scope { granted: views, ..(*self.gateway_scope).clone() }),
         };
         let audiences = claims.audiences(&self.resource);
         let issued_at = claims.issued_at();
         Ok(AccessGrant { principal, scope, scopes, audiences, issued_at, expires_at: claims.expires_at() })
     }
 
-    /// The scope that a token needs for something that `shows` finds under its views. `None` if no scope helps.
+    /// Returns the first scope that a token lacks and whose views satisfy `shows`. `None` if there is none.
     pub(crate) fn missing_scope(
         &self,
         grant: &AccessGrant,
@@ -299,7 +305,7 @@ impl TokenVerifier {
         server: Option<&str>,
         scope: Option<&str>,
     ) -> String {
-        let mut res = "Bearer ".to_owned();
+        let mut challenge = "Bearer ".to_owned();
         let error = match refusal {
             TokenRefusal::Missing | TokenRefusal::Unavailable => None,
             TokenRefusal::Invalid(_) => Some("invalid_token"),
@@ -307,21 +313,21 @@ impl TokenVerifier {
         };
         if let Some(error) = error {
             // The messages have no quotation marks.
-            res.push_str(&format!("error=\"{error}\", error_description=\"{}\", ", refusal.message()));
+            challenge.push_str(&format!("error=\"{error}\", error_description=\"{}\", ", refusal.message()));
         }
-        if let Some(scope) = scope.or(self.scopes.basic()) {
-            res.push_str(&format!("scope=\"{scope}\", "));
+        if let Some(scope) = scope.or(self.scopes.default_scope()) {
+            challenge.push_str(&format!("scope=\"{scope}\", "));
         }
-        let (root, path) = &self.metadata;
-        res.push_str(&format!("resource_metadata=\"{root}{path}{}\"", segment(server)));
-        res
+        let TokenVerifier { metadata_root: root, resource_path: path, .. } = self;
+        challenge.push_str(&format!("resource_metadata=\"{root}{path}{}\"", path_segment(server)));
+        challenge
     }
 
     /// The protected-resource metadata at a path of the gateway; `None` if the path is another one.
     pub(crate) fn metadata(&self, path: &str) -> Option<String> {
         let rest = path.strip_prefix(METADATA_PATH)?;
         // A proxy may map the public path to `/mcp`. At the root there is the metadata of the whole catalog.
-        let public = self.metadata.1.as_str();
+        let public = self.resource_path.as_str();
         let below = |prefix: &&str| {
             rest.strip_prefix(*prefix).filter(|rest| rest.is_empty() || rest.starts_with('/'))
         };
@@ -338,21 +344,21 @@ impl TokenVerifier {
             }
             Some(_) => return None,
         };
-        let mut res = json!({
+        let mut metadata = json!({
             "resource": self.resource_of(server.as_deref()),
             "authorization_servers": [self.issuer],
             "bearer_methods_supported": ["header"],
             "resource_name": "mcp-host",
         });
-        if let Some(scope) = self.scopes.basic() {
-            res["scopes_supported"] = json!([scope]);
+        if let Some(scope) = self.scopes.default_scope() {
+            metadata["scopes_supported"] = json!([scope]);
         }
-        Some(res.to_string())
+        Some(metadata.to_string())
     }
 
     /// The resource identifier of a server, or of the whole catalog.
     fn resource_of(&self, server: Option<&str>) -> String {
-        format!("{}{}", self.resource, segment(server))
+        format!("{}{}", self.resource, path_segment(server))
     }
 }
 
@@ -362,11 +368,12 @@ impl fmt::Debug for TokenVerifier {
     }
 }
 
-/// The path segment of a server, or nothing.
-fn segment(server: Option<&str>) -> String {
-    server.map(|server| format!("/{}", utf8_percent_encode(server, SEGMENT))).unwrap_or_default()
+/// The path segment of a server with its slash; empty for the whole catalog.
+fn path_segment(server: Option<&str>) -> String {
+    server.map(|server| format!("/{}", utf8_percent_encode(server, SEGMENT_ENCODING))).unwrap_or_default()
 }
 
+/// Checks that a JWT may be an access token, and that its algorithm is accepted.
 fn check_header(header: &Header) -> Result<(), &'static str> {
     let is_token = |name: &String| TOKEN_TYPES.iter().any(|known| name.eq_ignore_ascii_case(known));
     if !header.typ.as_ref().is_none_or(is_token) {
@@ -375,7 +382,7 @@ fn check_header(header: &Header) -> Result<(), &'static str> {
     if header.crit.is_some() {
         return Err("the access token has critical extensions that are not supported");
     }
-    match ring_verifier::algorithms().contains(&header.alg) {
+    match ring_verifier::accepted_algorithms().contains(&header.alg) {
         true => Ok(()),
         false => Err("the access token is not signed with an accepted algorithm"),
     }

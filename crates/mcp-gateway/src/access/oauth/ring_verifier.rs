@@ -1,4 +1,4 @@
-//! Signature checks with ring, as the cryptography of jsonwebtoken.
+//! The cryptography provider of jsonwebtoken: verifies signatures with ring.
 //!
 //! Only asymmetric signatures: a key of the authorization server never verifies an HMAC.
 
@@ -9,52 +9,53 @@ use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind};
 use ring::signature::{self as ring_signature, RsaParameters, RsaPublicKeyComponents, VerificationAlgorithm};
 
 /// The accepted algorithms, each with its check.
-const ALGORITHMS: [(Algorithm, Check); 9] = [
-    (Algorithm::RS256, Check::Rsa(&ring_signature::RSA_PKCS1_2048_8192_SHA256)),
-    (Algorithm::RS384, Check::Rsa(&ring_signature::RSA_PKCS1_2048_8192_SHA384)),
-    (Algorithm::RS512, Check::Rsa(&ring_signature::RSA_PKCS1_2048_8192_SHA512)),
-    (Algorithm::PS256, Check::Rsa(&ring_signature::RSA_PSS_2048_8192_SHA256)),
-    (Algorithm::PS384, Check::Rsa(&ring_signature::RSA_PSS_2048_8192_SHA384)),
-    (Algorithm::PS512, Check::Rsa(&ring_signature::RSA_PSS_2048_8192_SHA512)),
-    (Algorithm::ES256, Check::Curve(AlgorithmFamily::Ec, &ring_signature::ECDSA_P256_SHA256_FIXED)),
-    (Algorithm::ES384, Check::Curve(AlgorithmFamily::Ec, &ring_signature::ECDSA_P384_SHA384_FIXED)),
-    (Algorithm::EdDSA, Check::Curve(AlgorithmFamily::Ed, &ring_signature::ED25519)),
+const ALGORITHMS: [(Algorithm, SignatureCheck); 9] = [
+    (Algorithm::RS256, SignatureCheck::Rsa(&ring_signature::RSA_PKCS1_2048_8192_SHA256)),
+    (Algorithm::RS384, SignatureCheck::Rsa(&ring_signature::RSA_PKCS1_2048_8192_SHA384)),
+    (Algorithm::RS512, SignatureCheck::Rsa(&ring_signature::RSA_PKCS1_2048_8192_SHA512)),
+    (Algorithm::PS256, SignatureCheck::Rsa(&ring_signature::RSA_PSS_2048_8192_SHA256)),
+    (Algorithm::PS384, SignatureCheck::Rsa(&ring_signature::RSA_PSS_2048_8192_SHA384)),
+    (Algorithm::PS512, SignatureCheck::Rsa(&ring_signature::RSA_PSS_2048_8192_SHA512)),
+    (Algorithm::ES256, SignatureCheck::Curve(AlgorithmFamily::Ec, &ring_signature::ECDSA_P256_SHA256_FIXED)),
+    (Algorithm::ES384, SignatureCheck::Curve(AlgorithmFamily::Ec, &ring_signature::ECDSA_P384_SHA384_FIXED)),
+    (Algorithm::EdDSA, SignatureCheck::Curve(AlgorithmFamily::Ed, &ring_signature::ED25519)),
 ];
 
 static PROVIDER: CryptoProvider = CryptoProvider {
     signer_factory: |_, _| Err(ErrorKind::UnsupportedAlgorithm.into()),
-    verifier_factory: verifier,
+    verifier_factory: create_verifier,
     key_utils: KeyUtils::new_unimplemented(),
 };
 
+/// How ring verifies the signatures of an algorithm.
 #[derive(Clone, Copy)]
-enum Check {
+enum SignatureCheck {
     Rsa(&'static RsaParameters),
     Curve(AlgorithmFamily, &'static dyn VerificationAlgorithm),
 }
 
 struct RingVerifier {
     algorithm: Algorithm,
-    check: Check,
+    check: SignatureCheck,
     key: DecodingKey,
 }
 
-/// Makes this the cryptography of jsonwebtoken, unless the program has chosen another one.
+/// Installs this as the cryptography provider of jsonwebtoken, unless the program has installed another one.
 pub(super) fn install() {
     let _ = PROVIDER.install_default();
 }
 
 /// The accepted algorithms.
-pub(super) fn algorithms() -> Vec<Algorithm> {
+pub(super) fn accepted_algorithms() -> Vec<Algorithm> {
     ALGORITHMS.iter().map(|(algorithm, _)| *algorithm).collect()
 }
 
-fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
+fn create_verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
     let known = ALGORITHMS.iter().find(|(known, _)| known == algorithm);
     let (algorithm, check) = *known.ok_or(ErrorKind::UnsupportedAlgorithm)?;
     let family = match check {
-        Check::Rsa(_) => AlgorithmFamily::Rsa,
-        Check::Curve(family, _) => family,
+        SignatureCheck::Rsa(_) => AlgorithmFamily::Rsa,
+        SignatureCheck::Curve(family, _) => family,
     };
     if key.family() != family {
         return Err(ErrorKind::InvalidAlgorithm.into());
@@ -65,13 +66,13 @@ fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerif
 impl Verifier<Vec<u8>> for RingVerifier {
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
         let result = match (self.check, self.key.kind()) {
-            (Check::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
+            (SignatureCheck::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
                 RsaPublicKeyComponents { n, e }.verify(parameters, message, signature)
             }
-            (Check::Curve(_, curve), DecodingKeyKind::SecretOrDer(point)) => {
+            (SignatureCheck::Curve(_, curve), DecodingKeyKind::SecretOrDer(point)) => {
                 ring_signature::UnparsedPublicKey::new(curve, point).verify(message, signature)
             }
-            (Check::Rsa(_) | Check::Curve(..), _) => Err(ring::error::Unspecified),
+            (SignatureCheck::Rsa(_) | SignatureCheck::Curve(..), _) => Err(ring::error::Unspecified),
         };
         result.map_err(|_| signature::Error::new())
     }

@@ -50,7 +50,7 @@ impl ScopeMap {
                     scope::SELECTIONS.join(", ")
                 ))
             })?;
-            let view = scope::view(selections.into_iter()).map_err(|error| invalid(error.to_string()))?;
+            let view = scope::read_view(selections).map_err(|error| invalid(error.to_string()))?;
             if scopes.iter().any(|(known, _)| known == name) {
                 return Err(invalid(format!("the scope {name} is there twice")));
             }
@@ -62,20 +62,20 @@ impl ScopeMap {
         Ok(ScopeMap(scopes))
     }
 
-    /// The scopes with their views; `None` for everything. They are for
+    /// The scopes with their views; a view is `None` if the scope shows everything. They can be passed to
     /// [`Host::set_views`](mcp_host_runtime::Host::set_views).
     pub fn iter(&self) -> impl Iterator<Item = (&str, Option<&ViewFilter>)> {
         self.0.iter().map(|(name, view)| (name.as_str(), view.as_ref()))
     }
 
-    /// The scope that refusals ask clients to request.
-    pub(crate) fn basic(&self) -> Option<&str> {
+    /// The scope that refusals tell clients to request: the first one.
+    pub(crate) fn default_scope(&self) -> Option<&str> {
         self.0.first().map(|(name, _)| name.as_str())
     }
 
-    /// The views of these scopes, of which a definition must pass one; empty if they show everything. `None`
-    /// if no scope of the map is among them.
-    pub(crate) fn views(&self, held: &[String]) -> Option<Vec<ViewFilter>> {
+    /// The views of these scopes, of which a definition must pass one; empty if they show everything. `None` if none of
+    /// them is in the map.
+    pub(crate) fn views_of(&self, held: &[String]) -> Option<Vec<ViewFilter>> {
         if self.0.is_empty() {
             return Some(Vec::new());
         }
@@ -91,7 +91,7 @@ impl ScopeMap {
         is_any_held.then_some(views)
     }
 
-    /// The first other scope whose view satisfies `shows`.
+    /// The first scope that is not among `held`, and whose view satisfies `shows`.
     pub(crate) fn first_missing_scope(
         &self,
         held: &[String],
@@ -103,7 +103,7 @@ impl ScopeMap {
     }
 }
 
-/// Whether this is a scope by RFC 6749, which is allowed in a quoted string of a header.
+/// Whether a text is a scope by RFC 6749. Such a text is allowed in a quoted string of a header.
 fn is_scope(name: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
     (1..=MAX_SCOPE_BYTES).contains(&name.len()) && name.bytes().all(is_allowed)
@@ -118,7 +118,7 @@ mod tests {
         let held: Vec<String> = held.iter().map(|&name| name.to_owned()).collect();
         let got = match ScopeMap::read(text) {
             Err(error) => error.to_string(),
-            Ok(map) => match map.views(&held) {
+            Ok(map) => match map.views_of(&held) {
                 None => "nothing".to_owned(),
                 Some(views) if views.is_empty() => "everything".to_owned(),
                 Some(views) => format!("{} views", views.len()),
@@ -137,7 +137,7 @@ mod tests {
         check(map, &[], "nothing");
         check("", &[], "everything");
         let map = ScopeMap::read(map).unwrap();
-        assert_eq!(map.basic(), Some("read"));
+        assert_eq!(map.default_scope(), Some("read"));
         assert_eq!(map.first_missing_scope(&["read".to_owned()], |views| views.is_empty()), Some("admin"));
         assert_eq!(map.first_missing_scope(&["admin".to_owned()], |views| views.is_empty()), None);
     }

@@ -10,37 +10,39 @@ use mcp_host_registry::ViewFilter;
 use crate::access::oauth::{AccessGrant, TokenRefusal, TokenVerifier};
 use crate::access::principal::Principal;
 use crate::access::scope::{self, InvalidSelection, Scope};
-use crate::access::tokens::{Admission, Token, TokenError, bearer};
+use crate::access::tokens::{Admission, Token, TokenError, bearer_token};
 use crate::http::app_state::AppState;
-use crate::http::authorization::guard::Forbidden;
+use crate::http::authorization::guard::ForbiddenHeader;
 use crate::http::authorization::refusals::RefusalReason;
-use crate::http::reply::errors::{bad_request, invalid_request, no_session, refusal};
+use crate::http::reply::errors::{bad_request, invalid_request, no_such_session, refusal};
 use crate::http::reply::response::{Response, with_header};
-use crate::http::request::header_names::{MCP_HOST_DIALOG, MCP_HOST_SELECTIONS, single};
+use crate::http::request::header_names::{MCP_HOST_DIALOG, MCP_HOST_SELECTIONS, only_value};
 use crate::http::request::headers;
 use crate::limits::byte_budget::Account;
 use crate::lists::definitions::CatalogList;
 use crate::lists::listing::Audience;
-use crate::protocol::frame::Request;
+use crate::protocol::frame::ClientRequest;
 use crate::session::client_dialog::ClientDialog;
-use crate::session::dialogs::ConnectionId;
-use crate::session::state::ClientSession;
+use crate::session::client_session::ClientSession;
+use crate::session::dialog_table::ConnectionId;
 
-/// How long a client waits before it tries again whether its token can be checked, in seconds.
+/// `Retry-After` while the keys of the authorization server are not available, in seconds.
 const KEYS_RETRY: HeaderValue = HeaderValue::from_static("10");
 
-/// An authorized client.
+/// The client of an authorized request.
 #[derive(Debug)]
 pub(crate) struct AuthorizedClient<'a> {
     /// The server in the path of the request; `None` for the whole catalog.
     server: Option<&'a str>,
+    /// Its identity.
     pub(crate) principal: Principal,
     /// The account for its bytes in memory.
     pub(crate) account: Account,
     /// Whether the account used more than its share before this request.
     pub(crate) is_over_share: bool,
-    /// Its token, if there are tokens.
+    /// Its token, if it has one of the list.
     pub(crate) token: Option<Arc<Token>>,
+    /// The part of the catalog that the request may use: that of the token, narrowed by path, query and headers.
     pub(crate) scope: Arc<Scope>,
     /// What its access token grants, if it has one of the authorization server.
     pub(crate) grant: Option<Arc<AccessGrant>>,
@@ -56,14 +58,14 @@ impl<'a> AuthorizedClient<'a> {
     ) -> Result<AuthorizedClient<'a>, Response> {
         let (Admission { principal, token, view }, grant) = admit(app, head, server)?;
         let base = grant.as_ref().map_or(&app.scope, |grant| &grant.scope);
-        let query_view = query_selection(&head.uri).map_err(|error| bad_request(&error))?;
-        let header_view = header_selection(&head.headers).map_err(|error| bad_request(&error))?;
+        let query_view = read_query_selection(&head.uri).map_err(|error| bad_request(&error))?;
+        let header_view = read_header_selection(&head.headers).map_err(|error| bad_request(&error))?;
         let mut scope = Arc::clone(base);
         if view.is_some() || server.is_some() || query_view.is_some() || header_view.is_some() {
             let scope = Arc::make_mut(&mut scope);
             scope.views.extend(view);
             if let Some(name) = server {
-                *scope = match restricted_to_server(app, scope, name) {
+                *scope = match restrict_to_server(app, scope, name) {
                     Some(restricted) => restricted,
                     None => return Err(hidden_server(app, grant.as_deref(), scope, name)),
                 };
@@ -75,7 +77,8 @@ impl<'a> AuthorizedClient<'a> {
         Ok(AuthorizedClient { server, principal, account, is_over_share: false, token, scope, grant })
     }
 
-    /// The scope of a request's token. An error is the response that refuses the request.
+    /// Returns the scope of a request's token, not narrowed by its query. An error is the response that refuses the
+    /// request.
     pub(crate) fn token_scope(app: &AppState, head: &Parts) -> Result<Arc<Scope>, Response> {
         let (Admission { view, .. }, grant) = admit(app, head, None)?;
         let mut scope = Arc::clone(grant.as_ref().map_or(&app.scope, |grant| &grant.scope));
@@ -85,8 +88,9 @@ impl<'a> AuthorizedClient<'a> {
         Ok(scope)
     }
 
-    /// Refuses a request for something that only another scope of the authorization server shows.
-    pub(crate) fn require_scope(&self, app: &AppState, request: &Request) -> Result<(), Response> {
+    /// Refuses a request for a tool, prompt or resource that the access token does not show, but that another OAuth
+    /// scope shows. The response names that scope.
+    pub(crate) fn require_scope(&self, app: &AppState, request: &ClientRequest) -> Result<(), Response> {
         let (Some(verifier), Some(grant)) = (&app.verifier, &self.grant) else { return Ok(()) };
         if self.scope.granted.is_empty() {
             return Ok(());
@@ -113,12 +117,12 @@ impl<'a> AuthorizedClient<'a> {
             scope => Err(refuse(
                 verifier,
                 TokenRefusal::InsufficientScope,
-                Challenge { server: self.server, scope, id: Some(&request.id) },
+                RefusedRequest { server: self.server, scope, id: Some(&request.id) },
             )),
         }
     }
 
-    /// The session with this id, if it belongs to the client and has the client's scope.
+    /// Finds the session with this id, if it belongs to the client and has the client's scope.
     pub(crate) fn find_session(&self, app: &AppState, id: &str) -> Result<Arc<ClientSession>, Response> {
         let session = app.gateway.sessions.get(id, &self.principal);
         // A session outlives its access token: the next one may grant more, or less.
@@ -127,10 +131,10 @@ impl<'a> AuthorizedClient<'a> {
                 || (self.grant.is_some()
                     && *scope == Scope { granted: scope.granted.clone(), ..(*self.scope).clone() })
         };
-        session.filter(|session| is_same(&session.scope)).ok_or_else(no_session)
+        session.filter(|session| is_same(&session.scope)).ok_or_else(no_such_session)
     }
 
-    /// Authorizes a request whose body is a message: JSON without a coding that the gateway does not decode.
+    /// Authorizes a request whose body is a message, and checks that the body is JSON in a supported coding.
     pub(crate) fn authorize_message(
         app: &AppState,
         connection: ConnectionId,
@@ -142,11 +146,11 @@ impl<'a> AuthorizedClient<'a> {
             client.account = connection.account();
         }
         client.is_over_share = app.gateway.budget.is_exceeded_by(&client.account);
-        let is_supported_coding = match single(&head.headers, &header::TRANSFER_ENCODING) {
+        let is_supported_coding = match only_value(&head.headers, &header::TRANSFER_ENCODING) {
             Ok(coding) => coding.is_none_or(|coding| coding.eq_ignore_ascii_case("chunked")),
             Err(_) => false,
         };
-        let (status, message) = if !headers::is_json(&head.headers) {
+        let (status, message) = if !headers::has_json_body(&head.headers) {
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be `application/json`")
         } else if head.headers.contains_key(header::CONTENT_ENCODING) {
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must have no `Content-Encoding`")
@@ -159,30 +163,31 @@ impl<'a> AuthorizedClient<'a> {
     }
 }
 
-/// Gives the access token of an authorized request to a dialog of its client. Other tokens are not given to anything.
-pub(crate) fn set_subject(dialog: &ClientDialog, grant: Option<&Arc<AccessGrant>>, head: &Parts) {
+/// Sets the access token of an authorized request as the subject token of a dialog of its client. The tokens of the
+/// list are never passed on.
+pub(crate) fn set_subject_token(dialog: &ClientDialog, grant: Option<&Arc<AccessGrant>>, head: &Parts) {
     let token = head.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
-    if let (Some(grant), Some(token)) = (grant, bearer(token)) {
-        dialog.set_subject(grant, token);
+    if let (Some(grant), Some(token)) = (grant, bearer_token(token)) {
+        dialog.set_subject_token(grant, token);
     }
 }
 
-/// Checks `Host`, `Origin` and the token.
+/// Checks `Host`, `Origin` and the token. Returns the client, and what its access token grants if it has one.
 fn admit(
     app: &AppState,
     head: &Parts,
     server: Option<&str>,
 ) -> Result<(Admission, Option<Arc<AccessGrant>>), Response> {
-    let single = |name: &HeaderName| single(&head.headers, name).map_err(|error| bad_request(&error));
-    let (host, origin) = (single(&header::HOST)?, single(&header::ORIGIN)?);
-    let authorization = single(&header::AUTHORIZATION)?;
+    let value_of = |name: &HeaderName| only_value(&head.headers, name).map_err(|error| bad_request(&error));
+    let (host, origin) = (value_of(&header::HOST)?, value_of(&header::ORIGIN)?);
+    let authorization = value_of(&header::AUTHORIZATION)?;
     // A target with an authority overrides `Host`. Both must be allowed, because a proxy may look at either.
     let authority = head.uri.authority().map(|authority| authority.as_str());
     let authority_allowed = |()| authority.map_or(Ok(()), |authority| app.guard.check(Some(authority), None));
     if let Err(forbidden) = app.guard.check(host.or(authority), origin).and_then(authority_allowed) {
         let value = match forbidden {
-            Forbidden::Host => host.or(authority),
-            Forbidden::Origin => origin,
+            ForbiddenHeader::Host => host.or(authority),
+            ForbiddenHeader::Origin => origin,
         };
         return Err(refusal(StatusCode::FORBIDDEN, None, &invalid_request(&forbidden.message(value))));
     }
@@ -202,7 +207,7 @@ fn admit(
             let principal = grant.principal.clone();
             Ok((Admission { principal, token: None, view: None }, Some(grant)))
         }
-        Err(refusal) => Err(refuse(verifier, refusal, Challenge { server, scope: None, id: None })),
+        Err(refusal) => Err(refuse(verifier, refusal, RefusedRequest { server, scope: None, id: None })),
     }
 }
 
@@ -220,8 +225,9 @@ fn unauthorized(error: TokenError) -> Response {
     with_header(response, header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
 }
 
-/// What a client without an acceptable access token requested.
-struct Challenge<'a> {
+/// A request that is refused because of its access token.
+struct RefusedRequest<'a> {
+    /// The server in its path; `None` for the whole catalog.
     server: Option<&'a str>,
     /// The scope that would suffice, if another one does.
     scope: Option<&'a str>,
@@ -233,7 +239,7 @@ struct Challenge<'a> {
 fn refuse(
     verifier: &TokenVerifier,
     reason: TokenRefusal,
-    Challenge { server, scope, id }: Challenge<'_>,
+    RefusedRequest { server, scope, id }: RefusedRequest<'_>,
 ) -> Response {
     let status = match reason {
         TokenRefusal::Missing | TokenRefusal::Invalid(_) => StatusCode::UNAUTHORIZED,
@@ -252,8 +258,8 @@ fn refuse(
     with_header(response, header::WWW_AUTHENTICATE, challenge.expect("scopes and URLs are visible ASCII"))
 }
 
-/// The scope for one server. Returns `None` if the client must not learn that the server exists.
-fn restricted_to_server(app: &AppState, scope: &Scope, name: &str) -> Option<Scope> {
+/// Narrows a scope to one server. `None` if the client must not learn that the server exists.
+fn restrict_to_server(app: &AppState, scope: &Scope, name: &str) -> Option<Scope> {
     let id = ServerId::parse(name).ok()?;
     let is_allowed = scope.server.as_ref().is_none_or(|only| *only == id);
     let is_known = app.gateway.snapshot().servers.iter().any(|server| server.id == id.as_str());
@@ -270,14 +276,14 @@ fn restricted_to_server(app: &AppState, scope: &Scope, name: &str) -> Option<Sco
 
 /// The response to a request for a server that does not exist, or that the scope hides.
 fn hidden_server(app: &AppState, grant: Option<&AccessGrant>, scope: &Scope, name: &str) -> Response {
-    let shows = |granted| restricted_to_server(app, &Scope { granted, ..scope.clone() }, name).is_some();
+    let shows = |granted| restrict_to_server(app, &Scope { granted, ..scope.clone() }, name).is_some();
     match app.verifier.as_ref().zip(grant) {
         Some((verifier, grant)) => match verifier.missing_scope(grant, shows) {
             None => no_such_server(),
             scope => refuse(
                 verifier,
                 TokenRefusal::InsufficientScope,
-                Challenge { server: Some(name), scope, id: None },
+                RefusedRequest { server: Some(name), scope, id: None },
             ),
         },
         None => no_such_server(),
@@ -288,14 +294,16 @@ fn no_such_server() -> Response {
     refusal(StatusCode::NOT_FOUND, None, &invalid_request("there is no server with this name"))
 }
 
-/// The selection in the query of a URI, if any.
-pub(crate) fn query_selection(uri: &Uri) -> Result<Option<ViewFilter>, RpcError> {
+/// Reads the selection in the query of a URI, if any.
+pub(crate) fn read_query_selection(uri: &Uri) -> Result<Option<ViewFilter>, RpcError> {
     let Some(query) = uri.query() else { return Ok(None) };
     let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
-    scope::view(pairs.iter().map(|(key, value)| (key.as_ref(), value.as_ref()))).map_err(invalid_selection)
+    scope::read_view(pairs.iter().map(|(key, value)| (key.as_ref(), value.as_ref())))
+        .map_err(invalid_selection)
 }
 
-fn header_selection(headers: &HeaderMap) -> Result<Option<ViewFilter>, RpcError> {
+/// Reads the selection in the `Mcp-Host-*` headers, if any.
+fn read_header_selection(headers: &HeaderMap) -> Result<Option<ViewFilter>, RpcError> {
     // Most requests have none of these headers. One pass over the names costs less than four lookups.
     if !headers.keys().any(|name| name.as_str().starts_with("mcp-host-")) {
         return Ok(None);
@@ -306,13 +314,13 @@ fn header_selection(headers: &HeaderMap) -> Result<Option<ViewFilter>, RpcError>
             || !name.as_str().starts_with("mcp-host-")
     };
     if !headers.keys().all(is_known) {
-        return Err(invalid_selection(scope::unknown_key()));
+        return Err(invalid_selection(scope::unknown_key_error()));
     }
     let mut selections = Vec::new();
     for (name, key) in MCP_HOST_SELECTIONS.iter().zip(scope::SELECTIONS) {
-        selections.extend(single(headers, name)?.map(|value| (key, value)));
+        selections.extend(only_value(headers, name)?.map(|value| (key, value)));
     }
-    scope::view(selections.into_iter()).map_err(invalid_selection)
+    scope::read_view(selections).map_err(invalid_selection)
 }
 
 fn invalid_selection(error: InvalidSelection) -> RpcError {

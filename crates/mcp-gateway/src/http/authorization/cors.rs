@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 
 use crate::http::app_state::AppState;
 use crate::http::reply::response::{self, Response, with_header};
-use crate::http::request::header_names::{single, text};
+use crate::http::request::header_names::{first_value, only_value};
 
 /// Request headers that a page may send, besides those with [`ALLOWED_PREFIX`].
 const ALLOWED_HEADERS: [&str; 6] =
@@ -28,35 +28,35 @@ pub(crate) struct Cors {
 }
 
 impl Cors {
-    /// `None` if no origin is configured.
+    /// Reads the origin of a request. `None` if no origin is configured, so that responses get no CORS headers.
     pub(crate) fn new(app: &AppState, head: &Parts) -> Option<Cors> {
         let configured = &app.guard.origins;
         if configured.is_empty() {
             return None;
         }
-        let origin = single(&head.headers, &header::ORIGIN).ok().flatten();
+        let origin = only_value(&head.headers, &header::ORIGIN).ok().flatten();
         let origin =
             origin.filter(|origin| configured.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)));
         Some(Cors { origin: origin.and_then(|origin| HeaderValue::from_str(origin).ok()) })
     }
 
-    /// The response to a preflight request; `None` for other requests.
-    pub(crate) fn preflight(&self, app: &AppState, head: &Parts) -> Option<Response> {
+    /// Returns the response to a preflight request; `None` for other requests.
+    pub(crate) fn answer_preflight(&self, app: &AppState, head: &Parts) -> Option<Response> {
         let is_preflight = head.method == Method::OPTIONS
             && head.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
         if !is_preflight || self.origin.is_none() {
             return None;
         }
         let authority = head.uri.authority().map(|authority| authority.as_str());
-        let host = authority.or_else(|| text(&head.headers, &header::HOST));
+        let host = authority.or_else(|| first_value(&head.headers, &header::HOST));
         Some(match app.guard.check(host, None) {
-            Ok(()) => allowed(head),
+            Ok(()) => preflight_response(head),
             Err(forbidden) => response::text(StatusCode::FORBIDDEN, forbidden.message(host)),
         })
     }
 
     /// Adds the headers that tell the browser whether the page may read the response.
-    pub(crate) fn mark(self, response: Response) -> Response {
+    pub(crate) fn add_headers(self, response: Response) -> Response {
         // The response depends on the origin, even if there is none.
         let response = with_header(response, header::VARY, HeaderValue::from_static("Origin"));
         match self.origin {
@@ -69,8 +69,9 @@ impl Cors {
     }
 }
 
-fn allowed(head: &Parts) -> Response {
-    let requested = text(&head.headers, &header::ACCESS_CONTROL_REQUEST_HEADERS).unwrap_or_default();
+/// The response that allows a preflight request.
+fn preflight_response(head: &Parts) -> Response {
+    let requested = first_value(&head.headers, &header::ACCESS_CONTROL_REQUEST_HEADERS).unwrap_or_default();
     let requested = requested.split(',').filter_map(|name| name.trim().parse::<HeaderName>().ok());
     let allowed: Vec<String> = requested
         .filter(|name| ALLOWED_HEADERS.contains(&name.as_str()) || name.as_str().starts_with(ALLOWED_PREFIX))

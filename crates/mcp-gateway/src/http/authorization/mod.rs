@@ -1,4 +1,4 @@
-//! Decides who may send a request, and what it may reach.
+//! Authorization: which requests are accepted, and what they may use.
 
 pub(crate) mod authorized_client;
 pub(crate) mod cors;

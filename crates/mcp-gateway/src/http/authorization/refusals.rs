@@ -10,12 +10,12 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 
-/// Interval at which one more line is allowed.
+/// Interval after which one more line is allowed.
 const PERIOD: Duration = Duration::from_secs(10);
 /// Maximum number of lines at once.
 const BURST: NonZeroU32 = NonZeroU32::new(5).expect("it is not zero");
 
-/// An extension of a response: why its token was refused. It does not repeat the token.
+/// An extension of a response that refuses a request: why its token was refused. It does not repeat the token.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RefusalReason(pub(crate) &'static str);
 
@@ -32,7 +32,7 @@ impl<C: Clock> RefusalLog<C> {
         RefusalLog { limiter: RateLimiter::direct_with_clock(quota, clock), unreported: AtomicU64::new(0) }
     }
 
-    /// Logs a refusal, or counts it.
+    /// Logs a refusal. Over the rate limit, counts it instead.
     pub(crate) fn log(&self, address: IpAddr, RefusalReason(reason): RefusalReason) {
         if let Some(line) = self.next_line(address, reason) {
             tracing::warn!("{line}");
@@ -40,7 +40,7 @@ impl<C: Clock> RefusalLog<C> {
     }
 
     /// Logs the number of refusals that were only counted.
-    pub(crate) fn log_rest(&self) {
+    pub(crate) fn log_unreported(&self) {
         let rest = self.unreported.swap(0, Ordering::Relaxed);
         if rest > 0 {
             tracing::warn!("refused {rest} more requests, because of their tokens");

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The number of requests of a connection whose response was not yet passed to hyper completely, and whether its client
-/// keeps a write waiting.
+/// The running requests of a connection: their number, and whether a write to the client is blocked. A request runs
+/// until its whole response was passed to hyper. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ActiveRequests(Arc<Activity>);
 

@@ -1,29 +1,21 @@
-//! A connection of a client, as its requests see it.
+//! A connection of a client.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::gateway::GatewayInner;
+use crate::http::connection::active_requests::ActiveRequests;
 use crate::http::connection::connection_table::ConnectionPermit;
-use crate::session::dialogs::ConnectionId;
+use crate::session::dialog_table::ConnectionId;
 
-/// A connection. Its dialogs end when it is dropped.
+/// A connection of a client. Its dialogs end when it is dropped.
 pub(crate) struct ClientConnection {
     pub(crate) id: ConnectionId,
     pub(crate) permit: ConnectionPermit,
+    pub(crate) requests: ActiveRequests,
     /// The address of the other side: of the client, or of a proxy.
     pub(crate) peer: IpAddr,
-    gateway: Arc<GatewayInner>,
-}
-
-impl ClientConnection {
-    pub(crate) fn new(
-        gateway: Arc<GatewayInner>,
-        permit: ConnectionPermit,
-        peer: IpAddr,
-    ) -> Arc<ClientConnection> {
-        Arc::new(ClientConnection { id: ConnectionId::unique(), permit, peer, gateway })
-    }
+    pub(crate) gateway: Arc<GatewayInner>,
 }
 
 impl Drop for ClientConnection {

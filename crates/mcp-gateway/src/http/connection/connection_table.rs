@@ -1,8 +1,7 @@
-//! The open connections, and which of them is closed when there are too many.
+//! The table of open connections, which bounds their number.
 //!
-//! At the limit a new connection replaces an idle one. If none is idle, it gets one of a few further places,
-//! which serve only health and metrics. So clients that keep all connections busy do not hide the state of
-//! the gateway.
+//! At the limit a new connection replaces an idle one. If none is idle, the new one may be one of a few further
+//! connections, which serve only health and metrics. So these remain available when clients keep all connections busy.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -20,9 +19,9 @@ const MAX_OPERATOR_CONNECTIONS: usize = 16;
 /// What a connection may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionUse {
-    /// Everything.
+    /// All requests.
     Any,
-    /// Health and metrics.
+    /// Requests for health and metrics.
     Operator,
 }
 
@@ -30,38 +29,39 @@ pub(crate) enum ConnectionUse {
 #[derive(Debug)]
 pub(crate) struct ConnectionTable {
     limit: usize,
-    entries: Mutex<Entries>,
+    entries: Mutex<OpenConnections>,
 }
 
 #[derive(Debug, Default)]
-struct Entries {
+struct OpenConnections {
     /// The connections in the order of their start.
-    open: BTreeMap<u64, Entry>,
+    open: BTreeMap<u64, ConnectionEntry>,
     next_id: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct ConnectionEntry {
     usage: ConnectionUse,
     requests: ActiveRequests,
-    /// The client of its last request; `None` before it.
+    /// The client of its last request; `None` before the first one.
     principal: Option<Principal>,
+    /// Sends the eviction.
     evict: oneshot::Sender<()>,
-    /// `None` after the shutdown of the server.
+    /// Sends the shutdown of the server; `None` once it was sent.
     shut_down: Option<oneshot::Sender<()>>,
 }
 
-/// Why a connection has to end. Each wake-up of the connection polls both, and a one-shot channel is the
-/// cheapest to poll.
+/// The signals that end a connection. Each wake-up of the connection polls both, and a one-shot channel is the cheapest
+/// to poll.
 #[derive(Debug)]
-pub(crate) struct ConnectionEnd {
-    /// Receives the eviction: the connection ends as soon as it is idle.
-    pub(crate) evicted: oneshot::Receiver<()>,
-    /// Receives the shutdown of the server, or an error for an evicted connection: no further request is accepted.
+pub(crate) struct EndSignals {
+    /// Eviction: the connection ends as soon as it is idle.
+    pub(crate) eviction: oneshot::Receiver<()>,
+    /// Shutdown of the server: no further request is accepted. An evicted connection receives an error.
     pub(crate) shutdown: oneshot::Receiver<()>,
 }
 
-/// A place of a connection in the table, until it is dropped.
+/// A connection's entry in the table. Dropping it removes the entry.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     table: Arc<ConnectionTable>,
@@ -69,7 +69,7 @@ pub(crate) struct ConnectionPermit {
     usage: ConnectionUse,
 }
 
-/// The error for a connection that cannot serve a request.
+/// The error for a request that its connection cannot serve, because there are too many connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConnectionsExceeded;
 
@@ -79,11 +79,11 @@ impl ConnectionTable {
         Arc::new(ConnectionTable { limit: limit.max(1), entries: Mutex::default() })
     }
 
-    /// Adds a connection. Evicts an idle one at the limit. `None` if all places are in use.
+    /// Adds a connection. Evicts an idle one at the limit. `None` if there are too many connections, and none is idle.
     pub(crate) fn add(
         self: &Arc<ConnectionTable>,
         requests: ActiveRequests,
-    ) -> Option<(ConnectionPermit, ConnectionEnd)> {
+    ) -> Option<(ConnectionPermit, EndSignals)> {
         let mut entries = self.entries.lock();
         let usage = if entries.make_room(ConnectionUse::Any, self.limit) {
             ConnectionUse::Any
@@ -94,12 +94,12 @@ impl ConnectionTable {
         };
         let id = entries.next_id;
         entries.next_id += 1;
-        let (evict, evicted) = oneshot::channel();
+        let (evict, eviction) = oneshot::channel();
         let (shut_down, shutdown) = oneshot::channel();
-        let entry = Entry { usage, requests, principal: None, evict, shut_down: Some(shut_down) };
+        let entry = ConnectionEntry { usage, requests, principal: None, evict, shut_down: Some(shut_down) };
         entries.open.insert(id, entry);
         let permit = ConnectionPermit { table: Arc::clone(self), id, usage };
-        Some((permit, ConnectionEnd { evicted, shutdown }))
+        Some((permit, EndSignals { eviction, shutdown }))
     }
 
     /// Tells all connections that the server shuts down.
@@ -112,9 +112,9 @@ impl ConnectionTable {
     }
 }
 
-impl Entries {
-    /// Whether there is room for one more connection, if necessary after the eviction of an idle one: first those
-    /// without a request so far, then those of the client with the most.
+impl OpenConnections {
+    /// Evicts an idle connection if `limit` is reached. Returns whether there is room for one more connection. A
+    /// connection without a request so far is evicted first, then one of the client with the most connections.
     fn make_room(&mut self, usage: ConnectionUse, limit: usize) -> bool {
         let of_use = || self.open.iter().filter(|(_, entry)| entry.usage == usage);
         if of_use().count() < limit {
@@ -124,7 +124,9 @@ impl Entries {
         for principal in self.open.values().filter_map(|entry| entry.principal.as_ref()) {
             *counts.entry(principal).or_default() += 1;
         }
-        let rank = |entry: &Entry| entry.principal.as_ref().map_or(usize::MAX, |principal| counts[principal]);
+        let rank = |entry: &ConnectionEntry| {
+            entry.principal.as_ref().map_or(usize::MAX, |principal| counts[principal])
+        };
         let evicted = of_use()
             .filter(|(_, entry)| entry.requests.is_idle())
             .max_by_key(|(id, entry)| (rank(entry), Reverse(**id)));
@@ -138,19 +140,19 @@ impl Entries {
 }
 
 impl ConnectionPermit {
-    /// Checks that a request of a client may use the connection. Half of the table or more remains for others: a client
-    /// with a token may have as many busy connections as remain.
+    /// Checks that a request of a client may use the connection. A client with a token may have as many busy
+    /// connections as remain for the others.
     pub(crate) fn admit(&self, principal: &Principal) -> Result<(), ConnectionsExceeded> {
         if self.usage == ConnectionUse::Operator {
             return Err(ConnectionsExceeded);
         }
         let mut entries = self.table.entries.lock();
-        // An evicted connection has no place any more.
+        // An evicted connection has no entry any more.
         let Some(entry) = entries.open.get_mut(&self.id) else { return Err(ConnectionsExceeded) };
         if entry.principal.as_ref() != Some(principal) {
             entry.principal = Some(principal.clone());
         }
-        // Only then a client can have more than its share.
+        // Below half of the limit, no client can have more than its share.
         if principal.is_anonymous() || entries.open.len() <= self.table.limit / 2 {
             return Ok(());
         }

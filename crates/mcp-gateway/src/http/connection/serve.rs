@@ -21,11 +21,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::http::app_state::AppState;
 use crate::http::authorization::refusals::RefusalReason;
-use crate::http::connection::active_requests::ActiveRequests;
 use crate::http::connection::client_connection::ClientConnection;
 use crate::http::connection::stall_detector::StallDetector;
 use crate::http::endpoints::router;
-use crate::http::reply::response::{Response, SentBody};
+use crate::http::reply::response::{OutgoingBody, Response};
 
 /// Maximum size of a request's head in bytes. Also bounds the buffers for reading and writing.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -40,14 +39,15 @@ const CONNECTION_WINDOW: u32 = 256 * 1024;
 pub(crate) async fn serve_http1(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     app: Arc<AppState>,
-    (connection, requests): (Arc<ClientConnection>, ActiveRequests),
+    connection: Arc<ClientConnection>,
     shutdown: oneshot::Receiver<()>,
 ) -> hyper::Result<()> {
     let service = service_fn(|request| {
-        let (app, connection, active) = (Arc::clone(&app), Arc::clone(&connection), requests.start());
+        let (app, connection, active) =
+            (Arc::clone(&app), Arc::clone(&connection), connection.requests.start());
         async move {
             let response = respond(&app, &connection, request).await;
-            Ok::<_, Infallible>(response.map(|body| SentBody::new(body, active)))
+            Ok::<_, Infallible>(response.map(|body| OutgoingBody::new(body, active)))
         }
     });
     // `TimedStream` limits the time for a head, because hyper would register a timer for each request.
@@ -66,16 +66,17 @@ pub(crate) async fn serve_http1(
 pub(crate) async fn serve_http2(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     app: Arc<AppState>,
-    (connection, requests): (Arc<ClientConnection>, ActiveRequests),
+    connection: Arc<ClientConnection>,
     mut shutdown: oneshot::Receiver<()>,
 ) -> hyper::Result<()> {
     let stall_detector = Arc::new(StallDetector::new(app.bounds().send_timeout));
     let service = service_fn(|request| {
-        let (app, connection, active) = (Arc::clone(&app), Arc::clone(&connection), requests.start());
+        let (app, connection, active) =
+            (Arc::clone(&app), Arc::clone(&connection), connection.requests.start());
         let stall_detector = Arc::clone(&stall_detector);
         async move {
             let response = respond(&app, &connection, request).await;
-            Ok::<_, Infallible>(response.map(|body| SentBody::new(body, active).watched(stall_detector)))
+            Ok::<_, Infallible>(response.map(|body| OutgoingBody::new(body, active).watch(stall_detector)))
         }
     });
     let (sender, mut started) = mpsc::unbounded_channel();
@@ -118,11 +119,12 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
     }
 }
 
+/// Handles one request, logs a refused token, and counts the response.
 async fn respond(app: &Arc<AppState>, connection: &ClientConnection, request: Request<Incoming>) -> Response {
     let (head, body) = request.into_parts();
     let response = router::route(app, connection, &head, body).await;
     if let Some(refused) = response.extensions().get::<RefusalReason>() {
-        app.refusals.log(connection.peer, *refused);
+        app.refusal_log.log(connection.peer, *refused);
     }
     app.gateway.counters.count_response(response.status().as_u16());
     response

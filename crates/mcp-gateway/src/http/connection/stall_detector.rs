@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 /// How long an event stream may be silent before a comment is sent.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Detects response bodies of a connection whose next part hyper does not request in time.
+/// Detects response bodies of one connection whose next part hyper does not request in time.
 #[derive(Debug)]
 pub(crate) struct StallDetector {
     limit: Duration,
@@ -34,12 +34,12 @@ pub(crate) struct BodyWatch {
 }
 
 impl StallDetector {
-    /// Creates the state of a connection. `limit` is the time that a client may read nothing.
+    /// Creates the detector of a connection. `limit` is the time that a client may read nothing.
     pub(crate) fn new(limit: Duration) -> StallDetector {
         StallDetector { limit, bodies: Mutex::default() }
     }
 
-    /// Watches a response body.
+    /// Watches a response body until the result is dropped.
     pub(crate) fn watch(self: &Arc<StallDetector>) -> BodyWatch {
         let mut bodies = self.bodies.lock();
         let id = bodies.next_id;

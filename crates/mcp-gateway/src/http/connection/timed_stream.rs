@@ -65,7 +65,7 @@ impl<S> TimedStream<S> {
         }
     }
 
-    /// Completes with an error when the client took too long to send the head of a request.
+    /// Becomes ready with an error when the client took too long to send the head of a request.
     fn poll_request_timeout(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
         if !self.requests.is_empty() || self.write_timer.is_some() {
             self.is_request_timer_running = false;
@@ -100,7 +100,7 @@ impl<S> TimedStream<S> {
     }
 
     /// Counts a write and limits its time. A completed write restarts the wait for the next request.
-    fn after_write(
+    fn track_write(
         &mut self,
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
@@ -156,7 +156,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.after_write(cx, written)
+        self.track_write(cx, written)
     }
 
     fn poll_write_vectored(
@@ -165,7 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.after_write(cx, written)
+        self.track_write(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

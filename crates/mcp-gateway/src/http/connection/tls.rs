@@ -18,14 +18,14 @@ const MAX_PEM_BYTES: u64 = 1024 * 1024;
 const HTTP_2: &[u8] = b"h2";
 
 /// Reads the files and creates the acceptor.
-pub(crate) async fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ServeError> {
+pub(crate) async fn load_acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ServeError> {
     let TlsFiles { certificate, key } = files;
-    let chain = read(certificate).await?;
+    let chain = read_pem(certificate).await?;
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&chain)
         .collect::<Result<_, _>>()
-        .map_err(|error| unusable(certificate, &error))?;
-    let private = read(key).await?;
-    let private = PrivateKeyDer::from_pem_slice(&private).map_err(|error| unusable(key, &error))?;
+        .map_err(|error| pem_error(certificate, &error))?;
+    let private = read_pem(key).await?;
+    let private = PrivateKeyDer::from_pem_slice(&private).map_err(|error| pem_error(key, &error))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -42,7 +42,8 @@ pub(crate) fn is_http2<S>(stream: &TlsStream<S>) -> bool {
     stream.get_ref().1.alpn_protocol() == Some(HTTP_2)
 }
 
-async fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
+/// Reads a PEM file of limited size.
+async fn read_pem(path: &Path) -> Result<Vec<u8>, ServeError> {
     let failed = |source| ServeError::TlsFile { path: path.to_owned(), source };
     let length = tokio::fs::metadata(path).await.map_err(failed)?.len();
     if length > MAX_PEM_BYTES {
@@ -51,8 +52,8 @@ async fn read(path: &Path) -> Result<Vec<u8>, ServeError> {
     tokio::fs::read(path).await.map_err(failed)
 }
 
-/// The parser's message may quote the file, and a key must not be quoted.
-fn unusable(path: &Path, error: &rustls::pki_types::pem::Error) -> ServeError {
+/// The error for a file that is no usable PEM. It omits the parser's message, which may quote the key.
+fn pem_error(path: &Path, error: &rustls::pki_types::pem::Error) -> ServeError {
     let message = match error {
         rustls::pki_types::pem::Error::NoItemsFound => "the file has no PEM section of this kind",
         _ => "the file is not valid PEM",

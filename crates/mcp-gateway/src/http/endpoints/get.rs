@@ -21,18 +21,18 @@ use crate::http::connection::connection_table::ConnectionsExceeded;
 use crate::http::connection::stall_detector::KEEP_ALIVE;
 use crate::http::permits::ClientPermit;
 use crate::http::reply::errors::{
-    ResponseResult, bad_request, busy, invalid_request, refusal, too_many_connections,
+    ResponseResult, bad_request, busy_error, invalid_request, refusal, too_many_connections,
 };
 use crate::http::reply::sse;
-use crate::http::request::header_names::{LAST_EVENT_ID, MCP_SESSION_ID, single, text};
-use crate::http::request::headers::{self, Accepts};
+use crate::http::request::header_names::{LAST_EVENT_ID, MCP_SESSION_ID, first_value, only_value};
+use crate::http::request::headers::{self, AcceptedFormat};
 use crate::notifications::watch::ChangeWatcher;
+use crate::session::client_session::ClientSession;
 use crate::session::event_log::EventId;
 use crate::session::outbound_queue::{MessageReceiver, MessageSender, message_channel};
-use crate::session::state::ClientSession;
 
-/// Opens the stream.
-pub(crate) fn get(
+/// Opens the notification stream of the session that the request names.
+pub(crate) fn open_session_stream(
     app: &AppState,
     connection: &ClientConnection,
     server: Option<&str>,
@@ -49,22 +49,22 @@ pub(crate) fn get(
         .permit
         .admit(&client.principal)
         .map_err(|ConnectionsExceeded| too_many_connections(app.bounds().connections))?;
-    let session_id = single(&head.headers, &MCP_SESSION_ID).map_err(|error| bad_request(&error))?;
+    let session_id = only_value(&head.headers, &MCP_SESSION_ID).map_err(|error| bad_request(&error))?;
     let Some(id) = session_id else {
         let message = "GET opens the stream of a session: the header `Mcp-Session-Id` is missing";
         return Err(refuse_with(StatusCode::METHOD_NOT_ALLOWED, message));
     };
     let session = client.find_session(app, id)?;
-    if headers::accepts(&head.headers) == Accepts::Json {
+    if headers::accepted_format(&head.headers) == AcceptedFormat::Json {
         let message = "the header `Accept` must contain `text/event-stream`";
         return Err(refuse_with(StatusCode::NOT_ACCEPTABLE, message));
     }
     let permit = app
-        .stream_permit(&client.principal)
-        .ok_or_else(|| refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy()))?;
-    let last_event = text(&head.headers, &LAST_EVENT_ID).and_then(|id| id.parse().ok());
+        .acquire_stream_permit(&client.principal)
+        .ok_or_else(|| refusal(StatusCode::SERVICE_UNAVAILABLE, None, &busy_error()))?;
+    let last_event = first_value(&head.headers, &LAST_EVENT_ID).and_then(|id| id.parse().ok());
     let (sender, messages) = message_channel(app.bounds());
-    let replaced = session.port.open_stream(sender.clone());
+    let replaced = session.channel.open_stream(sender.clone());
     let watcher = ChangeWatcher::new(&app.gateway, &session.scope, session.features.audience);
     let sent = session.event_log.resume(last_event);
     let state = SessionStream {
@@ -74,7 +74,7 @@ pub(crate) fn get(
         sent,
         sender,
         replaced,
-        revoked: app.revocation(client.token, client.grant.as_deref()),
+        revoked: app.watch_revocation(client.token, client.grant.as_deref()),
         is_started: false,
         _permit: permit,
     };
@@ -103,13 +103,14 @@ struct SessionStream {
 }
 
 impl SessionStream {
+    /// The next event; `None` at the end of the stream.
     async fn next(&mut self) -> Option<Bytes> {
         if !self.is_started {
             // Some clients wait for the first bytes before they consider a stream open.
             self.is_started = true;
             // Older clients cannot parse an event without data.
             let accepts_empty_event = self.session.version >= ProtocolVersion::V2025_11_25;
-            return Some(if accepts_empty_event { sse::start(self.sent) } else { sse::keep_alive() });
+            return Some(if accepts_empty_event { sse::start_event(self.sent) } else { sse::keep_alive() });
         }
         loop {
             let SessionStream { session, messages, watcher, replaced, revoked, .. } = self;
@@ -126,7 +127,7 @@ impl SessionStream {
                 () = replaced.cancelled() => return None,
                 () = revoked => return None,
                 Some(message) = messages.next() => session.event_log.append(message),
-                () = session.event_log.appended() => {}
+                () = session.event_log.wait_for_append() => {}
                 change = watcher.next(&session.known_lists) => {
                     for message in watcher.session_notifications(session, &change) {
                         session.event_log.append(message);
@@ -140,7 +141,7 @@ impl SessionStream {
 
 impl Drop for SessionStream {
     fn drop(&mut self) {
-        self.session.port.close_stream(&self.sender);
+        self.session.channel.close_stream(&self.sender);
         // Log the messages that this stream has not sent, so that the next stream sends them.
         while let Some(message) = self.messages.try_next() {
             self.session.event_log.append(message);

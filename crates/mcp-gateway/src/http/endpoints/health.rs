@@ -11,14 +11,14 @@ use mcp_host_runtime::{ServerState, ServerStatus};
 use serde::Serialize;
 
 use crate::http::app_state::AppState;
-use crate::http::authorization::authorized_client::{AuthorizedClient, query_selection};
+use crate::http::authorization::authorized_client::{AuthorizedClient, read_query_selection};
 use crate::http::reply::errors::{bad_request, invalid_request, refusal};
 use crate::http::reply::response::{self, Response};
 
-/// Maximum number of servers that an error names.
-const MAX_NAMES: usize = 64;
+/// Maximum number of servers that an error lists.
+const MAX_LISTED_SERVERS: usize = 64;
 
-/// The states of the requested servers.
+/// The body of the response to `/readyz?servers=…`.
 #[derive(Serialize)]
 struct Readiness<'a> {
     ready: bool,
@@ -26,14 +26,14 @@ struct Readiness<'a> {
 }
 
 /// `/healthz`: always succeeds.
-pub(crate) fn alive() -> Response {
+pub(crate) fn get_liveness() -> Response {
     response::text(StatusCode::OK, "ok\n")
 }
 
 /// `/readyz`: succeeds unless a server is being started for the first time.
-pub(crate) fn ready(app: &AppState) -> Response {
-    let published = app.gateway.snapshot();
-    if published.servers.iter().any(|server| server.state == ServerState::Starting) {
+pub(crate) fn get_readiness(app: &AppState) -> Response {
+    let snapshot = app.gateway.snapshot();
+    if snapshot.servers.iter().any(|server| server.state == ServerState::Starting) {
         response::text(StatusCode::SERVICE_UNAVAILABLE, "starting\n")
     } else {
         response::text(StatusCode::OK, "ready\n")
@@ -42,13 +42,13 @@ pub(crate) fn ready(app: &AppState) -> Response {
 
 /// `/readyz?servers=…`: succeeds if each of these servers is ready. Names may have the wildcard `*`.
 ///
-/// Only an authorized client gets it, because it names servers, and only of those that its token shows.
-pub(crate) fn servers_ready(app: &AppState, head: &Parts) -> Response {
+/// It requires authorization, because it names servers, and has only those that the client's token shows.
+pub(crate) fn get_server_readiness(app: &AppState, head: &Parts) -> Response {
     let scope = match AuthorizedClient::token_scope(app, head) {
         Ok(scope) => scope,
         Err(response) => return response,
     };
-    let requested = match query_selection(&head.uri) {
+    let requested = match read_query_selection(&head.uri) {
         Ok(Some(ViewFilter {
             toolsets: Selection::Patterns(names),
             tools: Selection::Inherit,
@@ -58,17 +58,17 @@ pub(crate) fn servers_ready(app: &AppState, head: &Parts) -> Response {
         Ok(_) => return bad_request(&invalid_request("the query must be `servers=` with names of servers")),
         Err(error) => return bad_request(&error),
     };
-    let published = app.gateway.snapshot();
+    let snapshot = app.gateway.snapshot();
     let is_shown =
-        |server: &&ServerStatus| ServerId::parse(&server.id).is_ok_and(|id| scope.includes(&id, |_| true));
-    let shown: Vec<&ServerStatus> = published.servers.iter().filter(is_shown).collect();
+        |server: &&ServerStatus| ServerId::parse(&server.id).is_ok_and(|id| scope.may_show(&id, |_| true));
+    let shown: Vec<&ServerStatus> = snapshot.servers.iter().filter(is_shown).collect();
     let mut servers = BTreeMap::new();
     let mut is_ready = true;
     for name in requested {
         let named = Selection::Patterns(vec![name.clone()]);
         let mut matching = shown.iter().filter(|server| named.contains(&server.id)).peekable();
         if matching.peek().is_none() {
-            return unknown_server(&name, &shown);
+            return unknown_server_response(&name, &shown);
         }
         for server in matching {
             is_ready &= server.state == ServerState::Ready;
@@ -81,10 +81,10 @@ pub(crate) fn servers_ready(app: &AppState, head: &Parts) -> Response {
 }
 
 /// The response to a request for a server that does not exist, with the names of those that do.
-fn unknown_server(name: &str, shown: &[&ServerStatus]) -> Response {
-    let mut names: Vec<&str> = shown.iter().take(MAX_NAMES).map(|server| &*server.id).collect();
-    let more = shown.len().saturating_sub(MAX_NAMES).to_string() + " more";
-    if shown.len() > MAX_NAMES {
+fn unknown_server_response(name: &str, shown: &[&ServerStatus]) -> Response {
+    let mut names: Vec<&str> = shown.iter().take(MAX_LISTED_SERVERS).map(|server| &*server.id).collect();
+    let more = shown.len().saturating_sub(MAX_LISTED_SERVERS).to_string() + " more";
+    if shown.len() > MAX_LISTED_SERVERS {
         names.push(&more);
     }
     let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };

@@ -1,8 +1,7 @@
 //! `/metrics`: gauges and counters in the Prometheus text format.
 //!
-//! Only an authorized client gets them, because they name the servers, the tools and the clients. Gauges are
-//! read at each request, because a server that is removed has none. The page of the recorder of this process
-//! is appended.
+//! They require authorization, because they name servers, tools and clients. Gauges are computed for each request, so
+//! that a removed server has none. The page of this process's recorder is appended.
 
 use http::StatusCode;
 use http::request::Parts;
@@ -15,6 +14,7 @@ use crate::metrics::prometheus::MetricsPage;
 
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+/// All states of a server.
 const STATES: [ServerState; 6] = [
     ServerState::Starting,
     ServerState::Ready,
@@ -24,13 +24,13 @@ const STATES: [ServerState; 6] = [
     ServerState::Stopped,
 ];
 
-/// `/metrics`.
-pub(crate) fn metrics(app: &AppState, head: &Parts) -> Response {
+/// `/metrics`: the page for an authorized client.
+pub(crate) fn get_metrics(app: &AppState, head: &Parts) -> Response {
     if let Err(response) = AuthorizedClient::authorize(app, head, None) {
         return response;
     }
     let gateway = &app.gateway;
-    let running = app.bounds().requests.saturating_sub(app.requests.available_permits());
+    let running = app.bounds().requests.saturating_sub(app.request_permits.available_permits());
     let gauges = [
         ("mcp_gateway_sessions", "Sessions over HTTP.", gateway.sessions.len()),
         ("mcp_gateway_dialogs", "Dialogs of clients without sessions.", gateway.dialogs.len()),
@@ -41,32 +41,32 @@ pub(crate) fn metrics(app: &AppState, head: &Parts) -> Response {
     let snapshot = gateway.snapshot();
     let mut page = MetricsPage::default();
     for (name, help, value) in gauges {
-        page.family(name, "gauge", help).sample(name, &[], value as f64);
+        page.start_metric(name, "gauge", help).write_sample(name, &[], value as f64);
     }
     let name = "mcp_gateway_generation";
-    page.family(name, "gauge", "Number of the published generation.").sample(
+    page.start_metric(name, "gauge", "Number of the published generation.").write_sample(
         name,
         &[],
         snapshot.generation as f64,
     );
     let name = "mcp_host_problems";
-    page.family(name, "gauge", "Problems of the configuration and the servers.").sample(
+    page.start_metric(name, "gauge", "Problems of the configuration and the servers.").write_sample(
         name,
         &[],
         snapshot.problems.len() as f64,
     );
     let name = "mcp_host_server_state";
-    page.family(name, "gauge", "1 for the current state of a server, 0 for the others.");
+    page.start_metric(name, "gauge", "1 for the current state of a server, 0 for the others.");
     for server in &snapshot.servers {
         for state in STATES {
             let labels = [("server", &*server.id), ("state", state.as_str())];
-            page.sample(name, &labels, f64::from(u8::from(server.state == state)));
+            page.write_sample(name, &labels, f64::from(u8::from(server.state == state)));
         }
     }
-    gateway.calls.write_to(&mut page);
+    gateway.call_series.write_to(&mut page);
     let mut text = page.into_text();
     if let Some(recorder) = &app.metrics {
-        text.push_str(&recorder.page());
+        text.push_str(&recorder.render());
     }
-    response::full(StatusCode::OK, CONTENT_TYPE, text)
+    response::with_body(StatusCode::OK, CONTENT_TYPE, text)
 }

@@ -1,4 +1,4 @@
-//! What happens with a request, by its path and method.
+//! The endpoints: the handlers of requests, by path and method.
 
 pub(crate) mod delete;
 pub(crate) mod get;

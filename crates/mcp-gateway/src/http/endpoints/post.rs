@@ -15,28 +15,29 @@ use crate::http::connection::client_connection::ClientConnection;
 use crate::http::connection::connection_table::ConnectionsExceeded;
 use crate::http::endpoints::stateless;
 use crate::http::reply::errors::{
-    ResponseResult, bad_request, busy, invalid_request, refusal, too_many_connections, too_many_sessions,
+    ResponseResult, bad_request, busy_error, invalid_request, refusal, too_many_connections,
+    too_many_sessions,
 };
 use crate::http::reply::pending_response::{OnDisconnect, PendingResponse, Reply, Work, accepted};
 use crate::http::reply::response::{self, Response, with_header};
-use crate::http::request::header_names::{MCP_PROTOCOL_VERSION, MCP_SESSION_ID, single, text};
-use crate::http::request::headers::{self, Accepts};
+use crate::http::request::header_names::{MCP_PROTOCOL_VERSION, MCP_SESSION_ID, first_value, only_value};
+use crate::http::request::headers::{self, AcceptedFormat};
 use crate::http::request::request_body::{self, BodyError};
 use crate::limits::bounds::Bounds;
 use crate::limits::byte_budget::BudgetExceeded;
 use crate::methods::context::RequestContext;
 use crate::methods::initialize;
 use crate::metrics::counters::CountedRequest;
-use crate::protocol::frame::{self, FrameError, Incoming, Request};
+use crate::protocol::frame::{self, ClientMessage, ClientRequest, FrameError};
 use crate::protocol::message_writer;
-use crate::session::dialogs::ConnectionId;
+use crate::session::client_session::ClientSession;
+use crate::session::dialog_table::ConnectionId;
 use crate::session::outbound_queue::{MessageSender, message_channel};
 use crate::session::request_client::RequestClient;
-use crate::session::state::ClientSession;
 use crate::session::usage::CapacityError;
 
 /// Authorizes a client, reads its message and handles it.
-pub(crate) async fn post(
+pub(crate) async fn handle_post(
     app: &Arc<AppState>,
     connection: &ClientConnection,
     server: Option<&str>,
@@ -48,14 +49,15 @@ pub(crate) async fn post(
         .permit
         .admit(&client.principal)
         .map_err(|ConnectionsExceeded| too_many_connections(app.bounds().connections))?;
-    let session_id = single(&head.headers, &MCP_SESSION_ID).map_err(|error| bad_request(&error))?;
+    let session_id = only_value(&head.headers, &MCP_SESSION_ID).map_err(|error| bad_request(&error))?;
     let body = read_body(app, &client, body).await?;
     match session_id {
-        Some(id) => in_session(app, head, &client, id, body).await,
-        None => without_session(app, connection.id, head, client, body).await,
+        Some(id) => handle_in_session(app, head, &client, id, body).await,
+        None => handle_without_session(app, connection.id, head, client, body).await,
     }
 }
 
+/// Reads the body within the limits on size, time and memory. An error is the response that refuses the request.
 async fn read_body(
     app: &AppState,
     client: &AuthorizedClient<'_>,
@@ -70,7 +72,7 @@ async fn read_body(
             let message = format!("a message may have at most {message_bytes} bytes");
             (StatusCode::PAYLOAD_TOO_LARGE, invalid_request(&message))
         }
-        Ok(Err(BodyError::OverBudget)) => (StatusCode::SERVICE_UNAVAILABLE, budget.exceeded()),
+        Ok(Err(BodyError::OverBudget)) => (StatusCode::SERVICE_UNAVAILABLE, budget.exceeded_error()),
         Ok(Err(BodyError::Incomplete)) => {
             (StatusCode::BAD_REQUEST, invalid_request("the body ends too early, or its framing is invalid"))
         }
@@ -88,7 +90,8 @@ async fn read_body(
     Err(response)
 }
 
-async fn in_session(
+/// Handles a message with a session id.
+async fn handle_in_session(
     app: &AppState,
     head: &Parts,
     client: &AuthorizedClient<'_>,
@@ -96,72 +99,69 @@ async fn in_session(
     body: Bytes,
 ) -> ResponseResult {
     let session = client.find_session(app, id)?;
-    let version = single(&head.headers, &MCP_PROTOCOL_VERSION).map_err(|error| bad_request(&error))?;
+    let version = only_value(&head.headers, &MCP_PROTOCOL_VERSION).map_err(|error| bad_request(&error))?;
     let era = version.map(|version| version.parse().map(ProtocolVersion::era));
     if !matches!(era, None | Some(Ok(Era::Legacy))) {
         let message = "the header `MCP-Protocol-Version` is not a version with sessions";
         return Err(bad_request(&invalid_request(message)));
     }
     session.touch(Instant::now());
-    authorized_client::set_subject(&session.dialog, client.grant.as_ref(), head);
+    authorized_client::set_subject_token(&session.dialog, client.grant.as_ref(), head);
     if session.version == ProtocolVersion::V2025_03_26 && frame::is_batch(&body) {
-        return batch(app, &session, client, &body).await;
+        return handle_batch(app, &session, client, &body).await;
     }
-    let request = match frame::read(&body).map_err(unreadable)? {
-        Incoming::Request(request) => request,
+    let request = match frame::read_message(&body).map_err(unreadable_message)? {
+        ClientMessage::Request(request) => request,
         other => {
-            receive(app, &session, other);
+            handle_other_message(app, &session, other);
             return Ok(accepted());
         }
     };
     let counted = app.gateway.counters.start_request(&request.method);
     client.require_scope(app, &request)?;
-    let accepts = headers::accepts(&head.headers);
+    let accepts = headers::accepted_format(&head.headers);
     let (mut sender, messages) = message_channel(app.bounds());
-    if accepts == Accepts::Json {
+    if accepts == AcceptedFormat::Json {
         // The response can contain only the result. Other messages, such as server requests, need another stream.
         sender = closed_sender(app);
     }
-    let work = start(app, &session, client, (sender, request), counted)
-        .map_err(|(id, error)| refusal(StatusCode::OK, Some(&id), &error))?;
+    let id = request.id.clone();
+    let work = prepare_work(app, &session, client, (sender, request), counted)
+        .map_err(|error| refusal(StatusCode::OK, Some(&id), &error))?;
     Ok(PendingResponse::new(work, messages, OnDisconnect::Finish).respond(accepts).await)
 }
 
-/// A sender for a response that can contain no other messages.
+/// A sender whose receiver was dropped, for a response that can contain no other messages.
 fn closed_sender(app: &AppState) -> MessageSender {
     message_channel(app.bounds()).0
 }
 
-fn unreadable(FrameError { id, error }: FrameError) -> Response {
+/// The response to a message that cannot be read.
+fn unreadable_message(FrameError { id, error }: FrameError) -> Response {
     refusal(StatusCode::BAD_REQUEST, id.as_ref(), &error)
 }
 
-/// Acquires the permits of a request and prepares its work.
-fn start(
+/// Acquires the permits of a request in a session, and returns its work, which is not started yet.
+fn prepare_work(
     app: &AppState,
     session: &Arc<ClientSession>,
     client: &AuthorizedClient<'_>,
-    (sender, request): (MessageSender, Request),
+    (sender, request): (MessageSender, ClientRequest),
     mut counted: CountedRequest,
-) -> Result<Work, (RawJson, RpcError)> {
+) -> Result<Work, RpcError> {
     if request.method == Method::Initialize {
-        return Err((request.id, invalid_request("this session is already initialized")));
+        return Err(invalid_request("this session is already initialized"));
     }
     if client.is_over_share {
-        return Err((request.id, app.gateway.budget.exceeded()));
+        return Err(app.gateway.budget.exceeded_error());
     }
-    // Many sessions of one token share the token's permits.
-    let client_permit = match app.session_permit(&session.principal) {
-        None if !session.principal.is_anonymous() => return Err((request.id, busy())),
-        permit => permit,
+    let client_permit = if session.principal.is_anonymous() {
+        None
+    } else {
+        Some(app.acquire_session_permit(&session.principal).ok_or_else(busy_error)?)
     };
-    let Some(permit) = app.running_permit(client_permit.as_ref()) else {
-        return Err((request.id, busy()));
-    };
-    let mut guard = match session.running.start(&request.id, app.bounds().requests_per_client) {
-        Ok(guard) => guard,
-        Err(error) => return Err((request.id, error)),
-    };
+    let permit = app.acquire_request_permit(client_permit.as_ref()).ok_or_else(busy_error)?;
+    let mut guard = session.running.start(&request.id, app.bounds().requests_per_client)?;
     session.record_request(&request.method);
     counted.begin();
     let gateway = Arc::clone(&app.gateway);
@@ -169,60 +169,59 @@ fn start(
     let account = client.account.clone();
     let granted_scope = client.grant.as_ref().map(|_| Arc::clone(&client.scope));
     Ok(Box::pin(async move {
-        let mut caller = RequestClient::of_session(&session, sender);
+        let mut request_client = RequestClient::from_session(&session, sender);
         if let Some(scope) = granted_scope {
-            caller.scope = scope;
+            request_client.scope = scope;
         }
         let result = tokio::select! {
             biased;
             () = guard.cancelled() => None,
-            result = gateway.handle(RequestContext::new(&gateway, &caller, &request)) => Some(result),
+            result = gateway.handle(RequestContext::new(&gateway, &request_client, &request)) => Some(result),
         };
         session.touch(Instant::now());
         drop((guard, permit, client_permit));
         let result = result?;
         counted.end(&result);
-        let body = gateway.tracked_response(&account, &request.id, &result);
+        let body = gateway.track_response(&account, &request.id, &result);
         Some(Reply { status: StatusCode::OK, body, retry_after: None })
     }))
 }
 
 /// Handles a notification or a response of the client.
-fn receive(app: &AppState, session: &Arc<ClientSession>, message: Incoming) {
+fn handle_other_message(app: &AppState, session: &Arc<ClientSession>, message: ClientMessage) {
     match message {
-        Incoming::Notification(notification) => {
-            let caller = RequestClient::of_session(session, closed_sender(app));
-            app.gateway.handle_notification(&caller, &notification);
+        ClientMessage::Notification(notification) => {
+            let request_client = RequestClient::from_session(session, closed_sender(app));
+            app.gateway.handle_notification(&request_client, &notification);
         }
-        Incoming::Response(response) => session.port.requests.resolve(&response.id, response.outcome),
-        Incoming::Request(_) => unreachable!("requests have a response"),
+        ClientMessage::Response(response) => session.channel.requests.resolve(&response.id, response.outcome),
+        ClientMessage::Request(_) => unreachable!("requests have a response"),
     }
 }
 
 /// Handles the messages of a batch concurrently. The responses are in the order of the requests.
-async fn batch(
+async fn handle_batch(
     app: &AppState,
     session: &Arc<ClientSession>,
     client: &AuthorizedClient<'_>,
     body: &Bytes,
 ) -> ResponseResult {
-    let messages = frame::read_many(body).map_err(unreadable)?;
-    let failed = |id: Option<&RawJson>, error: &RpcError| -> Work {
-        let body = message_writer::error(id, error);
+    let messages = frame::read_messages(body).map_err(unreadable_message)?;
+    let error_reply = |id: Option<&RawJson>, error: &RpcError| -> Work {
+        let body = message_writer::write_error(id, error);
         Box::pin(std::future::ready(Some(Reply { status: StatusCode::OK, body, retry_after: None })))
     };
     let mut work = Vec::new();
     for message in messages {
         match message {
-            Ok(Incoming::Request(request)) => {
+            Ok(ClientMessage::Request(request)) => {
                 let counted = app.gateway.counters.start_request(&request.method);
-                match start(app, session, client, (closed_sender(app), request), counted) {
-                    Ok(running) => work.push(running),
-                    Err((id, error)) => work.push(failed(Some(&id), &error)),
-                }
+                let id = request.id.clone();
+                let prepared = prepare_work(app, session, client, (closed_sender(app), request), counted);
+                work.push(prepared.unwrap_or_else(|error| error_reply(Some(&id), &error)));
             }
-            Ok(other) => receive(app, session, other),
-            Err(unreadable) => work.push(failed(unreadable.id.as_ref(), &unreadable.error)),
+            Ok(other) => handle_other_message(app, session, other),
+            Err(unreadable) => work.push(error_reply(unreadable.id.as_ref(), &unreadable.error)),
         }
     }
     let replies = futures_util::future::join_all(work).await;
@@ -230,41 +229,44 @@ async fn batch(
     if replies.is_empty() {
         return Ok(accepted());
     }
-    let body = message_writer::batch(&replies);
+    let body = message_writer::write_batch(&replies);
     // The copies are released before the whole is counted.
     drop(replies);
     let budget = &app.gateway.budget;
     let body = budget
         .track(&client.account, body)
-        .map_err(|BudgetExceeded| refusal(StatusCode::SERVICE_UNAVAILABLE, None, &budget.exceeded()))?;
+        .map_err(|BudgetExceeded| refusal(StatusCode::SERVICE_UNAVAILABLE, None, &budget.exceeded_error()))?;
     Ok(response::json(StatusCode::OK, body))
 }
 
-async fn without_session(
+/// Handles a message without a session id: `initialize`, or a message of a stateless client.
+async fn handle_without_session(
     app: &Arc<AppState>,
     connection: ConnectionId,
     head: &Parts,
     client: AuthorizedClient<'_>,
     body: Bytes,
 ) -> ResponseResult {
-    let version = text(&head.headers, &MCP_PROTOCOL_VERSION).map(str::parse::<ProtocolVersion>);
+    let version = first_value(&head.headers, &MCP_PROTOCOL_VERSION).map(str::parse::<ProtocolVersion>);
     let is_legacy = matches!(version, Some(Ok(version)) if version.era() == Era::Legacy);
-    match frame::read(&body).map_err(unreadable)? {
+    match frame::read_message(&body).map_err(unreadable_message)? {
         // A legacy client sends the version header only once it has a session.
-        Incoming::Request(request) if request.meta().is_modern() || (version.is_some() && !is_legacy) => {
+        ClientMessage::Request(request)
+            if request.meta().is_modern() || (version.is_some() && !is_legacy) =>
+        {
             let counted = app.gateway.counters.start_request(&request.method);
             client.require_scope(app, &request)?;
             stateless::respond(app, connection, head, client, (request, counted)).await
         }
-        Incoming::Request(request) if request.method == Method::Initialize => {
+        ClientMessage::Request(request) if request.method == Method::Initialize => {
             let mut counted = app.gateway.counters.start_request(&request.method);
             counted.begin();
             app.gateway.wait_for_startup().await;
-            let response = initialize(app, client, &request);
+            let response = start_session(app, client, &request);
             counted.end(&response);
             response
         }
-        Incoming::Request(request) => {
+        ClientMessage::Request(request) => {
             drop(app.gateway.counters.start_request(&request.method));
             let message =
                 "this request needs a session: send `initialize`, then the `Mcp-Session-Id` of its response";
@@ -272,22 +274,23 @@ async fn without_session(
             Err(refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error))
         }
         // Notifications of a stateless client have no effect: it cancels a request by disconnecting.
-        Incoming::Notification(_) | Incoming::Response(_) if !is_legacy => Ok(accepted()),
-        Incoming::Notification(_) | Incoming::Response(_) => {
+        ClientMessage::Notification(_) | ClientMessage::Response(_) if !is_legacy => Ok(accepted()),
+        ClientMessage::Notification(_) | ClientMessage::Response(_) => {
             let message = "this message needs a session: the header `Mcp-Session-Id` is missing";
             Err(bad_request(&RpcError::new(code::SERVER_ERROR, message)))
         }
     }
 }
 
-fn initialize(app: &AppState, client: AuthorizedClient<'_>, request: &Request) -> ResponseResult {
+/// Handles `initialize`: the response has the id of a new session.
+fn start_session(app: &AppState, client: AuthorizedClient<'_>, request: &ClientRequest) -> ResponseResult {
     let handshake = initialize::read_handshake(request.params.raw())
         .map_err(|error| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
     let AuthorizedClient { principal, scope, .. } = client;
     let result = initialize::initialize_result(&app.gateway, &handshake, &scope);
     let session = app.gateway.start_session(principal, scope, handshake);
     let session = session.map_err(|CapacityError| too_many_sessions(&request.id))?;
-    let body = message_writer::result(&request.id, result.as_bytes());
+    let body = message_writer::write_result(&request.id, result.as_bytes());
     let id = HeaderValue::from_str(&session.id).expect("a session id is hexadecimal");
     Ok(with_header(response::json(StatusCode::OK, body), MCP_SESSION_ID.clone(), id))
 }

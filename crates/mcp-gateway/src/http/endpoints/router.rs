@@ -14,7 +14,7 @@ use crate::http::endpoints::{delete, get, health, metrics, post};
 use crate::http::reply::errors::{invalid_request, refusal};
 use crate::http::reply::response::{self, Response, with_header};
 
-/// The response to a request.
+/// Routes a request and returns its response, with CORS headers if origins are configured.
 pub(crate) async fn route(
     app: &Arc<AppState>,
     connection: &ClientConnection,
@@ -22,13 +22,14 @@ pub(crate) async fn route(
     body: Incoming,
 ) -> Response {
     let Some(cors) = Cors::new(app, head) else { return dispatch(app, connection, head, body).await };
-    let response = match cors.preflight(app, head) {
+    let response = match cors.answer_preflight(app, head) {
         Some(response) => response,
         None => dispatch(app, connection, head, body).await,
     };
-    cors.mark(response)
+    cors.add_headers(response)
 }
 
+/// Calls the handler of a path and method.
 async fn dispatch(
     app: &Arc<AppState>,
     connection: &ClientConnection,
@@ -40,44 +41,47 @@ async fn dispatch(
     let path = path.strip_suffix('/').unwrap_or(path);
     match path {
         // These wait for nothing.
-        "/healthz" => return read_only(head, health::alive),
-        "/readyz" if head.uri.query().is_none() => return read_only(head, || health::ready(app)),
+        "/healthz" => return serve_get(head, health::get_liveness),
+        "/readyz" if head.uri.query().is_none() => {
+            return serve_get(head, || health::get_readiness(app));
+        }
         _ => {}
     }
     if let Some(verifier) = &app.verifier {
         if let Some(metadata) = verifier.metadata(path) {
-            return read_only(head, || response::json(StatusCode::OK, metadata.into()));
+            return serve_get(head, || response::json(StatusCode::OK, metadata.into()));
         }
         let authorization = head.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
         // Boxed, because it is rare and would enlarge every request's future.
-        Box::pin(verifier.prepare(authorization)).await;
+        Box::pin(verifier.fetch_missing_key(authorization)).await;
     }
     let server = match path {
         "/mcp" => None,
-        "/readyz" => return read_only(head, || health::servers_ready(app, head)),
-        "/metrics" => return read_only(head, || metrics::metrics(app, head)),
+        "/readyz" => return serve_get(head, || health::get_server_readiness(app, head)),
+        "/metrics" => return serve_get(head, || metrics::get_metrics(app, head)),
         path => match path.strip_prefix("/mcp/").filter(|name| !name.is_empty() && !name.contains('/')) {
             // Invalid UTF-8 names no server.
             Some(name) => Some(percent_decode_str(name).decode_utf8_lossy()),
-            None => return nothing_here(),
+            None => return not_found(),
         },
     };
     let server = server.as_deref();
     match head.method {
-        Method::POST => post::post(app, connection, server, head, body).await,
-        Method::GET | Method::HEAD => get::get(app, connection, server, head),
-        Method::DELETE => delete::delete(app, server, head),
+        Method::POST => post::handle_post(app, connection, server, head, body).await,
+        Method::GET | Method::HEAD => get::open_session_stream(app, connection, server, head),
+        Method::DELETE => delete::end_session(app, server, head),
         _ => Err(method_not_allowed("GET, HEAD, POST, DELETE")),
     }
     .unwrap_or_else(|refusal| refusal)
 }
 
-fn nothing_here() -> Response {
+fn not_found() -> Response {
     let message = "nothing is at this path: MCP is served at `/mcp`, and at `/mcp/NAME` for one server";
     refusal(StatusCode::NOT_FOUND, None, &invalid_request(message))
 }
 
-fn read_only(head: &Parts, respond: impl FnOnce() -> Response) -> Response {
+/// Calls `respond` for `GET` and `HEAD`, and refuses other methods.
+fn serve_get(head: &Parts, respond: impl FnOnce() -> Response) -> Response {
     match head.method {
         Method::GET | Method::HEAD => respond(),
         _ => method_not_allowed("GET, HEAD"),

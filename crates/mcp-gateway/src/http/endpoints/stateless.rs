@@ -13,15 +13,15 @@ use tokio::time::Instant;
 use crate::http::app_state::AppState;
 use crate::http::authorization::authorized_client::{self, AuthorizedClient};
 use crate::http::endpoints::subscriptions;
-use crate::http::reply::errors::{ResponseResult, busy, refusal, too_many_sessions};
+use crate::http::reply::errors::{ResponseResult, busy_error, refusal, too_many_sessions};
 use crate::http::reply::pending_response::{OnDisconnect, PendingResponse, Reply};
-use crate::http::request::header_names::{MCP_HOST_DIALOG, single};
+use crate::http::request::header_names::{MCP_HOST_DIALOG, only_value};
 use crate::http::request::headers;
-use crate::limits::rate_limits::retry_after;
+use crate::limits::rate_limits::retry_after_seconds;
 use crate::lists::resolution::Resolution;
 use crate::metrics::counters::CountedRequest;
-use crate::protocol::frame::Request;
-use crate::session::dialogs::{ConnectionId, DialogKey, DialogName, MAX_NAME_BYTES};
+use crate::protocol::frame::ClientRequest;
+use crate::session::dialog_table::{ConnectionId, DialogKey, DialogName, MAX_NAME_BYTES};
 use crate::session::outbound_queue::message_channel;
 use crate::session::request_client::RequestClient;
 use crate::session::usage::CapacityError;
@@ -32,19 +32,19 @@ pub(crate) async fn respond(
     connection: ConnectionId,
     head: &Parts,
     client: AuthorizedClient<'_>,
-    (request, mut counted): (Request, CountedRequest),
+    (request, mut counted): (ClientRequest, CountedRequest),
 ) -> ResponseResult {
     let refused = |error: RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error);
-    let busy_response = || refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy());
+    let busy_response = || refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy_error());
     let (version, capabilities) = check_meta(head, &request).map_err(refused)?;
     let AuthorizedClient { principal, account, is_over_share, token, scope, grant, .. } = client;
     if is_over_share {
-        let error = app.gateway.budget.exceeded();
+        let error = app.gateway.budget.exceeded_error();
         return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &error));
     }
-    let client_permit = app.stateless_permit(&principal).ok_or_else(busy_response)?;
-    let permit = app.running_permit(Some(&client_permit)).ok_or_else(busy_response)?;
-    let features = app.gateway.features.get(&capabilities);
+    let client_permit = app.acquire_stateless_permit(&principal).ok_or_else(busy_response)?;
+    let permit = app.acquire_request_permit(Some(&client_permit)).ok_or_else(busy_response)?;
+    let features = app.gateway.features_cache.get(&capabilities);
     let is_listening = request.method == Method::Listen;
     let resolution = if is_listening || request.method.as_known().is_some_and(Method::is_forwarded) {
         app.gateway.wait_for_startup().await;
@@ -54,9 +54,10 @@ pub(crate) async fn respond(
     };
     if let Some(resolution) = &resolution {
         let arguments = request.params.get("arguments");
-        headers::check_arguments(&head.headers, resolution.header_arguments(), arguments).map_err(refused)?;
+        headers::check_argument_headers(&head.headers, resolution.header_arguments(), arguments)
+            .map_err(refused)?;
     }
-    let header_dialog = single(&head.headers, &MCP_HOST_DIALOG).map_err(refused)?;
+    let header_dialog = only_value(&head.headers, &MCP_HOST_DIALOG).map_err(refused)?;
     let header_dialog = header_dialog.filter(|name| !name.is_empty());
     let name = match header_dialog.or(request.meta().dialog.as_deref()) {
         Some(name) if name.len() > MAX_NAME_BYTES => {
@@ -78,13 +79,13 @@ pub(crate) async fn respond(
     });
     let dialog = dialog.transpose().map_err(|CapacityError| too_many_sessions(&request.id))?;
     if let Some(dialog) = &dialog {
-        authorized_client::set_subject(dialog, grant.as_ref(), head);
+        authorized_client::set_subject_token(dialog, grant.as_ref(), head);
     }
     let (sender, messages) = message_channel(app.bounds());
-    let caller = RequestClient {
+    let client = RequestClient {
         version,
         scope,
-        owner: dialog.as_ref().map_or_else(CallerId::unique, |dialog| dialog.owner),
+        caller_id: dialog.as_ref().map_or_else(CallerId::unique, |dialog| dialog.caller_id),
         dialog,
         features,
         sender,
@@ -94,34 +95,34 @@ pub(crate) async fn respond(
     counted.begin();
     if is_listening {
         drop(client_permit);
-        let stream_permit = app.stream_permit(&caller.principal).ok_or_else(busy_response)?;
+        let stream_permit = app.acquire_stream_permit(&client.principal).ok_or_else(busy_response)?;
         // The dialog and its leases exist as long as the stream.
-        let guards = (stream_permit, permit, caller.dialog.clone());
-        let revoked = app.revocation(token, grant.as_deref());
-        return subscriptions::listen(app, (caller, revoked), (&request, counted), guards).await;
+        let guards = (stream_permit, permit, client.dialog.clone());
+        let revoked = app.watch_revocation(token, grant.as_deref());
+        return subscriptions::listen(app, (client, revoked), (&request, counted), guards).await;
     }
     let gateway = Arc::clone(&app.gateway);
     let id = request.id.clone();
     let work = Box::pin(async move {
-        let result = gateway.handle_stateless(caller, request, resolution).await;
+        let result = gateway.handle_stateless(client, request, resolution).await;
         drop((client_permit, permit));
         counted.end(&result);
         let status = result.as_ref().map_or_else(error_status, |_| StatusCode::OK);
-        let retry_after = result.as_ref().err().and_then(retry_after);
-        let body = gateway.tracked_response(&account, &id, &result);
+        let retry_after = result.as_ref().err().and_then(retry_after_seconds);
+        let body = gateway.track_response(&account, &id, &result);
         Some(Reply { status, body, retry_after })
     });
-    let accepts = headers::accepts(&head.headers);
+    let accepts = headers::accepted_format(&head.headers);
     Ok(PendingResponse::new(work, messages, OnDisconnect::Cancel).respond(accepts).await)
 }
 
 /// Checks `_meta`. Returns the version and capabilities that it must contain. Errors in order: missing member, header
 /// mismatch, unsupported version.
-fn check_meta(head: &Parts, request: &Request) -> Result<(ProtocolVersion, RawJson), RpcError> {
-    match request.meta().required() {
+fn check_meta(head: &Parts, request: &ClientRequest) -> Result<(ProtocolVersion, RawJson), RpcError> {
+    match request.meta().required_members() {
         Err(error) if error.code == code::INVALID_PARAMS => Err(error),
         required => {
-            headers::check_request(&head.headers, request, request.meta())?;
+            headers::check_required_headers(&head.headers, request)?;
             required
         }
     }

@@ -13,21 +13,22 @@ use crate::http::reply::errors::{ResponseResult, refusal};
 use crate::http::reply::sse;
 use crate::methods::subscriptions::SubscriptionStream;
 use crate::metrics::counters::CountedRequest;
-use crate::protocol::frame::Request;
+use crate::protocol::frame::ClientRequest;
 use crate::protocol::message_writer;
 use crate::session::request_client::RequestClient;
 
-/// Opens the stream. The request is counted once the stream is open. `guards` is dropped with the stream.
+/// Responds to `subscriptions/listen` with an event stream. The request is counted once the stream is open. `guards`
+/// are dropped with the stream.
 pub(crate) async fn listen(
     app: &AppState,
-    (caller, revoked): (RequestClient, RevocationFuture),
-    (request, counted): (&Request, CountedRequest),
+    (request_client, revoked): (RequestClient, RevocationFuture),
+    (request, counted): (&ClientRequest, CountedRequest),
     guards: impl Send + 'static,
 ) -> ResponseResult {
-    let stream = SubscriptionStream::open(&app.gateway, &caller, request).await;
+    let stream = SubscriptionStream::open(&app.gateway, &request_client, request).await;
     counted.end(&stream);
     let stream = stream.map_err(|error| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
-    let events = EventSource {
+    let events = SubscriptionEvents {
         id: request.id.clone(),
         stream,
         shutdown: app.shutdown.clone(),
@@ -41,20 +42,21 @@ pub(crate) async fn listen(
     })))
 }
 
-struct EventSource<H> {
+/// The events of a subscription.
+struct SubscriptionEvents<Guards> {
     id: RawJson,
     stream: SubscriptionStream,
     shutdown: CancellationToken,
-    /// Resolves when the client's token is removed.
+    /// Resolves when the client's token is no longer accepted.
     revoked: RevocationFuture,
-    /// Whether the result was sent.
+    /// Whether the last event was sent, or the token is no longer accepted.
     is_over: bool,
-    /// What exists as long as the stream.
-    _guards: H,
+    /// Held until the end of the stream.
+    _guards: Guards,
 }
 
-impl<H> EventSource<H> {
-    /// The next event. The last one is the request's result, when the gateway shuts down.
+impl<Guards> SubscriptionEvents<Guards> {
+    /// The next event; `None` at the end. When the gateway shuts down, the last event is the request's result.
     async fn next(&mut self) -> Option<Bytes> {
         if self.is_over {
             return None;
@@ -68,7 +70,7 @@ impl<H> EventSource<H> {
             }
             () = self.shutdown.cancelled() => {
                 self.is_over = true;
-                Some(sse::event(&message_writer::result(&self.id, self.stream.end_result().as_bytes())))
+                Some(sse::event(&message_writer::write_result(&self.id, self.stream.end_result().as_bytes())))
             }
             () = sleep(KEEP_ALIVE) => Some(sse::keep_alive()),
         }

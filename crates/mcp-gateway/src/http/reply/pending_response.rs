@@ -12,11 +12,12 @@ use tokio::time::sleep;
 use crate::http::connection::stall_detector::KEEP_ALIVE;
 use crate::http::reply::response::{self, Response};
 use crate::http::reply::sse;
-use crate::http::request::headers::Accepts;
+use crate::http::request::headers::AcceptedFormat;
 use crate::limits::byte_budget::MIN_COUNTED_BYTES;
 use crate::session::outbound_queue::MessageReceiver;
 
-/// How long a client waits for the head of a response before the response becomes an event stream.
+/// The time without a message or result after which the response becomes an event stream, so that the client gets its
+/// head.
 const MAX_SILENCE: Duration = Duration::from_secs(10);
 
 /// A complete result or error, with the status that it has as a response of its own.
@@ -63,8 +64,8 @@ impl PendingResponse {
     }
 
     /// Returns the response as soon as its form, JSON or event stream, is decided.
-    pub(crate) async fn respond(mut self, accepts: Accepts) -> Response {
-        let takes_events = accepts == Accepts::Events;
+    pub(crate) async fn respond(mut self, accepts: AcceptedFormat) -> Response {
+        let takes_events = accepts == AcceptedFormat::Events;
         let mut silence = pin!(sleep(MAX_SILENCE));
         loop {
             let work = self.work.as_mut().expect("the work is removed only when it has ended");
@@ -92,7 +93,8 @@ impl PendingResponse {
         }
     }
 
-    /// Continues as an event stream; without a `first` message it begins with a keep-alive.
+    /// Turns the response into an event stream. It begins with `first`, or with a keep-alive. `reply` is the result, if
+    /// the work has ended.
     fn stream(self, first: Option<Bytes>, reply: Option<Reply>) -> Response {
         let first = first.map_or_else(sse::keep_alive, |message| sse::event(&message));
         let state = ResponseStream { pending: self, first: Some(first), reply, last: None, is_over: false };
@@ -127,6 +129,7 @@ struct ResponseStream {
 }
 
 impl ResponseStream {
+    /// The next event, or part of one; `None` at the end of the stream.
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.first.take() {
             return Some(first);
@@ -163,7 +166,7 @@ impl ResponseStream {
     }
 }
 
-/// The response to a cancelled request, and to a message that is not a request.
+/// The response (202) to a cancelled request, and to a message that is not a request.
 pub(crate) fn accepted() -> Response {
     response::empty(StatusCode::ACCEPTED)
 }

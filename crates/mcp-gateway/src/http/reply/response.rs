@@ -19,8 +19,8 @@ pub(crate) type Response = http::Response<ResponseBody>;
 /// Server-sent events, each in its text form.
 pub(crate) type EventStream = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
-/// Maximum size of a part of a body that is watched, in bytes.
-const WATCHED_PART: usize = 16 * 1024;
+/// Maximum size of a part of a body that is watched by a stall detector, in bytes.
+const MAX_WATCHED_PART_BYTES: usize = 16 * 1024;
 
 /// The body of a response.
 pub(crate) enum ResponseBody {
@@ -29,25 +29,25 @@ pub(crate) enum ResponseBody {
 }
 
 /// A body that hyper sends. Its request counts as running until hyper has all of it.
-pub(crate) struct SentBody {
+pub(crate) struct OutgoingBody {
     body: ResponseBody,
-    watched: Option<BodyWatch>,
+    watch: Option<BodyWatch>,
     _active: ActiveRequest,
 }
 
-impl SentBody {
-    pub(crate) fn new(body: ResponseBody, active: ActiveRequest) -> SentBody {
-        SentBody { body, watched: None, _active: active }
+impl OutgoingBody {
+    pub(crate) fn new(body: ResponseBody, active: ActiveRequest) -> OutgoingBody {
+        OutgoingBody { body, watch: None, _active: active }
     }
 
-    /// The same body with a deadline: its client must grant window for each part.
-    pub(crate) fn watched(mut self, stall_detector: Arc<StallDetector>) -> SentBody {
-        self.watched = Some(stall_detector.watch());
+    /// Adds a stall detector: the client must grant window for each part in time.
+    pub(crate) fn watch(mut self, stall_detector: Arc<StallDetector>) -> OutgoingBody {
+        self.watch = Some(stall_detector.watch());
         self
     }
 }
 
-impl Body for SentBody {
+impl Body for OutgoingBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -55,17 +55,17 @@ impl Body for SentBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let SentBody { body, watched, _active } = &mut *self;
+        let OutgoingBody { body, watch, _active } = &mut *self;
         let part = match body {
             ResponseBody::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
-            ResponseBody::Full(bytes) => Poll::Ready(Some(match watched {
-                Some(_) => bytes.split_to(bytes.len().min(WATCHED_PART)),
+            ResponseBody::Full(bytes) => Poll::Ready(Some(match watch {
+                Some(_) => bytes.split_to(bytes.len().min(MAX_WATCHED_PART_BYTES)),
                 None => std::mem::take(bytes),
             })),
             ResponseBody::Events(events) => events.as_mut().poll_next(cx),
         };
-        if let Some(watched) = watched {
-            watched.record_poll(part.is_ready());
+        if let Some(watch) = watch {
+            watch.record_poll(part.is_ready());
         }
         part.map(|part| part.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -82,8 +82,8 @@ impl Body for SentBody {
     }
 }
 
-/// A response with a body of this type.
-pub(crate) fn full(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response {
+/// A response with a body of this content type.
+pub(crate) fn with_body(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response {
     let mut response = empty(status);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     *response.body_mut() = ResponseBody::Full(body.into());
@@ -92,12 +92,12 @@ pub(crate) fn full(status: StatusCode, content_type: &'static str, body: impl In
 
 /// A response with a JSON document.
 pub(crate) fn json(status: StatusCode, body: Bytes) -> Response {
-    full(status, "application/json", body)
+    with_body(status, "application/json", body)
 }
 
 /// A response with plain text.
 pub(crate) fn text(status: StatusCode, body: impl Into<Bytes>) -> Response {
-    full(status, "text/plain; charset=utf-8", body)
+    with_body(status, "text/plain; charset=utf-8", body)
 }
 
 /// A response without a body.

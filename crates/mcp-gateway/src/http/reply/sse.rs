@@ -31,7 +31,7 @@ pub(crate) fn event_with_id(id: EventId, message: &[u8]) -> Bytes {
 }
 
 /// An empty event with the id at which a stream begins.
-pub(crate) fn start(id: EventId) -> Bytes {
+pub(crate) fn start_event(id: EventId) -> Bytes {
     format!("id: {id}\ndata: \n\n").into()
 }
 

@@ -21,12 +21,12 @@ pub(crate) static MCP_HOST_SELECTIONS: [HeaderName; 4] = [
 ];
 
 /// The first value of a header, if it is visible ASCII.
-pub(crate) fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+pub(crate) fn first_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
 /// The value of a header that must not be repeated and must be visible ASCII.
-pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, RpcError> {
+pub(crate) fn only_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, RpcError> {
     let Some(value) = headers.get(name) else { return Ok(None) };
     // Fast path: most requests repeat no header.
     let is_repeated = headers.len() > headers.keys_len() && headers.get_all(name).iter().nth(1).is_some();
@@ -51,12 +51,12 @@ mod tests {
         headers.append(ACCEPT, HeaderValue::from_static("b"));
         headers.append(ACCEPT, HeaderValue::from_static("c"));
         headers.append(ORIGIN, HeaderValue::from_bytes("é".as_bytes()).unwrap());
-        let single = |name: &HeaderName| single(&headers, name).map_err(|error| error.message);
-        assert_eq!((text(&headers, &HOST), single(&HOST)), (Some("a"), Ok(Some("a"))));
+        let only_value = |name: &HeaderName| only_value(&headers, name).map_err(|error| error.message);
+        assert_eq!((first_value(&headers, &HOST), only_value(&HOST)), (Some("a"), Ok(Some("a"))));
         let repeated = "the header `accept` is repeated".to_owned();
-        assert_eq!((text(&headers, &ACCEPT), single(&ACCEPT)), (Some("b"), Err(repeated)));
+        assert_eq!((first_value(&headers, &ACCEPT), only_value(&ACCEPT)), (Some("b"), Err(repeated)));
         let unreadable = "the header `origin` is not visible ASCII".to_owned();
-        assert_eq!((text(&headers, &ORIGIN), single(&ORIGIN)), (None, Err(unreadable)));
-        assert_eq!((text(&headers, &MCP_NAME), single(&MCP_NAME)), (None, Ok(None)));
+        assert_eq!((first_value(&headers, &ORIGIN), only_value(&ORIGIN)), (None, Err(unreadable)));
+        assert_eq!((first_value(&headers, &MCP_NAME), only_value(&MCP_NAME)), (None, Ok(None)));
     }
 }

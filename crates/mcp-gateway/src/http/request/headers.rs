@@ -13,44 +13,48 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_host_model::{Method, RawJson, RpcError, code};
 use memchr::memmem::{self, Finder};
 
-use crate::http::request::header_names::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, single};
+use crate::http::request::header_names::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, only_value};
 use crate::lists::header_arguments::HeaderArgument;
-use crate::protocol::frame::Request;
+use crate::protocol::frame::ClientRequest;
 use crate::protocol::json_splice;
-use crate::protocol::meta::Meta;
 
-/// The response forms that a client accepts.
+/// The form of response that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
-pub enum Accepts {
+pub enum AcceptedFormat {
     /// A JSON document or an event stream.
     Events,
     /// A JSON document.
     Json,
 }
 
-/// Reads `Accept`.
-pub fn accepts(headers: &HeaderMap) -> Accepts {
+/// Reads the `Accept` header.
+pub fn accepted_format(headers: &HeaderMap) -> AcceptedFormat {
     static EVENTS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("text/event-stream"));
     let contains = |value: &[u8], kind: &str| memmem::find(value, kind.as_bytes()).is_some();
     let takes_events = |value: &HeaderValue| {
         let value = value.as_bytes();
         EVENTS.find(value).is_some() || contains(value, "text/*") || contains(value, "*/*")
     };
-    if headers.get_all(ACCEPT).iter().any(takes_events) { Accepts::Events } else { Accepts::Json }
+    if headers.get_all(ACCEPT).iter().any(takes_events) {
+        AcceptedFormat::Events
+    } else {
+        AcceptedFormat::Json
+    }
 }
 
 /// Whether `Content-Type` is JSON.
-pub fn is_json(headers: &HeaderMap) -> bool {
+pub fn has_json_body(headers: &HeaderMap) -> bool {
     const JSON: &str = "application/json";
-    let Ok(Some(content_type)) = single(headers, &CONTENT_TYPE) else { return false };
+    let Ok(Some(content_type)) = only_value(headers, &CONTENT_TYPE) else { return false };
     content_type == JSON
         || content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON)
 }
 
-/// Checks the headers that every modern request must have.
-pub fn check_request(headers: &HeaderMap, request: &Request, meta: &Meta) -> Result<(), RpcError> {
-    let version = meta.version.as_deref().unwrap_or_default();
+/// Checks the headers that every modern request must have: protocol version, method, and the name of a tool, prompt or
+/// resource.
+pub fn check_required_headers(headers: &HeaderMap, request: &ClientRequest) -> Result<(), RpcError> {
+    let version = request.meta().version.as_deref().unwrap_or_default();
     check_header(headers, &MCP_PROTOCOL_VERSION, "MCP-Protocol-Version", version)?;
     check_header(headers, &MCP_METHOD, "Mcp-Method", request.method.as_str())?;
     let key = request.method.as_known().and_then(Method::name_header_param);
@@ -68,7 +72,7 @@ fn check_header(headers: &HeaderMap, name: &HeaderName, label: &str, expected: &
     if values.next().is_some() {
         return Err(mismatch("is repeated"));
     }
-    if decode(value.as_bytes()).is_some_and(|value| value == expected.as_bytes()) {
+    if decode_value(value.as_bytes()).is_some_and(|value| value == expected.as_bytes()) {
         Ok(())
     } else {
         Err(mismatch("differs from the body"))
@@ -76,15 +80,15 @@ fn check_header(headers: &HeaderMap, name: &HeaderName, label: &str, expected: &
 }
 
 /// Decodes a header value: text that a header cannot hold is sent as `=?base64?…?=`.
-fn decode(value: &[u8]) -> Option<Cow<'_, [u8]>> {
+fn decode_value(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     match value.strip_prefix(b"=?base64?").and_then(|rest| rest.strip_suffix(b"?=")) {
         Some(encoded) => BASE64_STANDARD.decode(encoded).ok().map(Cow::Owned),
         None => Some(Cow::Borrowed(value)),
     }
 }
 
-/// Checks `Mcp-Param-*` headers: each repeats an argument.
-pub fn check_arguments(
+/// Checks the `Mcp-Param-*` headers, each of which must repeat an argument.
+pub fn check_argument_headers(
     headers: &HeaderMap,
     repeated: &[HeaderArgument],
     arguments: Option<&RawJson>,
@@ -92,7 +96,7 @@ pub fn check_arguments(
     for HeaderArgument { argument, header, label } in repeated {
         let value = arguments
             .and_then(|arguments| json_splice::member(arguments, argument))
-            .and_then(|value| header_text(&value));
+            .and_then(|value| argument_text(&value));
         match value {
             Some(value) => check_header(headers, header, label, &value)?,
             None if headers.contains_key(header) => {
@@ -105,8 +109,8 @@ pub fn check_arguments(
     Ok(())
 }
 
-/// A string, number or boolean as a header value; `None` for `null` and for composite values.
-fn header_text(value: &RawJson) -> Option<String> {
+/// The header value that repeats an argument: a string, number or boolean. `None` for `null` and for composite values.
+fn argument_text(value: &RawJson) -> Option<String> {
     match value.as_bytes().first()? {
         b'"' => value.to_text().map(Cow::into_owned),
         b'{' | b'[' | b'n' => None,
@@ -118,7 +122,7 @@ fn header_text(value: &RawJson) -> Option<String> {
 mod tests {
     use super::*;
     use crate::lists::header_arguments::header_arguments;
-    use crate::protocol::params::Params;
+    use crate::protocol::params::MessageParams;
 
     /// Headers from `name=value; name=value`.
     fn headers(text: &str) -> HeaderMap {
@@ -132,9 +136,11 @@ mod tests {
     #[track_caller]
     fn check(header_list: &str, params: &str, expected: &str) {
         let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
-        let request = Request::new(json("1"), "tools/call".into(), Params::of(json(params)).unwrap());
-        let meta = Meta { version: Some("2026-07-28".into()), ..Meta::default() };
-        let result = check_request(&headers(header_list), &request, &meta);
+        let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+        let params = json_splice::with_defaults(&json(params), &[("_meta", meta)]);
+        let params = MessageParams::parse(RawJson::parse(params).unwrap()).unwrap();
+        let request = ClientRequest::new(json("1"), "tools/call".into(), params);
+        let result = check_required_headers(&headers(header_list), &request);
         assert_eq!(result.map_or_else(|error| error.message, |()| "fine".to_owned()), expected);
     }
 
@@ -169,7 +175,8 @@ mod tests {
         let schema = r#"{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"x-mcp-header":"N"}}}"#;
         let schema = RawJson::parse(schema.into()).unwrap();
         let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
-        let result = check_arguments(&headers(header_list), &header_arguments(&schema), Some(&arguments));
+        let result =
+            check_argument_headers(&headers(header_list), &header_arguments(&schema), Some(&arguments));
         assert_eq!(result.map_or_else(|error| error.message, |()| "fine".to_owned()), expected);
     }
 

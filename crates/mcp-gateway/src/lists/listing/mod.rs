@@ -1,4 +1,4 @@
-//! The tools, prompts, resources and templates that a scope shows, in pages.
+//! The lists of a scope: the tools, prompts, resources and templates that it shows, in pages.
 //!
 //! Text and order depend only on the catalog and the scope, so equal content has equal bytes and cursors. All
 //! scopes share the definitions; a listing has one flag per definition. A client can request many scopes, so each
@@ -12,12 +12,12 @@ use mcp_host_model::ServerId;
 use mcp_host_registry::{Catalog, ExposedTool, ToolBudget, ViewFilter};
 
 use crate::access::scope::Scope;
-use crate::lists::definitions::{CatalogList, DefinitionEntry, DefinitionList, Definitions, Target};
+use crate::lists::definitions::{CatalogList, CatalogTarget, DefinitionEntry, DefinitionList, Definitions};
 use crate::lists::exposed_uri::UriOwners;
 use crate::lists::header_arguments::HeaderArgument;
 
 /// Maximum size of a page in bytes. A larger definition has a page of its own.
-pub(crate) const PAGE_BYTES: usize = 1024 * 1024;
+pub(crate) const MAX_PAGE_BYTES: usize = 1024 * 1024;
 
 /// The recipients of the tools of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +28,12 @@ pub(crate) enum Audience {
     ModelsAndApps,
 }
 
-/// What decides which definitions a client sees.
+/// The filter that decides which definitions are listed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListFilter<'a> {
-    pub(crate) scope: &'a Scope,
+    pub(crate) scope: &'a Arc<Scope>,
     pub(crate) audience: Audience,
+    /// The limit on the number and size of the tools.
     pub(crate) budget: ToolBudget,
 }
 
@@ -56,20 +57,19 @@ struct VisibleList {
     hash: blake3::Hash,
 }
 
-/// A cursor of another list, or of an earlier version of this list.
+/// The error for a cursor of another list, or of an earlier version of this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StaleCursor;
 
 impl Audience {
-    /// Whether it includes the recipients of a tool.
+    /// Whether a tool is for this audience.
     pub(crate) fn includes(self, tool: &ExposedTool) -> bool {
         self == Audience::ModelsAndApps || tool.tool.is_for_models()
     }
 }
 
 impl Listing {
-    /// Builds the lists of a scope, with the tools that are for the audience and fit the budget. `leased` are
-    /// the servers that are not shared.
+    /// Builds the lists of the definitions that pass a filter. `leased` are the servers that are not shared.
     pub(crate) fn build(
         definitions: Arc<Definitions>,
         catalog: &Catalog,
@@ -78,10 +78,10 @@ impl Listing {
     ) -> Listing {
         let is_offered = |entry: &DefinitionEntry| {
             // The gateway's own resources require an unfiltered scope.
-            let Some(Target { server, .. }) = &entry.target else { return scope.is_whole() };
+            let Some(CatalogTarget { server, .. }) = &entry.target else { return scope.is_unfiltered() };
             scope.server.as_ref().is_none_or(|only| only == server)
         };
-        let mut selected = selected(catalog, scope);
+        let mut selected = select_definitions(catalog, scope);
         let lists = CatalogList::ALL.map(|kind| {
             let selected = std::mem::take(&mut selected[kind as usize]);
             let mut used = budget.start();
@@ -101,7 +101,7 @@ impl Listing {
     pub(crate) fn servers(&self) -> Vec<ServerId> {
         let mut servers: Vec<ServerId> = Vec::new();
         for (_, entry) in CatalogList::ALL.into_iter().flat_map(|kind| self.visible(kind)) {
-            if let Some(Target { server, .. }) = &entry.target
+            if let Some(CatalogTarget { server, .. }) = &entry.target
                 && servers.last() != Some(server)
                 && !servers.contains(server)
             {
@@ -171,7 +171,7 @@ impl Listing {
         CatalogList::ALL.into_iter().all(|kind| self.visible(kind).all(|(_, entry)| entry.target.is_none()))
     }
 
-    /// Whether a server has tools, of which none is visible.
+    /// Whether all tools of a server are hidden, and it has some.
     pub(crate) fn hides_server(&self, server: &ServerId) -> bool {
         let (definitions, list) = self.list(CatalogList::Tools);
         let is_own = |entry: &DefinitionEntry| entry.target.as_ref().is_some_and(|it| it.server == *server);
@@ -179,9 +179,9 @@ impl Listing {
         own.peek().is_some() && own.all(|at| !list.visible[at])
     }
 
-    /// The definition that is listed under this key: the name of a tool or prompt, or the URI of a resource or
+    /// Finds the definition that is listed under this key: the name of a tool or prompt, or the URI of a resource or
     /// template. Of several, the first one.
-    pub(crate) fn find(&self, kind: CatalogList, key: &str) -> Option<&Target> {
+    pub(crate) fn find(&self, kind: CatalogList, key: &str) -> Option<&CatalogTarget> {
         self.target(kind, self.position(kind, key)?)
     }
 
@@ -192,7 +192,7 @@ impl Listing {
     }
 
     /// The server and the catalog name of the definition at a position.
-    pub(crate) fn target(&self, kind: CatalogList, at: usize) -> Option<&Target> {
+    pub(crate) fn target(&self, kind: CatalogList, at: usize) -> Option<&CatalogTarget> {
         self.definitions.list(kind).entries()[at].target.as_ref()
     }
 
@@ -206,9 +206,9 @@ impl Listing {
         self.definitions.uri_owners()
     }
 
-    /// The template that matches a URI, of one server or of all. Of several, the one with the longest literal
+    /// Finds the template that matches a URI, of one server or of all. Of several, the one with the longest literal
     /// prefix and suffix; of equally long ones, the first.
-    pub(crate) fn matching_template(&self, uri: &str, server: Option<&ServerId>) -> Option<&Target> {
+    pub(crate) fn matching_template(&self, uri: &str, server: Option<&ServerId>) -> Option<&CatalogTarget> {
         let targets =
             self.visible(CatalogList::Templates).filter_map(|(at, entry)| Some((at, entry.target.as_ref()?)));
         let matching = targets
@@ -229,8 +229,9 @@ impl Listing {
 }
 
 impl VisibleList {
-    /// Determines the visible definitions among the `selected` ones. Of several with the same key, only the first is
-    /// visible. `fits` decides last, about the definition at a position.
+    /// Determines the visible definitions among the `selected` ones, and divides them into pages. Of several with the
+    /// same key, only the first is visible. `fits` is called last, with the position of a definition that is visible
+    /// otherwise.
     fn of(
         definitions: &DefinitionList,
         selected: Vec<bool>,
@@ -252,7 +253,7 @@ impl VisibleList {
                 continue;
             }
             hasher.update(entry.hash.as_bytes());
-            if page_bytes > 0 && page_bytes + entry.len() > PAGE_BYTES {
+            if page_bytes > 0 && page_bytes + entry.len() > MAX_PAGE_BYTES {
                 pages.push(page_start..at);
                 (page_start, page_bytes) = (at, 0);
             }
@@ -272,9 +273,9 @@ fn literal_length(template: &str, uri: &str) -> Option<usize> {
     (uri.len() > length && uri.starts_with(prefix) && uri.ends_with(suffix)).then_some(length)
 }
 
-/// Whether each definition passes all views of a scope, and one of those that are granted, by list and by position in
-/// the catalog.
-fn selected(catalog: &Catalog, scope: &Scope) -> [Vec<bool>; 4] {
+/// Applies the views of a scope. Returns whether each definition passes all of `views` and one of `granted`, by list
+/// and by position in the catalog.
+fn select_definitions(catalog: &Catalog, scope: &Scope) -> [Vec<bool>; 4] {
     let counts = [
         catalog.tools().len(),
         catalog.prompts().len(),
@@ -288,14 +289,15 @@ fn selected(catalog: &Catalog, scope: &Scope) -> [Vec<bool>; 4] {
     if scope.granted.is_empty() {
         return selected;
     }
-    let mut res = counts.map(|count| vec![false; count]);
+    let mut granted = counts.map(|count| vec![false; count]);
     for view in &scope.granted {
-        let mut granted = selected.clone();
-        narrow_to_view(&mut granted, catalog, view);
-        let pairs = res.iter_mut().flatten().zip(granted.iter().flatten());
-        pairs.for_each(|(any, granted)| *any |= granted);
+        let mut passing = selected.clone();
+        narrow_to_view(&mut passing, catalog, view);
+        for (is_granted, passes) in granted.iter_mut().flatten().zip(passing.iter().flatten()) {
+            *is_granted |= passes;
+        }
     }
-    res
+    granted
 }
 
 /// Clears the flags of items that a view hides.
@@ -308,7 +310,7 @@ fn narrow_to_view(selected: &mut [Vec<bool>; 4], catalog: &Catalog, view: &ViewF
     narrow(templates, catalog.templates(), &view.templates);
 }
 
-/// Clears the flags of items that are not in `viewed`. It has the order of `all`.
+/// Clears the flags of items that are not in `viewed`, which has the order of `all`.
 fn narrow<T>(selected: &mut [bool], all: &[T], viewed: &[&T]) {
     let mut viewed = viewed.iter().copied().peekable();
     for (selected, item) in selected.iter_mut().zip(all) {

@@ -42,10 +42,12 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> CatalogS
 fn listing(entries: &[CatalogServer], scope: &Scope) -> Listing {
     let catalog = Catalog::build(&Builtins::default(), entries);
     let definitions = Arc::new(Definitions::of(&catalog, scope.names, &[]));
-    let filter = ListFilter { scope, audience: Audience::Models, budget: ToolBudget::default() };
+    let scope = Arc::new(scope.clone());
+    let filter = ListFilter { scope: &scope, audience: Audience::Models, budget: ToolBudget::default() };
     Listing::build(definitions, &catalog, filter, vec![ServerId::parse("own").unwrap()])
 }
 
+/// The members of a page of a list, as JSON text.
 fn page(listing: &Listing, kind: CatalogList, cursor: Option<&str>) -> Result<String, StaleCursor> {
     let mut page = Vec::new();
     listing.write(kind, cursor, &mut page)?;
@@ -70,7 +72,7 @@ fn names(listing: &Listing) -> String {
 
 #[test]
 fn empty_list_has_one_page() {
-    let scope = Scope::default();
+    let scope = Arc::new(Scope::default());
     let definitions = Arc::new(Definitions::of(&Catalog::empty(), scope.names, GatewayResource::ALL));
     let listing = Listing::build(
         Arc::clone(&definitions),
@@ -84,7 +86,7 @@ fn empty_list_has_one_page() {
     assert!(resources.starts_with(r#""resources":[{"uri":"mcp-host://problems","name":"problems","#));
     assert!(listing.is_empty());
     // A filtered scope shows no resources of the gateway.
-    let part = Scope { views: vec![ViewFilter::default()], ..Scope::default() };
+    let part = Arc::new(Scope { views: vec![ViewFilter::default()], ..Scope::default() });
     let filter = ListFilter { scope: &part, audience: Audience::Models, budget: ToolBudget::default() };
     let listing = Listing::build(definitions, &Catalog::empty(), filter, Vec::new());
     assert_eq!(page(&listing, CatalogList::Resources, None).unwrap(), "\"resources\":[]");
@@ -147,7 +149,7 @@ fn repeated_uri_names_its_server() {
 
 #[test]
 fn cursor_is_valid_only_for_its_list() {
-    let entries = [entry("a", &["t", "u", "v"], PAGE_BYTES / 2, &[])];
+    let entries = [entry("a", &["t", "u", "v"], MAX_PAGE_BYTES / 2, &[])];
     let large = listing(&entries, &Scope::default());
     assert_eq!(names(&large), "a__t a__u a__v");
     let cursor = format!("{}.1", cursor_hash(&large.hash(CatalogList::Tools)));
@@ -155,7 +157,7 @@ fn cursor_is_valid_only_for_its_list() {
     assert_eq!(page(&large, CatalogList::Tools, Some(&format!("{cursor}0"))), Err(StaleCursor));
     assert_eq!(page(&large, CatalogList::Tools, Some("")), Err(StaleCursor));
     assert_eq!(page(&large, CatalogList::Prompts, Some(&cursor)), Err(StaleCursor));
-    let other = listing(&[entry("a", &["t", "u"], PAGE_BYTES / 2, &[])], &Scope::default());
+    let other = listing(&[entry("a", &["t", "u"], MAX_PAGE_BYTES / 2, &[])], &Scope::default());
     assert_eq!(page(&other, CatalogList::Tools, Some(&cursor)), Err(StaleCursor));
 }
 

@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
-use crate::access::secret_id::secret_id;
+use crate::access::secret_id::new_secret_id;
+use crate::session::client_channel::ClientChannel;
 use crate::session::client_dialog::ClientDialog;
-use crate::session::client_port::ClientPort;
 use crate::session::event_log::EventLog;
 use crate::session::features::ClientFeatures;
 use crate::session::known_lists::KnownLists;
@@ -30,7 +30,7 @@ pub(crate) struct ClientSession {
     pub(crate) id: String,
     /// The client that it belongs to.
     pub(crate) principal: Principal,
-    /// The part of the catalog that it sees.
+    /// The part of the catalog that it may use.
     pub(crate) scope: Arc<Scope>,
     /// The negotiated version.
     pub(crate) version: ProtocolVersion,
@@ -43,23 +43,24 @@ pub(crate) struct ClientSession {
     /// The client's requests that are being handled.
     pub(crate) running: Arc<RunningRequests>,
     /// Its notification stream, and the requests to the client that wait for a response.
-    pub(crate) port: Arc<ClientPort>,
+    pub(crate) channel: Arc<ClientChannel>,
     /// The lists that the client knows.
     pub(crate) known_lists: Mutex<KnownLists>,
     /// The resources that the client has subscribed to.
     pub(crate) subscriptions: ResourceSubscriptions,
     /// The tasks that the client knows.
-    pub(crate) tasks: KnownTasks,
+    pub(crate) known_tasks: KnownTasks,
     /// Cancelled when the session ends.
     pub(crate) ended: CancellationToken,
     /// The recent events of its notification stream.
     pub(crate) event_log: EventLog,
     log_level: Mutex<Option<LogLevel>>,
     last_used: Mutex<Instant>,
+    /// Whether a request did more than list.
     has_called: AtomicBool,
 }
 
-/// The negotiated parameters of a session.
+/// The parameters of a session that `initialize` negotiates.
 pub(crate) struct Handshake {
     pub(crate) version: ProtocolVersion,
     /// The client's capabilities.
@@ -78,18 +79,18 @@ impl ClientSession {
         known_lists: KnownLists,
     ) -> ClientSession {
         ClientSession {
-            id: secret_id(),
+            id: new_secret_id(),
             principal,
             scope,
             version: handshake.version,
             features: handshake.features,
             client_name: handshake.client_name,
-            port: Arc::clone(dialog.port()),
+            channel: Arc::clone(dialog.channel()),
             dialog,
             running: Arc::default(),
             known_lists: Mutex::new(known_lists),
             subscriptions: ResourceSubscriptions::default(),
-            tasks: KnownTasks::default(),
+            known_tasks: KnownTasks::default(),
             ended: CancellationToken::new(),
             event_log: EventLog::default(),
             log_level: Mutex::default(),
@@ -111,8 +112,8 @@ impl ClientSession {
     }
 
     /// Its usage; `None` while a request runs or its stream is open.
-    pub(crate) fn unused(&self) -> Option<Usage> {
-        let has_stream = self.port.stream().is_some_and(|sender| !sender.is_closed());
+    pub(crate) fn idle_usage(&self) -> Option<Usage> {
+        let has_stream = self.channel.stream_sender().is_some_and(|sender| !sender.is_closed());
         let is_unused = self.running.is_idle() && !has_stream;
         let has_called = self.has_called.load(Ordering::Relaxed);
         is_unused.then(|| Usage { has_called, last_used: *self.last_used.lock() })

@@ -1,4 +1,4 @@
-//! The way to the client of a session: its notification stream, and the requests to it that wait for a response.
+//! The channel to the client of a session: its notification stream, and the requests to it that wait for a response.
 
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -6,18 +6,18 @@ use tokio_util::sync::CancellationToken;
 use crate::session::outbound_queue::MessageSender;
 use crate::session::server_requests::ServerRequests;
 
-/// Reaches the client of a session outside of the responses to its requests.
+/// The channel to the client of a session, for messages that belong to no request of the client.
 #[derive(Debug, Default)]
-pub(crate) struct ClientPort {
+pub(crate) struct ClientChannel {
     /// The requests to the client that wait for its response.
     pub(crate) requests: ServerRequests,
-    /// The sender of its notification stream, with a token that closes the stream.
+    /// The sender of the notification stream, with a token that closes the stream.
     stream: Mutex<Option<(MessageSender, CancellationToken)>>,
 }
 
-impl ClientPort {
-    /// The sender of its notification stream, if that is open.
-    pub(crate) fn stream(&self) -> Option<MessageSender> {
+impl ClientChannel {
+    /// The sender of the notification stream, if that is open.
+    pub(crate) fn stream_sender(&self) -> Option<MessageSender> {
         let stream = self.stream.lock();
         stream.as_ref().map(|(sender, _)| sender.clone())
     }

@@ -1,11 +1,10 @@
-//! The dialogs of clients without sessions, by the names that the clients chose. A client that chooses none has one for
-//! its token or, without tokens, for its connection.
+//! The table of the dialogs of clients without sessions, by the names that the clients chose. A client that names none
+//! has one for its token or, without tokens, for its connection.
 //!
 //! A name is valid only for its client, so it cannot be guessed by others. Without tokens all clients count as one,
 //! and equal names share a dialog. An unused dialog ends, and with it its leases.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,8 +22,8 @@ use crate::session::usage::{CapacityError, Usage, is_call};
 /// Maximum size of a dialog's name in bytes.
 pub(crate) const MAX_NAME_BYTES: usize = 256;
 
-/// The name of a dialog. Clients with different capabilities share none that they did not name, because a server
-/// learns the capabilities of one client.
+/// The name of a dialog. A default dialog is for clients with equal capabilities, because a leased server receives the
+/// capabilities of one client.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum DialogName {
     /// Named by the client.
@@ -35,17 +34,7 @@ pub(crate) enum DialogName {
     PerConnection(ConnectionId, RawJson),
 }
 
-impl fmt::Display for DialogName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            DialogName::Named(_) => "its name",
-            DialogName::PerPrincipal(_) => "its token",
-            DialogName::PerConnection(..) => "its connection",
-        })
-    }
-}
-
-/// What a dialog belongs to, and its name there.
+/// The client that a dialog belongs to, and the dialog's name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct DialogKey {
     pub(crate) principal: Principal,
@@ -71,29 +60,30 @@ impl ConnectionId {
 
 /// The dialogs of all clients.
 #[derive(Debug)]
-pub(crate) struct Dialogs {
-    table: Mutex<HashMap<DialogKey, Entry>>,
+pub(crate) struct DialogTable {
+    table: Mutex<HashMap<DialogKey, DialogEntry>>,
     max_dialogs: usize,
     max_per_client: usize,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct DialogEntry {
     dialog: Arc<ClientDialog>,
     usage: Usage,
 }
 
-impl Dialogs {
+impl DialogTable {
     /// An empty table with these limits.
-    pub(crate) fn new(bounds: &Bounds) -> Dialogs {
-        Dialogs {
+    pub(crate) fn new(bounds: &Bounds) -> DialogTable {
+        DialogTable {
             table: Mutex::default(),
             max_dialogs: bounds.sessions,
             max_per_client: bounds.sessions_per_client,
         }
     }
 
-    /// The dialog with this key for a request with this method. It is created by `start` if it is missing.
+    /// Returns the dialog with this key for a request with this method. `start` creates it if it is missing. At the
+    /// limit, the client's dialog whose loss matters least is evicted.
     pub(crate) fn get_or_create(
         &self,
         key: DialogKey,
@@ -118,12 +108,17 @@ impl Dialogs {
             table.remove(&oldest);
         }
         let dialog = start();
-        if !matches!(key.name, DialogName::Named(_)) {
-            let (dialog, unnamed) = (dialog.id(), &key.name);
-            tracing::info!(%dialog, "a client without a session uses leased servers: it has a dialog for {unnamed}");
+        let owner = match key.name {
+            DialogName::Named(_) => None,
+            DialogName::PerPrincipal(_) => Some("its token"),
+            DialogName::PerConnection(..) => Some("its connection"),
+        };
+        if let Some(owner) = owner {
+            let dialog = dialog.id();
+            tracing::info!(%dialog, "a client without a session uses leased servers: it has a dialog for {owner}");
         }
         let usage = Usage { has_called: is_call(method), last_used: now };
-        table.insert(key, Entry { dialog: Arc::clone(&dialog), usage });
+        table.insert(key, DialogEntry { dialog: Arc::clone(&dialog), usage });
         Ok(dialog)
     }
 
@@ -144,9 +139,9 @@ impl Dialogs {
         });
     }
 
-    /// Removes the dialogs of some clients.
-    pub(crate) fn drop_of(&self, is_dropped: impl Fn(&Principal) -> bool) {
-        self.table.lock().retain(|key, _| !is_dropped(&key.principal));
+    /// Removes the dialogs of these clients.
+    pub(crate) fn drop_clients(&self, principals: &[Principal]) {
+        self.table.lock().retain(|key, _| !principals.contains(&key.principal));
     }
 
     /// Removes all dialogs.
@@ -160,7 +155,7 @@ impl Dialogs {
     }
 }
 
-impl Entry {
+impl DialogEntry {
     /// Whether no request of the dialog is running.
     fn is_unused(&self) -> bool {
         Arc::strong_count(&self.dialog) == 1
